@@ -1,0 +1,73 @@
+"""The one error tree. A class says whose fault it is:
+
+KraftlakeError
+├── UsageError              the caller asked for something that can't be done (an option, a path)
+├── DataError               bytes that are not what Kafka writes; carries path and position
+│   ├── TruncatedDataError  the bytes end before the value does (a torn write, or a cut copy)
+│   ├── CorruptDataError    a checksum, a length or a value contradicts the format
+│   └── UnsupportedDataError  well formed, but of a version or type this release doesn't know
+└── UnreadableFileError     the operating system or an object store refused; may be temporary
+"""
+
+from __future__ import annotations
+
+
+class KraftlakeError(Exception):
+    """Root of every error this project raises on purpose. Its text is one line fit for a user."""
+
+
+class UsageError(KraftlakeError):
+    """The caller's mistake; the message names the option or path and says what to do."""
+
+
+class DataError(KraftlakeError):
+    """Bytes that are not what Kafka writes.
+
+    reason: what is wrong, one line, without the place.
+    position: byte offset of the offending value in its file or buffer, None where unknown.
+    path: the file, None while decoding a bare buffer.
+    """
+
+    def __init__(self, reason: str, position: int | None = None, path: str | None = None) -> None:
+        super().__init__(reason, position, path)
+        self.reason = reason
+        self.position = position
+        self.path = path
+
+    def __str__(self) -> str:
+        place = "" if self.path is None else f"{self.path}: "
+        where = "" if self.position is None else f"byte {self.position}: "
+        return f"{place}{where}{self.reason}"
+
+    def shifted(self, base: int) -> DataError:
+        """The same error, its position counted from `base` bytes earlier."""
+        position = base if self.position is None else base + self.position
+        return type(self)(self.reason, position, self.path)
+
+    def in_file(self, path: str) -> DataError:
+        """The same error with its file named."""
+        return type(self)(self.reason, self.position, path)
+
+
+class TruncatedDataError(DataError):
+    """The bytes end before the value does."""
+
+
+class CorruptDataError(DataError):
+    """A checksum, length or value contradicts the format."""
+
+
+class UnsupportedDataError(DataError):
+    """Well formed, but of a type or version this release doesn't know."""
+
+
+class UnreadableFileError(KraftlakeError):
+    """The operating system or an object store refused to give the bytes."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
