@@ -1,0 +1,175 @@
+"""The record batch of magic 2, the unit of the log (Kafka: DefaultRecordBatch).
+
+bytes  field                    type    covered by the CRC
+0      base offset              int64   no
+8      batch length             int32   no    bytes after this field
+12     partition leader epoch   int32   no    the Raft term; a leader stamps it after the CRC
+16     magic                    int8    no    always 2
+17     crc                      uint32  -     CRC-32C of byte 21 to the end
+21     attributes               int16   yes   0-2 codec, 3 append time, 4 transactional,
+                                              5 control, 6 delete horizon
+23     last offset delta        int32   yes
+27     base timestamp           int64   yes   ms since the epoch
+35     max timestamp            int64   yes
+43     producer id              int64   yes   -1 in a KRaft log, like the next two
+51     producer epoch           int16   yes
+53     base sequence            int32   yes
+57     record count             int32   yes
+61     records                          yes   see replica.format.record
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import crc32c
+
+from replica.errors import CorruptDataError, UnsupportedDataError
+from replica.format.primitives import Buffer, require
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+LENGTH_PREFIX = struct.Struct(">qi")
+CRC_START = struct.calcsize(">qiibI")
+MAGIC_POSITION = struct.calcsize(">qii")
+MAGIC = 2
+MIN_BATCH_LENGTH = HEADER.size - LENGTH_PREFIX.size
+
+_CODEC_MASK = 0x07
+_APPEND_TIME = 0x08
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
+CONTROL_ATTRIBUTE = _CONTROL
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeader:
+    """The 61 bytes before a batch's records; times in ms since the epoch."""
+
+    base_offset: int
+    batch_length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the whole batch in its file, this header included."""
+        return LENGTH_PREFIX.size + self.batch_length
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record, inclusive."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        """The base offset that the next batch must have."""
+        return self.last_offset + 1
+
+    @property
+    def codec(self) -> int:
+        """Compression type: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+        return self.attributes & _CODEC_MASK
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_append_time(self) -> bool:
+        """True where every record's time is the batch's max timestamp (LogAppendTime)."""
+        return bool(self.attributes & _APPEND_TIME)
+
+
+def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
+    """The header at `position`.
+
+    Raises TruncatedDataError where fewer than 61 bytes are left, CorruptDataError for a length or
+    an offset range that no batch can have, UnsupportedDataError for another magic.
+    """
+    require(buffer, position, HEADER.size, "batch header")
+    header = BatchHeader(*HEADER.unpack_from(buffer, position))
+    if header.base_offset < 0:
+        raise CorruptDataError(f"base offset {header.base_offset} is negative", position)
+    if header.magic != MAGIC:
+        raise UnsupportedDataError(f"batch magic {header.magic}, expected {MAGIC}", position)
+    if header.batch_length < MIN_BATCH_LENGTH:
+        raise CorruptDataError(
+            f"batch length {header.batch_length} is below {MIN_BATCH_LENGTH}", position
+        )
+    if header.last_offset_delta < 0:
+        raise CorruptDataError(f"last offset delta {header.last_offset_delta}", position)
+    return header
+
+
+def encode_header(header: BatchHeader) -> bytes:
+    """The 61 bytes of a header, its CRC as given."""
+    return HEADER.pack(
+        header.base_offset,
+        header.batch_length,
+        header.leader_epoch,
+        header.magic,
+        header.crc,
+        header.attributes,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.record_count,
+    )
+
+
+def computed_crc(batch: Buffer) -> int:
+    """The CRC-32C that a whole batch should carry."""
+    return int(crc32c.crc32c(memoryview(batch)[CRC_START:]))
+
+
+def encode_batch(
+    *,
+    base_offset: int,
+    leader_epoch: int,
+    records: bytes,
+    record_count: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    attributes: int = 0,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+) -> bytes:
+    """A whole batch around encoded (and, by `attributes`, compressed) records; the CRC is made."""
+    header = BatchHeader(
+        base_offset=base_offset,
+        batch_length=MIN_BATCH_LENGTH + len(records),
+        leader_epoch=leader_epoch,
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=last_offset_delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=record_count,
+    )
+    batch = bytearray(encode_header(header))
+    batch += records
+    struct.pack_into(">I", batch, CRC_START - 4, computed_crc(batch))
+    return bytes(batch)

@@ -1,0 +1,139 @@
+"""The four codecs of a record batch (KIP-110 for zstd), bounded against bombs.
+
+KRaft writes uncompressed batches; compressed ones occur in logs of other partitions. lz4 is the
+frame format, snappy the chunked stream of xerial's library, which Kafka's Java client writes.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+
+import cramjam
+
+from replica.errors import CorruptDataError, UnsupportedDataError
+from replica.format.primitives import Buffer
+
+MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
+"""No Kafka batch inflates to this much: message.max.bytes defaults to 1 MiB."""
+
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+CODEC_NAMES = {NONE: "none", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = struct.Struct(">8sii")
+_XERIAL_CHUNK = struct.Struct(">i")
+_XERIAL_BLOCK_BYTES = 32 * 1024
+_FIRST_GUESS = 8
+"""Output is tried at this multiple of the input first, then doubled up to the limit."""
+
+
+def decompress(codec: int, data: Buffer, limit: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+    """The records of a compressed batch.
+
+    Raises CorruptDataError where the codec refuses the bytes or they inflate past `limit`,
+    UnsupportedDataError for a codec number Kafka hasn't given out.
+    """
+    if codec == NONE:
+        return bytes(data)
+    reader = _READERS.get(codec)
+    if reader is None:
+        raise UnsupportedDataError(f"compression type {codec} is unknown")
+    return reader(bytes(data), limit)
+
+
+def compress(codec: int, data: bytes) -> bytes:
+    """The bytes in the framing that Kafka's clients write."""
+    if codec == NONE:
+        return data
+    if codec == GZIP:
+        return bytes(cramjam.gzip.compress(data))
+    if codec == SNAPPY:
+        return _xerial_compress(data)
+    if codec == LZ4:
+        return bytes(cramjam.lz4.compress(data))
+    if codec == ZSTD:
+        return bytes(cramjam.zstd.compress(data))
+    raise UnsupportedDataError(f"compression type {codec} is unknown")
+
+
+def _gunzip(data: bytes, limit: int) -> bytes:
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        out = stream.decompress(data, limit + 1)
+    except zlib.error as error:
+        raise CorruptDataError(f"gzip: {error}") from error
+    if len(out) > limit:
+        raise CorruptDataError(f"gzip: inflates past {limit} bytes")
+    if not stream.eof:
+        raise CorruptDataError("gzip: the stream breaks off")
+    return out
+
+
+def _into_growing_buffer(
+    name: str, into: Callable[[bytes, bytearray], int], data: bytes, limit: int
+) -> bytes:
+    """Decompress into a buffer that doubles until it fits, so that a bomb stops at the limit."""
+    size = min(limit, max(1024, len(data) * _FIRST_GUESS))
+    while True:
+        out = bytearray(size)
+        try:
+            written = into(data, out)
+        except cramjam.DecompressionError as error:
+            if size >= limit:
+                raise CorruptDataError(f"{name}: {error} (limit {limit} bytes)") from error
+            size = min(limit, size * 8)
+            continue
+        return bytes(memoryview(out)[:written])
+
+
+def _lz4(data: bytes, limit: int) -> bytes:
+    return _into_growing_buffer("lz4", cramjam.lz4.decompress_into, data, limit)
+
+
+def _zstd(data: bytes, limit: int) -> bytes:
+    return _into_growing_buffer("zstd", cramjam.zstd.decompress_into, data, limit)
+
+
+def _snappy_block(data: bytes, limit: int) -> bytes:
+    try:
+        size = cramjam.snappy.decompress_raw_len(data)
+        if size > limit:
+            raise CorruptDataError(f"snappy: inflates past {limit} bytes")
+        return bytes(cramjam.snappy.decompress_raw(data))
+    except cramjam.DecompressionError as error:
+        raise CorruptDataError(f"snappy: {error}") from error
+
+
+def _unxerial(data: bytes, limit: int) -> bytes:
+    if not data.startswith(_XERIAL_MAGIC):
+        return _snappy_block(data, limit)
+    out = bytearray()
+    position = _XERIAL_HEADER.size
+    while position < len(data):
+        if position + _XERIAL_CHUNK.size > len(data):
+            raise CorruptDataError("snappy: a chunk length breaks off")
+        (size,) = _XERIAL_CHUNK.unpack_from(data, position)
+        position += _XERIAL_CHUNK.size
+        if size < 0 or position + size > len(data):
+            raise CorruptDataError(f"snappy: chunk of {size} bytes does not fit")
+        out += _snappy_block(data[position : position + size], limit - len(out))
+        position += size
+    return bytes(out)
+
+
+def _xerial_compress(data: bytes) -> bytes:
+    out = bytearray(_XERIAL_HEADER.pack(_XERIAL_MAGIC, 1, 1))
+    for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))
+        out += _XERIAL_CHUNK.pack(len(block)) + block
+    return bytes(out)
+
+
+_READERS: dict[int, Callable[[bytes, int], bytes]] = {
+    GZIP: _gunzip,
+    SNAPPY: _unxerial,
+    LZ4: _lz4,
+    ZSTD: _zstd,
+}

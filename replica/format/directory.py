@@ -1,0 +1,332 @@
+"""One whole metadata directory as a value: what it holds, what could not be read, and why.
+
+A node's log directory has meta.properties and bootstrap.checkpoint on top and the partition's
+folder, __cluster_metadata-0, below. `read_directory` takes the partition's folder, reads every
+file that Kafka puts there, takes no lock and writes nothing; a running node may go on meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeVar
+
+from replica.errors import DataError, UnreadableFileError, UsageError
+from replica.format import (
+    index,
+    leader_epoch_checkpoint,
+    meta_properties,
+    partition_metadata,
+    producer_snapshot,
+    quorum_state,
+    snapshot,
+)
+from replica.format.damage import Damage, DamageKind
+from replica.format.file_names import FileKind, FileName, classify
+from replica.format.meta_properties import MetaProperties
+from replica.format.quorum_state import QuorumState
+from replica.format.reading import (
+    MAX_LOG_BYTES,
+    MAX_STATE_BYTES,
+    ReadFile,
+    VanishedFileError,
+    read_file,
+)
+from replica.format.segment import SegmentScan, scan
+from replica.format.snapshot import SnapshotState
+from replica.format.snapshot_content import SnapshotContent, inspect
+from replica.types import EpochStart, OffsetAndEpoch, ReplicaId
+
+LOOKS = 3
+"""Listings tried before a file that keeps vanishing is called changed-while-read."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that was read. path: relative to the node's log directory, '/' between parts."""
+
+    path: str
+    name: FileName
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """A .log or .log.deleted file and its batches."""
+
+    file: FoundFile
+    scan: SegmentScan
+
+    @property
+    def base_offset(self) -> int:
+        """The offset in the file's name; 0 for a file of another name."""
+        return self.file.name.base_offset or 0
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFile:
+    """A snapshot in any state, or bootstrap.checkpoint (id None)."""
+
+    file: FoundFile
+    scan: SegmentScan
+    content: SnapshotContent
+
+    @property
+    def id(self) -> OffsetAndEpoch | None:
+        name = self.file.name.snapshot
+        return None if name is None else name.id
+
+    @property
+    def state(self) -> SnapshotState:
+        name = self.file.name.snapshot
+        return SnapshotState.COMPLETE if name is None else name.state
+
+    @property
+    def is_whole(self) -> bool:
+        """Complete by name, undamaged, header first, footer last, all batches of its epoch."""
+        if self.state is not SnapshotState.COMPLETE or self.scan.damages:
+            return False
+        epochs = {batch.header.leader_epoch for batch in self.scan.batches}
+        same_epoch = self.id is None or epochs == {self.id.epoch}
+        return self.content.has_header and self.content.has_footer and same_epoch
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """An offset or time index that decoded."""
+
+    file: FoundFile
+    content: index.OffsetIndex | index.TimeIndex
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataDirectory:
+    """Everything one look at a directory found. `segments` are the log; `deleted_segments` not.
+
+    meta, quorum_state, leader_epochs, topic_id: None where the file is absent or damaged.
+    """
+
+    path: str
+    meta: MetaProperties | None = None
+    quorum_state: QuorumState | None = None
+    leader_epochs: tuple[EpochStart, ...] | None = None
+    topic_id: str | None = None
+    segments: tuple[SegmentFile, ...] = ()
+    deleted_segments: tuple[SegmentFile, ...] = ()
+    snapshots: tuple[SnapshotFile, ...] = ()
+    bootstrap: SnapshotFile | None = None
+    indexes: tuple[IndexFile, ...] = ()
+    files: tuple[FoundFile, ...] = ()
+    damages: tuple[Damage, ...] = ()
+
+    @property
+    def replica(self) -> ReplicaId | None:
+        """Who this is by meta.properties; never by the path."""
+        return None if self.meta is None else self.meta.replica
+
+    @property
+    def first_offset(self) -> int | None:
+        """Base offset of the first batch in the log, leftovers below the log start included."""
+        for segment in self.segments:
+            if segment.scan.batches:
+                return segment.scan.batches[0].header.base_offset
+        return None
+
+    @property
+    def log_end_offset(self) -> int:
+        """LEO, exclusive: after the last batch, or where the newest segment or snapshot ends."""
+        for segment in reversed(self.segments):
+            following = segment.scan.next_offset
+            if following is not None:
+                return following
+        if self.segments:
+            return self.segments[-1].base_offset
+        return max((s.id.offset for s in self.snapshots if s.id and s.is_whole), default=0)
+
+    @property
+    def log_start_offset(self) -> int:
+        """The log start of DESIGN's definition: batches below it are legal leftovers."""
+        first = self.first_offset
+        if self.leader_epochs:
+            start = self.leader_epochs[0].start_offset
+            ends = {s.id.offset for s in self.snapshots if s.id is not None}
+            if start == first or start in ends:
+                return start
+        return self.log_end_offset if first is None else first
+
+
+def read_directory(
+    path: str, *, meta_folder: str | None = None, read: ReadFile = read_file
+) -> MetadataDirectory:
+    """Read the partition folder at `path`.
+
+    meta_folder: where meta.properties and bootstrap.checkpoint lie; the parent folder if None.
+    Raises UsageError where `path` is no folder, UnreadableFileError where it can't be listed.
+    Everything else that goes wrong becomes a Damage, and the rest is still read.
+    """
+    if not os.path.isdir(path):
+        raise UsageError(f"{path}: not a directory")
+    parent = os.path.dirname(os.path.abspath(path)) if meta_folder is None else meta_folder
+    reading = _Reading(path, parent, read)
+    for _ in range(LOOKS):
+        if not reading.look():
+            break
+    return reading.result()
+
+
+@dataclass
+class _Reading:
+    """The state of one look: contents by relative path, and what went wrong."""
+
+    path: str
+    parent: str
+    read: ReadFile
+    contents: dict[str, bytes] = field(default_factory=dict)
+    damages: list[Damage] = field(default_factory=list)
+    files: list[FoundFile] = field(default_factory=list)
+    vanished: set[str] = field(default_factory=set)
+
+    def look(self) -> bool:
+        """Read what is listed and not yet read; True where listed files were gone."""
+        listed = dict(_listing(self.path, self.parent))
+        self.vanished = set()
+        for relative, absolute in listed.items():
+            if relative in self.contents or any(d.file == relative for d in self.damages):
+                continue
+            try:
+                self.contents[relative] = self.read(absolute, _limit(relative))
+            except VanishedFileError:
+                self.vanished.add(relative)
+            except UnreadableFileError as error:
+                self._damage(relative, DamageKind.UNREADABLE, error.reason)
+        return bool(self.vanished)
+
+    def result(self) -> MetadataDirectory:
+        for relative in sorted(self.vanished):
+            self._damage(relative, DamageKind.CHANGED, "listed, but gone when it was opened")
+        for relative in sorted(self.contents):
+            data = self.contents[relative]
+            digest = hashlib.sha256(data).hexdigest()
+            name = classify(relative.rsplit("/", 1)[-1])
+            self.files.append(FoundFile(relative, name, len(data), digest))
+        segments = [self._segment(file) for file in self._of(FileKind.SEGMENT)]
+        live = tuple(s for s in segments if not s.file.name.deleted)
+        self._check_joints(live)
+        bootstrap = [self._snapshot(file) for file in self._of(FileKind.BOOTSTRAP)]
+        return MetadataDirectory(
+            path=self.path,
+            meta=self._one(FileKind.META_PROPERTIES, meta_properties.decode),
+            quorum_state=self._one(FileKind.QUORUM_STATE, quorum_state.decode),
+            leader_epochs=self._one(
+                FileKind.LEADER_EPOCH_CHECKPOINT, leader_epoch_checkpoint.decode
+            ),
+            topic_id=self._one(FileKind.PARTITION_METADATA, partition_metadata.decode),
+            segments=live,
+            deleted_segments=tuple(s for s in segments if s.file.name.deleted),
+            snapshots=tuple(self._snapshot(file) for file in self._of(FileKind.SNAPSHOT)),
+            bootstrap=bootstrap[0] if bootstrap else None,
+            indexes=tuple(self._indexes()),
+            files=tuple(self.files),
+            damages=tuple(self.damages),
+        )
+
+    def _of(self, kind: FileKind) -> list[FoundFile]:
+        return [file for file in self.files if file.name.kind is kind]
+
+    def _damage(self, file: str, kind: DamageKind, detail: str, position: int = 0) -> None:
+        length = len(self.contents.get(file, b"")) - position
+        self.damages.append(Damage(position, max(0, length), kind, detail, file))
+
+    def _decoded(self, file: FoundFile, decode: Callable[[bytes], _T]) -> _T | None:
+        if file.size_bytes == 0:
+            self._damage(file.path, DamageKind.EMPTY_FILE, f"a {file.name.kind} of 0 bytes")
+            return None
+        try:
+            return decode(self.contents[file.path])
+        except DataError as error:
+            self._damage(file.path, DamageKind.CONTENT, error.reason, error.position or 0)
+            return None
+
+    def _one(self, kind: FileKind, decode: Callable[[bytes], _T]) -> _T | None:
+        for file in self._of(kind):
+            return self._decoded(file, decode)
+        return None
+
+    def _segment(self, file: FoundFile) -> SegmentFile:
+        found = scan(self.contents[file.path], expected_offset=file.name.base_offset)
+        self.damages.extend(damage.in_file(file.path) for damage in found.damages)
+        return SegmentFile(file, found)
+
+    def _snapshot(self, file: FoundFile) -> SnapshotFile:
+        data = self.contents[file.path]
+        found = scan(data, expected_offset=0)
+        name = file.name.snapshot
+        state = SnapshotState.COMPLETE if name is None else name.state
+        if state is SnapshotState.COMPLETE and not data:
+            self._damage(file.path, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes")
+        # a .part file is being written: its end is no damage
+        unfinished = {DamageKind.TORN_TAIL} if state is SnapshotState.PART else set()
+        for damage in found.damages:
+            if damage.kind not in unfinished:
+                self.damages.append(damage.in_file(file.path))
+        return SnapshotFile(file, found, inspect(data, found))
+
+    def _indexes(self) -> Iterable[IndexFile]:
+        decoders: tuple[
+            tuple[FileKind, Callable[[bytes], index.OffsetIndex | index.TimeIndex]], ...
+        ] = (
+            (FileKind.OFFSET_INDEX, index.decode_offset_index),
+            (FileKind.TIME_INDEX, index.decode_time_index),
+        )
+        for kind, decode in decoders:
+            for file in self._of(kind):
+                # Kafka leaves indexes of 0 bytes behind; they are legal
+                content = self._decoded(file, decode) if file.size_bytes else decode(b"")
+                if content is not None:
+                    yield IndexFile(file, content)
+        for file in self._of(FileKind.PRODUCER_SNAPSHOT):
+            self._decoded(file, producer_snapshot.decode)
+
+    def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
+        """A damage where a segment doesn't start at the offset after the one before it."""
+        for before, after in pairwise(segments):
+            expected = before.scan.next_offset
+            if expected is not None and after.base_offset != expected:
+                detail = f"segment starts at {after.base_offset}, the one before ends at {expected}"
+                self.damages.append(Damage(0, 0, DamageKind.OFFSET_GAP, detail, after.file.path))
+
+
+def _limit(relative: str) -> int:
+    logs = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
+    kind = classify(relative.rsplit("/", 1)[-1]).kind
+    return MAX_LOG_BYTES if kind in logs else MAX_STATE_BYTES
+
+
+def _listing(path: str, parent: str) -> Iterable[tuple[str, str]]:
+    """(path relative to the node's log directory, path to open) of every file of a known kind."""
+    folder = os.path.basename(os.path.abspath(path))
+    for name in _names(path):
+        if classify(name).kind is not FileKind.OTHER:
+            yield f"{folder}/{name}", os.path.join(path, name)
+    draft = os.path.join(path, snapshot.DRAFT_FOLDER)
+    if os.path.isdir(draft):
+        for name in _names(draft):
+            if classify(name).kind is FileKind.SNAPSHOT:
+                yield f"{folder}/{snapshot.DRAFT_FOLDER}/{name}", os.path.join(draft, name)
+    for name in (meta_properties.FILE_NAME, snapshot.BOOTSTRAP_NAME):
+        beside = os.path.join(parent, name)
+        if os.path.lexists(beside) and not os.path.lexists(os.path.join(path, name)):
+            yield name, beside
+
+
+def _names(path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(path))
+    except OSError as error:
+        raise UnreadableFileError(path, error.strerror or str(error)) from error

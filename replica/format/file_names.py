@@ -1,0 +1,78 @@
+"""Which kind of file a name in a metadata directory stands for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from replica.format import (
+    leader_epoch_checkpoint,
+    meta_properties,
+    partition_metadata,
+    quorum_state,
+    snapshot,
+)
+from replica.format.snapshot import SnapshotName
+
+METADATA_FOLDER = "__cluster_metadata-0"
+_MAX_OFFSET = 2**63 - 1
+
+
+class FileKind(StrEnum):
+    """Kinds of files this project reads; OTHER is left alone."""
+
+    SEGMENT = "segment"
+    OFFSET_INDEX = "offset-index"
+    TIME_INDEX = "time-index"
+    PRODUCER_SNAPSHOT = "producer-snapshot"
+    SNAPSHOT = "snapshot"
+    BOOTSTRAP = "bootstrap"
+    LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+    QUORUM_STATE = "quorum-state"
+    META_PROPERTIES = "meta-properties"
+    PARTITION_METADATA = "partition-metadata"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """A name taken apart; base_offset of segments and what lies beside them, else None."""
+
+    kind: FileKind
+    base_offset: int | None = None
+    deleted: bool = False
+    snapshot: SnapshotName | None = None
+
+
+_NUMBERED = re.compile(
+    r"(?P<offset>\d{20})\.(?P<kind>log|index|timeindex|snapshot)(?P<deleted>\.deleted)?"
+)
+_NUMBERED_KINDS = {
+    "log": FileKind.SEGMENT,
+    "index": FileKind.OFFSET_INDEX,
+    "timeindex": FileKind.TIME_INDEX,
+    "snapshot": FileKind.PRODUCER_SNAPSHOT,
+}
+_FIXED_NAMES = {
+    leader_epoch_checkpoint.FILE_NAME: FileKind.LEADER_EPOCH_CHECKPOINT,
+    quorum_state.FILE_NAME: FileKind.QUORUM_STATE,
+    meta_properties.FILE_NAME: FileKind.META_PROPERTIES,
+    partition_metadata.FILE_NAME: FileKind.PARTITION_METADATA,
+    snapshot.BOOTSTRAP_NAME: FileKind.BOOTSTRAP,
+}
+
+
+def classify(name: str) -> FileName:
+    """The kind of a file by its name without folder; FileKind.OTHER for all that isn't Kafka's."""
+    if name in _FIXED_NAMES:
+        return FileName(_FIXED_NAMES[name])
+    snapshot_name = snapshot.parse_name(name)
+    if snapshot_name is not None:
+        deleted = snapshot_name.state is snapshot.SnapshotState.DELETED
+        return FileName(FileKind.SNAPSHOT, deleted=deleted, snapshot=snapshot_name)
+    match = _NUMBERED.fullmatch(name)
+    if match is None or int(match["offset"]) > _MAX_OFFSET:
+        return FileName(FileKind.OTHER)
+    kind = _NUMBERED_KINDS[match["kind"]]
+    return FileName(kind, int(match["offset"]), deleted=match["deleted"] is not None)

@@ -1,0 +1,114 @@
+"""The scalar encodings of Kafka's protocol (KIP-482 flexible versions included).
+
+Readers are functions (buffer, position) -> (value, next position); a buffer is bytes or a
+memoryview of bytes. They never read past the end: TruncatedDataError names the byte where the
+value began. Writers append to a bytearray.
+
+    unsigned varint   7 bits a byte, lowest first, at most 5 bytes (ByteUtils.readUnsignedVarint)
+    varint, varlong   zigzag over an unsigned varint of 5 / 10 bytes; used inside record batches
+    compact length    unsigned varint of length + 1, 0 meaning null
+    uuid              16 bytes, shown as url-safe base64 without padding (Uuid.toString)
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from typing import TypeAlias
+
+from replica.errors import CorruptDataError, TruncatedDataError
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+_UINT32_MASK = 0xFFFFFFFF
+_UINT64_MASK = 0xFFFFFFFFFFFFFFFF
+
+
+def require(buffer: Buffer, position: int, size: int, what: str) -> int:
+    """The position after `size` bytes, or TruncatedDataError where the buffer has fewer."""
+    end = position + size
+    if end > len(buffer):
+        left = max(0, len(buffer) - position)
+        raise TruncatedDataError(f"{what} needs {size} bytes, only {left} are left", position)
+    return end
+
+
+def read_fixed(
+    buffer: Buffer, position: int, layout: struct.Struct, what: str
+) -> tuple[int | float, int]:
+    """One number of a fixed layout, such as struct.Struct('>i')."""
+    end = require(buffer, position, layout.size, what)
+    (value,) = layout.unpack_from(buffer, position)
+    return value, end
+
+
+def _read_unsigned(buffer: Buffer, position: int, max_bytes: int, what: str) -> tuple[int, int]:
+    value = 0
+    for index in range(max_bytes):
+        at = position + index
+        if at >= len(buffer):
+            raise TruncatedDataError(f"{what} breaks off", position)
+        byte = buffer[at]
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value, at + 1
+    raise CorruptDataError(f"{what} is longer than {max_bytes} bytes", position)
+
+
+def read_unsigned_varint(buffer: Buffer, position: int, what: str = "varint") -> tuple[int, int]:
+    """An unsigned 32-bit varint; surplus high bits of the fifth byte are dropped, as in Java."""
+    value, end = _read_unsigned(buffer, position, 5, what)
+    return value & _UINT32_MASK, end
+
+
+def read_varint(buffer: Buffer, position: int, what: str = "varint") -> tuple[int, int]:
+    """A zigzag 32-bit varint."""
+    value, end = read_unsigned_varint(buffer, position, what)
+    return (value >> 1) ^ -(value & 1), end
+
+
+def read_varlong(buffer: Buffer, position: int, what: str = "varlong") -> tuple[int, int]:
+    """A zigzag 64-bit varint."""
+    value, end = _read_unsigned(buffer, position, 10, what)
+    value &= _UINT64_MASK
+    return (value >> 1) ^ -(value & 1), end
+
+
+def write_unsigned_varint(out: bytearray, value: int) -> None:
+    """The shortest form of an unsigned value, 0 <= value < 2**64."""
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def write_varint(out: bytearray, value: int) -> None:
+    """Zigzag of a signed 32-bit value."""
+    write_unsigned_varint(out, ((value << 1) ^ (value >> 31)) & _UINT32_MASK)
+
+
+def write_varlong(out: bytearray, value: int) -> None:
+    """Zigzag of a signed 64-bit value."""
+    write_unsigned_varint(out, ((value << 1) ^ (value >> 63)) & _UINT64_MASK)
+
+
+def varint_size(value: int) -> int:
+    """Bytes that write_varint would take."""
+    zigzag = ((value << 1) ^ (value >> 31)) & _UINT32_MASK
+    return max(1, (zigzag.bit_length() + 6) // 7)
+
+
+def uuid_text(raw: Buffer) -> str:
+    """16 bytes as Kafka prints them: url-safe base64, 22 characters."""
+    return base64.urlsafe_b64encode(bytes(raw)).rstrip(b"=").decode("ascii")
+
+
+def uuid_bytes(text: str) -> bytes:
+    """The 16 bytes of a 22-character UUID; CorruptDataError for anything else."""
+    try:
+        raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)
+    except ValueError as error:
+        raise CorruptDataError(f"{text!r} is not a base64 UUID") from error
+    if len(raw) != 16:
+        raise CorruptDataError(f"{text!r} is not a UUID of 16 bytes")
+    return raw

@@ -1,0 +1,71 @@
+"""<offset>.snapshot: the idempotent producers of a log at an offset (Kafka: ProducerStateManager).
+
+A KRaft log has no such producers, so its files hold none; they are not metadata snapshots, with
+which their name is easily confused. int16 version 1, uint32 CRC-32C of the rest, int32 count,
+then the entries of 46 bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import crc32c
+
+from replica.errors import CorruptDataError, UnsupportedDataError
+from replica.format.primitives import require
+
+SUFFIX = ".snapshot"
+_HEAD = struct.Struct(">hI")
+_COUNT = struct.Struct(">i")
+_ENTRY = struct.Struct(">qhiqiqiq")
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerEntry:
+    """One producer's last batch; offsets absolute, the timestamp in ms since the epoch."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    current_transaction_first_offset: int
+
+
+def decode(data: bytes) -> tuple[ProducerEntry, ...]:
+    """Raises DataError naming the byte."""
+    require(data, 0, _HEAD.size + _COUNT.size, "producer snapshot")
+    version, stored = _HEAD.unpack_from(data)
+    if version != _VERSION:
+        raise UnsupportedDataError(f"version {version}, expected {_VERSION}", 0)
+    computed = crc32c.crc32c(data[_HEAD.size :])
+    if computed != stored:
+        raise CorruptDataError(f"stored CRC {stored:08x}, computed {computed:08x}", 2)
+    (count,) = _COUNT.unpack_from(data, _HEAD.size)
+    entries = data[_HEAD.size + _COUNT.size :]
+    if count < 0 or len(entries) != count * _ENTRY.size:
+        raise CorruptDataError(f"{count} entries announced in {len(entries)} bytes", _HEAD.size)
+    return tuple(ProducerEntry(*values) for values in _ENTRY.iter_unpack(entries))
+
+
+def encode(entries: tuple[ProducerEntry, ...]) -> bytes:
+    """The file's bytes."""
+    body = _COUNT.pack(len(entries)) + b"".join(_pack(entry) for entry in entries)
+    return _HEAD.pack(_VERSION, crc32c.crc32c(body)) + body
+
+
+def _pack(entry: ProducerEntry) -> bytes:
+    return _ENTRY.pack(
+        entry.producer_id,
+        entry.producer_epoch,
+        entry.last_sequence,
+        entry.last_offset,
+        entry.offset_delta,
+        entry.timestamp,
+        entry.coordinator_epoch,
+        entry.current_transaction_first_offset,
+    )

@@ -1,0 +1,142 @@
+"""quorum-state: a replica's vote and leader, kept across restarts (Kafka: FileQuorumStateStore).
+
+One JSON object with data_version 0 (static quorums: currentVoters, no directory ids) or 1 (KIP-853:
+votedDirectoryId). KIP-853's draft wrote votedUuid instead, which is read too. Keys that are not
+known are kept in their place, so encoding gives the same bytes back.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from replica.errors import CorruptDataError, UnsupportedDataError
+from replica.format.text_file import text_of
+from replica.types import NO_NODE, ZERO_UUID
+
+FILE_NAME = "quorum-state"
+_VERSIONS = (0, 1)
+_DRAFT_VOTED_KEYS = ("votedUuid", "voterUuid")
+_MAX_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumState:
+    """leader_id and voted_id are NO_NODE (-1) where there is none.
+
+    voted_directory_id: ZERO_UUID where the version or the vote has none.
+    current_voters: node ids, of version 0 only.
+    fields: the whole object as read, in order.
+    """
+
+    version: int
+    leader_id: int
+    leader_epoch: int
+    voted_id: int
+    voted_directory_id: str
+    current_voters: tuple[int, ...]
+    fields: tuple[tuple[str, Any], ...]
+
+
+def decode(data: bytes) -> QuorumState:
+    """Raises DataError naming the byte, or byte 0 where a field is missing or of a wrong type."""
+    fields = _object(data)
+    version = _int(fields, "data_version")
+    if version not in _VERSIONS:
+        raise UnsupportedDataError(f"data_version {version}, expected 0 or 1", 0)
+    return QuorumState(
+        version=version,
+        leader_id=_int(fields, "leaderId", NO_NODE),
+        leader_epoch=_int(fields, "leaderEpoch"),
+        voted_id=_int(fields, "votedId", NO_NODE),
+        voted_directory_id=_voted_directory(fields),
+        current_voters=_voters(fields),
+        fields=tuple(fields.items()),
+    )
+
+
+def encode(state: QuorumState) -> bytes:
+    """The file's bytes, from `fields`."""
+    return json.dumps(dict(state.fields), separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+
+
+def new_state(
+    *,
+    version: int,
+    leader_id: int,
+    leader_epoch: int,
+    voted_id: int = NO_NODE,
+    voted_directory_id: str = ZERO_UUID,
+    current_voters: tuple[int, ...] = (),
+) -> QuorumState:
+    """A state to be written, with the keys in Kafka's order."""
+    if version == 0:
+        fields: dict[str, Any] = {
+            "clusterId": "",
+            "leaderId": leader_id,
+            "leaderEpoch": leader_epoch,
+            "votedId": voted_id,
+            "appliedOffset": 0,
+            "currentVoters": [{"voterId": voter} for voter in current_voters],
+        }
+        voted_directory_id = ZERO_UUID
+    else:
+        fields = {
+            "leaderId": leader_id,
+            "leaderEpoch": leader_epoch,
+            "votedId": voted_id,
+            "votedDirectoryId": voted_directory_id,
+        }
+        current_voters = ()
+    fields["data_version"] = version
+    return QuorumState(
+        version,
+        leader_id,
+        leader_epoch,
+        voted_id,
+        voted_directory_id,
+        current_voters,
+        tuple(fields.items()),
+    )
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(text_of(data))
+    except json.JSONDecodeError as error:
+        raise CorruptDataError(f"not JSON: {error.msg}", error.pos) from error
+    except (RecursionError, ValueError) as error:
+        raise CorruptDataError("not JSON that can be read", 0) from error
+    if not isinstance(value, dict):
+        raise CorruptDataError("not a JSON object", 0)
+    return value
+
+
+def _int(fields: dict[str, Any], key: str, default: int | None = None) -> int:
+    value = fields.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise CorruptDataError(f"{key} is missing or not a number", 0)
+    if not -1 <= value <= _MAX_INT32:
+        raise CorruptDataError(f"{key} {value} is out of range", 0)
+    return value
+
+
+def _voted_directory(fields: dict[str, Any]) -> str:
+    for key in ("votedDirectoryId", *_DRAFT_VOTED_KEYS):
+        value = fields.get(key)
+        if isinstance(value, str):
+            return value
+    return ZERO_UUID
+
+
+def _voters(fields: dict[str, Any]) -> tuple[int, ...]:
+    voters = fields.get("currentVoters") or []
+    if not isinstance(voters, list):
+        raise CorruptDataError("currentVoters is not a list", 0)
+    ids = []
+    for voter in voters:
+        if not isinstance(voter, dict):
+            raise CorruptDataError("currentVoters holds something else than objects", 0)
+        ids.append(_int(voter, "voterId"))
+    return tuple(ids)

@@ -1,0 +1,45 @@
+"""Reading whole files of a running node: no lock, no write, no surprise from special files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+
+from replica.errors import UnreadableFileError
+
+ReadFile = Callable[[str, int], bytes]
+"""(path, most bytes) -> content. A port, so that tests can make a file change between two looks."""
+
+MAX_LOG_BYTES = 2**31
+"""Kafka's own limit: a segment's positions are int32."""
+MAX_STATE_BYTES = 16 * 1024 * 1024
+"""The text files and indexes of a directory; a segment index is 10 MiB at most by default."""
+
+
+class VanishedFileError(UnreadableFileError):
+    """The file was listed and is gone: a running node deletes segments and snapshots."""
+
+
+def read_file(path: str, limit: int) -> bytes:
+    """All bytes of a regular file as of its opening.
+
+    Raises VanishedFileError where it is gone, UnreadableFileError where it can't be read, is
+    no regular file (a pipe would block for ever) or holds more than `limit` bytes.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except FileNotFoundError as error:
+        raise VanishedFileError(path, "file is gone") from error
+    except OSError as error:
+        raise UnreadableFileError(path, error.strerror or str(error)) from error
+    try:
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise UnreadableFileError(path, "not a regular file")
+            if status.st_size > limit:
+                raise UnreadableFileError(path, f"{status.st_size} bytes, the limit is {limit}")
+            return file.read(status.st_size)
+    except OSError as error:
+        raise UnreadableFileError(path, error.strerror or str(error)) from error

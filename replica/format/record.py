@@ -1,0 +1,165 @@
+"""Records inside a batch of magic 2 (Kafka: DefaultRecord).
+
+length           varint    bytes after this field
+attributes       int8      unused, 0
+timestamp delta  varlong   ms, from the batch's base timestamp
+offset delta     varint    from the batch's base offset
+key, value       varint length (-1 null) and bytes
+headers          varint count, then per header: key as varint length and UTF-8 bytes, value
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from replica.errors import CorruptDataError, DataError
+from replica.format.batch import HEADER, BatchHeader
+from replica.format.compression import NONE, decompress
+from replica.format.primitives import (
+    Buffer,
+    read_varint,
+    read_varlong,
+    require,
+    write_varint,
+    write_varlong,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordHeader:
+    """An application header; KRaft writes none, other partitions do."""
+
+    key: str
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record; `timestamp` in ms since the epoch, `offset` absolute."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[RecordHeader, ...] = ()
+    attributes: int = 0
+
+
+def records_of(header: BatchHeader, batch: Buffer) -> Iterator[Record]:
+    """The records of one whole batch, decompressed where its attributes say so.
+
+    Raises DataError with a position counted from the start of the batch (from the start of the
+    inflated records where the batch is compressed), after yielding the records before it.
+    """
+    body = memoryview(batch)[HEADER.size : header.size_bytes]
+    if header.codec == NONE:
+        yield from _decode_records(header, body, HEADER.size)
+        return
+    try:
+        inflated = decompress(header.codec, body)
+    except DataError as error:
+        raise error.shifted(HEADER.size) from error
+    yield from _decode_records(header, inflated, 0)
+
+
+def _decode_records(header: BatchHeader, body: Buffer, base: int) -> Iterator[Record]:
+    if header.record_count < 0:
+        raise CorruptDataError(f"record count {header.record_count} is negative", base)
+    position = 0
+    last_delta = -1
+    for _ in range(header.record_count):
+        try:
+            record, end = _decode_record(header, body, position, last_delta)
+        except DataError as error:
+            raise error.shifted(base) from error
+        yield record
+        position = end
+        last_delta = record.offset - header.base_offset
+    if position != len(body):
+        surplus = len(body) - position
+        raise CorruptDataError(
+            f"{surplus} bytes follow the last of {header.record_count} records", base + position
+        )
+
+
+def _decode_record(
+    header: BatchHeader, body: Buffer, position: int, last_delta: int
+) -> tuple[Record, int]:
+    size, start = read_varint(body, position, "record length")
+    if size < 0:
+        raise CorruptDataError(f"record length {size} is negative", position)
+    end = require(body, start, size, "record")
+    inside = memoryview(body)[:end]
+    require(inside, start, 1, "record attributes")
+    timestamp_delta, at = read_varlong(inside, start + 1, "timestamp delta")
+    offset_delta, at = read_varint(inside, at, "offset delta")
+    if not last_delta < offset_delta <= header.last_offset_delta:
+        raise CorruptDataError(
+            f"offset delta {offset_delta} after {last_delta} in a batch that ends at "
+            f"{header.last_offset_delta}",
+            position,
+        )
+    key, at = _read_bytes(inside, at, "record key")
+    value, at = _read_bytes(inside, at, "record value")
+    headers, at = _read_headers(inside, at)
+    if at != end:
+        raise CorruptDataError(f"record holds {end - at} bytes past its headers", at)
+    timestamp = (
+        header.max_timestamp if header.is_append_time else header.base_timestamp + timestamp_delta
+    )
+    offset = header.base_offset + offset_delta
+    return Record(offset, timestamp, key, value, headers, inside[start]), end
+
+
+def _read_bytes(body: Buffer, position: int, what: str) -> tuple[bytes | None, int]:
+    size, start = read_varint(body, position, f"{what} length")
+    if size < 0:
+        return None, start
+    end = require(body, start, size, what)
+    return bytes(body[start:end]), end
+
+
+def _read_headers(body: Buffer, position: int) -> tuple[tuple[RecordHeader, ...], int]:
+    count, at = read_varint(body, position, "header count")
+    if count < 0:
+        raise CorruptDataError(f"header count {count} is negative", position)
+    headers = []
+    for _ in range(count):
+        key_at = at
+        key, at = _read_bytes(body, at, "header key")
+        if key is None:
+            raise CorruptDataError("header key is null", key_at)
+        try:
+            text = key.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorruptDataError("header key is not UTF-8", key_at) from error
+        value, at = _read_bytes(body, at, "header value")
+        headers.append(RecordHeader(text, value))
+    return tuple(headers), at
+
+
+def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: int) -> bytes:
+    """Uncompressed record bytes for a batch that starts at the given offset and time."""
+    out = bytearray()
+    for record in records:
+        body = bytearray([record.attributes])
+        write_varlong(body, record.timestamp - base_timestamp)
+        write_varint(body, record.offset - base_offset)
+        _write_bytes(body, record.key)
+        _write_bytes(body, record.value)
+        write_varint(body, len(record.headers))
+        for header in record.headers:
+            _write_bytes(body, header.key.encode("utf-8"))
+            _write_bytes(body, header.value)
+        write_varint(out, len(body))
+        out += body
+    return bytes(out)
+
+
+def _write_bytes(out: bytearray, value: bytes | None) -> None:
+    if value is None:
+        write_varint(out, -1)
+        return
+    write_varint(out, len(value))
+    out += value

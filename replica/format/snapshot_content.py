@@ -1,0 +1,52 @@
+"""What a snapshot's delimiters say: its header comes first, its footer last (KIP-630)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.errors import DataError
+from replica.format.control import ControlMessage, SnapshotFooter, SnapshotHeader, decode_control
+from replica.format.record import records_of
+from replica.format.segment import LocatedBatch, SegmentScan
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotContent:
+    """last_contained_log_timestamp: ms, of the last log record contained; None without header."""
+
+    has_header: bool
+    has_footer: bool
+    last_contained_log_timestamp: int | None
+    record_count: int
+
+
+def inspect(data: bytes, found: SegmentScan) -> SnapshotContent:
+    """Look at the first and the last control record of a scanned snapshot."""
+    messages = [
+        _control_messages(data, batch) for batch in (found.batches[:1] + found.batches[-1:])
+    ]
+    first = messages[0][0] if messages and messages[0] else None
+    last = messages[-1][-1] if messages and messages[-1] else None
+    header = first if isinstance(first, SnapshotHeader) else None
+    return SnapshotContent(
+        has_header=header is not None,
+        has_footer=isinstance(last, SnapshotFooter),
+        last_contained_log_timestamp=None
+        if header is None
+        else header.last_contained_log_timestamp,
+        record_count=sum(batch.header.record_count for batch in found.batches),
+    )
+
+
+def _control_messages(data: bytes, batch: LocatedBatch) -> list[ControlMessage]:
+    """The control records of a batch as far as they decode."""
+    if not batch.header.is_control or not batch.crc_valid:
+        return []
+    whole = memoryview(data)[batch.position : batch.position + batch.header.size_bytes]
+    messages: list[ControlMessage] = []
+    try:
+        for record in records_of(batch.header, whole):
+            messages.append(decode_control(record.key, record.value))
+    except DataError:
+        return messages
+    return messages

@@ -1,0 +1,24 @@
+"""What a log directory's small text files share: UTF-8, and numbers that say where they are."""
+
+from __future__ import annotations
+
+from replica.errors import CorruptDataError
+
+
+def text_of(data: bytes) -> str:
+    """The file's text; CorruptDataError names the first byte that is not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorruptDataError("not UTF-8 text", error.start) from error
+
+
+def integer(text: str, position: int, what: str, lowest: int, highest: int) -> int:
+    """A decimal integer of plain ASCII digits within the range, else CorruptDataError."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
+        raise CorruptDataError(f"{what} {text[:40]!r} is not a number", position)
+    value = int(text)
+    if not lowest <= value <= highest:
+        raise CorruptDataError(f"{what} {value} is out of range", position)
+    return value
