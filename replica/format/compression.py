@@ -25,8 +25,10 @@ _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = struct.Struct(">8sii")
 _XERIAL_CHUNK = struct.Struct(">i")
 _XERIAL_BLOCK_BYTES = 32 * 1024
-_FIRST_GUESS = 8
-"""Output is tried at this multiple of the input first, then doubled up to the limit."""
+_GROWTH = 8
+"""Output is tried at this multiple of the input first, then of itself, up to the limit."""
+_TOO_SMALL = "failed to write whole buffer"
+_SNAPPY_MAX_RATIO = 64
 
 
 def decompress(codec: int, data: Buffer, limit: int = MAX_DECOMPRESSED_BYTES) -> bytes:
@@ -74,16 +76,18 @@ def _gunzip(data: bytes, limit: int) -> bytes:
 def _into_growing_buffer(
     name: str, into: Callable[[bytes, bytearray], int], data: bytes, limit: int
 ) -> bytes:
-    """Decompress into a buffer that doubles until it fits, so that a bomb stops at the limit."""
-    size = min(limit, max(1024, len(data) * _FIRST_GUESS))
+    """Decompress into a buffer that grows until it fits, so that a bomb stops at the limit."""
+    size = min(limit, max(1024, len(data) * _GROWTH))
     while True:
         out = bytearray(size)
         try:
             written = into(data, out)
         except cramjam.DecompressionError as error:
+            if _TOO_SMALL not in str(error):
+                raise CorruptDataError(f"{name}: {error}") from error
             if size >= limit:
-                raise CorruptDataError(f"{name}: {error} (limit {limit} bytes)") from error
-            size = min(limit, size * 8)
+                raise CorruptDataError(f"{name}: inflates past {limit} bytes") from error
+            size = min(limit, size * _GROWTH)
             continue
         return bytes(memoryview(out)[:written])
 
@@ -101,6 +105,8 @@ def _snappy_block(data: bytes, limit: int) -> bytes:
         size = cramjam.snappy.decompress_raw_len(data)
         if size > limit:
             raise CorruptDataError(f"snappy: inflates past {limit} bytes")
+        if size > _SNAPPY_MAX_RATIO * len(data):
+            raise CorruptDataError(f"snappy: {len(data)} bytes can't inflate to {size}")
         return bytes(cramjam.snappy.decompress_raw(data))
     except cramjam.DecompressionError as error:
         raise CorruptDataError(f"snappy: {error}") from error
@@ -109,6 +115,8 @@ def _snappy_block(data: bytes, limit: int) -> bytes:
 def _unxerial(data: bytes, limit: int) -> bytes:
     if not data.startswith(_XERIAL_MAGIC):
         return _snappy_block(data, limit)
+    if len(data) < _XERIAL_HEADER.size:
+        raise CorruptDataError("snappy: the stream's header breaks off")
     out = bytearray()
     position = _XERIAL_HEADER.size
     while position < len(data):

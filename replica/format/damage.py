@@ -38,6 +38,8 @@ class DamageKind(StrEnum):
     """The file shrank or was replaced between two looks at it."""
     NOT_KAFKA = "not-kafka"
     """A file that was named by the user and is of no kind known here."""
+    UNIDENTIFIED = "unidentified"
+    """A directory that does not say which replica it is of."""
     HOSTILE_NAME = "hostile-name"
     """A bundle's member whose name or size would reach outside the bundle's limits."""
 

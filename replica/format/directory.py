@@ -68,6 +68,12 @@ class SegmentFile:
         """The offset in the file's name; 0 for a file of another name."""
         return self.file.name.base_offset or 0
 
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last batch; that of the name where there is no batch."""
+        following = self.scan.next_offset
+        return self.base_offset if following is None else following
+
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFile:
@@ -90,7 +96,8 @@ class SnapshotFile:
     @property
     def is_whole(self) -> bool:
         """Complete by name, undamaged, header first, footer last, all batches of its epoch."""
-        if self.state is not SnapshotState.COMPLETE or self.scan.damages:
+        unsound = self.scan.damages or self.scan.zero_tail
+        if self.state is not SnapshotState.COMPLETE or unsound:
             return False
         epochs = {batch.header.leader_epoch for batch in self.scan.batches}
         same_epoch = self.id is None or epochs == {self.id.epoch}
@@ -141,12 +148,8 @@ class MetadataDirectory:
     @property
     def log_end_offset(self) -> int:
         """LEO, exclusive: after the last batch, or where the newest segment or snapshot ends."""
-        for segment in reversed(self.segments):
-            following = segment.scan.next_offset
-            if following is not None:
-                return following
         if self.segments:
-            return self.segments[-1].base_offset
+            return self.segments[-1].end_offset
         return max((s.id.offset for s in self.snapshots if s.id and s.is_whole), default=0)
 
     @property
@@ -270,6 +273,9 @@ class _Reading:
         state = SnapshotState.COMPLETE if name is None else name.state
         if state is SnapshotState.COMPLETE and not data:
             self._damage(file.path, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes")
+        if state is SnapshotState.COMPLETE and found.zero_tail:
+            detail = f"a snapshot with {found.zero_tail} zero bytes at its end"
+            self._damage(file.path, DamageKind.ZERO_HOLE, detail, found.end_position)
         # a .part file is being written: its end is no damage
         unfinished = {DamageKind.TORN_TAIL} if state is SnapshotState.PART else set()
         for damage in found.damages:
@@ -296,10 +302,11 @@ class _Reading:
     def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
         """A damage where a segment doesn't start at the offset after the one before it."""
         for before, after in pairwise(segments):
-            expected = before.scan.next_offset
-            if expected is not None and after.base_offset != expected:
-                detail = f"segment starts at {after.base_offset}, the one before ends at {expected}"
-                self.damages.append(Damage(0, 0, DamageKind.OFFSET_GAP, detail, after.file.path))
+            end, start = before.end_offset, after.base_offset
+            if start != end:
+                kind = DamageKind.OFFSET_GAP if start > end else DamageKind.OFFSET_MISMATCH
+                detail = f"segment starts at {start}, the one before ends at {end}"
+                self.damages.append(Damage(0, 0, kind, detail, after.file.path))
 
 
 def _limit(relative: str) -> int:

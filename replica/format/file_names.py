@@ -46,7 +46,7 @@ class FileName:
 
 
 _NUMBERED = re.compile(
-    r"(?P<offset>\d{20})\.(?P<kind>log|index|timeindex|snapshot)(?P<deleted>\.deleted)?"
+    r"(?P<offset>[0-9]{20})\.(?P<kind>log|index|timeindex|snapshot)(?P<deleted>\.deleted)?"
 )
 _NUMBERED_KINDS = {
     "log": FileKind.SEGMENT,

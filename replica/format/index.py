@@ -95,9 +95,8 @@ def encode_time_index(index: TimeIndex) -> bytes:
 
 def _used_bytes(data: bytes, entry_size: int) -> int:
     """Bytes before the zero tail, rounded up to whole entries."""
-    used = len(data.rstrip(b"\0"))
-    used += -used % entry_size
-    if used > len(data):
-        ragged = len(data) % entry_size
+    ragged = len(data) % entry_size
+    if ragged:
         raise CorruptDataError(f"{ragged} bytes at the end are no whole entry", len(data) - ragged)
-    return used
+    used = len(data.rstrip(b"\0"))
+    return used + -used % entry_size

@@ -46,12 +46,12 @@ def encode(entries: tuple[EpochStart, ...]) -> bytes:
 
 
 def _lines(data: bytes) -> list[tuple[int, str]]:
-    """(byte position, line) of each line; a last line break opens no further line."""
+    """(byte position, line) of each line, CRLF or LF as Java takes them."""
     text = text_of(data)
     lines = []
     position = 0
     for line in text.removesuffix("\n").split("\n") if text else []:
-        lines.append((position, line))
+        lines.append((position, line.removesuffix("\r")))
         position += len(line.encode("utf-8")) + 1
     return lines
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replica.errors import CorruptDataError, UnsupportedDataError
+from replica.format.primitives import uuid_bytes
 from replica.format.text_file import text_of
 from replica.types import NO_NODE, ZERO_UUID
 
@@ -102,10 +103,14 @@ def new_state(
 
 
 def _object(data: bytes) -> dict[str, Any]:
+    text = text_of(data)
     try:
-        value = json.loads(text_of(data))
+        value = json.loads(text)
+        # half of a surrogate pair in an escape: no text that could be shown or written again
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
-        raise CorruptDataError(f"not JSON: {error.msg}", error.pos) from error
+        position = len(text[: error.pos].encode("utf-8"))
+        raise CorruptDataError(f"not JSON: {error.msg}", position) from error
     except (RecursionError, ValueError) as error:
         raise CorruptDataError("not JSON that can be read", 0) from error
     if not isinstance(value, dict):
@@ -126,6 +131,7 @@ def _voted_directory(fields: dict[str, Any]) -> str:
     for key in ("votedDirectoryId", *_DRAFT_VOTED_KEYS):
         value = fields.get(key)
         if isinstance(value, str):
+            uuid_bytes(value)
             return value
     return ZERO_UUID
 

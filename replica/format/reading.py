@@ -30,16 +30,20 @@ def read_file(path: str, limit: int) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError as error:
+        if os.path.islink(path):
+            raise UnreadableFileError(path, "a symbolic link to nothing") from error
         raise VanishedFileError(path, "file is gone") from error
     except OSError as error:
         raise UnreadableFileError(path, error.strerror or str(error)) from error
     try:
-        with os.fdopen(handle, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise UnreadableFileError(path, "not a regular file")
-            if status.st_size > limit:
-                raise UnreadableFileError(path, f"{status.st_size} bytes, the limit is {limit}")
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise UnreadableFileError(path, "not a regular file")
+        if status.st_size > limit:
+            raise UnreadableFileError(path, f"{status.st_size} bytes, the limit is {limit}")
+        with os.fdopen(handle, "rb", closefd=False) as file:
             return file.read(status.st_size)
     except OSError as error:
         raise UnreadableFileError(path, error.strerror or str(error)) from error
+    finally:
+        os.close(handle)

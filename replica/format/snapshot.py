@@ -23,7 +23,7 @@ BOOTSTRAP_ID = OffsetAndEpoch(0, 0)
 """Id of the snapshot that `kafka-storage format` writes for a dynamic quorum, before any log."""
 
 _NAME = re.compile(
-    r"(?P<offset>\d{20})-(?P<epoch>\d{20}|\d{10})(?P<unique>-?\d+)?"
+    r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{20}|[0-9]{10})(?P<unique>-?[0-9]+)?"
     r"\.checkpoint(?P<suffix>\.part|\.deleted)?"
 )
 _MAX_OFFSET = 2**63 - 1

@@ -1,0 +1,75 @@
+"""A look that has got its place in the lake: a group, a moment and a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pipelines.capture.looks import Group, Look, next_free
+from replica.types import ReplicaId
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCapture:
+    """A row of bronze.captures, as far as placing new ones needs it."""
+
+    capture_group: str
+    replica: ReplicaId
+    at: datetime
+    ingest_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """at: captured_at, unique among the replica's captures.
+
+    previous_at, next_at: of the replica's captures just before and after, None without one.
+    """
+
+    look: Look
+    group_id: str
+    at: datetime
+    ingest_seq: int
+    previous_at: datetime | None
+    next_at: datetime | None
+
+    @property
+    def replica_columns(self) -> dict[str, Any]:
+        replica = self.look.replica
+        return {
+            "cluster_id": replica.cluster_id,
+            "node_id": replica.node_id,
+            "directory_id": replica.directory_id,
+        }
+
+
+def place(
+    groups: Iterable[Group], known: Iterable[KnownCapture], now: datetime
+) -> tuple[Captured, ...]:
+    """The looks of groups that the lake doesn't have yet, each at its moment.
+
+    A look without a time of its own gets `now`.
+    """
+    known = list(known)
+    groups_known = {row.capture_group for row in known}
+    last_seq = max((row.ingest_seq for row in known), default=0)
+    placed: list[Captured] = []
+    for group in groups:
+        if group.group_id in groups_known:
+            continue
+        for look in group.looks:
+            times = {row.at for row in known if row.replica == look.replica}
+            at = next_free(look.captured_at or now, times)
+            placed.append(
+                Captured(
+                    look,
+                    group.group_id,
+                    at,
+                    last_seq + len(placed) + 1,
+                    max((time for time in times if time < at), default=None),
+                    min((time for time in times if time > at), default=None),
+                )
+            )
+    return tuple(placed)

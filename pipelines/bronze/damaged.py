@@ -1,0 +1,60 @@
+"""Damage inside records, and what may be stored of damaged bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from pipelines.bronze import small_tables
+from replica.errors import DataError
+from replica.format.batch import decode_header
+from replica.format.damage import MAX_RAW_BYTES, Damage, DamageKind
+from replica.format.file_names import FileKind, classify
+from replica.format.record import records_of
+from replica.metadata.log_record import LogRecordReader
+from replica.metadata.redact import Redactor
+
+_HOLDS_RECORDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
+
+
+def unreadable(records: DataFrame) -> list[small_tables.Row]:
+    """Rows of bronze.damage for records that did not decode; rare, so the driver makes them."""
+    rows = records.where("error IS NOT NULL").select(
+        "capture_id", "file", "position", "error", "value"
+    )
+    found = []
+    for row in rows.collect():
+        raw = None if row.value is None else bytes(row.value)[:MAX_RAW_BYTES]
+        damage = Damage(row.position, 0, DamageKind.RECORD, row.error, row.file)
+        found.append(small_tables.damage_row(row.capture_id, damage, raw))
+    return found
+
+
+class RawBytes:
+    """Decides what of damaged bytes is stored. key_file None keeps everything."""
+
+    def __init__(self, key_file: str | None) -> None:
+        self._redactor = None if key_file is None else Redactor(Path(key_file).read_bytes())
+        self._reader = LogRecordReader(self._redactor)
+
+    def hide(self, file: str, raw: bytes) -> bytes:
+        """The bytes, or a fingerprint where they are of a log and may hold a secret."""
+        kind = classify(file.rsplit("/", 1)[-1]).kind
+        if self._redactor is None or kind not in _HOLDS_RECORDS or self._is_harmless(raw):
+            return raw
+        return self._redactor.fingerprint("damaged", raw).encode("ascii")
+
+    def _is_harmless(self, raw: bytes) -> bool:
+        """True where every record of a whole batch decodes and none is of a secret type."""
+        try:
+            header = decode_header(raw)
+            if header.size_bytes != len(raw):
+                return False
+            records = list(records_of(header, raw))
+        except DataError:
+            return False
+        return all(
+            self._reader.read(record, is_control=header.is_control).is_harmless
+            for record in records
+        )

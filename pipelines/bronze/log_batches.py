@@ -1,0 +1,126 @@
+"""bronze.log_batches: which captures held a batch, and when it vanished.
+
+A pure fold: (rows so far, batches a capture holds, the capture's moment) -> rows. It does not
+depend on the order in which captures arrive; captured_at alone orders them.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES, REPLICA_KEYS
+
+MOMENT_SCHEMA = (
+    "cluster_id string, node_id int, directory_id string, at bigint, previous_at bigint, "
+    "next_at bigint, log_start_offset bigint, "
+    "uncovered array<struct<start:bigint,end:bigint>>"
+)
+"""One row for each replica of the capture: its captured_at, those of the replica's captures just
+before and after it (us since the epoch), and the offset ranges that damage may hide."""
+
+FOLDED_COLUMNS = ("crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at", "in_log")
+
+_FACTS = (
+    "last_offset",
+    "is_control",
+    "record_count",
+    "size_bytes",
+    "position",
+    "base_timestamp",
+    "max_timestamp",
+    "file",
+)
+_NO_SPANS = "array<struct<from:timestamp,to:timestamp>>"
+
+
+def one_row_per_batch(batches: DataFrame) -> DataFrame:
+    """Batches of kraft_log with a replica; of a batch in several files, the one in the log.
+
+    Adds `held`: whether a .log file (not .log.deleted) holds it undamaged.
+    """
+    held = F.col("crc_valid") & ~F.col("file").endswith(".deleted")
+    best = F.struct(held.alias("held"), F.negative("position").alias("rank"), *_FACTS, "crc_valid")
+    rows = batches.groupBy(*BATCH_KEYS).agg(F.max(best).alias("best"))
+    facts = [F.col(f"best.{name}").alias(name) for name in (*_FACTS, "crc_valid", "held")]
+    return rows.select(*BATCH_KEYS, *facts)
+
+
+def fold(known: DataFrame, seen: DataFrame, moments: DataFrame) -> DataFrame:
+    """The rows of the moments' replicas after this capture, in LOG_BATCHES' columns.
+
+    known: rows of LOG_BATCHES; seen: from one_row_per_batch; moments: MOMENT_SCHEMA.
+    """
+    times = {name: F.timestamp_micros(name) for name in ("at", "previous_at", "next_at")}
+    now = F.broadcast(moments.withColumns(times))
+    before = known.join(now.select(*REPLICA_KEYS), on=list(REPLICA_KEYS), how="left_semi")
+    before = before.select(*BATCH_KEYS, F.struct(*before.columns).alias("old"))
+    after = seen.select(*BATCH_KEYS, F.struct(*seen.columns).alias("new"))
+    rows = before.join(after, on=list(BATCH_KEYS), how="full_outer")
+    rows = rows.join(now, on=list(REPLICA_KEYS), how="inner")
+    rows = rows.withColumn("present", F.col("new").isNotNull())
+    facts = [F.coalesce(f"old.{name}", f"new.{name}").alias(name) for name in _FACTS]
+    folded = rows.select(
+        *BATCH_KEYS,
+        *facts,
+        _crc_valid().alias("crc_valid"),
+        F.least("old.first_seen", _at_if_present()).alias("first_seen"),
+        F.greatest("old.last_seen", _at_if_present()).alias("last_seen"),
+        *_vanished(),
+        _spans().alias("in_log"),
+    )
+    return LOG_BATCHES.select(folded)
+
+
+def changed() -> str:
+    """The MERGE condition: rows of the source that say something new about `t`."""
+    return " OR ".join(f"NOT (t.{name} <=> s.{name})" for name in FOLDED_COLUMNS)
+
+
+def _at_if_present() -> Column:
+    return F.when(F.col("present"), F.col("at"))
+
+
+def _crc_valid() -> Column:
+    return F.coalesce("old.crc_valid", F.lit(False)) | F.coalesce("new.crc_valid", F.lit(False))
+
+
+def _vanished() -> tuple[Column, Column]:
+    """truncated_at and removed_at: one of them, by the earliest capture that shows the absence."""
+    is_covered = F.expr(
+        "NOT exists(uncovered, u -> base_offset >= u.start AND "
+        "(u.end IS NULL OR base_offset < u.end))"
+    )
+    was_there = F.col("old.first_seen") < F.col("at")
+    known = F.least("old.truncated_at", "old.removed_at")
+    is_first = known.isNull() | (F.col("at") < known)
+    vanishes = ~F.col("present") & was_there & is_covered & is_first
+    is_below_start = F.col("base_offset") < F.col("log_start_offset")
+    truncated_at = F.when(vanishes, F.when(~is_below_start, F.col("at"))).otherwise(
+        F.col("old.truncated_at")
+    )
+    removed_at = F.when(vanishes, F.when(is_below_start, F.col("at"))).otherwise(
+        F.col("old.removed_at")
+    )
+    return truncated_at.alias("truncated_at"), removed_at.alias("removed_at")
+
+
+def _spans() -> Column:
+    """in_log with this capture's moment added, or cut out where the batch is not in the log."""
+    old = f"coalesce(old.in_log, cast(array() as {_NO_SPANS}))"
+    touching = "(i.`to` <=> previous_at OR i.`from` <=> next_at)"
+    extended = f"""array_sort(concat(
+        filter({old}, i -> NOT {touching}),
+        array(struct(
+            coalesce(get(filter({old}, i -> i.`to` <=> previous_at), 0).`from`, at) AS `from`,
+            coalesce(get(filter({old}, i -> i.`from` <=> next_at), 0).`to`, at) AS `to`))))"""
+    known = f"exists({old}, i -> i.`from` <= at AND i.`to` >= at)"
+    split = f"""flatten(transform({old}, i -> if(i.`from` < at AND at < i.`to`,
+        array(struct(i.`from` AS `from`, previous_at AS `to`),
+              struct(next_at AS `from`, i.`to` AS `to`)),
+        array(struct(i.`from` AS `from`, i.`to` AS `to`)))))"""
+    is_held = "(present AND new.held)"
+    return F.expr(
+        f"CASE WHEN {is_held} AND {known} THEN {old} "
+        f"WHEN {is_held} THEN {extended} ELSE {split} END"
+    )

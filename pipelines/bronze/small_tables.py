@@ -1,0 +1,156 @@
+"""Rows of the tables that a directory fills with a few values: made on the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pipelines.bronze.captured import Captured
+from replica.format.damage import MAX_RAW_BYTES, Damage
+from replica.format.directory import IndexFile, MetadataDirectory, SnapshotFile
+from replica.format.index import OffsetIndex
+from replica.format.reading import MAX_LOG_BYTES, read_file
+
+Row = dict[str, Any]
+HideRaw = Callable[[str, bytes], bytes]
+"""(file name, damaged bytes) -> the bytes to store: a fingerprint where they may hold a secret."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def capture_row(captured: Captured) -> Row:
+    """The row of bronze.captures."""
+    directory = captured.look.directory
+    files = [
+        {"path": file.path, "size_bytes": file.size_bytes, "sha256": file.sha256}
+        for file in directory.files
+    ]
+    return {
+        "capture_id": captured.look.capture_id,
+        "capture_group": captured.group_id,
+        **captured.replica_columns,
+        "captured_at": captured.at,
+        "ingest_seq": captured.ingest_seq,
+        "source": captured.look.location.shown,
+        "log_start_offset": directory.log_start_offset,
+        "log_end_offset": directory.log_end_offset,
+        "first_offset": directory.first_offset,
+        "files": files,
+    }
+
+
+def replica_state_row(captured: Captured) -> Row:
+    """The row of bronze.replica_state."""
+    directory = captured.look.directory
+    state, meta = directory.quorum_state, directory.meta
+    entries, mismatches = index_sanity(directory)
+    epochs = directory.leader_epochs
+    return {
+        "capture_id": captured.look.capture_id,
+        **captured.replica_columns,
+        "quorum_version": state and state.version,
+        "leader_id": state and state.leader_id,
+        "leader_epoch": state and state.leader_epoch,
+        "voted_id": state and state.voted_id,
+        "voted_directory_id": state and state.voted_directory_id,
+        "current_voters": list(state.current_voters) if state and state.version == 0 else None,
+        "leader_epochs": None
+        if epochs is None
+        else [{"epoch": entry.epoch, "start_offset": entry.start_offset} for entry in epochs],
+        "meta_version": meta and meta.version,
+        "meta_properties": meta and dict(meta.properties),
+        "topic_id": directory.topic_id,
+        "index_entries": entries,
+        "index_mismatches": mismatches,
+    }
+
+
+def index_sanity(directory: MetadataDirectory) -> tuple[int, int]:
+    """Entries of the .index files beside .log files, and how many point at no such batch."""
+    batches = {
+        (segment.base_offset, batch.position): batch.header
+        for segment in directory.segments
+        for batch in segment.scan.batches
+    }
+    entries = mismatches = 0
+    for base, content in _offset_indexes(directory.indexes):
+        for entry in content.entries:
+            header = batches.get((base, entry.position))
+            offset = base + entry.relative_offset
+            entries += 1
+            mismatches += header is None or not header.base_offset <= offset <= header.last_offset
+    return entries, mismatches
+
+
+def _offset_indexes(indexes: Iterable[IndexFile]) -> Iterator[tuple[int, OffsetIndex]]:
+    for index in indexes:
+        if isinstance(index.content, OffsetIndex) and not index.file.name.deleted:
+            yield index.file.name.base_offset or 0, index.content
+
+
+def snapshot_row(captured: Captured, snapshot: SnapshotFile) -> Row:
+    """A row of bronze.snapshots as this capture alone would have it."""
+    assert snapshot.id is not None, "bootstrap.checkpoint has no id and is no row"
+    is_complete = snapshot.state.value == "complete"
+    return {
+        **captured.replica_columns,
+        "end_offset": snapshot.id.offset,
+        "epoch": snapshot.id.epoch,
+        "content_sha256": snapshot.file.sha256,
+        "file": captured.look.shown_file(snapshot.file),
+        "size_bytes": snapshot.file.size_bytes,
+        "state": snapshot.state.value,
+        "is_whole": snapshot.is_whole,
+        "last_contained_log_timestamp": moment(snapshot.content.last_contained_log_timestamp),
+        "record_count": snapshot.content.record_count,
+        "first_seen": captured.at,
+        "last_seen": captured.at,
+        "captures": [captured.look.capture_id] if is_complete else [],
+    }
+
+
+def damage_rows(captured: Captured, hide: HideRaw) -> Iterator[Row]:
+    """The rows of bronze.damage for what the directory's reading found."""
+    look = captured.look
+    copies = {file.path: look.copy_of(file) for file in look.directory.files}
+    for damage in look.directory.damages:
+        raw = None
+        if damage.length and damage.file in copies:
+            data = read_file(copies[damage.file], MAX_LOG_BYTES)
+            end = damage.position + min(damage.length, MAX_RAW_BYTES)
+            raw = hide(damage.file, data[damage.position : end])
+        yield damage_row(look.capture_id, damage.in_file(look.shown_file(damage.file)), raw)
+
+
+def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None) -> Row:
+    """A row of bronze.damage; the damage's file is already named as the user would."""
+    return {
+        "capture_id": capture_id,
+        "file": damage.file,
+        "position": damage.position,
+        "length": damage.length,
+        "kind": damage.kind.value,
+        "detail": damage.detail,
+        "raw": raw,
+    }
+
+
+def moment(timestamp_ms: int | None) -> datetime | None:
+    """ms since the epoch as an aware time; None for Kafka's -1 and beyond any calendar."""
+    if timestamp_ms is None or timestamp_ms == -1:
+        return None
+    try:
+        return _EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return None
+
+
+def from_microseconds(value: int) -> datetime:
+    """us since the epoch as an aware time."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def to_microseconds(at: datetime | None) -> int | None:
+    """An aware time as us since the epoch."""
+    return None if at is None else (at - _EPOCH) // timedelta(microseconds=1)

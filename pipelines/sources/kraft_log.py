@@ -1,0 +1,132 @@
+"""`kraft_log`: record batches and records of log segments as a Spark Python Data Source.
+
+    spark.read.format("kraft_log").option("content", "batches").load("s3://bucket/node-1")
+
+Options
+    path          a segment, a metadata directory, any folder above, or a URI of pyarrow.fs
+    files         instead of path: JSON list of [path to read, name for the column `file`]
+    content       records (default) or batches
+    rangeBytes    bytes for one Spark task, default 32 MiB
+    keepSecrets   true leaves SCRAM credentials, tokens and sensitive configs unredacted
+    redactKeyFile the file holding the fingerprint key; without it the key is new for each read
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from pipelines.sources.ranges import (
+    DEFAULT_RANGE_BYTES,
+    RangePartition,
+    SourceFile,
+    log_files,
+    plan,
+    read_range,
+)
+from pipelines.sources.rows import RowReader
+from replica.errors import UsageError
+
+BATCH_COLUMNS = (
+    ("file", "string"),
+    ("position", "bigint"),
+    ("base_offset", "bigint"),
+    ("last_offset", "bigint"),
+    ("leader_epoch", "int"),
+    ("crc", "bigint"),
+    ("crc_valid", "boolean"),
+    ("is_control", "boolean"),
+    ("record_count", "int"),
+    ("size_bytes", "bigint"),
+    ("base_timestamp", "timestamp"),
+    ("max_timestamp", "timestamp"),
+)
+RECORD_COLUMNS = (
+    ("file", "string"),
+    ("position", "bigint"),
+    ("base_offset", "bigint"),
+    ("leader_epoch", "int"),
+    ("crc", "bigint"),
+    ("offset", "bigint"),
+    ("timestamp", "timestamp"),
+    ("is_control", "boolean"),
+    ("record_type", "string"),
+    ("record_version", "int"),
+    ("payload", "variant"),
+    ("value", "binary"),
+    ("error", "string"),
+)
+"""position: the batch's first byte. error: why a record could not be read, else NULL; such a row
+has record_type UNREADABLE and, in `value`, the batch's bytes."""
+
+_CONTENTS = {"records": RECORD_COLUMNS, "batches": BATCH_COLUMNS}
+
+
+class KraftLogDataSource(DataSource):
+    """See the module's text."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kraft_log"
+
+    def schema(self) -> str:
+        return ", ".join(f"`{name}` {kind}" for name, kind in _columns(self.options))
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return KraftLogReader(self.options)
+
+
+class KraftLogReader(DataSourceReader):
+    """Plans ranges on the driver; `read` runs on the workers and yields Arrow batches."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.columns = _columns(options)
+        self.content = options.get("content", "records")
+        self.range_bytes = int(options.get("rangeBytes", str(DEFAULT_RANGE_BYTES)))
+        self.files = given_files(options)
+        self.path = options.get("path", "")
+        self.key = redaction_key(options)
+
+    def source_files(self) -> list[SourceFile]:
+        return log_files(self.path) if self.files is None else self.files
+
+    def partitions(self) -> list[InputPartition]:
+        return [*plan(self.source_files(), self.range_bytes)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        if not isinstance(partition, RangePartition):  # Spark's stand-in where nothing was planned
+            return
+        data = read_range(partition.path, partition.start, partition.end)
+        rows = RowReader(self.key)
+        found = rows.batches if self.content == "batches" else rows.records
+        yield from found(data, partition, self.columns)
+
+
+def _columns(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    content = options.get("content", "records")
+    if content not in _CONTENTS:
+        raise UsageError(f"option content={content}: expected one of {', '.join(_CONTENTS)}")
+    return _CONTENTS[content]
+
+
+def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
+    """The option `files`, None where `path` is to be searched."""
+    if "files" in options:
+        return [SourceFile(path, shown) for path, shown in json.loads(options["files"])]
+    if "path" not in options:
+        raise UsageError("kraft_log and kraft_snapshot need a path: .load(PATH)")
+    return None
+
+
+def redaction_key(options: Mapping[str, str]) -> bytes | None:
+    """The fingerprint key, None where secrets are kept. Made here so that all tasks share it."""
+    if options.get("keepSecrets", "false").lower() == "true":
+        return None
+    if "redactKeyFile" in options:
+        return Path(options["redactKeyFile"]).read_bytes()
+    return secrets.token_bytes(32)

@@ -1,0 +1,60 @@
+"""`kraft_snapshot`: the records of snapshots as a Spark Python Data Source.
+
+    spark.read.format("kraft_snapshot").load("/var/lib/kafka/__cluster_metadata-0")
+
+Options as kraft_log's, but for `content`. end_offset and epoch are those of the file's name, NULL
+for a file of another name; index counts the snapshot's records from 0, delimiters included.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from pipelines.sources.kraft_log import RECORD_COLUMNS, KraftLogReader
+from pipelines.sources.ranges import RangePartition, SourceFile, read_range, snapshot_files
+from pipelines.sources.rows import RowReader
+from replica.format.snapshot import parse_name
+
+SNAPSHOT_COLUMNS = (
+    ("file", "string"),
+    ("position", "bigint"),
+    ("end_offset", "bigint"),
+    ("epoch", "int"),
+    ("index", "bigint"),
+    *RECORD_COLUMNS[6:],
+)
+
+
+class KraftSnapshotDataSource(DataSource):
+    """See the module's text."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kraft_snapshot"
+
+    def schema(self) -> str:
+        return ", ".join(f"`{name}` {kind}" for name, kind in SNAPSHOT_COLUMNS)
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return KraftSnapshotReader(self.options)
+
+
+class KraftSnapshotReader(KraftLogReader):
+    """Plans like a log's reader; a snapshot's offsets are its indexes."""
+
+    def source_files(self) -> list[SourceFile]:
+        return snapshot_files(self.path) if self.files is None else self.files
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        if not isinstance(partition, RangePartition):
+            return
+        name = parse_name(os.path.basename(partition.path))
+        snapshot_id = (name.id.offset, name.id.epoch) if name else (None, None)
+        data = read_range(partition.path, partition.start, partition.end)
+        yield from RowReader(self.key).snapshot_records(
+            data, partition, snapshot_id, SNAPSHOT_COLUMNS
+        )

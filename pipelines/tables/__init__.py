@@ -1,0 +1,1 @@
+"""Table contracts: what every table of the lake holds, as data."""

@@ -1,0 +1,221 @@
+"""Bronze: what the directories held, batch by batch and record by record."""
+
+from __future__ import annotations
+
+from pipelines.tables.contract import Column, Contract
+
+REPLICA = (
+    Column("cluster_id", "string", "cluster.id of meta.properties", nullable=False),
+    Column("node_id", "int", "node.id of meta.properties", nullable=False),
+    Column(
+        "directory_id",
+        "string",
+        "directory.id of meta.properties; AAAAAAAAAAAAAAAAAAAAAA where there is none",
+        nullable=False,
+    ),
+)
+REPLICA_KEYS = tuple(column.name for column in REPLICA)
+
+BATCH_KEY = (
+    *REPLICA,
+    Column("base_offset", "bigint", "offset of the batch's first record", nullable=False),
+    Column("leader_epoch", "int", "partition leader epoch of the batch", nullable=False),
+    Column("crc", "bigint", "the CRC-32C stored in the batch, unsigned", nullable=False),
+)
+BATCH_KEYS = tuple(column.name for column in BATCH_KEY)
+
+_RECORD = (
+    Column("timestamp", "timestamp", "the record's time, NULL where Kafka has none"),
+    Column("is_control", "boolean", "whether the Raft layer wrote it", nullable=False),
+    Column("record_type", "string", "Kafka's name, such as TOPIC_RECORD", nullable=False),
+    Column("record_version", "int", "the record's schema version, NULL where unreadable"),
+    Column("payload", "variant", "the record in kafka-dump-log's JSON shape, secrets redacted"),
+    Column("value", "binary", "the record's bytes; NULL where they hold a secret"),
+)
+
+CAPTURES = Contract(
+    name="bronze.captures",
+    description="One row for each replica of each capture group: a look at its directory.",
+    columns=(
+        Column("capture_id", "string", "hash of replica and file contents", nullable=False),
+        Column(
+            "capture_group",
+            "string",
+            "the captures of a cluster that were looked at together",
+            nullable=False,
+        ),
+        *REPLICA,
+        Column("captured_at", "timestamp", "when the directory was looked at", nullable=False),
+        Column("ingest_seq", "bigint", "order of ingestion, from 1", nullable=False),
+        Column("source", "string", "the directory as it was named to ingest", nullable=False),
+        Column("log_start_offset", "bigint", "offsets below it may be gone", nullable=False),
+        Column("log_end_offset", "bigint", "LEO, exclusive", nullable=False),
+        Column("first_offset", "bigint", "first offset in .log files, NULL in an empty log"),
+        Column(
+            "files",
+            "array<struct<path:string,size_bytes:bigint,sha256:string>>",
+            "every file read, by its path below the node's log directory",
+            nullable=False,
+        ),
+    ),
+    keys=("capture_group", "capture_id"),
+)
+
+LOG_BATCHES = Contract(
+    name="bronze.log_batches",
+    description="Every record batch that a replica was ever seen to hold.",
+    columns=(
+        *BATCH_KEY,
+        Column("last_offset", "bigint", "offset of the last record, inclusive", nullable=False),
+        Column("is_control", "boolean", "a batch of the Raft layer", nullable=False),
+        Column("record_count", "int", "records by the batch's header", nullable=False),
+        Column("size_bytes", "bigint", "the whole batch, header included", nullable=False),
+        Column("position", "bigint", "its first byte in `file`", nullable=False),
+        Column("crc_valid", "boolean", "whether any capture held it undamaged", nullable=False),
+        Column("base_timestamp", "timestamp", "time that record deltas count from"),
+        Column("max_timestamp", "timestamp", "largest time of its records"),
+        Column("file", "string", "the file it was first seen in", nullable=False),
+        Column("first_seen", "timestamp", "captured_at of the first capture", nullable=False),
+        Column("last_seen", "timestamp", "captured_at of the last capture", nullable=False),
+        Column(
+            "truncated_at",
+            "timestamp",
+            "captured_at of the first later capture that covers its offset without it",
+        ),
+        Column(
+            "removed_at",
+            "timestamp",
+            "the same where the offset lies below that capture's log start",
+        ),
+        Column(
+            "in_log",
+            "array<struct<from:timestamp,to:timestamp>>",
+            "spans of captured_at, both ends inclusive, over which every capture held it "
+            "undamaged in a .log file (not .log.deleted)",
+            nullable=False,
+        ),
+    ),
+    keys=BATCH_KEYS,
+)
+
+LOG_RECORDS = Contract(
+    name="bronze.log_records",
+    description="Every record of every undamaged batch.",
+    columns=(
+        *BATCH_KEY,
+        Column("offset", "bigint", "the record's offset", nullable=False),
+        *_RECORD,
+    ),
+    keys=(*BATCH_KEYS, "offset"),
+)
+
+SNAPSHOT_KEY = (
+    *REPLICA,
+    Column("end_offset", "bigint", "exclusive end of what it contains", nullable=False),
+    Column("epoch", "int", "epoch of the last contained record, by its name", nullable=False),
+    Column("content_sha256", "string", "hash of the file's bytes", nullable=False),
+)
+SNAPSHOT_KEYS = tuple(column.name for column in SNAPSHOT_KEY)
+
+SNAPSHOTS = Contract(
+    name="bronze.snapshots",
+    description="Every snapshot file that a replica was ever seen to hold.",
+    columns=(
+        *SNAPSHOT_KEY,
+        Column("file", "string", "the file it was last seen as", nullable=False),
+        Column("size_bytes", "bigint", "the file's size", nullable=False),
+        Column("state", "string", "complete, part or deleted, when last seen", nullable=False),
+        Column(
+            "is_whole",
+            "boolean",
+            "complete, undamaged, header first, footer last, one epoch",
+            nullable=False,
+        ),
+        Column(
+            "last_contained_log_timestamp",
+            "timestamp",
+            "append time of the last record contained, by the header",
+        ),
+        Column("record_count", "bigint", "records, delimiters included", nullable=False),
+        Column("first_seen", "timestamp", "captured_at of the first capture", nullable=False),
+        Column("last_seen", "timestamp", "captured_at of the last capture", nullable=False),
+        Column(
+            "captures",
+            "array<string>",
+            "capture_id of each capture that held it complete",
+            nullable=False,
+        ),
+    ),
+    keys=SNAPSHOT_KEYS,
+)
+
+SNAPSHOT_RECORDS = Contract(
+    name="bronze.snapshot_records",
+    description="Every record of every snapshot.",
+    columns=(
+        *SNAPSHOT_KEY,
+        Column("index", "bigint", "the record's place in the snapshot, from 0", nullable=False),
+        *_RECORD,
+    ),
+    keys=(*SNAPSHOT_KEYS, "index"),
+)
+
+REPLICA_STATE = Contract(
+    name="bronze.replica_state",
+    description="The small files of a directory: quorum-state, checkpoint, indexes and so on.",
+    columns=(
+        Column("capture_id", "string", "the capture", nullable=False),
+        *REPLICA,
+        Column("quorum_version", "int", "data_version of quorum-state, NULL without the file"),
+        Column("leader_id", "int", "leader by quorum-state, -1 unknown"),
+        Column("leader_epoch", "int", "epoch by quorum-state"),
+        Column("voted_id", "int", "whom it voted for in that epoch, -1 nobody"),
+        Column("voted_directory_id", "string", "directory of that vote"),
+        Column("current_voters", "array<int>", "voters by quorum-state version 0"),
+        Column(
+            "leader_epochs",
+            "array<struct<epoch:int,start_offset:bigint>>",
+            "leader-epoch-checkpoint, NULL without the file",
+        ),
+        Column("meta_version", "int", "version of meta.properties"),
+        Column("meta_properties", "map<string,string>", "meta.properties, key to value"),
+        Column("topic_id", "string", "topic id by partition.metadata"),
+        Column("index_entries", "bigint", "entries of all .index files", nullable=False),
+        Column(
+            "index_mismatches",
+            "bigint",
+            "of them, those that point at no batch with their offset",
+            nullable=False,
+        ),
+    ),
+    keys=("capture_id",),
+)
+
+DAMAGE = Contract(
+    name="bronze.damage",
+    description="Every place that could not be read, with its bytes.",
+    columns=(
+        Column("capture_id", "string", "the capture; NULL where no replica is known"),
+        Column("file", "string", "the file as it was named to ingest", nullable=False),
+        Column("position", "bigint", "first damaged byte of the file", nullable=False),
+        Column("length", "bigint", "damaged bytes; 0 for an absence", nullable=False),
+        Column("kind", "string", "see replica.format.damage", nullable=False),
+        Column("detail", "string", "one line for a person", nullable=False),
+        Column(
+            "raw",
+            "binary",
+            "the bytes, at most 64 KiB; a fingerprint where they may hold a secret",
+        ),
+    ),
+    keys=("capture_id", "file", "position", "kind"),
+)
+
+BRONZE = (
+    CAPTURES,
+    LOG_BATCHES,
+    LOG_RECORDS,
+    SNAPSHOTS,
+    SNAPSHOT_RECORDS,
+    REPLICA_STATE,
+    DAMAGE,
+)

@@ -1,0 +1,182 @@
+"""What a table promises: its columns with their types and meaning, its keys, its partitions.
+
+A layer function ends in `contract.select(df)`, so that a change of code that would change a table
+fails in that function, naming the column, and not in a reader months later.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # pyspark's own idiom
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+_NAME = re.compile(r"(bronze|silver|gold)\.[a-z][a-z0-9_]*")
+
+# Casts that can't lose a value: from any earlier to any later type of one row.
+_WIDENINGS: tuple[tuple[type[DataType], ...], ...] = (
+    (ByteType, ShortType, IntegerType, LongType),
+    (FloatType, DoubleType),
+)
+
+
+class ContractError(TypeError):
+    """A DataFrame that breaks a table's contract: a bug in the code that built it."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """name: as in SQL. type: a DataType, or Spark's DDL for one ("array<int>", "variant").
+
+    description: one sentence with the unit; it becomes the column's comment in the table.
+    nullable: False makes Delta refuse a row without a value.
+    """
+
+    name: str
+    type: str | DataType
+    description: str
+    nullable: bool = True
+
+    @cached_property
+    def data_type(self) -> DataType:
+        """`type`; to parse DDL pyspark needs a running session, so this is not done at import."""
+        return DataType.fromDDL(self.type) if isinstance(self.type, str) else self.type
+
+    @property
+    def field(self) -> StructField:
+        """The column as Spark's schema has it, its description as the comment."""
+        return StructField(self.name, self.data_type, self.nullable, {"comment": self.description})
+
+
+@dataclass(frozen=True)
+class Contract:
+    """One table. name: "bronze.captures". keys: the columns that tell one row from another.
+
+    change_feed: whether Delta keeps row-level changes for readers of its change data feed.
+    """
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    keys: tuple[str, ...]
+    partition_by: tuple[str, ...] = ()
+    change_feed: bool = False
+
+    def __post_init__(self) -> None:
+        # A contract is written by us: a mistake in it is a bug, found at import.
+        assert _NAME.fullmatch(self.name), f"{self.name}: not bronze., silver. or gold. and a name"
+        names = sorted(self.column_names)
+        twice = [a for a, b in pairwise(names) if a == b]
+        assert not twice, f"{self.name}: {twice} more than once"
+        unknown = {*self.keys, *self.partition_by} - set(names)
+        assert not unknown, f"{self.name}: keys or partitions {sorted(unknown)} are no columns"
+        bare = [column.name for column in self.columns if not column.description.strip()]
+        assert not bare, f"{self.name}: {bare} without a description"
+        assert self.keys, f"{self.name}: no keys"
+
+    @property
+    def schema_name(self) -> str:
+        """bronze, silver or gold."""
+        return self.name.split(".")[0]
+
+    @property
+    def table_name(self) -> str:
+        """The name without its schema."""
+        return self.name.split(".")[1]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """In the table's order."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def schema(self) -> StructType:
+        """The whole table, comments in the fields' metadata."""
+        return StructType([column.field for column in self.columns])
+
+    def select(self, df: DataFrame) -> DataFrame:
+        """`df` with exactly the contract's columns, in its order and types; others are dropped.
+
+        Only casts that can't lose a value are made: NULL to anything, a whole number or a float to
+        a wider one. ContractError names every column that is missing or of another type.
+        """
+        fields: dict[str, list[StructField]] = {}
+        for field in df.schema.fields:
+            fields.setdefault(field.name, []).append(field)
+        problems: list[str] = []
+        selected: list[SparkColumn] = []
+        for column in self.columns:
+            found = fields.get(column.name, [])
+            problem = _problem(column, found)
+            if problem:
+                problems.append(problem)
+            else:
+                selected.append(_cast(column, found[0]))
+        if problems:
+            raise ContractError(f"{self.name}: {'; '.join(problems)}")
+        return df.select(*selected)
+
+
+def _problem(column: Column, found: list[StructField]) -> str | None:
+    if not found:
+        return f"column {column.name} is missing"
+    if len(found) > 1:
+        return f"column {column.name} is there {len(found)} times"
+    wanted, actual = column.data_type, found[0].dataType
+    if _same(actual, wanted) or _widens(actual, wanted):
+        return None
+    return f"column {column.name} is {actual.simpleString()}, not {wanted.simpleString()}"
+
+
+def _cast(column: Column, found: StructField) -> SparkColumn:
+    quoted = F.col(f"`{column.name}`")
+    if _same(found.dataType, column.data_type):
+        return quoted
+    return quoted.cast(column.data_type).alias(column.name)
+
+
+def _widens(actual: DataType, wanted: DataType) -> bool:
+    if isinstance(actual, NullType):
+        return True
+    return any(
+        type(actual) in row
+        and type(wanted) in row
+        and row.index(type(actual)) < row.index(type(wanted))
+        for row in _WIDENINGS
+    )
+
+
+def _same(actual: DataType, wanted: DataType) -> bool:
+    """Equal but for nullability, which Spark derives from the plan, and comments."""
+    if type(actual) is not type(wanted):
+        return False
+    if isinstance(actual, ArrayType) and isinstance(wanted, ArrayType):
+        return _same(actual.elementType, wanted.elementType)
+    if isinstance(actual, MapType) and isinstance(wanted, MapType):
+        return _same(actual.keyType, wanted.keyType) and _same(actual.valueType, wanted.valueType)
+    if isinstance(actual, StructType) and isinstance(wanted, StructType):
+        return actual.names == wanted.names and all(
+            _same(a.dataType, w.dataType) for a, w in zip(actual, wanted, strict=True)
+        )
+    if isinstance(actual, StringType):
+        return True  # collation and length are no difference in content
+    return actual == wanted

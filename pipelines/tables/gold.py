@@ -1,0 +1,76 @@
+"""Gold: answers."""
+
+from __future__ import annotations
+
+from pipelines.tables.contract import Column, Contract
+from pipelines.tables.silver import LEADER_VOTERS
+
+LEADER_EPOCH_HISTORY = Contract(
+    name="gold.leader_epoch_history",
+    description="Who led when: one row for each leader epoch of a cluster.",
+    columns=(
+        Column("cluster_id", "string", "the cluster", nullable=False),
+        Column("epoch", "int", "leader epoch", nullable=False),
+        Column("leader_id", "int", "the leader's node id, NULL where its record is gone"),
+        Column("start_offset", "bigint", "offset of the epoch's first record"),
+        Column(
+            "end_offset",
+            "bigint",
+            "where the next epoch of the agreed branch starts, exclusive; NULL while open",
+        ),
+        Column("started_at", "timestamp", "time of its LEADER_CHANGE record"),
+        Column("ended_at", "timestamp", "time of the next epoch's LEADER_CHANGE record"),
+        Column("voters", LEADER_VOTERS, "voters of the epoch"),
+        Column("granting_voters", LEADER_VOTERS, "voters who elected the leader"),
+        Column(
+            "commitment",
+            "string",
+            "of the epoch's first record: proven, unproven or superseded",
+            nullable=False,
+        ),
+    ),
+    keys=("cluster_id", "epoch"),
+)
+
+DIVERGENCE_POINTS = Contract(
+    name="gold.divergence_points",
+    description="Each pair of replicas in a capture group: whether and where their logs part.",
+    columns=(
+        Column("cluster_id", "string", "the cluster", nullable=False),
+        Column("capture_group", "string", "the captures compared", nullable=False),
+        Column("node_a", "int", "node id of the first replica", nullable=False),
+        Column("directory_a", "string", "its directory id", nullable=False),
+        Column("node_b", "int", "node id of the second replica", nullable=False),
+        Column("directory_b", "string", "its directory id", nullable=False),
+        Column("capture_a", "string", "capture_id of the first", nullable=False),
+        Column("capture_b", "string", "capture_id of the second", nullable=False),
+        Column("is_latest", "boolean", "the cluster's newest capture group", nullable=False),
+        Column(
+            "relation",
+            "string",
+            "identical, prefix, diverged, conflict or disjoint",
+            nullable=False,
+        ),
+        Column("divergence_offset", "bigint", "first offset where (epoch, batch bytes) differ"),
+        Column("epoch_a", "int", "epoch of the first replica's batch there"),
+        Column("epoch_b", "int", "epoch of the second replica's batch there"),
+        Column("truncating_node", "int", "who loses an election between the two"),
+        Column("truncation_offset", "bigint", "where the loser's log is cut by the fetch protocol"),
+        Column("fetch_rounds", "int", "fetches until the logs agree, released protocol"),
+        Column("draft_fetch_rounds", "int", "the same for the draft FetchQuorumRecords"),
+        Column("records_lost", "bigint", "records the loser holds past the divergence"),
+        Column("committed_lost", "bigint", "of them, proven to be committed"),
+        Column("unproven_lost", "bigint", "of them, neither proven nor superseded"),
+        Column("superseded_lost", "bigint", "of them, offsets where another record is proven"),
+    ),
+    keys=(
+        "cluster_id",
+        "capture_group",
+        "node_a",
+        "directory_a",
+        "node_b",
+        "directory_b",
+    ),
+)
+
+GOLD = (LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS)

@@ -1,0 +1,81 @@
+"""A capture: one look at a replica's directory at one moment; capture.json and the ids.
+
+capture.json lies beside the directories of the replicas that were looked at together:
+
+    {"version": 1, "captured_at": "2026-11-21T05:00:00.000Z"}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from replica.errors import CorruptDataError, UnsupportedDataError
+from replica.format.directory import FoundFile
+from replica.format.text_file import text_of
+from replica.types import ReplicaId
+
+FILE_NAME = "capture.json"
+_VERSION = 1
+_ID_DIGITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureInfo:
+    """What capture.json says. captured_at: aware, UTC."""
+
+    captured_at: datetime
+
+
+def decode(data: bytes) -> CaptureInfo:
+    """Raises DataError naming the byte, or byte 0 where a field is missing or wrong."""
+    try:
+        fields = json.loads(text_of(data))
+    except (ValueError, RecursionError) as error:
+        raise CorruptDataError("not JSON", getattr(error, "pos", 0)) from error
+    if not isinstance(fields, dict) or not isinstance(fields.get("captured_at"), str):
+        raise CorruptDataError("captured_at is missing", 0)
+    if fields.get("version") != _VERSION:
+        raise UnsupportedDataError(f"version {fields.get('version')!r}, expected {_VERSION}", 0)
+    return CaptureInfo(parse_time(fields["captured_at"]))
+
+
+def encode(info: CaptureInfo) -> bytes:
+    """The file's bytes."""
+    text = info.captured_at.astimezone(UTC).isoformat(timespec="milliseconds")
+    fields = {"version": _VERSION, "captured_at": text.replace("+00:00", "Z")}
+    return (json.dumps(fields, indent=2) + "\n").encode("ascii")
+
+
+def parse_time(text: str) -> datetime:
+    """ISO-8601 (UTC where it names no zone) or ms since the epoch; CorruptDataError otherwise."""
+    try:
+        if text.isdigit():
+            return datetime.fromtimestamp(int(text) / 1000, UTC)
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError, OSError) as error:
+        raise CorruptDataError(f"{text!r} is no ISO-8601 time and no number of ms", 0) from error
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def capture_id(replica: ReplicaId, files: Iterable[FoundFile]) -> str:
+    """32 hex digits over the replica and its files' names, sizes and content hashes.
+
+    Equal content of the same replica has an equal id, wherever and whenever it is read.
+    """
+    identity = [replica.cluster_id, replica.node_id, replica.directory_id]
+    contents = sorted([file.path, file.size_bytes, file.sha256] for file in files)
+    return _digest([identity, contents])
+
+
+def group_id(cluster_id: str, capture_ids: Iterable[str]) -> str:
+    """32 hex digits over the captures of one cluster that were looked at together."""
+    return _digest([cluster_id, sorted(set(capture_ids))])
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:_ID_DIGITS]

@@ -1,0 +1,106 @@
+"""A record of a log or snapshot, whoever wrote it, in the words of the tables and of dump.
+
+Joins the two halves: control records of the Raft layer (replica.format.control) and metadata
+records of the controller (replica.metadata.reader), redacted on the way.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from replica.errors import CorruptDataError, DataError
+from replica.format import control, control_json
+from replica.format.control import ControlMessage, UnknownControl, decode_control
+from replica.format.record import Record
+from replica.metadata import json_text as metadata_json
+from replica.metadata.json_text import Plain
+from replica.metadata.reader import decode
+from replica.metadata.record import MetadataRecord, UnknownRecord
+from replica.metadata.redact import Redactor
+
+UNREADABLE = "UNREADABLE"
+"""record_type of a record whose bytes don't decode."""
+
+_Message: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """message: the decoded record, redacted; None where it doesn't decode, with `error` set.
+
+    value: the record's bytes, None where they are absent or hold a secret.
+    has_secret: whether something was, or without a redactor would have been, hidden.
+    """
+
+    message: _Message
+    value: bytes | None
+    has_secret: bool
+    error: str | None = None
+
+    @property
+    def record_type(self) -> str:
+        """Kafka's name: TOPIC_RECORD, LEADER_CHANGE, ..., UNREADABLE."""
+        if self.message is None:
+            return UNREADABLE
+        if isinstance(self.message, MetadataRecord | UnknownRecord):
+            return self.message.type
+        return control.type_name(self.message)
+
+    @property
+    def version(self) -> int | None:
+        """Schema version, None where there is none to read."""
+        return None if self.message is None else self.message.version
+
+    @property
+    def data(self) -> dict[str, Plain] | None:
+        """The record as JSON values in kafka-dump-log's shape."""
+        if self.message is None:
+            return None
+        if isinstance(self.message, MetadataRecord | UnknownRecord):
+            return metadata_json.to_plain(self.message)
+        return control_json.to_plain(self.message)
+
+    def json_text(self) -> str:
+        """The same as text, byte for byte kafka-dump-log's; null where nothing decoded."""
+        if isinstance(self.message, MetadataRecord | UnknownRecord):
+            return metadata_json.json_text(self.message)
+        return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def is_harmless(self) -> bool:
+        """Decoded, known and free of secrets: its raw bytes may be shown."""
+        known = not isinstance(self.message, UnknownControl) and self.message is not None
+        return known and not self.has_secret
+
+
+class LogRecordReader:
+    """Reads records one by one; redactor: None keeps secrets."""
+
+    def __init__(self, redactor: Redactor | None) -> None:
+        self._redactor = redactor
+
+    def read(self, record: Record, *, is_control: bool) -> LogRecord:
+        """The record, decoded; one that doesn't decode becomes an UNREADABLE one with `error`."""
+        try:
+            if is_control:
+                return LogRecord(decode_control(record.key, record.value), record.value, False)
+            if record.value is None:
+                raise CorruptDataError("a metadata record without a value", 0)
+            message = decode(record.value)
+        except DataError as error:
+            return LogRecord(None, self.unreadable_value(record.value), True, str(error))
+        return self._redacted(message, record.value)
+
+    def _redacted(self, message: MetadataRecord | UnknownRecord, value: bytes) -> LogRecord:
+        if self._redactor is None:
+            return LogRecord(message, value, isinstance(message, UnknownRecord))
+        shown, has_secret = self._redactor.redact(message)
+        return LogRecord(shown, None if has_secret else value, has_secret)
+
+    def unreadable_value(self, value: bytes | None) -> bytes | None:
+        """What may be kept of bytes nobody can read: a fingerprint, or all with secrets kept."""
+        if self._redactor is None or value is None:
+            return value
+        return self._redactor.fingerprint("unreadable", value).encode("ascii")
