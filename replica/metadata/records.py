@@ -1,0 +1,314 @@
+"""Every metadata record type up to Kafka 4.1, as a table: the only description of records.
+
+Read from the message definitions of Kafka 4.1.1 (org.apache.kafka.common.metadata); the tests
+compare decoded bytes with what Kafka itself printed for each type and version.
+"""
+
+from __future__ import annotations
+
+from replica.metadata.schema import RecordSchema, declare
+
+_BROKER = "brokerId"
+_TOPIC = "topicName"
+
+_END_POINTS = declare(
+    "endPoints",
+    "[]struct",
+    declare("name", "string"),
+    declare("host", "string"),
+    declare("port", "uint16"),
+    declare("securityProtocol", "int16"),
+)
+_FEATURES = declare(
+    "features",
+    "[]struct",
+    declare("name", "string"),
+    declare("minSupportedVersion", "int16"),
+    declare("maxSupportedVersion", "int16"),
+)
+
+RECORDS: tuple[RecordSchema, ...] = (
+    RecordSchema(
+        "REGISTER_BROKER_RECORD",
+        api_key=0,
+        newest=3,
+        fields=(
+            declare("brokerId", "int32", entity=_BROKER),
+            declare("isMigratingZkBroker", "bool", since=2),
+            declare("incarnationId", "uuid"),
+            declare("brokerEpoch", "int64"),
+            _END_POINTS,
+            _FEATURES,
+            declare("rack", "string", nullable=True),
+            declare("fenced", "bool", default=True),
+            declare("inControlledShutdown", "bool", since=1),
+            declare("logDirs", "[]uuid", since=3, tag=0),
+        ),
+    ),
+    RecordSchema(
+        "UNREGISTER_BROKER_RECORD",
+        api_key=1,
+        newest=0,
+        fields=(
+            declare("brokerId", "int32", entity=_BROKER),
+            declare("brokerEpoch", "int64"),
+        ),
+    ),
+    RecordSchema(
+        "TOPIC_RECORD",
+        api_key=2,
+        newest=0,
+        fields=(
+            declare("name", "string", entity=_TOPIC),
+            declare("topicId", "uuid"),
+        ),
+    ),
+    RecordSchema(
+        "PARTITION_RECORD",
+        api_key=3,
+        newest=2,
+        fields=(
+            declare("partitionId", "int32", default=-1),
+            declare("topicId", "uuid"),
+            declare("replicas", "[]int32", entity=_BROKER),
+            declare("isr", "[]int32"),
+            declare("removingReplicas", "[]int32", entity=_BROKER),
+            declare("addingReplicas", "[]int32", entity=_BROKER),
+            declare("leader", "int32", default=-1, entity=_BROKER),
+            declare("leaderRecoveryState", "int8", tag=0),
+            declare("leaderEpoch", "int32", default=-1),
+            declare("partitionEpoch", "int32", default=-1),
+            declare("directories", "[]uuid", since=1),
+            declare(
+                "eligibleLeaderReplicas",
+                "[]int32",
+                since=2,
+                nullable=True,
+                tag=1,
+                default=None,
+                entity=_BROKER,
+            ),
+            declare(
+                "lastKnownElr",
+                "[]int32",
+                since=2,
+                nullable=True,
+                tag=2,
+                default=None,
+                entity=_BROKER,
+            ),
+        ),
+    ),
+    RecordSchema(
+        "CONFIG_RECORD",
+        api_key=4,
+        newest=0,
+        fields=(
+            declare("resourceType", "int8"),
+            declare("resourceName", "string"),
+            declare("name", "string"),
+            declare("value", "string", nullable=True),
+        ),
+    ),
+    RecordSchema(
+        "PARTITION_CHANGE_RECORD",
+        api_key=5,
+        newest=2,
+        fields=(
+            declare("partitionId", "int32", default=-1),
+            declare("topicId", "uuid"),
+            declare("isr", "[]int32", nullable=True, tag=0, default=None, entity=_BROKER),
+            declare("leader", "int32", tag=1, default=-2, entity=_BROKER),
+            declare("replicas", "[]int32", nullable=True, tag=2, default=None, entity=_BROKER),
+            declare(
+                "removingReplicas", "[]int32", nullable=True, tag=3, default=None, entity=_BROKER
+            ),
+            declare(
+                "addingReplicas", "[]int32", nullable=True, tag=4, default=None, entity=_BROKER
+            ),
+            declare("leaderRecoveryState", "int8", tag=5, default=-1),
+            declare("directories", "[]uuid", since=1, nullable=True, tag=8, default=None),
+            declare(
+                "eligibleLeaderReplicas",
+                "[]int32",
+                since=2,
+                nullable=True,
+                tag=6,
+                default=None,
+                entity=_BROKER,
+            ),
+            declare(
+                "lastKnownElr",
+                "[]int32",
+                since=2,
+                nullable=True,
+                tag=7,
+                default=None,
+                entity=_BROKER,
+            ),
+        ),
+    ),
+    RecordSchema(
+        "FENCE_BROKER_RECORD",
+        api_key=7,
+        newest=0,
+        fields=(declare("id", "int32", entity=_BROKER), declare("epoch", "int64")),
+    ),
+    RecordSchema(
+        "UNFENCE_BROKER_RECORD",
+        api_key=8,
+        newest=0,
+        fields=(declare("id", "int32", entity=_BROKER), declare("epoch", "int64")),
+    ),
+    RecordSchema("REMOVE_TOPIC_RECORD", api_key=9, newest=0, fields=(declare("topicId", "uuid"),)),
+    RecordSchema(
+        "DELEGATION_TOKEN_RECORD",
+        api_key=10,
+        newest=0,
+        fields=(
+            declare("owner", "string"),
+            declare("requester", "string"),
+            declare("renewers", "[]string"),
+            declare("issueTimestamp", "int64"),
+            declare("maxTimestamp", "int64"),
+            declare("expirationTimestamp", "int64"),
+            declare("tokenId", "string"),
+        ),
+    ),
+    RecordSchema(
+        "USER_SCRAM_CREDENTIAL_RECORD",
+        api_key=11,
+        newest=0,
+        fields=(
+            declare("name", "string"),
+            declare("mechanism", "int8"),
+            declare("salt", "bytes"),
+            declare("storedKey", "bytes"),
+            declare("serverKey", "bytes"),
+            declare("iterations", "int32"),
+        ),
+    ),
+    RecordSchema(
+        "FEATURE_LEVEL_RECORD",
+        api_key=12,
+        newest=0,
+        fields=(declare("name", "string"), declare("featureLevel", "int16")),
+    ),
+    RecordSchema(
+        "CLIENT_QUOTA_RECORD",
+        api_key=14,
+        newest=0,
+        fields=(
+            declare(
+                "entity",
+                "[]struct",
+                declare("entityType", "string"),
+                declare("entityName", "string", nullable=True),
+            ),
+            declare("key", "string"),
+            declare("value", "float64"),
+            declare("remove", "bool"),
+        ),
+    ),
+    RecordSchema(
+        "PRODUCER_IDS_RECORD",
+        api_key=15,
+        newest=0,
+        fields=(
+            declare("brokerId", "int32", entity=_BROKER),
+            declare("brokerEpoch", "int64", default=-1),
+            declare("nextProducerId", "int64"),
+        ),
+    ),
+    RecordSchema(
+        "BROKER_REGISTRATION_CHANGE_RECORD",
+        api_key=17,
+        newest=2,
+        fields=(
+            declare("brokerId", "int32", entity=_BROKER),
+            declare("brokerEpoch", "int64"),
+            declare("fenced", "int8", tag=0),
+            declare("inControlledShutdown", "int8", since=1, tag=1),
+            declare("logDirs", "[]uuid", since=2, tag=2),
+        ),
+    ),
+    RecordSchema(
+        "ACCESS_CONTROL_ENTRY_RECORD",
+        api_key=18,
+        newest=0,
+        fields=(
+            declare("id", "uuid"),
+            declare("resourceType", "int8"),
+            declare("resourceName", "string"),
+            declare("patternType", "int8"),
+            declare("principal", "string"),
+            declare("host", "string"),
+            declare("operation", "int8"),
+            declare("permissionType", "int8"),
+        ),
+    ),
+    RecordSchema(
+        "REMOVE_ACCESS_CONTROL_ENTRY_RECORD",
+        api_key=19,
+        newest=0,
+        fields=(declare("id", "uuid"),),
+    ),
+    RecordSchema("NO_OP_RECORD", api_key=20, newest=0, fields=()),
+    RecordSchema(
+        "ZK_MIGRATION_STATE_RECORD",
+        api_key=21,
+        newest=0,
+        fields=(declare("zkMigrationState", "int8"),),
+    ),
+    RecordSchema(
+        "REMOVE_USER_SCRAM_CREDENTIAL_RECORD",
+        api_key=22,
+        newest=0,
+        fields=(declare("name", "string"), declare("mechanism", "int8")),
+    ),
+    RecordSchema(
+        "BEGIN_TRANSACTION_RECORD",
+        api_key=23,
+        newest=0,
+        fields=(declare("name", "string", nullable=True, tag=0, default=None),),
+    ),
+    RecordSchema("END_TRANSACTION_RECORD", api_key=24, newest=0, fields=()),
+    RecordSchema(
+        "ABORT_TRANSACTION_RECORD",
+        api_key=25,
+        newest=0,
+        fields=(declare("reason", "string", nullable=True, tag=0, default=None),),
+    ),
+    RecordSchema(
+        "REMOVE_DELEGATION_TOKEN_RECORD",
+        api_key=26,
+        newest=0,
+        fields=(declare("tokenId", "string"),),
+    ),
+    RecordSchema(
+        "REGISTER_CONTROLLER_RECORD",
+        api_key=27,
+        newest=0,
+        fields=(
+            declare("controllerId", "int32"),
+            declare("incarnationId", "uuid"),
+            declare("zkMigrationReady", "bool"),
+            _END_POINTS,
+            _FEATURES,
+        ),
+    ),
+    RecordSchema(
+        "CLEAR_ELR_RECORD",
+        api_key=28,
+        newest=0,
+        fields=(declare("topicName", "string", entity=_TOPIC),),
+    ),
+)
+
+RECORDS_BY_KEY: dict[int, RecordSchema] = {schema.api_key: schema for schema in RECORDS}
+RECORDS_BY_NAME: dict[str, RecordSchema] = {schema.name: schema for schema in RECORDS}
+
+
+def schema_named(name: str) -> RecordSchema:
+    """The schema of a type name such as TOPIC_RECORD; KeyError for a name that doesn't exist."""
+    return RECORDS_BY_NAME[name]

@@ -1,0 +1,145 @@
+"""Which values of metadata records are secret, and the text that stands in their place.
+
+Secret are
+- the salt and both keys of a SCRAM credential: with them a password can be guessed offline, or the
+  server be impersonated;
+- the token id in both delegation token records. The log holds no token's HMAC; but the HMAC, the
+  token's password, is the id signed with the brokers' shared key, so the id is half of the
+  credential, and Kafka's own shell prints it as [redacted];
+- the value of a config whose name Kafka types as PASSWORD, listener prefixes allowed, or whose
+  name says so (password, passphrase, secret, token, jaas, keystore, truststore; any case);
+- the body of a record type or version that this release doesn't know, as nobody can tell.
+
+In their place stands `***:` and 12 hex digits of HMAC-SHA256 over the field's name and the value.
+Equal values of a field give equal fingerprints under one key, so a change still shows, and the
+removal of a token still finds its creation; without the key a guess cannot be checked. Null stays
+null: that a config was removed is no secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import replace
+
+from replica.metadata.record import MetadataRecord, UnknownRecord
+from replica.metadata.schema import Value
+
+MARK = "***:"
+FINGERPRINT_DIGITS = 12
+
+SECRET_FIELDS: dict[str, tuple[str, ...]] = {
+    "USER_SCRAM_CREDENTIAL_RECORD": ("salt", "storedKey", "serverKey"),
+    "DELEGATION_TOKEN_RECORD": ("tokenId",),
+    "REMOVE_DELEGATION_TOKEN_RECORD": ("tokenId",),
+}
+"""Fields that are secret in every record of their type."""
+
+PASSWORD_CONFIGS: frozenset[str] = frozenset(
+    {
+        "delegation.token.master.key",
+        "delegation.token.secret.key",
+        "password.encoder.old.secret",
+        "password.encoder.secret",
+        "sasl.jaas.config",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.password",
+        "ssl.truststore.certificates",
+        "ssl.truststore.password",
+    }
+)
+"""Configs that Kafka 3.7 to 4.1 declares as PASSWORD (ConfigDef.Type) for brokers."""
+
+_TELLING_NAME = re.compile(
+    "password|passphrase|secret|token|jaas|keystore|truststore", re.IGNORECASE
+)
+_CONFIG = "CONFIG_RECORD"
+
+
+def is_secret_config(name: str) -> bool:
+    """True where the value of a config of this name must not be shown."""
+    if _TELLING_NAME.search(name):
+        return True
+    lowered = name.lower()
+    return any(lowered == known or lowered.endswith("." + known) for known in PASSWORD_CONFIGS)
+
+
+def holds_secret(record: MetadataRecord | UnknownRecord) -> bool:
+    """True where the value's raw bytes must be dropped along with the fields."""
+    return isinstance(record, UnknownRecord) or bool(_secret_fields(record))
+
+
+def _secret_fields(record: MetadataRecord) -> tuple[str, ...]:
+    """The fields of the record that hold a secret; none where they are null."""
+    name = record.fields.get("name")
+    if record.type == _CONFIG and isinstance(name, str):
+        is_set = record.fields["value"] is not None
+        return ("value",) if is_set and is_secret_config(name) else ()
+    return SECRET_FIELDS.get(record.type, ())
+
+
+class Redactor:
+    """Puts keyed fingerprints in the place of secrets; equal keys give equal texts.
+
+    key: any number of random bytes, 32 for choice; an empty one would let anybody test guesses.
+    """
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        assert key, "an empty key makes fingerprints that anyone can recompute"
+        self._key = key
+
+    def redact(
+        self, record: MetadataRecord | UnknownRecord
+    ) -> tuple[MetadataRecord | UnknownRecord, bool]:
+        """(the record fit to be shown, whether it held a secret).
+
+        A record without secrets is returned as it is. A redacted one keeps its type and shape, is
+        fit for json_text and to_plain, and has lost its original bytes and unknown tagged fields;
+        where a field of bytes was replaced, the writer refuses it.
+        """
+        if isinstance(record, UnknownRecord):
+            return self._redact_unknown(record), True
+        secret = _secret_fields(record)
+        if not secret:
+            return record, False
+        changes: dict[str, Value] = {}
+        for name in secret:
+            value = record.fields[name]
+            changes[name] = self.fingerprint(_label(record, name), _raw(value))
+        return replace(record.with_fields(changes), unknown_tags=()), True
+
+    def _redact_unknown(self, record: UnknownRecord) -> UnknownRecord:
+        if isinstance(record.body, str):
+            return record
+        label = f"body of {record.api_key} version {record.version}"
+        return UnknownRecord(record.api_key, record.version, self.fingerprint(label, record.body))
+
+    def fingerprint(self, field: str, value: bytes) -> str:
+        """The text in place of `value`; `field` keeps equal values of unlike fields apart."""
+        label = field.encode()
+        message = len(label).to_bytes(4, "big") + label + value
+        digest = hmac.new(self._key, message, hashlib.sha256).hexdigest()
+        return MARK + digest[:FINGERPRINT_DIGITS]
+
+
+def _label(record: MetadataRecord, field: str) -> str:
+    """What fingerprints are told apart by; each config name counts as a field of its own."""
+    if record.type != _CONFIG:
+        return field
+    name = record.fields["name"]
+    assert isinstance(name, str)
+    return f"{field} of {name}"
+
+
+def _raw(value: Value) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    assert isinstance(value, str), "every secret field is text or bytes"
+    return value.encode()

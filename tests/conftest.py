@@ -1,0 +1,48 @@
+"""What every test may ask for: recorded data, and the one Spark session of the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# `ci` is the default: the same examples every time, so a red run is about the change, not the
+# dice. `dev` (HYPOTHESIS_PROFILE=dev) draws new ones, and more of them. No deadline in either:
+# a machine shared with a Spark session has slow moments.
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("dev", deadline=None, max_examples=500, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The logs recorded from real Kafka clusters; tests must not write there."""
+    return Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for the whole run: it takes some 5 s to start, its first Delta write 5 more."""
+    from pipelines.session import spark_session  # tests without Spark don't pay for the import
+
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    session = spark_session(
+        "kraftlake tests",
+        master="local[2]",
+        extra_conf={"spark.sql.warehouse.dir": warehouse.as_uri()},
+    )
+    yield session
+    session.stop()

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import base64
+import re
+
+import pytest
+from hypothesis import given
+
+from replica.metadata.json_text import json_text, to_plain
+from replica.metadata.reader import decode
+from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
+from replica.metadata.records import RECORDS
+from replica.metadata.redact import (
+    PASSWORD_CONFIGS,
+    SECRET_FIELDS,
+    Redactor,
+    holds_secret,
+    is_secret_config,
+)
+from replica.metadata.schema import Value
+from tests.replica.metadata.strategies import records
+
+REDACTOR = Redactor(b"a key of this lake")
+FINGERPRINT = r"\*\*\*:[0-9a-f]{12}"
+
+
+def config(name: str, value: str | None) -> MetadataRecord:
+    fields: dict[str, Value] = {"resourceType": 4, "name": name, "value": value}
+    return new_record("CONFIG_RECORD", 0, fields)
+
+
+def shown(
+    record: MetadataRecord | UnknownRecord, redactor: Redactor = REDACTOR
+) -> dict[str, object]:
+    return dict(to_plain(redactor.redact(record)[0]))
+
+
+def scram(salt: bytes = b"salt") -> MetadataRecord:
+    secrets: dict[str, Value] = {"salt": salt, "storedKey": b"stored", "serverKey": b"server"}
+    fields: dict[str, Value] = {"name": "alice", "mechanism": 1, "iterations": 4096, **secrets}
+    return new_record("USER_SCRAM_CREDENTIAL_RECORD", 0, fields)
+
+
+def test_a_scram_credential_keeps_user_and_iterations_only() -> None:
+    record, was_secret = REDACTOR.redact(scram())
+    assert was_secret
+    assert holds_secret(scram())
+    plain = to_plain(record)
+    assert (plain["name"], plain["mechanism"], plain["iterations"]) == ("alice", 1, 4096)
+    assert list(plain) == list(to_plain(scram()))
+    text = json_text(record)
+    for secret in (b"salt", b"stored", b"server"):
+        assert base64.b64encode(secret).decode() not in text
+    fingerprints = {plain[name] for name in SECRET_FIELDS["USER_SCRAM_CREDENTIAL_RECORD"]}
+    assert len(fingerprints) == 3
+
+
+@pytest.mark.parametrize("field", ["salt", "storedKey", "serverKey"])
+def test_a_redacted_value_is_a_mark_and_a_short_fingerprint(field: str) -> None:
+    assert re.fullmatch(FINGERPRINT, str(shown(scram())[field]))
+
+
+def test_a_change_shows_and_an_equal_value_looks_equal() -> None:
+    assert shown(scram()) == shown(scram())
+    assert shown(scram(b"other"))["salt"] != shown(scram())["salt"]
+    assert shown(scram(b"other"))["storedKey"] == shown(scram())["storedKey"]
+
+
+def test_another_key_gives_other_fingerprints() -> None:
+    assert shown(scram(), Redactor(b"another key"))["salt"] != shown(scram())["salt"]
+
+
+def test_equal_secrets_in_unlike_places_do_not_look_equal() -> None:
+    # Names of equal length, so that only their text tells them apart.
+    twins = scram().with_fields({"storedKey": b"x", "serverKey": b"x"})
+    assert shown(twins)["storedKey"] != shown(twins)["serverKey"]
+    first, second = config("ssl.key.password", "x"), config("sasl.jaas.config", "x")
+    assert shown(first)["value"] != shown(second)["value"]
+
+
+def test_the_removal_of_a_token_still_finds_its_creation() -> None:
+    made = new_record("DELEGATION_TOKEN_RECORD", 0, {"owner": "User:a", "tokenId": "id-1"})
+    gone = new_record("REMOVE_DELEGATION_TOKEN_RECORD", 0, {"tokenId": "id-1"})
+    assert shown(made)["tokenId"] == shown(gone)["tokenId"] != "id-1"
+    assert shown(made)["owner"] == "User:a"
+    assert holds_secret(made)
+    assert holds_secret(gone)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *sorted(PASSWORD_CONFIGS),
+        "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config",
+        "listener.name.internal.ssl.key.password",
+        "my.plugin.PassWord",
+        "remote.storage.secret.access",
+        "AUTH_TOKEN",
+        "ssl.keystore.location",
+        "ssl.truststore.type",
+        "key.passphrase",
+    ],
+)
+def test_configs_that_hold_or_point_to_secrets_are_secret(name: str) -> None:
+    assert is_secret_config(name)
+    assert holds_secret(config(name, "hunter2"))
+    record, was_secret = REDACTOR.redact(config(name, "hunter2"))
+    assert was_secret
+    assert "hunter2" not in json_text(record)
+    assert to_plain(record)["name"] == name
+
+
+@pytest.mark.parametrize("name", ["retention.ms", "cleanup.policy", "ssl.protocol", "ssl.key", ""])
+def test_other_configs_are_untouched(name: str) -> None:
+    record = config(name, "hunter2")
+    assert REDACTOR.redact(record) == (record, False)
+    assert not holds_secret(record)
+
+
+def test_a_removed_secret_config_stays_null_and_holds_no_secret() -> None:
+    record = config("ssl.key.password", None)
+    assert REDACTOR.redact(record) == (record, False)
+    assert not holds_secret(record)
+
+
+def test_an_empty_secret_is_redacted_too() -> None:
+    assert shown(config("ssl.key.password", ""))["value"] != ""
+
+
+def test_the_body_of_an_unknown_record_is_secret() -> None:
+    record = decode(b"\x01\x63\x00hunter2")
+    redacted, was_secret = REDACTOR.redact(record)
+    assert was_secret
+    assert holds_secret(record)
+    assert isinstance(redacted, UnknownRecord)
+    assert redacted.original is None
+    assert str(to_plain(redacted)["body"]).startswith("***:")
+    assert (redacted.api_key, redacted.version) == (99, 0)
+    assert REDACTOR.redact(redacted) == (redacted, True)
+
+
+def test_nothing_of_a_secret_record_stays_in_its_raw_parts() -> None:
+    padded = b"\x01\x84\x00\x00\x04\x02r\x11ssl.key.password\x08hunter2\x01\x63\x02hi"
+    record = decode(padded)
+    assert isinstance(record, MetadataRecord)
+    assert record.original == padded
+    assert record.unknown_tags
+    redacted, _ = REDACTOR.redact(record)
+    assert isinstance(redacted, MetadataRecord)
+    assert redacted.original is None
+    assert redacted.unknown_tags == ()
+
+
+@given(records())
+def test_redaction_and_holds_secret_agree_on_every_record(record: MetadataRecord) -> None:
+    redacted, was_secret = REDACTOR.redact(record)
+    assert was_secret == holds_secret(record)
+    if not was_secret:
+        assert redacted is record
+    assert isinstance(redacted, MetadataRecord)
+    assert list(redacted.fields) == list(record.fields)
+    may_be_secret = {*SECRET_FIELDS, "CONFIG_RECORD"}
+    assert not was_secret or record.type in may_be_secret
+
+
+def test_secret_fields_exist_in_the_schema() -> None:
+    names = {schema.name: {f.name for f in schema.fields} for schema in RECORDS}
+    for type_name, fields in SECRET_FIELDS.items():
+        assert set(fields) <= names[type_name]
+
+
+def test_an_empty_key_is_refused() -> None:
+    with pytest.raises(AssertionError):
+        Redactor(b"")
