@@ -1,0 +1,81 @@
+"""The agreed branch of a group: the history the cluster goes on with, as far as it is held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from replica.history.commitment import Commitment, GroupComparison, Verdict
+from replica.history.log import OffsetRange, ReplicaLog, election_order
+from replica.history.ranges import Ranges, below, difference, intersection, union
+from replica.types import ReplicaKey
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPart:
+    """Entries `start` (inclusive) to `end` (exclusive) of the agreed branch, read from `key`."""
+
+    start: int
+    end: int
+    key: ReplicaKey
+    verdict: Verdict
+
+
+def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[BranchPart, ...]:
+    """The branch's parts, ascending and without overlap; a gap is held by no replica.
+
+    Its tip is the log that would win an election among those without a superseded entry. What the
+    tip lacks (a head deleted behind a snapshot, a damaged batch) comes from logs that agree with
+    it, or is proven wherever it is. Every entry of it is proven or unproven. Empty for empty logs.
+    """
+    tip = _tip(group.logs, commitment)
+    if tip is None:
+        return ()
+    others = sorted((log for log in group.logs if log is not tip), key=lambda log: log.key)
+    parts: list[BranchPart] = []
+    covered: Ranges = ()
+    for log in (tip, *others):
+        kept = union(
+            commitment.ranges(log.key, Verdict.PROVEN),
+            _on_branch(group, commitment, tip, log),
+        )
+        taken = difference(kept, covered)
+        covered = union(covered, taken)
+        parts.extend(_labelled(log.key, taken, commitment))
+    return tuple(sorted(parts, key=lambda part: part.start))
+
+
+def _tip(logs: Sequence[ReplicaLog], commitment: Commitment) -> ReplicaLog | None:
+    holding = [log for log in logs if log.batches]
+    clean = [log for log in holding if not commitment.ranges(log.key, Verdict.SUPERSEDED)]
+    return max(
+        clean or holding,
+        # the lowest key wins among equals, so that the answer doesn't hang on the order of logs
+        key=lambda log: (
+            election_order(log.position()),
+            -log.first_offset,
+            -log.key.node_id,
+            log.key.directory_id,
+        ),
+        default=None,
+    )
+
+
+def _on_branch(
+    group: GroupComparison, commitment: Commitment, tip: ReplicaLog, log: ReplicaLog
+) -> Ranges:
+    """What `log` holds of the tip's branch, proven or not; never what is superseded."""
+    unproven = commitment.ranges(log.key, Verdict.UNPROVEN)
+    if log is tip:
+        return unproven
+    # Without one equal entry nobody knows where below they parted.
+    agreement = group.between(tip.key, log.key).agreement
+    return () if agreement is None else below(unproven, agreement.end)
+
+
+def _labelled(key: ReplicaKey, taken: Ranges, commitment: Commitment) -> list[BranchPart]:
+    found: list[BranchPart] = []
+    for verdict in (Verdict.PROVEN, Verdict.UNPROVEN):
+        ranges: Sequence[OffsetRange] = intersection(taken, commitment.ranges(key, verdict))
+        found.extend(BranchPart(r.start, r.end, key, verdict) for r in ranges)
+    return found

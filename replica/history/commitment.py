@@ -1,0 +1,269 @@
+"""What a group of replicas proves about its entries: proven, superseded or unproven; never guessed.
+
+Two proofs. A valid snapshot contains only committed entries (KIP-630). And an entry of epoch T on
+a majority of the voters, none of whom knows a newer epoch, is in the log of every later leader:
+each of them held it before voting in a newer epoch (Raft, section 5.4.3). Entries below it are
+committed with it; an older entry on a majority alone is not (Raft, figure 8). The replicas need not
+have been read at one moment, but of each one the log must have been read no later than its
+quorum-state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import combinations
+
+from replica.errors import UsageError
+from replica.history.divergence import Comparison, Divergence, Span, compare
+from replica.history.log import BOOTSTRAP_SNAPSHOT, OffsetRange, ReplicaLog, contiguous_runs
+from replica.history.ranges import Ranges, below, difference, intersection, union
+from replica.history.voters import is_majority, voter_sets_in_force
+from replica.types import OffsetAndEpoch, ReplicaKey
+
+
+class Verdict(Enum):
+    """The values are those of the tables."""
+
+    PROVEN = "proven"
+    SUPERSEDED = "superseded"
+    """Another entry at that offset is proven."""
+    UNPROVEN = "unproven"
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRange:
+    """One verdict for the offsets a replica holds from `start` (inclusive) to `end` (exclusive)."""
+
+    start: int
+    end: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why everything at or below entry (`offset`, `epoch`) in the log of `key` is committed.
+
+    By `holders`, every replica that holds the entry and knows no newer epoch (a majority of the
+    voters, perhaps with observers); where there are none, by the valid snapshot `snapshot_id`.
+    """
+
+    key: ReplicaKey
+    offset: int
+    epoch: int
+    holders: frozenset[ReplicaKey] = frozenset()
+    snapshot_id: OffsetAndEpoch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupComparison:
+    """Every pair of a group compared once."""
+
+    logs: tuple[ReplicaLog, ...]
+    pairs: Mapping[tuple[ReplicaKey, ReplicaKey], Comparison]
+    runs: Mapping[ReplicaKey, Ranges]
+    """The offsets each replica holds."""
+
+    def between(self, a: ReplicaKey, b: ReplicaKey) -> Comparison:
+        """The comparison of two different replicas, in either order."""
+        found = self.pairs.get((a, b))
+        return self.pairs[b, a] if found is None else found
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """verdicts: for each replica every offset it holds, ascending; holes are in no range.
+
+    proofs: at most two for each replica, its highest by majority and its highest by snapshot.
+    contested: offsets with two different proven entries: the cluster broke Raft's safety, or a
+    snapshot taken for valid is not.
+    """
+
+    verdicts: Mapping[ReplicaKey, tuple[VerdictRange, ...]]
+    proofs: tuple[Proof, ...]
+    contested: Ranges
+
+    def ranges(self, key: ReplicaKey, verdict: Verdict) -> Ranges:
+        """The offsets of one replica that have `verdict`."""
+        return tuple(
+            OffsetRange(r.start, r.end) for r in self.verdicts[key] if r.verdict is verdict
+        )
+
+    def verdict_at(self, key: ReplicaKey, offset: int) -> Verdict | None:
+        """The verdict on one entry; None where the replica doesn't hold the offset."""
+        found = (r.verdict for r in self.verdicts[key] if r.start <= offset < r.end)
+        return next(found, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Records that truncation takes from a replica, by their commitment."""
+
+    committed: int
+    unproven: int
+    superseded: int
+
+
+def compare_group(logs: Sequence[ReplicaLog]) -> GroupComparison:
+    """Compare all pairs. Raises UsageError where a replica occurs twice."""
+    keys = [log.key for log in logs]
+    if len(set(keys)) != len(keys):
+        raise UsageError(
+            "a replica occurs twice in one group: compare captures one group at a time"
+        )
+    pairs = {(a.key, b.key): compare(a, b) for a, b in combinations(logs, 2)}
+    runs = {log.key: contiguous_runs(log.batches) for log in logs}
+    return GroupComparison(tuple(logs), pairs, runs)
+
+
+def classify(logs: Sequence[ReplicaLog]) -> Commitment:
+    """The commitment of every entry of a group: the replicas of one cluster looked at together."""
+    return classify_compared(compare_group(logs))
+
+
+def classify_compared(group: GroupComparison) -> Commitment:
+    """`classify` for a group whose pairs are already compared."""
+    proofs: list[Proof] = []
+    proven_ends: dict[ReplicaKey, int] = {}
+    for log in group.logs:
+        found = [_majority_proof(group, log), _snapshot_proof(group, log)]
+        own = [proof for proof in found if proof is not None]
+        proofs.extend(own)
+        proven_ends[log.key] = max((proof.offset + 1 for proof in own), default=0)
+    proven = {log.key: _proven(group, log, proven_ends) for log in group.logs}
+    verdicts = {
+        log.key: _verdicts(group.runs[log.key], proven[log.key], _superseded(group, log, proven))
+        for log in group.logs
+    }
+    contested = [
+        intersection(_spans(comparison, same=False), intersection(proven[a], proven[b]))
+        for (a, b), comparison in group.pairs.items()
+    ]
+    return Commitment(verdicts, tuple(proofs), union(*contested))
+
+
+def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
+    """What the truncating replica loses, from the divergence to its log end; None if none does."""
+    if divergence.truncating is None or divergence.divergence_offset is None:
+        return None
+    counts = dict.fromkeys(Verdict, 0)
+    for held in commitment.verdicts[divergence.truncating]:
+        counts[held.verdict] += max(0, held.end - max(held.start, divergence.divergence_offset))
+    return Losses(counts[Verdict.PROVEN], counts[Verdict.UNPROVEN], counts[Verdict.SUPERSEDED])
+
+
+def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
+    """The highest entry of `log` that a majority holds, none of whom knows a newer epoch.
+
+    Going down, the holders change only where another replica's equal entries end; so these ends are
+    the only entries to look at.
+    """
+    held_by = {
+        other.key: _lineage(group.between(log.key, other.key))
+        for other in group.logs
+        if other.key != log.key
+    }
+    held_by[log.key] = group.runs[log.key]
+    ends = {r.end for ranges in held_by.values() for r in ranges}
+    for epoch, start, end in reversed(_epoch_ranges(log)):
+        eligible = [other for other in group.logs if _knows_at_most(other, epoch)]
+        if not eligible:
+            continue
+        candidates = {min(candidate, end) - 1 for candidate in ends if candidate > start}
+        for offset in sorted(candidates, reverse=True):
+            holders = [other for other in eligible if _contains(held_by[other.key], offset)]
+            if holders and _proves(group, holders, offset, epoch):
+                return Proof(log.key, offset, epoch, frozenset(h.key for h in holders))
+    return None
+
+
+def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, epoch: int) -> bool:
+    """Whether `holders` of one entry are a majority of every voter set that counts for it."""
+    voter_sets = voter_sets_in_force(holders, group.logs, group.runs, offset, epoch)
+    if voter_sets is None:
+        return False
+    keys = frozenset(holder.key for holder in holders)
+    seen = {log.key for log in group.logs}
+    return all(is_majority(voters, keys, seen) for voters in voter_sets)
+
+
+def _snapshot_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
+    """The newest valid snapshot of the group on whose lineage `log` is."""
+    ids = {snapshot for other in group.logs for snapshot in other.snapshots}
+    for snapshot in sorted(ids - {BOOTSTRAP_SNAPSHOT}, reverse=True):
+        batch = log.batch_at(snapshot.offset - 1)
+        if batch is not None and batch.epoch == snapshot.epoch:
+            return Proof(log.key, snapshot.offset - 1, snapshot.epoch, snapshot_id=snapshot)
+    return None
+
+
+def _proven(
+    group: GroupComparison, log: ReplicaLog, proven_ends: Mapping[ReplicaKey, int]
+) -> Ranges:
+    """What `log` holds below its own proof, and what equals an entry below another's."""
+    sources = [below(group.runs[log.key], proven_ends[log.key])]
+    for other in group.logs:
+        if other.key != log.key and proven_ends[other.key]:
+            same = _spans(group.between(log.key, other.key), same=True)
+            sources.append(below(same, proven_ends[other.key]))
+    return union(*sources)
+
+
+def _superseded(
+    group: GroupComparison, log: ReplicaLog, proven: Mapping[ReplicaKey, Ranges]
+) -> Ranges:
+    """What `log` holds where another replica holds another, proven entry."""
+    found = [
+        intersection(_spans(group.between(log.key, other.key), same=False), proven[other.key])
+        for other in group.logs
+        if other.key != log.key
+    ]
+    return difference(union(*found), proven[log.key])
+
+
+def _verdicts(held: Ranges, proven: Ranges, superseded: Ranges) -> tuple[VerdictRange, ...]:
+    unproven = difference(difference(held, proven), superseded)
+    labelled = (
+        (proven, Verdict.PROVEN),
+        (superseded, Verdict.SUPERSEDED),
+        (unproven, Verdict.UNPROVEN),
+    )
+    found = [VerdictRange(r.start, r.end, verdict) for ranges, verdict in labelled for r in ranges]
+    return tuple(sorted(found, key=lambda r: r.start))
+
+
+def _epoch_ranges(log: ReplicaLog) -> list[tuple[int, int, int]]:
+    """(epoch, first offset, end offset exclusive) of each run of batches of one epoch."""
+    found: list[tuple[int, int, int]] = []
+    for batch in log.batches:
+        if found and found[-1][0] == batch.epoch:
+            found[-1] = (batch.epoch, found[-1][1], batch.last_offset + 1)
+        else:
+            found.append((batch.epoch, batch.base_offset, batch.last_offset + 1))
+    return found
+
+
+def _lineage(comparison: Comparison) -> Ranges:
+    """The equal entries below the first difference: beyond it two logs are two branches."""
+    same = _spans(comparison, same=True)
+    parted = comparison.divergence_offset
+    return same if parted is None else below(same, parted)
+
+
+def _spans(comparison: Comparison, *, same: bool) -> Ranges:
+    return tuple(_range_of(span) for span in comparison.spans if span.same is same)
+
+
+def _range_of(span: Span) -> OffsetRange:
+    return OffsetRange(span.start, span.end)
+
+
+def _contains(ranges: Ranges, offset: int) -> bool:
+    return any(r.start <= offset < r.end for r in ranges)
+
+
+def _knows_at_most(log: ReplicaLog, epoch: int) -> bool:
+    """Whether `log` is known to know no epoch above `epoch`; False without a quorum-state."""
+    known = log.known_epoch
+    return known is not None and known <= epoch

@@ -1,0 +1,115 @@
+"""The leader-epoch cache as a tuple of EpochStart, ascending in epoch and start offset.
+
+Kafka: LeaderEpochFileCache (seed 004 quotes `endOffsetFor`) and KafkaMetadataLog, which wraps it.
+Their lookups differ on purpose and are named apart: what a bare cache leaves undefined, the KRaft
+log clamps. Scenario ids are those of the catalogue's part A.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from replica.types import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochStart, OffsetAndEpoch
+
+UNDEFINED = OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)
+
+Epochs = tuple[EpochStart, ...]
+
+
+def end_offset_for(entries: Epochs, log_end_offset: int, epoch: int) -> OffsetAndEpoch:
+    """The largest known epoch <= `epoch` and its end offset (exclusive), as seed 004 answers.
+
+    UNDEFINED for an empty cache, for epoch -1 and for an epoch above every known one. Below every
+    known epoch the asked epoch is echoed with the first start offset (A05).
+    """
+    if epoch == UNDEFINED_EPOCH or not entries:
+        return UNDEFINED
+    if entries[-1].epoch == epoch:
+        return OffsetAndEpoch(log_end_offset, epoch)
+    following = bisect_right(entries, epoch, key=_epoch)
+    if following == len(entries):
+        return UNDEFINED
+    found = entries[following - 1].epoch if following else epoch
+    return OffsetAndEpoch(entries[following].start_offset, found)
+
+
+def kraft_end_offset_for(
+    entries: Epochs,
+    log_end_offset: int,
+    log_start_snapshot_id: OffsetAndEpoch | None,
+    epoch: int,
+) -> OffsetAndEpoch:
+    """The KRaft log's own lookup: KafkaMetadataLog.endOffsetForEpoch.
+
+    Above the newest epoch -> (log end, newest epoch), A03; below the first -> the snapshot id at
+    the log start where there is one, A22 and B06; else as end_offset_for. Without any entry the
+    newest epoch is that of the snapshot the empty log starts at, or 0 (lastFetchedEpoch).
+    """
+    found = end_offset_for(entries, log_end_offset, epoch)
+    if found == UNDEFINED:
+        return OffsetAndEpoch(log_end_offset, last_fetched_epoch(entries, log_start_snapshot_id))
+    if (
+        log_start_snapshot_id is not None
+        and found.offset == log_start_snapshot_id.offset
+        and found.epoch == epoch
+    ):
+        return log_start_snapshot_id
+    return found
+
+
+def last_fetched_epoch(entries: Epochs, log_start_snapshot_id: OffsetAndEpoch | None) -> int:
+    """The epoch a follower names as that of its last record: 0 before it holds anything."""
+    if entries:
+        return entries[-1].epoch
+    return 0 if log_start_snapshot_id is None else log_start_snapshot_id.epoch
+
+
+def epoch_for_offset(entries: Epochs, offset: int) -> int | None:
+    """The epoch in which `offset` was or would be written; None below the first start (A20)."""
+    following = bisect_right(entries, offset, key=_start_offset)
+    return entries[following - 1].epoch if following else None
+
+
+def assign(entries: Epochs, epoch: int, start_offset: int) -> Epochs:
+    """`entries` once `epoch` is known to start at `start_offset`.
+
+    Ignored when the last entry is of that epoch and doesn't start later (A11). Otherwise the new
+    entry wins: entries of the same or a later epoch, or starting at or after it, are dropped, so
+    both columns stay strictly ascending (A07-A10). Negative arguments are the caller's bug.
+    """
+    assert epoch >= 0, "an epoch is never negative"
+    assert start_offset >= 0, "an offset is never negative"
+    if entries and entries[-1].epoch == epoch and entries[-1].start_offset <= start_offset:
+        return entries
+    kept = tuple(e for e in entries if e.epoch < epoch and e.start_offset < start_offset)
+    return (*kept, EpochStart(epoch, start_offset))
+
+
+def truncate_from_end(entries: Epochs, end_offset: int) -> Epochs:
+    """`entries` once the log ends at `end_offset` (exclusive): an entry starting there goes too.
+
+    A negative offset changes nothing (A12, A13, A17).
+    """
+    if end_offset < 0:
+        return entries
+    return tuple(entry for entry in entries if entry.start_offset < end_offset)
+
+
+def truncate_from_start(entries: Epochs, start_offset: int) -> Epochs:
+    """`entries` once the log starts at `start_offset` (inclusive).
+
+    The epoch in force there is kept and starts there, even past the log's end: the cache never
+    loses its last epoch (A14-A17).
+    """
+    first_kept = bisect_right(entries, start_offset, key=_start_offset)
+    if first_kept == 0:
+        return entries
+    return (EpochStart(entries[first_kept - 1].epoch, start_offset), *entries[first_kept:])
+
+
+def _epoch(entry: EpochStart) -> int:
+    return entry.epoch
+
+
+def _start_offset(entry: EpochStart) -> int:
+    return entry.start_offset

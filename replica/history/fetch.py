@@ -1,0 +1,210 @@
+"""The leader's answer to a replica's fetch, as released and as the draft FetchQuorumRecords.
+
+Released: KafkaRaftClient.tryCompleteFetchRequest and ReplicatedLog.validateOffsetAndEpoch. Draft:
+the FetchQuorumRecords RPC of seed 000, of which Kafka kept the idea and changed the answer. Readers
+(replica id -1) have a path of their own in `reader`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.history.epochs import (
+    Epochs,
+    kraft_end_offset_for,
+    last_fetched_epoch,
+    truncate_from_start,
+)
+from replica.history.log import BOOTSTRAP_SNAPSHOT, ReplicaLog, epochs_of
+from replica.types import EpochStart, OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """What the protocol looks at in a log.
+
+    log_start inclusive, log_end exclusive; snapshots are the lowest and highest id there, the
+    bootstrap snapshot included.
+    """
+
+    log_start: int
+    log_end: int
+    epochs: Epochs
+    earliest_snapshot: OffsetAndEpoch | None = None
+    latest_snapshot: OffsetAndEpoch | None = None
+
+    def end_offset_for(self, epoch: int) -> OffsetAndEpoch:
+        """kraft_end_offset_for on this log."""
+        return kraft_end_offset_for(self.epochs, self.log_end, self.earliest_snapshot, epoch)
+
+    @property
+    def last_fetched_epoch(self) -> int:
+        return last_fetched_epoch(self.epochs, self.earliest_snapshot)
+
+
+def view_of(log: ReplicaLog) -> LogView:
+    """`log` as Kafka sees it once started: leftovers hidden, emptied where a snapshot is newer."""
+    ordered = sorted(log.snapshots, key=lambda snapshot: (snapshot.epoch, snapshot.offset))
+    earliest = ordered[0] if ordered else None
+    latest = ordered[-1] if ordered else None
+    if latest is not None and log.restarted_from_snapshot():
+        return LogView(latest.offset, latest.offset, (), latest, latest)
+    epochs: tuple[EpochStart, ...] = truncate_from_start(epochs_of(log.batches), log.log_start)
+    return LogView(log.log_start, log.end_offset, epochs, earliest, latest)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records follow from the asked offset; none, and a long poll, at the log end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diverging:
+    """DivergingEpoch: the largest epoch <= the asked one here, and its end offset (exclusive)."""
+
+    epoch: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """SnapshotId: fetch this snapshot instead."""
+
+    snapshot_id: OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class FencedLeaderEpoch:
+    """FENCED_LEADER_EPOCH: the request's leader epoch is older than ours, `current_epoch`."""
+
+    current_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownLeaderEpoch:
+    """UNKNOWN_LEADER_EPOCH: the request's leader epoch is newer than ours, which stays (B15)."""
+
+    current_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidRequest:
+    """INVALID_REQUEST: negative numbers, or a last fetched epoch above the current one (B14)."""
+
+
+EpochMismatch = FencedLeaderEpoch | UnknownLeaderEpoch
+FetchDecision = Records | Diverging | Snapshot | EpochMismatch | InvalidRequest
+
+
+def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> EpochMismatch | None:
+    """None when the request names the current leader epoch."""
+    if requested_epoch < current_epoch:
+        return FencedLeaderEpoch(current_epoch)
+    if requested_epoch > current_epoch:
+        return UnknownLeaderEpoch(current_epoch)
+    return None
+
+
+def replica_fetch(
+    log: LogView,
+    leader_epoch: int,
+    requested_leader_epoch: int,
+    fetch_offset: int,
+    fetched_epoch: int,
+) -> FetchDecision:
+    """A leader of `leader_epoch` answers a voter or an observer.
+
+    fetch_offset: the follower's log end (exclusive). fetched_epoch: the epoch of its last record
+    (LastFetchedEpoch), 0 while it has none.
+    """
+    if fetch_offset < 0 or fetched_epoch < 0 or fetched_epoch > requested_leader_epoch:
+        return InvalidRequest()
+    mismatch = validate_leader_epoch(leader_epoch, requested_leader_epoch)
+    return mismatch or validate_position(log, fetch_offset, fetched_epoch)
+
+
+def validate_position(
+    log: LogView, fetch_offset: int, fetched_epoch: int
+) -> Records | Diverging | Snapshot:
+    """Steps (a) to (e) of the replica fetch, once the leader epoch is right."""
+    latest = log.latest_snapshot
+    # (a) A follower with nothing is served faster by a snapshot, but 0-0 has no records to give.
+    if fetch_offset == 0 and latest is not None and latest != BOOTSTRAP_SNAPSHOT:
+        return Snapshot(latest)
+    # (b)
+    if log.log_start == 0 and fetch_offset == 0:
+        return Records()
+    # (c)
+    earliest = log.earliest_snapshot
+    if (
+        earliest is not None
+        and latest is not None
+        and _below_snapshot(log, earliest, fetch_offset, fetched_epoch)
+    ):
+        return Snapshot(latest)
+    # (d)
+    end = log.end_offset_for(fetched_epoch)
+    if end.epoch != fetched_epoch or end.offset < fetch_offset:
+        return Diverging(end.epoch, end.offset)
+    # (e)
+    return Records()
+
+
+def _below_snapshot(
+    log: LogView, earliest: OffsetAndEpoch, fetch_offset: int, fetched_epoch: int
+) -> bool:
+    """Whether what the follower needs to be compared with is gone behind the earliest snapshot."""
+    if fetch_offset < log.log_start:
+        return True
+    if fetch_offset == log.log_start and fetched_epoch != earliest.epoch:
+        return True
+    return fetched_epoch < earliest.epoch
+
+
+@dataclass(frozen=True, slots=True)
+class MismatchEpoch:
+    """MISMATCH_EPOCH of the draft: the leader epochs differ, either way."""
+
+    current_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class DraftOutOfRange:
+    """OUT_OF_RANGE of the draft: truncate to NextFetchOffset, whose epoch is the leader's."""
+
+    next_fetch_offset: int
+    next_fetch_epoch: int
+
+
+DraftDecision = Records | DraftOutOfRange | MismatchEpoch
+
+
+def draft_fetch(
+    log: LogView,
+    leader_epoch: int,
+    requested_leader_epoch: int,
+    fetch_offset: int,
+    fetch_epoch: int,
+) -> DraftDecision:
+    """Steps 1 and 2 of the draft FetchQuorumRecords (seed 000); NOT_FOLLOWER is the caller's.
+
+    fetch_offset is exclusive, fetch_epoch that of the last replicated record. The draft has no
+    snapshots: below the first epoch the follower is sent to the log start.
+    """
+    if requested_leader_epoch != leader_epoch:
+        return MismatchEpoch(leader_epoch)
+    return draft_validate_position(log, fetch_offset, fetch_epoch)
+
+
+def draft_validate_position(
+    log: LogView, fetch_offset: int, fetch_epoch: int
+) -> Records | DraftOutOfRange:
+    """Step 2 alone: FetchOffset must be at most the end offset of FetchEpoch in this log."""
+    if fetch_offset == 0 and log.log_start == 0:
+        return Records()
+    end = kraft_end_offset_for(log.epochs, log.log_end, None, fetch_epoch)
+    if end.epoch == fetch_epoch and log.log_start <= fetch_offset <= end.offset:
+        return Records()
+    if log.epochs and fetch_epoch < log.epochs[0].epoch:
+        return DraftOutOfRange(log.log_start, log.epochs[0].epoch)
+    return DraftOutOfRange(max(end.offset, log.log_start), end.epoch)

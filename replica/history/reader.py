@@ -1,0 +1,80 @@
+"""The answer to a reader's fetch (replica id -1): KIP-392 and seed 002, never a snapshot id.
+
+A reader may ask any replica, so the decision takes both high watermarks: the one this replica has
+reached and the raw one its leader told it, which may lie above the local log end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.history.fetch import EpochMismatch, LogView, validate_leader_epoch
+from replica.types import UNDEFINED_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Records from the asked offset to `end_offset` (exclusive): the local high watermark."""
+
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """The offset is the high watermark: empty after a long poll, no error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncommitted:
+    """Case 1: held here, not known to be committed. The seed answers OFFSET_NOT_AVAILABLE."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Case 2: known to be committed, not held here yet. OFFSET_NOT_AVAILABLE."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfRange:
+    """OFFSET_OUT_OF_RANGE: below `log_start` (case 3), or above everything known (case 4)."""
+
+    log_start: int
+    high_watermark: int
+
+
+ReaderDecision = Committed | CaughtUp | Uncommitted | Unavailable | OutOfRange | EpochMismatch
+
+
+def reader_fetch(
+    log: LogView,
+    high_watermark: int | None,
+    leader_high_watermark: int | None,
+    fetch_offset: int,
+    current_epoch: int,
+    requested_leader_epoch: int = UNDEFINED_EPOCH,
+) -> ReaderDecision:
+    """Decide what a reader gets that asks for `fetch_offset` (the next offset it wants).
+
+    high_watermark, leader_high_watermark: exclusive, None while unknown (a new leader before its
+    epoch commits); then nothing above the log start is known to be committed, and what lies below
+    was in a snapshot. requested_leader_epoch: -1 when the reader names none, else it is checked.
+    """
+    if requested_leader_epoch != UNDEFINED_EPOCH:
+        mismatch = validate_leader_epoch(current_epoch, requested_leader_epoch)
+        if mismatch is not None:
+            return mismatch
+    # The local one is capped at the log end and never below the log start (F19, F20).
+    local = log.log_start if high_watermark is None else min(high_watermark, log.log_end)
+    local = max(local, log.log_start)
+    leaders = local if leader_high_watermark is None else leader_high_watermark
+    if fetch_offset < log.log_start:
+        return OutOfRange(log.log_start, local)
+    if fetch_offset < local:
+        return Committed(local)
+    if fetch_offset == local:
+        return CaughtUp()
+    if fetch_offset <= log.log_end:
+        return Uncommitted()
+    if fetch_offset <= leaders:
+        return Unavailable()
+    return OutOfRange(log.log_start, local)

@@ -1,0 +1,156 @@
+"""What a follower does with a diverging answer, and how many fetches it takes to agree.
+
+Released: ReplicatedLog.truncateToEndOffset under KafkaRaftClient.handleFetchResponse. Draft:
+straight to NextFetchOffset (seed 000), which may need more rounds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+
+from replica.errors import KraftlakeError
+from replica.history.epochs import truncate_from_end
+from replica.history.fetch import (
+    Diverging,
+    DraftOutOfRange,
+    LogView,
+    Snapshot,
+    draft_validate_position,
+    validate_position,
+    view_of,
+)
+from replica.history.log import ReplicaLog, epochs_of
+from replica.types import OffsetAndEpoch
+
+
+class TruncationBelowHighWatermarkError(KraftlakeError):
+    """A leader asks to truncate what is committed: one of the two logs broke Raft. Fatal (B18)."""
+
+    def __init__(self, offset: int, high_watermark: int) -> None:
+        super().__init__(offset, high_watermark)
+        self.offset = offset
+        self.high_watermark = high_watermark
+
+    def __str__(self) -> str:
+        return (
+            f"truncation to offset {self.offset} was asked for, "
+            f"below the high watermark {self.high_watermark}"
+        )
+
+
+def truncation_offset(follower: LogView, diverging: Diverging) -> int:
+    """The log end (exclusive) that `follower` keeps on a diverging answer."""
+    if diverging.epoch == 0:
+        return min(diverging.end_offset, follower.log_end)
+    local = follower.end_offset_for(diverging.epoch)
+    if local.epoch == diverging.epoch:
+        return min(local.offset, diverging.end_offset)
+    return local.offset
+
+
+def checked_truncation_offset(
+    follower: LogView, diverging: Diverging, high_watermark: int | None
+) -> int:
+    """truncation_offset, refused below the follower's high watermark (None: unknown).
+
+    Raises TruncationBelowHighWatermarkError. The leader's own end offset is held to it too, as
+    KafkaRaftClient does before it looks at the local log.
+    """
+    offset = truncation_offset(follower, diverging)
+    if high_watermark is not None:
+        lowest = min(offset, diverging.end_offset)
+        if lowest < high_watermark:
+            raise TruncationBelowHighWatermarkError(lowest, high_watermark)
+    return offset
+
+
+def batch_aligned(log: ReplicaLog, offset: int) -> int:
+    """The log end that truncating to `offset` leaves: a batch holding it goes whole (B19)."""
+    index = bisect_left(log.batches, offset, key=lambda batch: batch.last_offset)
+    if index == len(log.batches):
+        return offset
+    return min(offset, log.batches[index].base_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOutcome:
+    """The end of a follower's way back to a leader's log.
+
+    truncation_offset: the follower's log end (exclusive) when records flow again; in whole offsets,
+    see batch_aligned.
+    rounds: fetches answered with a diverging epoch (or the draft's OUT_OF_RANGE); 0 where the first
+    fetch gets records.
+    snapshot_id: set where this leader would rather send a snapshot; the other numbers are then what
+    the two logs alone give, as any leader of that branch with an older snapshot would do.
+    fatal: the truncation lies below the follower's log start, so it would lose committed records.
+    """
+
+    truncation_offset: int
+    rounds: int
+    snapshot_id: OffsetAndEpoch | None = None
+    fatal: bool = False
+
+
+def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
+    """Run the released protocol between a leader that doesn't move and `follower`, to its end."""
+    if follower.restarted_from_snapshot():
+        snapshot_id = follower.newest_snapshot
+    else:
+        outcome = _run_released(view_of(leader), view_of(follower))
+        if isinstance(outcome, FetchOutcome):
+            return outcome
+        snapshot_id = outcome.snapshot_id
+    from_logs = _run_released(_logs_alone(leader), _logs_alone(follower))
+    assert isinstance(from_logs, FetchOutcome), "a log without snapshots never offers one"
+    return replace(from_logs, snapshot_id=snapshot_id)
+
+
+def draft_fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
+    """The same by the draft, which knows no snapshots: straight to NextFetchOffset.
+
+    NextFetchOffset is an end in the leader's log and may cut nothing from the follower's. Then the
+    follower drops its records of FetchEpoch, an epoch the leader never had: the seed gives that as
+    the reason for the answer, and without it the draft would ask the same for ever.
+    """
+    leader_view, view = _logs_alone(leader), _logs_alone(follower)
+    rounds = 0
+    while view.epochs:
+        answer = draft_validate_position(leader_view, view.log_end, view.last_fetched_epoch)
+        if not isinstance(answer, DraftOutOfRange):
+            break
+        end = answer.next_fetch_offset
+        view = truncated(view, end if end < view.log_end else view.epochs[-1].start_offset)
+        rounds += 1
+    return FetchOutcome(view.log_end, rounds, fatal=view.log_end < follower.log_start)
+
+
+def truncated(log: LogView, end_offset: int) -> LogView:
+    """`log` cut to `end_offset` (exclusive); below its start it is empty there."""
+    return replace(
+        log,
+        log_start=min(log.log_start, end_offset),
+        log_end=min(log.log_end, end_offset),
+        epochs=truncate_from_end(log.epochs, end_offset),
+    )
+
+
+def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | Snapshot:
+    """The rounds up to records, or to the first snapshot answer."""
+    view = follower
+    rounds = 0
+    while True:
+        answer = validate_position(leader, view.log_end, view.last_fetched_epoch)
+        if isinstance(answer, Snapshot):
+            return answer
+        end = truncation_offset(view, answer) if isinstance(answer, Diverging) else view.log_end
+        if end >= view.log_end:
+            # Records; or logs no Raft run leaves, where a real follower would ask for ever.
+            return FetchOutcome(view.log_end, rounds, fatal=view.log_end < follower.log_start)
+        view = truncated(view, end)
+        rounds += 1
+
+
+def _logs_alone(log: ReplicaLog) -> LogView:
+    """Everything in the files, leftovers included, as if no snapshot stood in front of it."""
+    return LogView(log.first_offset, log.end_offset, epochs_of(log.batches))

@@ -1,0 +1,72 @@
+"""Which voter set counts for an entry, and whether replicas are a majority of it.
+
+KIP-853: the newest voters record in a log is in force, committed or not. A static quorum has none;
+there LeaderChange.voters of the epoch tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from replica.history.log import OffsetRange, ReplicaLog, VoterSetAt
+from replica.history.watermark import majority
+from replica.types import ZERO_UUID, ReplicaKey
+
+VoterSet = frozenset[ReplicaKey]
+
+
+def voter_sets_in_force(
+    holders: Sequence[ReplicaLog],
+    group: Sequence[ReplicaLog],
+    runs: Mapping[ReplicaKey, Sequence[OffsetRange]],
+    offset: int,
+    epoch: int,
+) -> tuple[VoterSet, ...] | None:
+    """Every voter set of which an entry's holders must be a majority; None where one is unknown.
+
+    The set in force at the entry (`offset`, `epoch`), and each newer one that a holder has above
+    it. Known means: some holder has every offset from the record that names the set to the entry,
+    so no other record can hide between. LeaderChange.voters stand in only where no replica of the
+    `group` has a voters record at or below the entry. runs: the offsets each replica holds.
+    """
+    records = [record for holder in holders for record in holder.voter_sets]
+    at_or_below = [record for record in records if record.offset <= offset]
+    if at_or_below:
+        newest = max(at_or_below, key=_offset)
+        source, voters = newest.offset, newest.voters
+    elif any(record.offset <= offset for log in group for record in log.voter_sets):
+        return None
+    else:
+        changes = [c for log in holders for c in log.leader_changes if c.epoch == epoch]
+        if not changes:
+            return None
+        source, voters = changes[0].offset, changes[0].voters
+    if not any(_holds_all(runs[holder.key], source + 1, offset) for holder in holders):
+        return None
+    newer = {record.voters for record in records if record.offset > offset}
+    return (voters, *newer - {voters})
+
+
+def is_majority(voters: VoterSet, holders: Collection[ReplicaKey], seen: set[ReplicaKey]) -> bool:
+    """Whether `holders` are a majority of `voters`; observers among them don't count.
+
+    A voter without a directory matches any directory of its node (VoterSet.isVoter). Where several
+    of them were `seen`, all must be holders: nobody knows which one the voter is.
+    """
+    count = 0
+    for voter in voters:
+        if voter.directory_id == ZERO_UUID:
+            matching = {key for key in seen if key.node_id == voter.node_id}
+            count += bool(matching) and all(key in holders for key in matching)
+        else:
+            count += voter in holders
+    return count >= majority(len(voters))
+
+
+def _holds_all(held: Sequence[OffsetRange], first: int, last: int) -> bool:
+    """Whether every offset from `first` to `last` (both inclusive, at least `last`) is held."""
+    return any(run.start <= min(first, last) and last < run.end for run in held)
+
+
+def _offset(record: VoterSetAt) -> int:
+    return record.offset

@@ -1,0 +1,77 @@
+"""The high watermark (exclusive): every offset below it is committed.
+
+Kafka: LeaderState.maybeUpdateHighWatermark, FollowerState.updateHighWatermark; scenarios F01-F21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from replica.errors import KraftlakeError
+from replica.types import ReplicaKey
+
+
+class HighWatermarkRegressionError(KraftlakeError):
+    """A leader named a high watermark below one it named before (F13, F21)."""
+
+    def __init__(self, known: int, offered: int | None) -> None:
+        super().__init__(known, offered)
+        self.known = known
+        self.offered = offered
+
+    def __str__(self) -> str:
+        offered = "none" if self.offered is None else str(self.offered)
+        return f"the high watermark would fall from {self.known} to {offered}"
+
+
+def majority(voters: int) -> int:
+    """The least number of replicas that any other majority of `voters` must meet."""
+    return voters // 2 + 1
+
+
+def leader_high_watermark(
+    voters: frozenset[ReplicaKey],
+    flushed_ends: Mapping[ReplicaKey, int],
+    epoch_start_offset: int,
+    current: int | None,
+) -> int | None:
+    """The leader's high watermark after a change of voters or of a log end.
+
+    flushed_ends: flushed log end offsets (exclusive) by replica, the leader's own among them; those
+    of non-voters are ignored, so a leader that left the voter set doesn't count itself (F10). A
+    voter not heard of counts as 0. epoch_start_offset: the offset of the leader's LeaderChange
+    record. current: the value so far in this epoch, None on a new leader, whatever it knew as a
+    follower (F04). The result never falls (F06, F07), and stays None until a record of the epoch
+    itself is on a majority: Raft's figure 8.
+    """
+    if not voters:
+        return current
+    ends = sorted((flushed_ends.get(voter, 0) for voter in voters), reverse=True)
+    reached = ends[majority(len(voters)) - 1]
+    if reached <= epoch_start_offset:
+        return current
+    return reached if current is None else max(current, reached)
+
+
+def follower_high_watermark(
+    known: int | None, leaders: int | None, log_end_offset: int
+) -> int | None:
+    """A follower's high watermark after its leader named `leaders` (None: not known yet).
+
+    Capped at the local log end (F20); never falls, also across epochs: a new leader that knows less
+    changes nothing.
+    """
+    if leaders is None:
+        return known
+    reached = min(leaders, log_end_offset)
+    return reached if known is None else max(known, reached)
+
+
+def checked_leader_watermark(named: int | None, leaders: int | None) -> int | None:
+    """The raw high watermark of one leader in one epoch, `named` being its previous one.
+
+    Raises HighWatermarkRegressionError if it falls or is forgotten (F13).
+    """
+    if named is not None and (leaders is None or leaders < named):
+        raise HighWatermarkRegressionError(named, leaders)
+    return leaders

@@ -1,0 +1,197 @@
+"""Answers to replicas, to the draft RPC and to readers; B.. and G.. are scenario ids."""
+
+import pytest
+
+from replica.history.fetch import (
+    Diverging,
+    DraftOutOfRange,
+    FencedLeaderEpoch,
+    InvalidRequest,
+    LogView,
+    MismatchEpoch,
+    Records,
+    Snapshot,
+    UnknownLeaderEpoch,
+    draft_fetch,
+    replica_fetch,
+    validate_position,
+    view_of,
+)
+from replica.history.log import LogBatch, ReplicaLog
+from replica.history.reader import (
+    CaughtUp,
+    Committed,
+    OutOfRange,
+    Unavailable,
+    Uncommitted,
+    reader_fetch,
+)
+from replica.types import EpochStart, OffsetAndEpoch, ReplicaKey
+
+
+def view(start, end, *epochs, snapshots=()):
+    entries = tuple(EpochStart(epoch, first) for epoch, first in epochs)
+    ids = sorted((OffsetAndEpoch(*s) for s in snapshots), key=lambda s: (s.epoch, s.offset))
+    return LogView(start, end, entries, ids[0] if ids else None, ids[-1] if ids else None)
+
+
+BEHIND_SNAPSHOT = view(3, 6, (2, 3), (4, 4), snapshots=[(3, 2)])
+
+
+@pytest.mark.parametrize(
+    ("log", "offset", "epoch", "expected"),
+    [
+        pytest.param(view(0, 9, (1, 0), (3, 3), (5, 6)), 6, 2, Diverging(1, 3), id="B01"),
+        pytest.param(view(0, 1, (1, 0)), 1, 2, Diverging(1, 1), id="B02-epoch-above-last"),
+        pytest.param(view(0, 20, (1, 0), (2, 10)), 11, 1, Diverging(1, 10), id="B03"),
+        pytest.param(view(0, 5, (1, 0)), 6, 1, Diverging(1, 5), id="B04-offset-above-log-end"),
+        pytest.param(
+            view(10, 30, (1, 10), (2, 15), (4, 20), snapshots=[(10, 1)]),
+            100,
+            3,
+            Diverging(2, 20),
+            id="B05",
+        ),
+        pytest.param(
+            view(10, 20, (3, 10), snapshots=[(10, 1)]), 100, 2, Diverging(1, 10), id="B06"
+        ),
+        pytest.param(
+            view(10, 20, (1, 10), snapshots=[(10, 1)]),
+            15,
+            0,
+            Snapshot(OffsetAndEpoch(10, 1)),
+            id="B07",
+        ),
+        pytest.param(
+            view(10, 20, (1, 10), snapshots=[(10, 1)]),
+            9,
+            1,
+            Snapshot(OffsetAndEpoch(10, 1)),
+            id="B08",
+        ),
+        pytest.param(BEHIND_SNAPSHOT, 3, 3, Snapshot(OffsetAndEpoch(3, 2)), id="B09"),
+        pytest.param(BEHIND_SNAPSHOT, 3, 2, Records(), id="B10"),
+        pytest.param(view(3, 6, (4, 3), snapshots=[(3, 2)]), 4, 3, Diverging(2, 3), id="B11"),
+        pytest.param(BEHIND_SNAPSHOT, 6, 1, Snapshot(OffsetAndEpoch(3, 2)), id="B12"),
+        pytest.param(view(0, 9, (1, 0), (3, 3)), 5, 3, Records(), id="B13"),
+        pytest.param(
+            view(0, 9, (1, 0), snapshots=[(9, 1)]), 0, 0, Snapshot(OffsetAndEpoch(9, 1)), id="G01"
+        ),
+        pytest.param(
+            view(0, 9, (1, 0), snapshots=[(0, 0)]), 0, 0, Records(), id="G01-never-the-bootstrap"
+        ),
+        pytest.param(view(0, 9, (1, 0)), 0, 7, Records(), id="b-offset-0-whatever-the-epoch"),
+        pytest.param(
+            view(4, 9, (2, 4), snapshots=[(4, 1), (8, 2)]),
+            2,
+            1,
+            Snapshot(OffsetAndEpoch(8, 2)),
+            id="c-the-newest-not-the-earliest",
+        ),
+        pytest.param(view(0, 0), 5, 3, Diverging(0, 0), id="empty-leader"),
+    ],
+)
+def test_a_replica_gets_records_a_diverging_epoch_or_a_snapshot(log, offset, epoch, expected):
+    assert validate_position(log, offset, epoch) == expected
+
+
+def test_a_wrong_leader_epoch_is_fenced_or_unknown_before_the_position_matters():
+    """B15."""
+    log = view(0, 9, (1, 0))
+    assert replica_fetch(log, 5, 4, 99, 1) == FencedLeaderEpoch(5)
+    assert replica_fetch(log, 5, 6, 99, 1) == UnknownLeaderEpoch(5)
+    assert replica_fetch(log, 5, 5, 99, 1) == Diverging(1, 9)
+    assert replica_fetch(log, 5, 5, 9, 1) == Records()
+
+
+@pytest.mark.parametrize(("offset", "epoch"), [(-1, 1), (3, -1), (3, 6)])
+def test_negative_numbers_and_a_future_last_epoch_are_invalid(offset, epoch):
+    """B14."""
+    assert replica_fetch(view(0, 9, (1, 0)), 5, 5, offset, epoch) == InvalidRequest()
+
+
+def test_a_view_hides_leftovers_and_orders_snapshots_by_epoch():
+    batches = (LogBatch(0, 4, 1, "a"), LogBatch(5, 9, 2, "b"), LogBatch(10, 12, 3, "c"))
+    ids = (OffsetAndEpoch(12, 3), OffsetAndEpoch(7, 2))
+    log = ReplicaLog(ReplicaKey(1), 7, batches, ids)
+    assert view_of(log) == view(7, 13, (2, 7), (3, 10), snapshots=[(7, 2), (12, 3)])
+
+
+def test_a_log_older_than_its_snapshot_is_seen_as_kafka_empties_it_at_start():
+    log = ReplicaLog(
+        ReplicaKey(1), 0, (LogBatch(0, 4, 1, "a"),), (OffsetAndEpoch(3, 1), OffsetAndEpoch(20, 2))
+    )
+    assert view_of(log) == view(20, 20, snapshots=[(20, 2)])
+    assert view_of(log).last_fetched_epoch == 2
+
+
+DRAFT_LEADER = view(0, 9, (1, 0), (3, 3), (5, 6))
+
+
+@pytest.mark.parametrize(
+    ("offset", "epoch", "expected"),
+    [
+        (6, 3, Records()),
+        (0, 0, Records()),
+        (7, 3, DraftOutOfRange(6, 3)),
+        (8, 4, DraftOutOfRange(6, 3)),
+        (6, 2, DraftOutOfRange(3, 1)),
+        (10, 5, DraftOutOfRange(9, 5)),
+        (2, 2, DraftOutOfRange(3, 1)),
+    ],
+)
+def test_the_draft_sends_back_to_the_end_of_the_largest_epoch_at_most_the_fetchers(
+    offset, epoch, expected
+):
+    assert draft_fetch(DRAFT_LEADER, 5, 5, offset, epoch) == expected
+
+
+def test_the_draft_has_one_error_for_both_wrong_leader_epochs():
+    assert draft_fetch(DRAFT_LEADER, 5, 4, 1, 1) == MismatchEpoch(5)
+    assert draft_fetch(DRAFT_LEADER, 5, 6, 1, 1) == MismatchEpoch(5)
+
+
+def test_the_draft_sends_below_its_first_epoch_to_the_log_start():
+    assert draft_fetch(view(10, 20, (3, 10)), 5, 5, 15, 1) == DraftOutOfRange(10, 3)
+    assert draft_fetch(view(10, 20, (3, 10)), 5, 5, 10, 1) == Records()
+
+
+READER_LOG = view(10, 30, (1, 10), snapshots=[(10, 1)])
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        pytest.param(9, OutOfRange(10, 20), id="below-log-start-never-a-snapshot"),
+        pytest.param(10, Committed(20), id="B29-served-to-the-high-watermark"),
+        pytest.param(19, Committed(20), id="last-committed"),
+        pytest.param(20, CaughtUp(), id="B29-at-the-high-watermark"),
+        pytest.param(21, Uncommitted(), id="case-1"),
+        pytest.param(30, Uncommitted(), id="case-1-at-the-log-end"),
+        pytest.param(31, Unavailable(), id="case-2"),
+        pytest.param(40, Unavailable(), id="case-2-at-the-leaders-high-watermark"),
+        pytest.param(41, OutOfRange(10, 20), id="above-both"),
+    ],
+)
+def test_a_reader_is_served_to_the_high_watermark_and_told_why_not_further(offset, expected):
+    assert reader_fetch(READER_LOG, 20, 40, offset, 5) == expected
+
+
+def test_a_reader_above_the_log_end_is_out_of_range_without_the_leaders_high_watermark():
+    assert reader_fetch(READER_LOG, 20, None, 31, 5) == OutOfRange(10, 20)
+
+
+def test_a_new_leader_serves_nothing_above_its_log_start_until_its_epoch_commits():
+    assert reader_fetch(READER_LOG, None, None, 10, 5) == CaughtUp()
+    assert reader_fetch(READER_LOG, None, None, 11, 5) == Uncommitted()
+
+
+def test_a_follower_behind_a_raw_high_watermark_serves_its_log_and_waits_at_its_end():
+    assert reader_fetch(READER_LOG, 50, 50, 12, 5) == Committed(30)
+    assert reader_fetch(READER_LOG, 50, 50, 30, 5) == CaughtUp()
+
+
+def test_a_reader_that_names_an_epoch_is_fenced_like_anybody():
+    assert reader_fetch(READER_LOG, 20, 20, 9, 5, 4) == FencedLeaderEpoch(5)
+    assert reader_fetch(READER_LOG, 20, 20, 9, 5, 6) == UnknownLeaderEpoch(5)
+    assert reader_fetch(READER_LOG, 20, 20, 12, 5, 5) == Committed(20)
