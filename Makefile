@@ -1,0 +1,88 @@
+# From a clean clone: Python 3.11+ (with venv) and Java 17+ are all that must be there.
+# `make` alone lists the targets. GNU make 3.81 and later.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+VENV := .venv
+BIN := $(VENV)/bin
+# Set it to choose an interpreter: make demo PYTHON=/usr/bin/python3.12
+PYTHON :=
+# Made by `make setup`; holds a checksum of all that the environment was made from.
+STAMP := $(VENV)/.made-from
+
+.PHONY: help setup jars demo test test-all lint format lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+# One shell, so that each step sees the last one's variables. The checksum is over contents, not
+# times: a fresh checkout of the same files costs nothing. The packages that exist are part of it,
+# for an editable installation knows only those it saw; so is the folder, for it is in every script.
+setup: ## make .venv, with everything pinned (the first time takes some minutes)
+	@set -e; \
+	key=$$({ cat requirements.lock pyproject.toml; pwd; \
+		for name in replica pipelines jobs; do test -d $$name && echo $$name; done; \
+		} | cksum); \
+	if test "$$(cat $(STAMP) 2>/dev/null)" = "$$key" && $(BIN)/python -c '' 2>/dev/null; then \
+		exit 0; \
+	fi; \
+	rm -f $(STAMP); \
+	found=; \
+	for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
+		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			found=$$python; break; \
+		fi; \
+	done; \
+	if test -z "$$found"; then \
+		echo "kraftlake needs Python 3.11 or newer, found none as $(or $(PYTHON),python3):" \
+			"install one, or name it: make setup PYTHON=/path/to/python3.12" >&2; \
+		exit 1; \
+	fi; \
+	if ! { grep -qF "$$(pwd)/" $(BIN)/pip && $(BIN)/pip --version; } >/dev/null 2>&1; then \
+		if ! said=$$($$found -m venv --clear $(VENV) 2>&1); then \
+			echo "$$found cannot make $(VENV) ($$(echo "$$said" | head -n 1)):" \
+				"on Debian and Ubuntu, apt-get install python3-venv" >&2; \
+			exit 1; \
+		fi; \
+	fi; \
+	echo "kraftlake: installing into $(VENV) (the first time: 600 MB to download, some minutes)" >&2; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes -r requirements.lock; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --no-build-isolation -e .; \
+	echo "$$key" >$(STAMP); \
+	java -version >/dev/null 2>&1 || test -n "$$JAVA_HOME" || \
+		echo "kraftlake: no java found; whatever uses Spark needs Java 17 or newer" >&2
+
+jars: setup ## fetch Delta's two jars and print them as spark-submit --jars takes them
+	@$(BIN)/python -m pipelines.jars
+
+demo: setup ## the main job on real Kafka metadata logs: ingest, build, query
+	@$(BIN)/kraftlake demo
+
+test: setup ## the tests, without the slow ones
+	@$(BIN)/python -m pytest -m "not slow"
+
+test-all: setup ## every test
+	@$(BIN)/python -m pytest
+
+lint: setup ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: setup ## let ruff rewrite the code
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+lock: ## make requirements.lock again from pyproject.toml, with the newest releases
+	@test -x .venv-lock/bin/uv || { python3 -m venv .venv-lock && .venv-lock/bin/pip install -q uv; }
+	@.venv-lock/bin/uv pip compile pyproject.toml --extra lake --extra dev --quiet --upgrade \
+		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" --output-file requirements.lock
+
+clean: ## remove .venv and everything that tools leave behind
+	@rm -rf $(VENV) .venv-lock .demo build dist *.egg-info \
+		.pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find replica pipelines jobs tests -name __pycache__ -type d -prune -exec rm -rf {} + \
+		2>/dev/null || true

@@ -1,0 +1,213 @@
+"""The only place that writes Delta: thin functions over delta-spark, addressed by contract.
+
+A lake is one folder, local or remote: <lake>/<schema>/<table>. Each write is one Delta commit, so
+a reader sees all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from pipelines.tables.contract import Contract
+from replica.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The root folder of the tables: a path, or a URI that Spark's Hadoop knows (s3a://...).
+
+    A local path is made absolute: Spark's JVM need not share our working directory.
+    """
+
+    root: str
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        text = os.fspath(root)
+        if "://" not in text:
+            text = str(Path(text.removeprefix("file:")).absolute())
+        object.__setattr__(self, "root", text.rstrip("/") or "/")
+
+    def path(self, schema: str, table: str) -> str:
+        """The table's folder."""
+        return f"{self.root}/{schema}/{table}"
+
+    def path_of(self, contract: Contract) -> str:
+        """The folder of the contract's table."""
+        return self.path(contract.schema_name, contract.table_name)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What one MERGE did, in rows."""
+
+    inserted: int
+    updated: int
+    deleted: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """An entry of a table's history. metrics: Delta's operation metrics that are numbers."""
+
+    version: int
+    operation: str
+    metrics: Mapping[str, int]
+
+
+def exists(spark: SparkSession, lake: Lake, contract: Contract) -> bool:
+    """True where the lake holds the table."""
+    return DeltaTable.isDeltaTable(spark, lake.path_of(contract))
+
+
+def ensure_table(spark: SparkSession, lake: Lake, contract: Contract) -> None:
+    """Creates the table, empty, where it is absent; an existing one is held to its contract.
+
+    UsageError: the lake's table has other columns, so it was written by another release.
+    """
+    path = lake.path_of(contract)
+    if DeltaTable.isDeltaTable(spark, path):
+        _check_columns(spark, path, contract)
+        return
+    builder = (
+        DeltaTable.createIfNotExists(spark)  # another process may be doing the same
+        .location(path)
+        .addColumns(contract.schema)
+        .comment(contract.description)
+    )
+    if contract.partition_by:
+        builder = builder.partitionedBy(*contract.partition_by)
+    if contract.change_feed:
+        builder = builder.property("delta.enableChangeDataFeed", "true")
+    builder.execute()
+
+
+def read(spark: SparkSession, lake: Lake, contract: Contract) -> DataFrame:
+    """The table's newest version. UsageError where the lake has no such table."""
+    path = lake.path_of(contract)
+    if not DeltaTable.isDeltaTable(spark, path):
+        raise UsageError(
+            f"{lake.root} has no table {contract.name}: run `kraftlake ingest --lake` and "
+            "`kraftlake build --lake` first, or name another lake."
+        )
+    return spark.read.format("delta").load(path)
+
+
+def register(spark: SparkSession, lake: Lake, contracts: Iterable[Contract]) -> tuple[str, ...]:
+    """Lets `bronze.x`, `silver.x`, `gold.x` resolve in Spark SQL to this lake's tables.
+
+    Returns the names that do; a table the lake does not hold is left out, and a name that stood
+    for another lake's table stands for this one's from now on. Nothing in any lake is changed.
+    """
+    registered: list[str] = []
+    for contract in contracts:
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {contract.schema_name}")
+        # An external table: only the catalog's entry goes.
+        spark.sql(f"DROP TABLE IF EXISTS {contract.name}")
+        if exists(spark, lake, contract):
+            location = lake.path_of(contract).replace("\\", "\\\\").replace("'", "\\'")
+            spark.sql(f"CREATE TABLE {contract.name} USING DELTA LOCATION '{location}'")
+            registered.append(contract.name)
+    return tuple(registered)
+
+
+def append(
+    lake: Lake, contract: Contract, df: DataFrame, *, transaction: tuple[str, int] | None = None
+) -> None:
+    """Adds `df`'s rows to the table, which ensure_table has made.
+
+    transaction: (application id, version); Delta skips a write whose version is not above the
+    last one of that application, so a retried batch is written once.
+    """
+    writer = contract.select(df).write.format("delta").mode("append")
+    if transaction is not None:
+        application, version = transaction
+        writer = writer.option("txnAppId", application).option("txnVersion", version)
+    writer.save(lake.path_of(contract))
+
+
+def overwrite(
+    lake: Lake, contract: Contract, df: DataFrame, *, replace_where: str | None = None
+) -> None:
+    """Makes `df` the table's whole content; schema, comments and partitioning stay.
+
+    replace_where: an SQL condition on the table; only rows that match are replaced, and Delta
+    refuses a `df` with rows that don't.
+    """
+    writer = contract.select(df).write.format("delta").mode("overwrite")
+    if replace_where is not None:
+        writer = writer.option("replaceWhere", replace_where)
+    writer.save(lake.path_of(contract))
+
+
+def merge(
+    spark: SparkSession,
+    lake: Lake,
+    contract: Contract,
+    source: DataFrame,
+    *,
+    condition: str | None = None,
+    update_when: str | None = None,
+    update_set: Mapping[str, str | Column] | None = None,
+    insert: bool = True,
+) -> Merged:
+    """MERGEs `source` into the table; `t` is the table and `s` the source in every expression.
+
+    condition: how rows match; by default equal keys, NULL equal to NULL.
+    update_set: column -> expression for matched rows, those that fulfil update_when if given;
+    without it matched rows stay as they are.
+    insert: whether source rows that match nothing are added.
+    The source's keys must be unique, or Delta refuses an update as ambiguous.
+    """
+    assert update_when is None or update_set, "update_when without update_set changes nothing"
+    builder = (
+        DeltaTable.forPath(spark, lake.path_of(contract))
+        .alias("t")
+        .merge(contract.select(source).alias("s"), condition or _keys_equal(contract))
+    )
+    if update_set:
+        builder = builder.whenMatchedUpdate(update_when, dict(update_set))
+    if insert:
+        builder = builder.whenNotMatchedInsertAll()
+    # The command's own result, not the history's last entry, which may be another writer's.
+    row = builder.execute().collect()[0]
+    return Merged(
+        inserted=row["num_inserted_rows"],
+        updated=row["num_updated_rows"],
+        deleted=row["num_deleted_rows"],
+    )
+
+
+def last_commit(spark: SparkSession, lake: Lake, contract: Contract) -> Commit:
+    """The table's newest commit, whoever made it."""
+    row: Any = DeltaTable.forPath(spark, lake.path_of(contract)).history(1).collect()[0]
+    metrics = {
+        name: int(value)
+        for name, value in (row["operationMetrics"] or {}).items()
+        if value.lstrip("-").isdigit()
+    }
+    return Commit(row["version"], row["operation"], metrics)
+
+
+def _keys_equal(contract: Contract) -> str:
+    return " AND ".join(f"t.`{key}` <=> s.`{key}`" for key in contract.keys)
+
+
+def _check_columns(spark: SparkSession, path: str, contract: Contract) -> None:
+    actual = {
+        f.name: f.dataType.simpleString() for f in DeltaTable.forPath(spark, path).toDF().schema
+    }
+    wanted = {f.name: f.dataType.simpleString() for f in contract.schema}
+    if actual == wanted:
+        return
+    differing = sorted(name for name in {*actual, *wanted} if actual.get(name) != wanted.get(name))
+    raise UsageError(
+        f"{path} was written by another release of kraftlake (its columns differ in "
+        f"{', '.join(differing)}): ingest into a new lake, or use that release."
+    )

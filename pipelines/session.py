@@ -1,0 +1,343 @@
+"""The only place that builds a SparkSession.
+
+A session comes to be in one of three ways, and what is already decided is never fought:
+- running: the process has a context already; only session settings that are absent are added;
+- submitted: spark-submit started the JVM; its properties win, the rest is filled in, and Delta's
+  jars are brought unless `--jars`, `--packages` or the cluster has them;
+- own: we start the JVM, with the Java and the jars that pipelines.java and pipelines.jars find.
+
+Who wins, first to last: `extra_conf`; what spark-submit, or the spark-defaults.conf of the user's
+SPARK_CONF_DIR, says; for a local master conf/spark-defaults.conf; the settings in this file.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from pipelines.jars import delta_jars
+from pipelines.java import find_java
+from replica.errors import UsageError
+
+_DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+_DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+_LAKE = "spark.kraftlake.lake"
+_EXTENSIONS = "spark.sql.extensions"
+_JARS = "spark.jars"
+_MASTER = "spark.master"
+_WAREHOUSE = "spark.sql.warehouse.dir"
+
+# For every master: without these the tables or their times would be wrong.
+_ESSENTIAL = {
+    "spark.sql.catalog.spark_catalog": _DELTA_CATALOG,
+    "spark.sql.catalogImplementation": "in-memory",  # Hive's would drop metastore_db into the cwd
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",  # it overwrites our own lines on stderr
+}
+# Never the user's to change: every time in the lake is UTC, and SQL renders it in this zone.
+_FORCED = {"spark.sql.session.timeZone": "UTC"}
+
+_PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")  # a key, a separator, a value
+
+# What the JVM prints before any logging is set up, and nobody can act on.
+_JVM_NOISE = (b"WARNING: Using incubator modules", b"Picked up JAVA_TOOL_OPTIONS")
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """conf/kraftlake.toml's [spark] and [jars]; see that file for what each one means."""
+
+    master: str | None = None
+    cores_max: int = 8
+    jars_dir: str | None = None
+
+
+def spark_session(
+    app_name: str,
+    *,
+    lake: str | os.PathLike[str] | None = None,
+    master: str | None = None,
+    jars_dir: str | os.PathLike[str] | None = None,
+    extra_conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A session that reads and writes Delta, times in UTC; the running one where there is one.
+
+    lake: recorded as spark.kraftlake.lake, so that event logs and bug reports say which lake.
+    master, jars_dir, extra_conf: as spark-submit's --master, an offline folder, and --conf.
+    UsageError: no Java 17+, no jars and no network, or a running session that has no Delta.
+    """
+    asked = dict(extra_conf or {})
+    if lake is not None:
+        asked[_LAKE] = os.fspath(lake)
+    if _active_context() is not None:
+        return _adopt(asked)
+    conf_dir = conf_directory()
+    defaults = read_defaults(conf_dir)
+    given = _given()
+    given.update(asked)
+    if master is not None:
+        given[_MASTER] = master
+    given.setdefault(_MASTER, defaults.master or f"local[{_cores(defaults.cores_max)}]")
+    settings = _settings(app_name, given, conf_dir)
+    offline = jars_dir or os.environ.get("KRAFTLAKE_JARS") or defaults.jars_dir
+    if SparkContext._gateway is not None:  # spark-submit's JVM, or a stopped session's
+        _bring_jars(settings, offline)
+    elif not _has_delta(settings):
+        _add_jars(settings, [str(path) for path in delta_jars(offline)])
+    if _submitted():
+        return SparkSession.builder.config(map=dict(settings)).getOrCreate()
+    return _start(settings, conf_dir)
+
+
+def conf_directory() -> Path | None:
+    """The folder of kraftlake.toml and Spark's two files: KRAFTLAKE_CONF, else the checkout's
+    conf/, else the one that a wheel installs; None where there is none (a job shipped as a zip).
+    """
+    named = os.environ.get("KRAFTLAKE_CONF")
+    if named:
+        if not Path(named).is_dir():
+            raise UsageError(f"KRAFTLAKE_CONF={named} is no folder: name one or unset it.")
+        return Path(named)
+    checkout = Path(__file__).resolve().parent.parent / "conf"
+    installed = Path(sysconfig.get_path("data")) / "share" / "kraftlake" / "conf"
+    for folder in (checkout, installed):
+        if (folder / "kraftlake.toml").is_file():
+            return folder
+    return None
+
+
+def read_defaults(conf_dir: Path | None) -> Defaults:
+    """conf_dir/kraftlake.toml's [spark] and [jars]; UsageError on a key or type they don't have."""
+    path = None if conf_dir is None else conf_dir / "kraftlake.toml"
+    if path is None or not path.is_file():
+        return Defaults()
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from error
+    known: dict[tuple[str, str], tuple[str, type]] = {
+        ("spark", "master"): ("master", str),
+        ("spark", "cores_max"): ("cores_max", int),
+        ("jars", "dir"): ("jars_dir", str),
+    }
+    values: dict[str, Any] = {}
+    for section in ("spark", "jars"):
+        table = document.get(section, {})
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: [{section}] is not a table")
+        for key, value in table.items():
+            field, kind = known.get((section, key), ("", object))
+            if not field or type(value) is not kind:
+                raise UsageError(
+                    f"{path}: [{section}] {key} = {value!r} is not understood; known are "
+                    + ", ".join(f"[{s}] {k} ({t.__name__})" for (s, k), (_, t) in known.items())
+                )
+            values[field] = value
+    return Defaults(**values)
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """A spark-defaults.conf, as Spark reads it: key, then blanks, `=` or `:`, then the value."""
+    settings: dict[str, str] = {}
+    if not path.is_file():
+        return settings
+    for line in path.read_text(encoding="utf-8").splitlines():
+        text = line.strip()
+        if text and text[0] not in "#!":
+            key, value = _PROPERTY.fullmatch(text).groups()  # type: ignore[union-attr]
+            settings[key] = value
+    return settings
+
+
+def _submitted() -> bool:
+    """True where spark-submit started this process and waits for it to talk to its JVM."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _active_context() -> SparkContext | None:
+    # pyspark has no public way to ask without creating one.
+    return SparkContext._active_spark_context
+
+
+def _given() -> dict[str, str]:
+    """What was decided before us, by spark-submit or by the user's own Spark folder."""
+    if _submitted():
+        SparkContext.getSystemProperty("SPARK_SUBMIT")  # connects, or SparkConf would be empty
+        return dict(SparkConf().getAll())
+    own = os.environ.get("SPARK_CONF_DIR")
+    return read_properties(Path(own) / "spark-defaults.conf") if own else {}
+
+
+def _cores(most: int) -> int:
+    return max(1, min(os.cpu_count() or 1, most))
+
+
+def _is_local(settings: Mapping[str, str]) -> bool:
+    return settings[_MASTER].split("[")[0] in ("local", "local-cluster")
+
+
+def _settings(app_name: str, given: Mapping[str, str], conf_dir: Path | None) -> dict[str, str]:
+    settings = {"spark.app.name": app_name, **_ESSENTIAL}
+    if _is_local(given) and conf_dir is not None:
+        settings |= read_properties(conf_dir / "spark-defaults.conf")
+    if _is_local(given):
+        settings["spark.pyspark.python"] = sys.executable
+        settings["spark.pyspark.driver.python"] = sys.executable
+    settings |= given
+    settings |= _FORCED
+    extensions = [name for name in settings.get(_EXTENSIONS, "").split(",") if name]
+    if _DELTA_EXTENSION not in extensions:
+        extensions.append(_DELTA_EXTENSION)
+    settings[_EXTENSIONS] = ",".join(extensions)
+    if _WAREHOUSE not in settings:
+        settings[_WAREHOUSE] = _scratch_warehouse()
+    return settings
+
+
+def _scratch_warehouse() -> str:
+    """A folder that goes with the process: tables lie in lakes, never in the caller's cwd."""
+    folder = tempfile.mkdtemp(prefix="kraftlake-warehouse-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder).as_uri()
+
+
+def _has_delta(settings: Mapping[str, str]) -> bool:
+    """True where the settings bring Delta's jars themselves."""
+    named = f"{settings.get(_JARS, '')},{settings.get('spark.driver.extraClassPath', '')}"
+    return "delta-spark_" in named or "io.delta:delta-spark_" in settings.get(
+        "spark.jars.packages", ""
+    )
+
+
+def _add_jars(settings: dict[str, str], paths: list[str]) -> None:
+    before = [name for name in settings.get(_JARS, "").split(",") if name]
+    settings[_JARS] = ",".join([*before, *paths])
+
+
+def _bring_jars(settings: dict[str, str], offline: str | os.PathLike[str] | None) -> None:
+    """Delta's jars for a JVM that runs already.
+
+    `spark.jars` alone would only reach the executors, for the driver's class path is made before
+    Python starts; so the driver's loader is told too.
+    """
+    jvm = SparkContext._jvm
+    assert jvm is not None, "spark-submit's JVM is connected by _given()"
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if loader.getResource(_DELTA_CATALOG.replace(".", "/") + ".class") is not None:
+        return
+    paths = delta_jars(offline)
+    if not hasattr(loader, "addURL"):
+        raise UsageError(
+            f"spark-submit has no Delta: add --jars {','.join(str(path) for path in paths)}"
+        )
+    for path in paths:
+        loader.addURL(jvm.java.net.URI.create(path.as_uri()).toURL())
+    _add_jars(settings, [str(path) for path in paths])
+
+
+def _adopt(asked: Mapping[str, str]) -> SparkSession:
+    """The session that runs, held to UTC; what it has set stays as it is."""
+    session = SparkSession.builder.getOrCreate()
+    if _DELTA_EXTENSION not in (session.conf.get(_EXTENSIONS, "") or ""):
+        raise UsageError(
+            "a Spark session without Delta is running in this process: stop it, or start it by "
+            "pipelines.session.spark_session."
+        )
+    for key, value in asked.items():
+        if session.conf.get(key, None) is None and session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    forced = {key: asked[key] for key in asked if key == _LAKE} | _FORCED
+    for key, value in forced.items():
+        session.conf.set(key, value)
+    return session
+
+
+def _start(settings: Mapping[str, str], conf_dir: Path | None) -> SparkSession:
+    """Starts the JVM, then the context in it. A stopped session's JVM is used again."""
+    conf = SparkConf(loadDefaults=False)
+    for key, value in settings.items():
+        conf.set(key, value)
+    with _environment(_jvm_environment(settings, conf_dir)):
+        gateway = SparkContext._gateway or _launch(conf)
+        SparkContext(conf=conf, gateway=gateway)
+    return SparkSession.builder.getOrCreate()
+
+
+def _jvm_environment(settings: Mapping[str, str], conf_dir: Path | None) -> dict[str, str]:
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    wanted = {
+        "JAVA_HOME": str(find_java().home),
+        # A SPARK_HOME of another release would start another Spark than this pyspark's.
+        "SPARK_HOME": str(Path(spec.origin).parent),
+    }
+    if conf_dir is not None and not os.environ.get("SPARK_CONF_DIR"):
+        wanted["SPARK_CONF_DIR"] = str(conf_dir)  # how the JVM finds log4j2.properties
+    if _is_local(settings):
+        wanted["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
+        # Workers import this code, so they need this interpreter; the setting of the same name
+        # is only read by spark-submit.
+        wanted["PYSPARK_PYTHON"] = sys.executable
+    return wanted
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Variables for the JVM's start only: the caller's own environment stays as it was."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _launch(conf: SparkConf) -> Any:
+    """The JVM, its output filtered and kept off stdout, which belongs to `--json`."""
+    read_end, write_end = os.pipe()
+    threading.Thread(
+        target=_forward, args=(os.fdopen(read_end, "rb"),), name="spark-stderr", daemon=True
+    ).start()
+    try:
+        return launch_gateway(  # type: ignore[no-untyped-call]
+            conf, popen_kwargs={"stdout": write_end, "stderr": subprocess.STDOUT}
+        )
+    except PySparkRuntimeError as error:
+        raise UsageError(
+            "Spark's JVM did not start; what it printed is above. Check JAVA_HOME and "
+            "spark.driver.memory."
+        ) from error
+    finally:
+        os.close(write_end)
+
+
+def _forward(stream: IO[bytes]) -> None:
+    """Passes the JVM's lines on to stderr, but for its known noise. Ends with the JVM."""
+    with stream:
+        for line in stream:
+            if not line.startswith(_JVM_NOISE):
+                os.write(2, line)

@@ -1,0 +1,203 @@
+"""The import rules of DESIGN.md section 2 as data, and the checker that reads modules by them.
+
+A module belongs to the longest folder of FOLDERS that holds it. Only syntax trees are read: a
+forbidden import inside a function, or below TYPE_CHECKING, is an import all the same.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+EVERYONE = ("replica.types", "replica.errors")
+
+_PIPELINES_FROM_REPLICA = (
+    "replica.format",
+    "replica.metadata",
+    "replica.history",
+    "replica.scan",
+    "replica.check",
+    "replica.consumer",
+)
+
+# Folder or module -> what it may import of ours, besides itself and EVERYONE. Not transitive.
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "replica": (),
+    "replica.types": (),
+    "replica.errors": (),
+    "replica.format": (),
+    "replica.metadata": ("replica.format",),
+    "replica.history": (),
+    "replica.scan": ("replica.format", "replica.metadata"),
+    "replica.check": ("replica.scan", "replica.history", "replica.format", "replica.metadata"),
+    "replica.raft": ("replica.history",),
+    "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
+    "replica.storage": (
+        *("replica.format", "replica.history"),
+        "replica.raft.ports",
+    ),
+    "replica.wire": (),
+    "replica.node": (
+        *("replica.raft", "replica.machines", "replica.storage", "replica.wire"),
+        *("replica.history", "replica.format", "replica.metadata"),
+    ),
+    "replica.consumer": ("replica.wire", "replica.format", "replica.history"),
+    "replica.simulate": (
+        *("replica.raft", "replica.machines", "replica.storage"),
+        *("replica.history", "replica.format", "replica.metadata"),
+    ),
+    "pipelines": ("pipelines", *_PIPELINES_FROM_REPLICA),
+    "jobs": ("pipelines", "replica"),
+}
+
+# Between the layers of the lake: gold reads silver, silver reads bronze.
+_LAYERS = {
+    "pipelines.bronze": ("pipelines.silver", "pipelines.gold"),
+    "pipelines.silver": ("pipelines.gold",),
+    "pipelines.gold": ("pipelines.bronze",),
+}
+
+_RAFT_HINT = "raft is sans-I/O: the host passes now_ms and randomness in, and acts on effects"
+
+# Folder -> modules it must not import at all -> what to do instead.
+BANNED: dict[str, dict[str, str]] = {
+    "replica": dict.fromkeys(
+        ("pyspark", "delta", "great_expectations", "pipelines", "jobs"),
+        "replica runs without Spark: move the code to pipelines",
+    ),
+    "replica.raft": dict.fromkeys(
+        ("asyncio", "socket", "os", "time", "random", "logging", "threading", "pathlib"), _RAFT_HINT
+    ),
+    "pipelines": {"jobs": "nothing imports jobs"},
+    "tests": {},
+    **{
+        layer: dict.fromkeys(others, "gold reads silver, silver reads bronze")
+        for layer, others in _LAYERS.items()
+    },
+}
+
+# Module -> the folder or module that alone may import it.
+ONLY_IN = {
+    "great_expectations": "pipelines.quality",
+    "delta": "pipelines.delta",
+}
+
+SESSION_MODULE = "pipelines.session"
+DELTA_MODULE = "pipelines.delta"
+_SAVES = ("save", "saveAsTable", "insertInto", "writeTo", "toTable")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name: `target` is as deep as the tree says (replica.format.batch.Batch)."""
+
+    target: str
+    line: int
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """Dotted name -> file of every module of ours below `root`."""
+    found: dict[str, Path] = {}
+    for top in ("replica", "pipelines", "jobs"):
+        for path in sorted((root / top).rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def violations(root: Path) -> list[str]:
+    """One line for each broken rule: file:line, what it does, what is allowed."""
+    known = modules(root)
+    found: list[str] = []
+    for name, path in known.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        shown = path.relative_to(root)
+        for used in imports(tree, name, is_package=path.name == "__init__.py"):
+            reason = _forbidden(name, used.target, known)
+            if reason:
+                found.append(f"{shown}:{used.line} imports {used.target}: {reason}")
+        for line, reason in _forbidden_calls(name, tree):
+            found.append(f"{shown}:{line} {reason}")
+    return found
+
+
+def imports(tree: ast.AST, module: str, *, is_package: bool = False) -> Iterator[Import]:
+    """Every import statement of a module, relative ones made absolute."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                kept = parts[: len(parts) - node.level + is_package]
+                base = ".".join([*kept, *([base] if base else [])])
+            for alias in node.names:
+                yield Import(f"{base}.{alias.name}", node.lineno)
+
+
+def _within(name: str, folder: str) -> bool:
+    return name == folder or name.startswith(f"{folder}.")
+
+
+def _folder_of(name: str) -> str:
+    return max((folder for folder in ALLOWED if _within(name, folder)), key=len)
+
+
+def _forbidden(module: str, target: str, known: dict[str, Path]) -> str | None:
+    for folder, banned in BANNED.items():
+        for name, instead in banned.items():
+            if _within(module, folder) and _within(target, name):
+                return instead
+    for name, place in ONLY_IN.items():
+        if _within(target, name) and not _within(module, place):
+            return f"only {place} imports {name}"
+    return _forbidden_between_folders(module, target, known)
+
+
+def _forbidden_between_folders(module: str, target: str, known: dict[str, Path]) -> str | None:
+    if target.split(".")[0] not in ("replica", "pipelines", "jobs"):
+        return None
+    folder = _folder_of(module)
+    # A folder that isn't in the table belongs to its parent, whose row is then the rule.
+    allowed = (*ALLOWED[folder], *EVERYONE)
+    if folder == "replica" and module != "replica":
+        return f"{module} lies in no folder of tests/architecture/rules.py: add a row for it"
+    if _within(target, folder) or any(_within(target, other) for other in allowed):
+        return None
+    return f"{folder} may import {', '.join(allowed)}"
+
+
+def _forbidden_calls(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if module != SESSION_MODULE and _builds_session(node):
+            yield node.lineno, f"builds a Spark session: call {SESSION_MODULE}.spark_session"
+        if module != DELTA_MODULE and _writes_table(node):
+            yield node.lineno, f"writes a table: only {DELTA_MODULE} does"
+
+
+def _builds_session(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr == "builder":
+        return isinstance(node.value, ast.Name) and node.value.id == "SparkSession"
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "SparkContext"
+    )
+
+
+def _writes_table(node: ast.AST) -> bool:
+    """`x.write...save()` and the like; `x.write` on its own may be a file's."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    if node.func.attr == "writeTo":
+        return True
+    if node.func.attr not in (*_SAVES, "start"):
+        return False
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in ("write", "writeStream")
+        for part in ast.walk(node.func.value)
+    )

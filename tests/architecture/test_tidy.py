@@ -1,0 +1,184 @@
+"""What a linter doesn't hold: sizes, names, docstrings, what the wheel and the tree contain."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+TOP_LEVEL = ("replica", "pipelines", "jobs")
+LOCKED_EXTRAS = ("lake", "dev")  # those that `make lock` names
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 70
+VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
+
+# From parts, or this file would hold what it looks for. Registries are named by clients' own
+# settings; a host written down here would be asked on machines that can't reach it.
+REGISTRY_HOSTS = tuple(
+    ".".join(parts)
+    for parts in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("repo1", "maven", "org"),
+        ("repo", "maven", "apache", "org"),
+        ("central", "sonatype", "com"),
+        ("oss", "sonatype", "org"),
+        ("registry", "npmjs", "org"),
+        ("crates", "io"),
+        ("proxy", "golang", "org"),
+        ("deb", "debian", "org"),
+    )
+)
+
+
+def python_files(root: Path, *tops: str) -> Iterator[Path]:
+    for top in tops:
+        yield from sorted((root / top).rglob("*.py"))
+
+
+def long_files(root: Path) -> list[str]:
+    return [
+        f"{path.relative_to(root)}: {lines} lines, at most {MAX_FILE_LINES}: split it"
+        for path in python_files(root, *TOP_LEVEL, "tests", "airflow")
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MAX_FILE_LINES
+    ]
+
+
+def long_functions(root: Path) -> list[str]:
+    found = []
+    for path in python_files(root, *TOP_LEVEL, "tests", "airflow"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > MAX_FUNCTION_LINES:
+                    found.append(
+                        f"{path.relative_to(root)}:{node.lineno} {node.name}: {lines} lines, "
+                        f"at most {MAX_FUNCTION_LINES}: split it"
+                    )
+    return found
+
+
+def vague_modules(root: Path) -> list[str]:
+    return [
+        f"{path.relative_to(root)}: name it after what it does"
+        for path in python_files(root, *TOP_LEVEL, "tests", "airflow")
+        if VAGUE_NAMES & set(path.relative_to(root).with_suffix("").parts)
+    ]
+
+
+def modules_without_docstring(root: Path) -> list[str]:
+    return [
+        f"{path.relative_to(root)}: no docstring that says what it is for"
+        for path in python_files(root, *TOP_LEVEL, "tests", "airflow")
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+
+def named_hosts(root: Path, files: list[str]) -> list[str]:
+    found = []
+    for name in files:
+        path = root / name
+        if not path.is_file():
+            continue  # deleted, not yet committed
+        text = path.read_bytes().lower()
+        found += [f"{name}: names {host}" for host in REGISTRY_HOSTS if host.encode() in text]
+    return found
+
+
+def tracked_files() -> list[str]:
+    """What git has or would take: committed and new files, none that are ignored."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=True,
+    )
+    return listed.stdout.decode().strip("\0").split("\0")
+
+
+@pytest.mark.parametrize(
+    "check", [long_files, long_functions, vague_modules, modules_without_docstring]
+)
+def test_the_tree_is_tidy(check) -> None:  # type: ignore[no-untyped-def]
+    found = check(REPOSITORY)
+    assert not found, "\n".join(["", *found])
+
+
+def test_no_registry_is_named() -> None:
+    if not (REPOSITORY / ".git").exists():
+        pytest.skip("not a git checkout, so which files are ours is unknown")
+    files = tracked_files()
+    assert "pyproject.toml" in files
+    found = named_hosts(REPOSITORY, files)
+    assert not found, "\n".join(["", *found])
+
+
+def test_airflow_s_folder_is_no_package() -> None:
+    """An __init__.py there would hide the real airflow from every DAG."""
+    assert not list((REPOSITORY / "airflow").glob("__init__.py"))
+
+
+def test_the_wheel_has_our_three_packages_at_top_level() -> None:
+    from setuptools import find_packages
+
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    find = project["tool"]["setuptools"]["packages"]["find"]
+    packages = find_packages(str(REPOSITORY), **find)
+
+    there = {top for top in TOP_LEVEL if (REPOSITORY / top).is_dir()}
+    assert {package.split(".")[0] for package in packages} == there
+    folders = {
+        ".".join(path.parent.relative_to(REPOSITORY).parts)
+        for path in python_files(REPOSITORY, *TOP_LEVEL)
+    }
+    assert folders == set(packages), "a folder with modules but no __init__.py is left out"
+
+
+def test_the_lock_covers_pyproject() -> None:
+    """A dependency added to pyproject.toml alone would not be installed: `make lock`."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = list(project["dependencies"])
+    for extra in LOCKED_EXTRAS:
+        wanted += project["optional-dependencies"][extra]
+    locked = {
+        line.split("==")[0].lower()
+        for line in (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").splitlines()
+        if "==" in line and not line.startswith((" ", "#"))
+    }
+    from packaging.requirements import Requirement
+
+    missing = sorted(
+        name
+        for requirement in wanted
+        if (name := Requirement(requirement).name.lower().replace("_", "-")) not in locked
+    )
+    assert not missing, f"run make lock: requirements.lock lacks {missing}"
+
+
+class TestTheChecksThemselves:
+    """Each must be able to fail."""
+
+    def test_sizes_names_docstrings(self, tmp_path: Path) -> None:
+        body = "    x = 1\n"
+        folder = tmp_path / "jobs"
+        folder.mkdir()
+        (folder / "utils.py").write_text("def f():\n" + body * MAX_FUNCTION_LINES)
+        (folder / "long.py").write_text('"""Long."""\n' + "x = 1\n" * MAX_FILE_LINES)
+        (folder / "fine.py").write_text('"""Fine."""\ndef f():\n' + body * (MAX_FUNCTION_LINES - 1))
+        assert [line.split(":")[0] for line in long_files(tmp_path)] == ["jobs/long.py"]
+        assert [line.split()[0] for line in long_functions(tmp_path)] == ["jobs/utils.py:1"]
+        assert [line.split(":")[0] for line in vague_modules(tmp_path)] == ["jobs/utils.py"]
+        assert [line.split(":")[0] for line in modules_without_docstring(tmp_path)] == [
+            "jobs/utils.py"
+        ]
+
+    @pytest.mark.parametrize("host", REGISTRY_HOSTS)
+    def test_hosts(self, tmp_path: Path, host: str) -> None:
+        (tmp_path / "a.md").write_text(f"see HTTPS://{host.upper()}/x")
+        (tmp_path / "b.md").write_text("see the registry")
+        assert named_hosts(tmp_path, ["a.md", "b.md", "gone.md"]) == [f"a.md: names {host}"]

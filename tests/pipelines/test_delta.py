@@ -1,0 +1,209 @@
+"""Tables are made from contracts, and written and merged with Delta's own guarantees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines import delta
+from pipelines.delta import Lake, Merged
+from pipelines.tables.contract import Column, Contract
+from replica.errors import UsageError
+
+pytestmark = pytest.mark.spark
+
+RECORDS = Contract(
+    name="bronze.records",
+    description="Records of a log.",
+    columns=(
+        Column("cluster_id", "string", "The cluster's id."),
+        Column("offset", "bigint", "The record's offset.", nullable=False),
+        Column("payload", "variant", "The record as Kafka's JSON."),
+        Column("last_seen", "int", "When."),
+    ),
+    keys=("cluster_id", "offset"),
+    partition_by=("cluster_id",),
+    change_feed=True,
+)
+EPOCHS = Contract(
+    name="gold.epochs",
+    description="Epochs.",
+    columns=(Column("epoch", "int", "The epoch."),),
+    keys=("epoch",),
+)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "a lake's")  # a blank and a quote, to be harmless everywhere
+
+
+def records(spark: SparkSession, offsets: range, seen: int = 1) -> DataFrame:
+    """Rows whose payload went through Arrow, as the data sources bring them."""
+    table = spark.sql(
+        f"""SELECT 'c' AS cluster_id, id AS offset,
+            parse_json(concat('{{"offset":', id, '}}')) AS payload, {seen} AS last_seen
+            FROM range({offsets.start}, {offsets.stop})"""
+    ).toArrow()
+    assert isinstance(table, pa.Table)
+    return spark.createDataFrame(table)
+
+
+def contents(spark: SparkSession, lake: Lake) -> dict[int, tuple[object, int]]:
+    rows = delta.read(spark, lake, RECORDS).collect()
+    found = {row["offset"]: (row["payload"].toPython(), row["last_seen"]) for row in rows}
+    assert len(found) == len(rows), "a key twice"
+    return found
+
+
+def test_lake_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Lake("x/").path("bronze", "captures") == f"{tmp_path}/x/bronze/captures"
+    assert Lake("s3a://bucket/lake/").path_of(EPOCHS) == "s3a://bucket/lake/gold/epochs"
+    assert Lake(tmp_path) == Lake(str(tmp_path) + "/")
+
+
+def test_ensure_table_makes_what_the_contract_says(spark: SparkSession, lake: Lake) -> None:
+    delta.ensure_table(spark, lake, RECORDS)
+    delta.ensure_table(spark, lake, RECORDS)  # the second finds it there
+
+    table = DeltaTable.forPath(spark, lake.path_of(RECORDS))
+    detail = table.detail().collect()[0]
+    assert table.toDF().schema["payload"].metadata == {"comment": "The record as Kafka's JSON."}
+    assert detail["description"] == "Records of a log."
+    assert detail["partitionColumns"] == ["cluster_id"]
+    assert detail["properties"]["delta.enableChangeDataFeed"] == "true"
+    assert table.history().count() == 1
+    assert contents(spark, lake) == {}
+
+
+def test_ensure_table_refuses_another_release_s_columns(spark: SparkSession, lake: Lake) -> None:
+    delta.ensure_table(spark, lake, EPOCHS)
+    newer = Contract(
+        EPOCHS.name, "Epochs.", (*EPOCHS.columns, Column("leader", "int", "Who.")), EPOCHS.keys
+    )
+    with pytest.raises(UsageError, match=r"another release.*differ in leader\)"):
+        delta.ensure_table(spark, lake, newer)
+
+
+def test_append_overwrite_and_replace_where(spark: SparkSession, lake: Lake) -> None:
+    delta.ensure_table(spark, lake, RECORDS)
+    delta.append(lake, RECORDS, records(spark, range(3)))
+    delta.append(lake, RECORDS, records(spark, range(3, 5)))
+    assert contents(spark, lake) == {n: ({"offset": n}, 1) for n in range(5)}
+
+    delta.overwrite(lake, RECORDS, records(spark, range(4, 6), seen=2), replace_where="offset >= 3")
+    assert {n: seen for n, (_, seen) in contents(spark, lake).items()} == {
+        **dict.fromkeys(range(3), 1),
+        **dict.fromkeys(range(4, 6), 2),
+    }
+
+    delta.overwrite(lake, RECORDS, records(spark, range(9, 10)))
+    assert contents(spark, lake) == {9: ({"offset": 9}, 1)}
+    detail = DeltaTable.forPath(spark, lake.path_of(RECORDS)).detail().collect()[0]
+    assert (detail["partitionColumns"], detail["description"]) == (
+        ["cluster_id"],
+        "Records of a log.",
+    )
+
+
+def test_a_transaction_is_written_once(spark: SparkSession, lake: Lake) -> None:
+    delta.ensure_table(spark, lake, RECORDS)
+    for _attempt in range(2):
+        delta.append(lake, RECORDS, records(spark, range(2)), transaction=("feed", 7))
+    delta.append(lake, RECORDS, records(spark, range(2, 3)), transaction=("feed", 8))
+    assert sorted(contents(spark, lake)) == [0, 1, 2]
+
+
+def test_not_null_holds(spark: SparkSession, lake: Lake) -> None:
+    delta.ensure_table(spark, lake, RECORDS)
+    nothing = spark.sql("SELECT 'c' cluster_id, NULL offset, NULL payload, 1 last_seen")
+    with pytest.raises(Exception, match="NOT NULL constraint violated"):
+        delta.append(lake, RECORDS, nothing)
+    assert contents(spark, lake) == {}
+
+
+def test_merge_inserts_new_rows_with_variant_only_once(spark: SparkSession, lake: Lake) -> None:
+    delta.ensure_table(spark, lake, RECORDS)
+
+    first = delta.merge(spark, lake, RECORDS, records(spark, range(4)))
+    again = delta.merge(spark, lake, RECORDS, records(spark, range(2, 6), seen=2))
+
+    assert (first, again) == (Merged(4, 0, 0), Merged(2, 0, 0))
+    assert contents(spark, lake) == {n: ({"offset": n}, 1 if n < 4 else 2) for n in range(6)}
+
+
+def test_merge_updates_where_told_and_counts(spark: SparkSession, lake: Lake) -> None:
+    delta.ensure_table(spark, lake, RECORDS)
+    delta.append(lake, RECORDS, records(spark, range(2), seen=5))
+    delta.append(lake, RECORDS, records(spark, range(2, 4), seen=1))
+
+    merged = delta.merge(
+        spark,
+        lake,
+        RECORDS,
+        records(spark, range(5), seen=3),
+        update_when="t.last_seen < s.last_seen",
+        update_set={"last_seen": "s.last_seen"},
+    )
+
+    assert merged == Merged(inserted=1, updated=2, deleted=0)
+    seen = {n: last for n, (_, last) in contents(spark, lake).items()}
+    assert seen == {0: 5, 1: 5, 2: 3, 3: 3, 4: 3}
+    commit = delta.last_commit(spark, lake, RECORDS)
+    assert (commit.operation, commit.version) == ("MERGE", 3)
+    assert commit.metrics["numTargetRowsInserted"] == 1
+    assert commit.metrics["numTargetRowsUpdated"] == 2
+
+
+def test_merge_matches_null_keys(spark: SparkSession, lake: Lake) -> None:
+    delta.ensure_table(spark, lake, RECORDS)
+    source = records(spark, range(1)).selectExpr(
+        "CAST(NULL AS STRING) AS cluster_id", "offset", "payload", "last_seen"
+    )
+    assert delta.merge(spark, lake, RECORDS, source).inserted == 1
+    assert delta.merge(spark, lake, RECORDS, source).inserted == 0
+
+
+def test_merge_without_insert_only_updates(spark: SparkSession, lake: Lake) -> None:
+    delta.ensure_table(spark, lake, RECORDS)
+    delta.append(lake, RECORDS, records(spark, range(1)))
+    merged = delta.merge(
+        spark,
+        lake,
+        RECORDS,
+        records(spark, range(3), seen=8),
+        update_set={"last_seen": "s.last_seen"},
+        insert=False,
+    )
+    assert merged == Merged(inserted=0, updated=1, deleted=0)
+    assert contents(spark, lake) == {0: ({"offset": 0}, 8)}
+
+
+def test_register_makes_names_resolve_per_lake(spark: SparkSession, tmp_path: Path) -> None:
+    here, there = Lake(tmp_path / "it's here"), Lake(tmp_path / "there")
+    delta.ensure_table(spark, here, RECORDS)
+    delta.append(here, RECORDS, records(spark, range(3)))
+    delta.ensure_table(spark, here, EPOCHS)
+    delta.ensure_table(spark, there, RECORDS)
+
+    assert delta.register(spark, here, (RECORDS, EPOCHS)) == ("bronze.records", "gold.epochs")
+    query = "SELECT sum(payload:offset::int) AS total FROM bronze.records"
+    assert spark.sql(query).collect()[0]["total"] == 3
+
+    assert delta.register(spark, there, (RECORDS, EPOCHS)) == ("bronze.records",)
+    assert spark.sql(query).collect()[0]["total"] is None
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql("SELECT * FROM gold.epochs")
+    assert sorted(contents(spark, here)) == [0, 1, 2], "registering removed another lake's data"
+
+
+def test_reading_a_table_that_is_not_there(spark: SparkSession, lake: Lake) -> None:
+    with pytest.raises(UsageError, match=r"has no table gold\.epochs: run"):
+        delta.read(spark, lake, EPOCHS)
+    assert not Path(lake.root).exists()

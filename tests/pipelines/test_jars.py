@@ -1,0 +1,159 @@
+"""Delta's jars: offline folder, cache, and a real download by pyspark's own Ivy."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.jars import DELTA_JARS, DELTA_VERSION, cache_dir, delta_jars
+from replica.errors import UsageError
+
+NAMES = [jar.file_name for jar in DELTA_JARS]
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the test's own; returns its root."""
+    monkeypatch.delenv("KRAFTLAKE_JARS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def real_jars() -> tuple[Path, ...]:
+    """The jars, from wherever this machine has them; downloads them where it never had."""
+    return delta_jars()
+
+
+def run_jars(**environment: str) -> subprocess.Popen[str]:
+    """`python -m pipelines.jars` as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipelines.jars"],
+        env={**os.environ, **environment},
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_the_jars_are_of_the_installed_delta_spark() -> None:
+    assert importlib.metadata.version("delta-spark") == DELTA_VERSION
+    spark = ".".join(importlib.metadata.version("pyspark").split(".")[:2])
+    assert DELTA_JARS[0].module.startswith(f"delta-spark_{spark}_")
+
+
+def test_downloads_beside_a_half_filled_m2(fresh: Path, tmp_path: Path) -> None:
+    """Poms without jars in ~/.m2, as a failed Maven run leaves them, end Ivy's default search."""
+    home = tmp_path / "home"
+    for jar in DELTA_JARS:
+        folder = home / ".m2/repository/io/delta" / jar.module / jar.revision
+        folder.mkdir(parents=True)
+        (folder / f"{jar.module}-{jar.revision}.pom").write_text(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>io.delta</groupId>"
+            f"<artifactId>{jar.module}</artifactId><version>{jar.revision}</version></project>"
+        )
+    # Java takes user.home from the password database, not from HOME.
+    ran = run_jars(HOME=str(home), JAVA_TOOL_OPTIONS=f"-Duser.home={home}")
+    stdout, stderr = ran.communicate(timeout=300)
+
+    assert ran.returncode == 0, stderr
+    assert stdout.strip().split(",") == [str(cache_dir() / name) for name in NAMES]
+    assert stderr.count("\n") == 1
+    assert "fetching Delta" in stderr
+    assert sorted(path.name for path in cache_dir().iterdir()) == NAMES
+    assert [path.name for path in cache_dir().parent.iterdir()] == [DELTA_VERSION]
+    assert not (home / ".ivy2").exists()
+
+
+def test_two_processes_at_once(fresh: Path) -> None:
+    both = [run_jars(), run_jars()]
+    outputs = [process.communicate(timeout=300) for process in both]
+
+    assert [process.returncode for process in both] == [0, 0], outputs
+    assert outputs[0][0] == outputs[1][0]
+    assert sorted(path.name for path in cache_dir().iterdir()) == NAMES
+
+
+def test_the_cache_is_used_without_java(
+    fresh: Path, real_jars: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache_dir().mkdir(parents=True)
+    for path in real_jars:
+        shutil.copy(path, cache_dir())
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+    assert delta_jars() == tuple(cache_dir() / name for name in NAMES)
+
+    (cache_dir() / NAMES[0]).write_bytes(b"cut")
+    with pytest.raises(UsageError, match="Java 17 or newer is needed"):
+        delta_jars()  # it must be fetched again, and that takes Java
+
+
+def test_no_network_says_what_to_do(fresh: Path) -> None:
+    ran = run_jars(JAVA_TOOL_OPTIONS="-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9")
+    stdout, stderr = ran.communicate(timeout=300)
+
+    assert (ran.returncode, stdout) == (2, "")
+    last = stderr.splitlines()[-1]
+    assert last.startswith("kraftlake: cannot download Delta's jars (")
+    assert "Connection refused" in last
+    assert all(name in last for name in NAMES)
+    assert "KRAFTLAKE_JARS" in last
+    assert not any(cache_dir().iterdir())
+
+
+def test_a_mirror_is_asked_instead(
+    fresh: Path, tmp_path: Path, real_jars: tuple[Path, ...]
+) -> None:
+    mirror = tmp_path / "mirror"
+    for jar, path in zip(DELTA_JARS, real_jars, strict=True):
+        folder = mirror / "io/delta" / jar.module / jar.revision
+        folder.mkdir(parents=True)
+        shutil.copy(path, folder)
+    ran = run_jars(
+        KRAFTLAKE_MAVEN_MIRROR=f"{mirror.as_uri()}/",
+        JAVA_TOOL_OPTIONS="-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9",
+    )
+    _, stderr = ran.communicate(timeout=300)
+    assert ran.returncode == 0, stderr
+
+
+def test_offline_folder(
+    tmp_path: Path, real_jars: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "offline"
+    folder.mkdir()
+    shutil.copy(real_jars[0], folder)
+    monkeypatch.setenv("KRAFTLAKE_JARS", str(folder))
+    with pytest.raises(UsageError) as missing:
+        delta_jars()
+    assert str(missing.value).startswith(f"{folder} lacks {NAMES[1]}: copy it there")
+    assert NAMES[0] not in str(missing.value)
+
+    shutil.copy(real_jars[1], folder)
+    assert delta_jars() == tuple(folder / name for name in NAMES)
+    assert delta_jars(real_jars[0].parent) == real_jars, "the option wins over the variable"
+
+    with (folder / NAMES[1]).open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(UsageError, match=f"{NAMES[1]} is damaged or another build"):
+        delta_jars()
+
+
+def test_an_unwritable_cache_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.delenv("KRAFTLAKE_JARS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(UsageError, match=r"cannot write the jar cache .* set XDG_CACHE_HOME"):
+        delta_jars()

@@ -1,0 +1,294 @@
+"""Sessions come up quietly, with Delta and UTC, and say in one line what they lack."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
+
+from pipelines.jars import DELTA_JARS
+from pipelines.java import MIN_JAVA, find_java
+from pipelines.session import (
+    Defaults,
+    conf_directory,
+    read_defaults,
+    read_properties,
+    spark_session,
+)
+from replica.errors import UsageError
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def run_python(
+    script: str, cwd: Path, *launcher: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a script as a process of its own in `cwd`, with only the repository on its path."""
+    cwd.mkdir(exist_ok=True)
+    path = cwd.parent / "script.py"
+    path.write_text(textwrap.dedent(script))
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
+    return subprocess.run(
+        [*(launcher or (sys.executable,)), str(path)],
+        cwd=cwd,
+        env={**inherited, "PYTHONPATH": str(REPOSITORY), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def fake_java(home: Path, version: str) -> Path:
+    """A JAVA_HOME whose java prints what a real one of that version prints."""
+    binary = home / "bin" / "java"
+    binary.parent.mkdir(parents=True)
+    binary.write_text(
+        f"#!/bin/sh\necho '    java.home = {home}' >&2\necho 'openjdk version \"{version}\"' >&2\n"
+    )
+    binary.chmod(0o755)
+    return home
+
+
+class TestJava:
+    def test_the_real_one(self) -> None:
+        java = find_java()
+        assert java.version >= MIN_JAVA
+        assert (java.home / "bin" / "java").exists()
+
+    def test_none_at_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+        with pytest.raises(UsageError) as caught:
+            find_java()
+        assert str(caught.value) == (
+            "Java 17 or newer is needed: JAVA_HOME is not set; PATH has no java. "
+            "Install a JDK or JRE 17+ and set JAVA_HOME to it or put it on PATH."
+        )
+
+    @pytest.mark.parametrize(("version", "feature"), [("11.0.2", 11), ("1.8.0_402", 8)])
+    def test_too_old(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, feature: int
+    ) -> None:
+        home = fake_java(tmp_path / "old", version)
+        monkeypatch.setenv("JAVA_HOME", str(home))
+        monkeypatch.setenv("PATH", "")
+        with pytest.raises(UsageError, match=f"JAVA_HOME has Java {feature} .*PATH has no java"):
+            find_java()
+
+    def test_a_good_one_on_path_beats_an_old_java_home(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "old", "11.0.2")))
+        new = fake_java(tmp_path / "new", "21.0.1")
+        monkeypatch.setenv("PATH", f"{new / 'bin'}:{os.environ['PATH']}")
+        assert (find_java().version, find_java().home) == (21, new)
+
+    def test_a_broken_java_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+        monkeypatch.setenv("PATH", "")
+        with pytest.raises(UsageError, match="JAVA_HOME has no Java that runs"):
+            find_java()
+
+
+class TestConfiguration:
+    def test_the_checkout_s_files_are_found_and_read(self) -> None:
+        folder = conf_directory()
+        assert folder == REPOSITORY / "conf"
+        assert read_defaults(folder) == Defaults(master=None, cores_max=8, jars_dir=None)
+        settings = read_properties(folder / "spark-defaults.conf")
+        assert settings["spark.driver.bindAddress"] == "127.0.0.1"
+        assert settings["spark.ui.enabled"] == "false"
+
+    def test_another_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KRAFTLAKE_CONF", str(tmp_path))
+        assert conf_directory() == tmp_path
+        assert read_defaults(tmp_path) == Defaults()
+        (tmp_path / "kraftlake.toml").write_text('[spark]\nmaster = "local[3]"\n[ingest]\nx = 1\n')
+        assert read_defaults(tmp_path) == Defaults(master="local[3]")
+
+        monkeypatch.setenv("KRAFTLAKE_CONF", str(tmp_path / "nope"))
+        with pytest.raises(UsageError, match="is no folder"):
+            conf_directory()
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("[spark]\ncores = 3", r"\[spark\] cores = 3 is not understood; known are"),
+            ('[spark]\ncores_max = "3"', r"\[spark\] cores_max = '3' is not understood"),
+            ("[spark]\ncores_max = true", r"\[spark\] cores_max = True is not understood"),
+            ("[jars]\nmaster = 'x'", r"\[jars\] master = 'x' is not understood"),
+            ("spark = 1", r"\[spark\] is not a table"),
+            ("[spark", "kraftlake.toml: "),
+        ],
+    )
+    def test_mistakes_are_named(self, tmp_path: Path, text: str, message: str) -> None:
+        (tmp_path / "kraftlake.toml").write_text(text)
+        with pytest.raises(UsageError, match=message):
+            read_defaults(tmp_path)
+
+    def test_properties(self, tmp_path: Path) -> None:
+        path = tmp_path / "p.conf"
+        path.write_text("# c\n! c\n\na.b   c d \ne=f=g\nh : i\nj\nk = -Dx=y\n")
+        assert read_properties(path) == {
+            "a.b": "c d",
+            "e": "f=g",
+            "h": "i",
+            "j": "",
+            "k": "-Dx=y",
+        }
+        assert read_properties(tmp_path / "absent") == {}
+
+
+@pytest.mark.spark
+class TestRunning:
+    def test_settings(self, spark: SparkSession) -> None:
+        settings = {
+            key: spark.conf.get(key)
+            for key in (
+                "spark.sql.session.timeZone",
+                "spark.sql.shuffle.partitions",
+                "spark.databricks.delta.snapshotPartitions",
+                "spark.ui.enabled",
+                "spark.driver.host",
+                "spark.sql.execution.arrow.pyspark.enabled",
+                "spark.sql.catalogImplementation",
+                "spark.sql.ansi.enabled",
+            )
+        }
+        assert list(settings.values()) == [
+            *("UTC", "2", "2", "false", "127.0.0.1", "true", "in-memory", "true")
+        ]
+
+    def test_times_are_utc(self, spark: SparkSession) -> None:
+        row = spark.sql("SELECT string(timestamp_millis(0)) AS t").collect()[0]
+        assert datetime.fromisoformat(row["t"]) == datetime(1970, 1, 1)  # noqa: DTZ001
+
+    def test_workers_run_this_interpreter(self, spark: SparkSession) -> None:
+        interpreter = udf(lambda _: sys.executable)
+        row = spark.range(1).select(interpreter("id").alias("python")).collect()[0]
+        assert row["python"] == sys.executable
+
+    def test_it_is_adopted_and_keeps_what_it_has(self, spark: SparkSession) -> None:
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        again = spark_session(
+            "other",
+            lake="/some/lake",
+            master="local[7]",
+            extra_conf={
+                "spark.sql.shuffle.partitions": "99",
+                "spark.sql.files.maxRecordsPerFile": "5",
+            },
+        )
+        try:
+            assert again.sparkContext.master == "local[2]"
+            assert again.conf.get("spark.sql.session.timeZone") == "UTC"
+            assert again.conf.get("spark.sql.shuffle.partitions") == "2"
+            assert again.conf.get("spark.sql.files.maxRecordsPerFile") == "5"
+            assert again.conf.get("spark.kraftlake.lake") == "/some/lake"
+        finally:
+            spark.conf.unset("spark.sql.files.maxRecordsPerFile")
+
+
+@pytest.mark.spark
+def test_a_new_session_is_quiet_tidy_and_can_be_had_again(tmp_path: Path) -> None:
+    """Another Spark in SPARK_HOME and a PYSPARK_PYTHON that isn't there do no harm, and stay."""
+    ran = run_python(
+        f"""
+        import os
+        from pathlib import Path
+        from pipelines.session import spark_session
+
+        names = ("JAVA_HOME", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_IP", "PYSPARK_PYTHON")
+        before = [os.environ.get(name) for name in names]
+        for attempt in range(2):
+            spark = spark_session("quiet", extra_conf={{"spark.sql.shuffle.partitions": "3"}})
+            spark.range(4).write.format("delta").mode("append").save({str(tmp_path / "t")!r})
+            spark.sql("CREATE SCHEMA s")
+            count = spark.read.format("delta").load({str(tmp_path / "t")!r}).count()
+            print(count, spark.conf.get("spark.sql.shuffle.partitions"))
+            spark.stop()
+        print([os.environ.get(name) for name in names] == before)
+        """,
+        tmp_path / "cwd",
+        SPARK_HOME=str(tmp_path / "another-spark"),
+        PYSPARK_PYTHON="/no/such/python",
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["4 3", "8 3", "True"]
+    assert ran.stderr == ""
+    assert list((tmp_path / "cwd").iterdir()) == []
+
+
+@pytest.mark.spark
+def test_spark_submit_keeps_its_settings_and_needs_no_jars(tmp_path: Path) -> None:
+    scripts = Path(sys.executable).parent
+    ran = run_python(
+        f"""
+        from pipelines.session import spark_session
+
+        spark = spark_session("job", lake="/l")
+        spark.range(4).write.format("delta").save({str(tmp_path / "t")!r})
+        for key in ("spark.master", "spark.sql.shuffle.partitions", "spark.jars",
+                    "spark.databricks.delta.snapshotPartitions", "spark.sql.session.timeZone"):
+            print(spark.conf.get(key))
+        """,
+        tmp_path / "cwd",
+        str(scripts / "spark-submit"),
+        *("--master", "local[1]"),
+        *("--conf", "spark.sql.shuffle.partitions=5"),
+        *("--conf", "spark.sql.session.timeZone=Asia/Tokyo"),
+        PATH=f"{scripts}:{os.environ['PATH']}",
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    master, partitions, jars, snapshot, zone = ran.stdout.splitlines()
+    assert (master, partitions, snapshot, zone) == ("local[1]", "5", "2", "UTC")
+    assert [Path(jar).name for jar in jars.split(",")] == [jar.file_name for jar in DELTA_JARS]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_foreign_session_without_delta_is_refused_until_it_stops(tmp_path: Path) -> None:
+    ran = run_python(
+        f"""
+        from pyspark.sql import SparkSession
+        from pipelines.session import spark_session
+        from replica.errors import UsageError
+
+        foreign = SparkSession.builder.master("local[1]").getOrCreate()
+        try:
+            spark_session("x")
+        except UsageError as error:
+            print(error)
+        foreign.stop()
+        spark_session("x").range(4).write.format("delta").save({str(tmp_path / "t")!r})
+        """,
+        tmp_path / "cwd",
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert "a Spark session without Delta is running" in ran.stdout
+
+
+@pytest.mark.spark
+def test_a_jvm_that_does_not_start_is_one_line(tmp_path: Path) -> None:
+    ran = run_python(
+        """
+        from pipelines.session import spark_session
+        from replica.errors import UsageError
+
+        try:
+            spark_session("x", extra_conf={"spark.driver.memory": "1000000g"})
+        except UsageError as error:
+            print(error)
+        """,
+        tmp_path / "cwd",
+    )
+    assert ran.stdout.startswith("Spark's JVM did not start; what it printed is above."), ran.stderr
+    assert "Could not reserve enough space" in ran.stderr
