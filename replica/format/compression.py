@@ -100,10 +100,10 @@ def _zstd(data: bytes, limit: int) -> bytes:
     return _into_growing_buffer("zstd", cramjam.zstd.decompress_into, data, limit)
 
 
-def _snappy_block(data: bytes, limit: int) -> bytes:
+def _snappy_block(data: bytes, limit: int, used: int = 0) -> bytes:
     try:
         size = cramjam.snappy.decompress_raw_len(data)
-        if size > limit:
+        if used + size > limit:
             raise CorruptDataError(f"snappy: inflates past {limit} bytes")
         if size > _SNAPPY_MAX_RATIO * len(data):
             raise CorruptDataError(f"snappy: {len(data)} bytes can't inflate to {size}")
@@ -126,7 +126,7 @@ def _unxerial(data: bytes, limit: int) -> bytes:
         position += _XERIAL_CHUNK.size
         if size < 0 or position + size > len(data):
             raise CorruptDataError(f"snappy: chunk of {size} bytes does not fit")
-        out += _snappy_block(data[position : position + size], limit - len(out))
+        out += _snappy_block(data[position : position + size], limit, len(out))
         position += size
     return bytes(out)
 

@@ -34,7 +34,7 @@ def decode(data: bytes) -> str:
 
 def encode(topic_id: str) -> bytes:
     """The file's bytes."""
-    return f"version: 0\ntopic_id: {topic_id}\n".encode("ascii")
+    return f"version: 0\ntopic_id: {topic_id}".encode("ascii")
 
 
 def _value(line: str, key: str, position: int) -> str:
