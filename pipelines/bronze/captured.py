@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pipelines.bronze.coverage import Uncovered
 from pipelines.capture.looks import Group, Look, next_free
 from replica.types import ReplicaId
 
@@ -19,13 +20,15 @@ class KnownCapture:
     replica: ReplicaId
     at: datetime
     ingest_seq: int
+    log_start_offset: int
+    uncovered: tuple[Uncovered, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
     """at: captured_at, unique among the replica's captures.
 
-    previous_at, next_at: of the replica's captures just before and after, None without one.
+    previous_at: of the replica's capture just before, None without one; later: those after it.
     """
 
     look: Look
@@ -33,7 +36,12 @@ class Captured:
     at: datetime
     ingest_seq: int
     previous_at: datetime | None
-    next_at: datetime | None
+    later: tuple[KnownCapture, ...]
+
+    @property
+    def next_at(self) -> datetime | None:
+        """captured_at of the replica's capture just after, None without one."""
+        return self.later[0].at if self.later else None
 
     @property
     def replica_columns(self) -> dict[str, Any]:
@@ -60,16 +68,17 @@ def place(
         if group.group_id in groups_known:
             continue
         for look in group.looks:
-            times = {row.at for row in known if row.replica == look.replica}
-            at = next_free(look.captured_at or now, times)
+            others = [row for row in known if row.replica == look.replica]
+            at = next_free(look.captured_at or now, {row.at for row in others})
+            later = sorted((row for row in others if row.at > at), key=lambda row: row.at)
             placed.append(
                 Captured(
                     look,
                     group.group_id,
                     at,
                     last_seq + len(placed) + 1,
-                    max((time for time in times if time < at), default=None),
-                    min((time for time in times if time > at), default=None),
+                    max((row.at for row in others if row.at < at), default=None),
+                    tuple(later),
                 )
             )
     return tuple(placed)

@@ -16,7 +16,7 @@ from pyspark.storagelevel import StorageLevel
 
 from pipelines.bronze import log_batches, small_tables
 from pipelines.bronze.captured import Captured, KnownCapture, place
-from pipelines.bronze.coverage import uncovered
+from pipelines.bronze.coverage import Uncovered, uncovered
 from pipelines.bronze.damaged import RawBytes, unreadable
 from pipelines.bronze.files import SourceReads, snapshots
 from pipelines.capture.looks import Group
@@ -33,15 +33,11 @@ Counts = dict[str, int]
 
 @dataclass(frozen=True)
 class Ingest:
-    """Where and how to ingest. key_file: the fingerprint key; None keeps secrets.
-
-    progress: told one line before each step.
-    """
+    """Where and how to ingest. key_file: the fingerprint key; None keeps secrets."""
 
     spark: SparkSession
     lake: Lake
     key_file: str | None
-    progress: Callable[[str], None]
 
     def create_tables(self) -> None:
         """Create what is absent."""
@@ -49,27 +45,33 @@ class Ingest:
         for contract in bronze.BRONZE:
             ensure_table(self.spark, self.lake, contract)
 
-    def run_round(self, groups: Iterable[Group], now: datetime) -> Counts:
-        """Ingest one round; groups that the lake has already are left out."""
+    def run_round(
+        self, groups: Iterable[Group], now: datetime, progress: Callable[[str], None]
+    ) -> Counts:
+        """Ingest one round; groups that the lake has already are left out.
+
+        now: captured_at of looks without a time of their own; progress: told before each step.
+        """
         captured = place(groups, self._known_captures(), now)
         if not captured:
             return {}
         reads = SourceReads(self.spark, self.key_file, captured)
         records = self._new_records(reads).persist(StorageLevel.MEMORY_AND_DISK)
         snapshot_records = reads.snapshot_records().persist(StorageLevel.MEMORY_AND_DISK)
+        steps: dict[str, Callable[[], Counts]] = {
+            "log records": lambda: self._records(records),
+            "snapshots": lambda: self._snapshots(captured),
+            "snapshot records": lambda: self._snapshot_records(snapshot_records),
+            "log batches": lambda: self._batches(captured, reads),
+            "state": lambda: self._state(
+                captured, [*unreadable(records), *unreadable(snapshot_records)]
+            ),
+        }
         counts: Counts = {}
         try:
-            self._step(captured, "log records", counts, lambda: self._records(records))
-            self._step(captured, "snapshots", counts, lambda: self._snapshots(captured))
-            self._step(
-                captured,
-                "snapshot records",
-                counts,
-                lambda: self._snapshot_records(snapshot_records),
-            )
-            damage = [*unreadable(records), *unreadable(snapshot_records)]
-            self._step(captured, "log batches", counts, lambda: self._batches(captured, reads))
-            self._step(captured, "state", counts, lambda: self._state(captured, damage))
+            for what, write in steps.items():
+                progress(f"{len(captured)} replicas: {what}")
+                counts |= write()
         finally:
             records.unpersist()
             snapshot_records.unpersist()
@@ -80,16 +82,15 @@ class Ingest:
         rows = [small_tables.damage_row(None, damage) for damage in damages]
         return self._merge_rows(bronze.DAMAGE, rows)
 
-    def _step(
-        self, captured: Sequence[Captured], what: str, counts: Counts, run: Callable[[], Counts]
-    ) -> None:
-        self.progress(f"{len(captured)} captures: {what}")
-        for table, rows in run().items():
-            counts[table] = counts.get(table, 0) + rows
-
     def _known_captures(self) -> list[KnownCapture]:
         """What the lake has; a row for each replica of each group."""
-        columns = ("capture_group", *bronze.REPLICA_KEYS, "ingest_seq")
+        columns = (
+            "capture_group",
+            *bronze.REPLICA_KEYS,
+            "ingest_seq",
+            "log_start_offset",
+            "uncovered",
+        )
         # as a number, because pyspark collects timestamps in the machine's own zone
         at = F.unix_micros("captured_at").alias("at")
         rows = read(self.spark, self.lake, bronze.CAPTURES).select(*columns, at).collect()
@@ -99,6 +100,8 @@ class Ingest:
                 ReplicaId(row.cluster_id, row.node_id, row.directory_id),
                 small_tables.from_microseconds(row.at),
                 row.ingest_seq,
+                row.log_start_offset,
+                tuple(Uncovered(gap.start, gap.end) for gap in row.uncovered),
             )
             for row in rows
         ]
@@ -197,5 +200,10 @@ def _moment(one: Captured) -> tuple[object, ...]:
         *one.replica_columns.values(),
         *(small_tables.to_microseconds(time) for time in times),
         directory.log_start_offset,
-        [(gap.start, gap.end) for gap in uncovered(directory)],
+        _pairs(uncovered(directory)),
+        [(row.at, row.log_start_offset, _pairs(row.uncovered)) for row in one.later],
     )
+
+
+def _pairs(gaps: Iterable[Uncovered]) -> list[tuple[int, int | None]]:
+    return [(gap.start, gap.end) for gap in gaps]

@@ -14,10 +14,13 @@ from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES, REPLICA_KEYS
 MOMENT_SCHEMA = (
     "cluster_id string, node_id int, directory_id string, at bigint, previous_at bigint, "
     "next_at bigint, log_start_offset bigint, "
-    "uncovered array<struct<start:bigint,end:bigint>>"
+    "uncovered array<struct<start:bigint,end:bigint>>, "
+    "later array<struct<at:timestamp,log_start_offset:bigint,"
+    "uncovered:array<struct<start:bigint,end:bigint>>>>"
 )
 """One row for each replica of the capture: its captured_at, those of the replica's captures just
-before and after it (us since the epoch), and the offset ranges that damage may hide."""
+before and after it (us since the epoch), the offset ranges that damage may hide, and the replica's
+later captures in the order of their time, which only a capture that arrives late has."""
 
 FOLDED_COLUMNS = ("crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at", "in_log")
 
@@ -87,22 +90,44 @@ def _crc_valid() -> Column:
 
 def _vanished() -> tuple[Column, Column]:
     """truncated_at and removed_at: one of them, by the earliest capture that shows the absence."""
-    is_covered = F.expr(
-        "NOT exists(uncovered, u -> base_offset >= u.start AND "
-        "(u.end IS NULL OR base_offset < u.end))"
+    vanished = F.coalesce(_vanished_now(), _vanished_before_it_was_known())
+    old = ("old.truncated_at", "old.removed_at")
+    truncated_at = F.when(~vanished["removed"], vanished["at"])
+    removed_at = F.when(vanished["removed"], vanished["at"])
+    return (
+        F.when(vanished.isNotNull(), truncated_at).otherwise(F.col(old[0])).alias("truncated_at"),
+        F.when(vanished.isNotNull(), removed_at).otherwise(F.col(old[1])).alias("removed_at"),
     )
-    was_there = F.col("old.first_seen") < F.col("at")
+
+
+def _vanished_now() -> Column:
+    """struct<at, removed> where this capture is the first that shows the absence, else NULL."""
     known = F.least("old.truncated_at", "old.removed_at")
     is_first = known.isNull() | (F.col("at") < known)
+    was_there = F.col("old.first_seen") < F.col("at")
+    is_covered = F.expr(f"NOT {_hidden('uncovered')}")
+    removed = F.col("base_offset") < F.col("log_start_offset")
     vanishes = ~F.col("present") & was_there & is_covered & is_first
-    is_below_start = F.col("base_offset") < F.col("log_start_offset")
-    truncated_at = F.when(vanishes, F.when(~is_below_start, F.col("at"))).otherwise(
-        F.col("old.truncated_at")
+    return F.when(vanishes, F.struct(F.col("at").alias("at"), removed.alias("removed")))
+
+
+def _vanished_before_it_was_known() -> Column:
+    """The same for a batch that a late capture shows first: a later capture lacked it already."""
+    first = f"""get(filter(later, l -> l.at < coalesce(old.first_seen, l.at + INTERVAL 1 DAY)
+        AND NOT {_hidden("l.uncovered")}), 0)"""
+    removed = f"base_offset < ({first}).log_start_offset"
+    is_news = "present AND (old IS NULL OR at < old.first_seen)"
+    return F.expr(
+        f"CASE WHEN {is_news} AND ({first}) IS NOT NULL "
+        f"THEN struct(({first}).at AS at, {removed} AS removed) END"
     )
-    removed_at = F.when(vanishes, F.when(is_below_start, F.col("at"))).otherwise(
-        F.col("old.removed_at")
+
+
+def _hidden(ranges: str) -> str:
+    """Whether damage may hide the batch's offset."""
+    return (
+        f"exists({ranges}, u -> base_offset >= u.start AND (u.end IS NULL OR base_offset < u.end))"
     )
-    return truncated_at.alias("truncated_at"), removed_at.alias("removed_at")
 
 
 def _spans() -> Column:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pipelines.bronze.captured import Captured
+from pipelines.bronze.coverage import uncovered
 from replica.format.damage import MAX_RAW_BYTES, Damage
 from replica.format.directory import IndexFile, MetadataDirectory, SnapshotFile
 from replica.format.index import OffsetIndex
@@ -36,6 +37,7 @@ def capture_row(captured: Captured) -> Row:
         "log_start_offset": directory.log_start_offset,
         "log_end_offset": directory.log_end_offset,
         "first_offset": directory.first_offset,
+        "uncovered": [{"start": gap.start, "end": gap.end} for gap in uncovered(directory)],
         "files": files,
     }
 

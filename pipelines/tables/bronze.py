@@ -52,6 +52,13 @@ CAPTURES = Contract(
         Column("log_end_offset", "bigint", "LEO, exclusive", nullable=False),
         Column("first_offset", "bigint", "first offset in .log files, NULL in an empty log"),
         Column(
+            "uncovered",
+            "array<struct<start:bigint,end:bigint>>",
+            "offset ranges that damage may hide, end exclusive and NULL where open: a batch "
+            "missing there has not been seen to vanish",
+            nullable=False,
+        ),
+        Column(
             "files",
             "array<struct<path:string,size_bytes:bigint,sha256:string>>",
             "every file read, by its path below the node's log directory",

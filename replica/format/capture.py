@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.directory import FoundFile
+from replica.format.file_names import METADATA_FOLDER
 from replica.format.text_file import text_of
 from replica.types import ReplicaId
 
@@ -37,9 +38,10 @@ def decode(data: bytes) -> CaptureInfo:
     except (ValueError, RecursionError) as error:
         raise CorruptDataError("not JSON", getattr(error, "pos", 0)) from error
     if not isinstance(fields, dict) or not isinstance(fields.get("captured_at"), str):
-        raise CorruptDataError("captured_at is missing", 0)
-    if fields.get("version") != _VERSION:
-        raise UnsupportedDataError(f"version {fields.get('version')!r}, expected {_VERSION}", 0)
+        raise CorruptDataError("captured_at is missing or no text", 0)
+    version = fields.get("version")
+    if type(version) is not int or version != _VERSION:
+        raise UnsupportedDataError(f"version {_shortened(version)}, expected {_VERSION}", 0)
     return CaptureInfo(parse_time(fields["captured_at"]))
 
 
@@ -56,19 +58,30 @@ def parse_time(text: str) -> datetime:
         if text.isdigit():
             return datetime.fromtimestamp(int(text) / 1000, UTC)
         moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise CorruptDataError(f"{text!r} is no ISO-8601 time and no number of ms", 0) from error
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        reason = f"{_shortened(text)} is no ISO-8601 time and no number of ms"
+        raise CorruptDataError(reason, 0) from error
+
+
+def _shortened(value: object) -> str:
+    return ascii(value)[:60]
 
 
 def capture_id(replica: ReplicaId, files: Iterable[FoundFile]) -> str:
     """32 hex digits over the replica and its files' names, sizes and content hashes.
 
-    Equal content of the same replica has an equal id, wherever and whenever it is read.
+    Equal content of the same replica has an equal id, wherever and whenever it is read, and
+    whatever the partition's folder is called there.
     """
     identity = [replica.cluster_id, replica.node_id, replica.directory_id]
-    contents = sorted([file.path, file.size_bytes, file.sha256] for file in files)
+    contents = sorted([_name(file.path), file.size_bytes, file.sha256] for file in files)
     return _digest([identity, contents])
+
+
+def _name(path: str) -> str:
+    _, in_folder, rest = path.partition("/")
+    return f"{METADATA_FOLDER}/{rest}" if in_folder else path
 
 
 def group_id(cluster_id: str, capture_ids: Iterable[str]) -> str:

@@ -131,11 +131,19 @@ class KRaftVoters:
 
 @dataclass(frozen=True, slots=True)
 class UnknownControl:
-    """A control type, or a version of one, that this release doesn't know; the value is kept."""
+    """A control type, or a version of one, that this release doesn't know.
+
+    value: the record's bytes; a text in their place once redacted.
+    """
 
     type_code: int
     version: int
-    value: bytes
+    value: bytes | str
+
+    @property
+    def is_marker(self) -> bool:
+        """A transaction marker of another partition's log: ABORT or COMMIT."""
+        return self.type_code in (ControlType.ABORT, ControlType.COMMIT)
 
 
 ControlMessage: TypeAlias = (
@@ -181,6 +189,7 @@ def decode_control(key: Buffer | None, value: Buffer | None) -> ControlMessage:
 def encode_control(message: ControlMessage) -> tuple[bytes, bytes]:
     """(key, value) bytes of a control record."""
     if isinstance(message, UnknownControl):
+        assert isinstance(message.value, bytes), "a redacted record has no bytes to write"
         return _KEY.pack(0, message.type_code), message.value
     out = bytearray(_INT16.pack(message.version))
     _encode_body(out, message)

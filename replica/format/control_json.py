@@ -21,7 +21,9 @@ from replica.format.control import (
 def to_plain(message: ControlMessage) -> dict[str, Any]:
     """The message as JSON values, keys in Kafka's order; an unknown one as base64 of its value."""
     if isinstance(message, UnknownControl):
-        return {"version": message.version, "raw": base64.b64encode(message.value).decode("ascii")}
+        raw = message.value
+        text = raw if isinstance(raw, str) else base64.b64encode(raw).decode("ascii")
+        return {"version": message.version, "raw": text}
     return {"version": message.version, **_body(message)}
 
 

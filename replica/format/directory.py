@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import (
@@ -185,119 +185,114 @@ def read_directory(
 
 @dataclass
 class _Reading:
-    """The state of one look: contents by relative path, and what went wrong."""
+    """The state of one look. Each file is decoded as it is read, so no two are held at once."""
 
     path: str
     parent: str
     read: ReadFile
-    contents: dict[str, bytes] = field(default_factory=dict)
     damages: list[Damage] = field(default_factory=list)
-    files: list[FoundFile] = field(default_factory=list)
+    files: dict[str, FoundFile] = field(default_factory=dict)
+    segments: list[SegmentFile] = field(default_factory=list)
+    snapshots: list[SnapshotFile] = field(default_factory=list)
+    indexes: list[IndexFile] = field(default_factory=list)
+    singles: dict[FileKind, Any] = field(default_factory=dict)
     vanished: set[str] = field(default_factory=set)
 
     def look(self) -> bool:
         """Read what is listed and not yet read; True where listed files were gone."""
-        listed = dict(_listing(self.path, self.parent))
         self.vanished = set()
-        for relative, absolute in listed.items():
-            if relative in self.contents or any(d.file == relative for d in self.damages):
+        for relative, absolute in sorted(_listing(self.path, self.parent), key=_is_vote):
+            if _is_vote((relative, absolute)):
+                self.damages = [d for d in self.damages if d.file != relative]
+            elif relative in self.files or any(d.file == relative for d in self.damages):
                 continue
             try:
-                self.contents[relative] = self.read(absolute, _limit(relative))
+                self._take(relative, self.read(absolute, _limit(relative)))
             except VanishedFileError:
                 self.vanished.add(relative)
             except UnreadableFileError as error:
-                self._damage(relative, DamageKind.UNREADABLE, error.reason)
+                self._damage(relative, b"", DamageKind.UNREADABLE, error.reason)
         return bool(self.vanished)
 
     def result(self) -> MetadataDirectory:
         for relative in sorted(self.vanished):
-            self._damage(relative, DamageKind.CHANGED, "listed, but gone when it was opened")
-        for relative in sorted(self.contents):
-            data = self.contents[relative]
-            digest = hashlib.sha256(data).hexdigest()
-            name = classify(relative.rsplit("/", 1)[-1])
-            self.files.append(FoundFile(relative, name, len(data), digest))
-        segments = [self._segment(file) for file in self._of(FileKind.SEGMENT)]
+            detail = "listed, but gone when it was opened"
+            self._damage(relative, b"", DamageKind.CHANGED, detail)
+        segments = sorted(self.segments, key=lambda segment: segment.base_offset)
         live = tuple(s for s in segments if not s.file.name.deleted)
         self._check_joints(live)
-        bootstrap = [self._snapshot(file) for file in self._of(FileKind.BOOTSTRAP)]
+        by_path = sorted(self.snapshots, key=lambda snapshot: snapshot.file.path)
+        bootstrap = [s for s in by_path if s.file.name.kind is FileKind.BOOTSTRAP]
         return MetadataDirectory(
             path=self.path,
-            meta=self._one(FileKind.META_PROPERTIES, meta_properties.decode),
-            quorum_state=self._one(FileKind.QUORUM_STATE, quorum_state.decode),
-            leader_epochs=self._one(
-                FileKind.LEADER_EPOCH_CHECKPOINT, leader_epoch_checkpoint.decode
-            ),
-            topic_id=self._one(FileKind.PARTITION_METADATA, partition_metadata.decode),
+            meta=self.singles.get(FileKind.META_PROPERTIES),
+            quorum_state=self.singles.get(FileKind.QUORUM_STATE),
+            leader_epochs=self.singles.get(FileKind.LEADER_EPOCH_CHECKPOINT),
+            topic_id=self.singles.get(FileKind.PARTITION_METADATA),
             segments=live,
             deleted_segments=tuple(s for s in segments if s.file.name.deleted),
-            snapshots=tuple(self._snapshot(file) for file in self._of(FileKind.SNAPSHOT)),
+            snapshots=tuple(s for s in by_path if s.file.name.kind is FileKind.SNAPSHOT),
             bootstrap=bootstrap[0] if bootstrap else None,
-            indexes=tuple(self._indexes()),
-            files=tuple(self.files),
-            damages=tuple(self.damages),
+            indexes=tuple(sorted(self.indexes, key=lambda index_file: index_file.file.path)),
+            files=tuple(self.files[path] for path in sorted(self.files)),
+            damages=tuple(sorted(self.damages, key=lambda d: (d.file, d.position))),
         )
 
-    def _of(self, kind: FileKind) -> list[FoundFile]:
-        return [file for file in self.files if file.name.kind is kind]
+    def _take(self, relative: str, data: bytes) -> None:
+        name = classify(_name(relative))
+        file = FoundFile(relative, name, len(data), hashlib.sha256(data).hexdigest())
+        self.files[relative] = file
+        if name.kind is FileKind.SEGMENT:
+            self._segment(file, data)
+        elif name.kind in (FileKind.SNAPSHOT, FileKind.BOOTSTRAP):
+            self._snapshot(file, data)
+        elif name.kind in _INDEX_DECODERS:
+            # Kafka leaves indexes of 0 bytes behind; they are legal
+            decode = _INDEX_DECODERS[name.kind]
+            content = self._decoded(file, data, decode) if data else decode(b"")
+            if content is not None:
+                self.indexes.append(IndexFile(file, content))
+        else:
+            self.singles[name.kind] = self._decoded(file, data, _STATE_DECODERS[name.kind])
 
-    def _damage(self, file: str, kind: DamageKind, detail: str, position: int = 0) -> None:
-        length = len(self.contents.get(file, b"")) - position
-        self.damages.append(Damage(position, max(0, length), kind, detail, file))
+    def _damage(
+        self, file: str, data: bytes, kind: DamageKind, detail: str, position: int = 0
+    ) -> None:
+        length = max(0, len(data) - position)
+        self.damages.append(Damage(position, length, kind, detail, file))
 
-    def _decoded(self, file: FoundFile, decode: Callable[[bytes], _T]) -> _T | None:
-        if file.size_bytes == 0:
-            self._damage(file.path, DamageKind.EMPTY_FILE, f"a {file.name.kind} of 0 bytes")
+    def _decoded(self, file: FoundFile, data: bytes, decode: Callable[[bytes], _T]) -> _T | None:
+        if not data:
+            detail = f"a {file.name.kind} of 0 bytes"
+            self._damage(file.path, data, DamageKind.EMPTY_FILE, detail)
             return None
         try:
-            return decode(self.contents[file.path])
+            return decode(data)
         except DataError as error:
-            self._damage(file.path, DamageKind.CONTENT, error.reason, error.position or 0)
+            position = error.position or 0
+            self._damage(file.path, data, DamageKind.CONTENT, error.reason, position)
             return None
 
-    def _one(self, kind: FileKind, decode: Callable[[bytes], _T]) -> _T | None:
-        for file in self._of(kind):
-            return self._decoded(file, decode)
-        return None
-
-    def _segment(self, file: FoundFile) -> SegmentFile:
-        found = scan(self.contents[file.path], expected_offset=file.name.base_offset)
+    def _segment(self, file: FoundFile, data: bytes) -> None:
+        found = scan(data, expected_offset=file.name.base_offset)
         self.damages.extend(damage.in_file(file.path) for damage in found.damages)
-        return SegmentFile(file, found)
+        self.segments.append(SegmentFile(file, found))
 
-    def _snapshot(self, file: FoundFile) -> SnapshotFile:
-        data = self.contents[file.path]
+    def _snapshot(self, file: FoundFile, data: bytes) -> None:
         found = scan(data, expected_offset=0)
         name = file.name.snapshot
         state = SnapshotState.COMPLETE if name is None else name.state
         if state is SnapshotState.COMPLETE and not data:
-            self._damage(file.path, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes")
+            self._damage(file.path, data, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes")
         if state is SnapshotState.COMPLETE and found.zero_tail:
             detail = f"a snapshot with {found.zero_tail} zero bytes at its end"
-            self._damage(file.path, DamageKind.ZERO_HOLE, detail, found.end_position)
+            self._damage(file.path, data, DamageKind.ZERO_HOLE, detail, found.end_position)
         # a .part file is being written: its end is no damage
         unfinished = {DamageKind.TORN_TAIL} if state is SnapshotState.PART else set()
         for damage in found.damages:
             if damage.kind not in unfinished:
                 self.damages.append(damage.in_file(file.path))
-        return SnapshotFile(file, found, inspect(data, found))
-
-    def _indexes(self) -> Iterable[IndexFile]:
-        decoders: tuple[
-            tuple[FileKind, Callable[[bytes], index.OffsetIndex | index.TimeIndex]], ...
-        ] = (
-            (FileKind.OFFSET_INDEX, index.decode_offset_index),
-            (FileKind.TIME_INDEX, index.decode_time_index),
-        )
-        for kind, decode in decoders:
-            for file in self._of(kind):
-                # Kafka leaves indexes of 0 bytes behind; they are legal
-                content = self._decoded(file, decode) if file.size_bytes else decode(b"")
-                if content is not None:
-                    yield IndexFile(file, content)
-        for file in self._of(FileKind.PRODUCER_SNAPSHOT):
-            self._decoded(file, producer_snapshot.decode)
+        self.snapshots.append(SnapshotFile(file, found, inspect(data, found)))
 
     def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
         """A damage where a segment doesn't start at the offset after the one before it."""
@@ -309,9 +304,35 @@ class _Reading:
                 self.damages.append(Damage(0, 0, kind, detail, after.file.path))
 
 
+_INDEX_DECODERS: dict[FileKind, Callable[[bytes], index.OffsetIndex | index.TimeIndex]] = {
+    FileKind.OFFSET_INDEX: index.decode_offset_index,
+    FileKind.TIME_INDEX: index.decode_time_index,
+}
+_STATE_DECODERS: dict[FileKind, Callable[[bytes], object]] = {
+    FileKind.META_PROPERTIES: meta_properties.decode,
+    FileKind.QUORUM_STATE: quorum_state.decode,
+    FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint.decode,
+    FileKind.PARTITION_METADATA: partition_metadata.decode,
+    FileKind.PRODUCER_SNAPSHOT: producer_snapshot.decode,
+}
+
+
+def _name(relative: str) -> str:
+    return relative.rsplit("/", 1)[-1]
+
+
+def _is_vote(listed: tuple[str, str]) -> bool:
+    """True for quorum-state, which each look reads, and reads last.
+
+    What a log proves to be committed rests on the replica not having voted in a newer epoch
+    before that log was read (replica.history.commitment).
+    """
+    return _name(listed[0]) == quorum_state.FILE_NAME
+
+
 def _limit(relative: str) -> int:
     logs = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
-    kind = classify(relative.rsplit("/", 1)[-1]).kind
+    kind = classify(_name(relative)).kind
     return MAX_LOG_BYTES if kind in logs else MAX_STATE_BYTES
 
 

@@ -8,7 +8,7 @@ partitions of a broker's log directory are left alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from replica.errors import DataError, UnreadableFileError, UsageError
@@ -60,16 +60,24 @@ class FilePath:
 
 Found = DirectoryPath | FilePath
 
+OnError = Callable[[UnreadableFileError], None]
+"""Told of a folder that can't be listed, named as the user would; the search goes on."""
 
-def discover(paths: Iterable[str]) -> tuple[Found, ...]:
+
+def discover(
+    paths: Iterable[str], *, on_error: OnError | None = None, skip: Collection[str] = ()
+) -> tuple[Found, ...]:
     """Everything to read at or below the paths, in the order given, folders sorted by name.
 
-    Raises UsageError for a path that doesn't exist, or below which there is nothing to read.
+    skip: real paths of folders that are not searched where they are met below a path.
+    Raises UsageError for a path that doesn't exist, or below which there is nothing to read;
+    UnreadableFileError for a folder that can't be listed, unless `on_error` takes it.
     """
     found: list[Found] = []
     for path in paths:
-        below = list(_discover_one(path))
-        if not below:
+        search = _Search(frozenset(skip), on_error)
+        below = list(search.run(path))
+        if not below and not search.failed:
             raise UsageError(
                 f"{path}: no metadata directory below it; expected a {METADATA_FOLDER} folder, "
                 "a segment (.log) or a snapshot (.checkpoint)"
@@ -78,50 +86,86 @@ def discover(paths: Iterable[str]) -> tuple[Found, ...]:
     return tuple(found)
 
 
-def _discover_one(path: str) -> Iterator[Found]:
-    if not os.path.lexists(path):
-        raise UsageError(f"{path}: no such file or directory")
-    if not os.path.isdir(path):
-        yield FilePath(path, path, kind_of_file(path))
-        return
-    shown = path.rstrip("/") or "/"
-    if _is_metadata_folder(path) or _holds_logs(path):
-        yield DirectoryPath(path, shown)
-        return
-    yield from _below(path, shown, {os.path.realpath(path)})
+class _Search:
+    """The search below one path. failed: whether a folder could not be listed."""
+
+    def __init__(self, skip: frozenset[str], on_error: OnError | None) -> None:
+        self._on_error = on_error
+        self._visited = set(skip)
+        self.failed = False
+
+    def run(self, path: str) -> Iterator[Found]:
+        if not os.path.lexists(path):
+            raise UsageError(f"{path}: no such file or directory")
+        if not os.path.isdir(path):
+            yield FilePath(path, _printable(path), kind_of_file(path))
+            return
+        shown = _printable(path.rstrip("/") or "/")
+        if _is_metadata_folder(path) or self._holds_logs(path, shown):
+            yield DirectoryPath(path, shown)
+        elif not self.failed:
+            yield from self._below(path, shown)
+
+    def _below(self, path: str, shown: str) -> Iterator[Found]:
+        self._visited.add(os.path.realpath(path))
+        pending = self._folders(path, shown)
+        while pending:
+            folder, label = pending.pop()
+            real = os.path.realpath(folder)
+            if real in self._visited:  # a symbolic link back into the tree
+                continue
+            self._visited.add(real)
+            if _is_metadata_folder(folder):
+                yield DirectoryPath(folder, label)
+            else:
+                pending.extend(self._folders(folder, label))
+
+    def _folders(self, path: str, shown: str) -> list[tuple[str, str]]:
+        """(path, user's name) of the folders in one, last first."""
+        try:
+            with os.scandir(path) as entries:
+                names = [entry.name for entry in entries if _is_folder(entry)]
+        except OSError as error:
+            self._failed_at(shown, error)
+            return []
+        names.sort(key=_numbers_first, reverse=True)
+        return [(os.path.join(path, name), os.path.join(shown, _printable(name))) for name in names]
+
+    def _holds_logs(self, path: str, shown: str) -> bool:
+        try:
+            return any(classify(name).kind in _LOG_KINDS for name in os.listdir(path))
+        except OSError as error:
+            self._failed_at(shown, error)
+            return False
+
+    def _failed_at(self, shown: str, error: OSError) -> None:
+        unreadable = UnreadableFileError(shown, error.strerror or str(error))
+        if self._on_error is None:
+            raise unreadable from error
+        self._on_error(unreadable)
+        self.failed = True
 
 
-def _below(path: str, shown: str, visited: set[str]) -> Iterator[Found]:
-    for name in _folder_names(path):
-        folder, label = os.path.join(path, name), os.path.join(shown, name)
-        real = os.path.realpath(folder)
-        if real in visited:  # a symbolic link back into the tree
-            continue
-        visited.add(real)
-        if _is_metadata_folder(folder):
-            yield DirectoryPath(folder, label)
-        else:
-            yield from _below(folder, label, visited)
-
-
-def _folder_names(path: str) -> list[str]:
+def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
-        names = [entry.name for entry in os.scandir(path) if entry.is_dir()]
-    except OSError as error:
-        raise UnreadableFileError(path, error.strerror or str(error)) from error
-    return sorted(names, key=lambda name: (not name.isdigit(), len(name) * name.isdigit(), name))
+        return entry.is_dir()
+    except OSError:  # a link to where nobody may look
+        return False
+
+
+def _numbers_first(name: str) -> tuple[bool, int, str]:
+    is_number = name.isdigit()
+    return not is_number, len(name) * is_number, name
+
+
+def _printable(name: str) -> str:
+    """A name fit for tables and terminals; bytes that are not UTF-8 as \\xNN."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _is_metadata_folder(path: str) -> bool:
     named = os.path.basename(os.path.abspath(path)) == METADATA_FOLDER
     return named or os.path.lexists(os.path.join(path, quorum_state.FILE_NAME))
-
-
-def _holds_logs(path: str) -> bool:
-    try:
-        return any(classify(name).kind in _LOG_KINDS for name in os.listdir(path))
-    except OSError as error:
-        raise UnreadableFileError(path, error.strerror or str(error)) from error
 
 
 def kind_of_file(path: str) -> FileName:

@@ -7,7 +7,7 @@ records of the controller (replica.metadata.reader), redacted on the way.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from replica.errors import CorruptDataError, DataError
@@ -71,8 +71,7 @@ class LogRecord:
     @property
     def is_harmless(self) -> bool:
         """Decoded, known and free of secrets: its raw bytes may be shown."""
-        known = not isinstance(self.message, UnknownControl) and self.message is not None
-        return known and not self.has_secret
+        return self.message is not None and not self.has_secret
 
 
 class LogRecordReader:
@@ -85,13 +84,21 @@ class LogRecordReader:
         """The record, decoded; one that doesn't decode becomes an UNREADABLE one with `error`."""
         try:
             if is_control:
-                return LogRecord(decode_control(record.key, record.value), record.value, False)
+                return self._control(decode_control(record.key, record.value), record.value)
             if record.value is None:
                 raise CorruptDataError("a metadata record without a value", 0)
             message = decode(record.value)
         except DataError as error:
             return LogRecord(None, self.unreadable_value(record.value), True, str(error))
         return self._redacted(message, record.value)
+
+    def _control(self, message: ControlMessage, value: bytes | None) -> LogRecord:
+        if not isinstance(message, UnknownControl) or message.is_marker:
+            return LogRecord(message, value, False)
+        if self._redactor is None or isinstance(message.value, str):
+            return LogRecord(message, value, True)
+        text = self._redactor.fingerprint(f"control {message.type_code}", message.value)
+        return LogRecord(replace(message, value=text), None, True)
 
     def _redacted(self, message: MetadataRecord | UnknownRecord, value: bytes) -> LogRecord:
         if self._redactor is None:

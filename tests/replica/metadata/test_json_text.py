@@ -1,3 +1,5 @@
+"""The JSON of a record: byte for byte what Kafka prints."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Decoding metadata records: total on any bytes, exact on every type and version."""
+
 from __future__ import annotations
 
 import struct

@@ -1,3 +1,5 @@
+"""What is secret never shows, and what is not secret stays."""
+
 from __future__ import annotations
 
 import base64

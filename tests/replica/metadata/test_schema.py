@@ -1,3 +1,5 @@
+"""The schema table: every type and version, and what may not be declared."""
+
 from __future__ import annotations
 
 import pytest

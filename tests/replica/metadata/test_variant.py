@@ -1,3 +1,5 @@
+"""VARIANT bytes read by pyspark give back the value."""
+
 from __future__ import annotations
 
 import json

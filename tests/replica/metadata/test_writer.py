@@ -1,3 +1,5 @@
+"""Encoding metadata records: the bytes that were decoded come back."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,0 +1,31 @@
+"""`kraftlake build`: a lake's silver and gold tables from its bronze tables.
+
+Also a Spark application with the same options:
+
+    spark-submit jobs/build.py --lake /data/lake
+"""
+
+from __future__ import annotations
+
+import sys
+
+from jobs.output import complain, write_counts
+
+
+def run(*, lake: str, json_output: bool = False) -> int:
+    """Build the lake and print the rows per table; 0. Raises KraftlakeError."""
+    from pipelines.build import build
+    from pipelines.delta import Lake
+    from pipelines.session import spark_session
+
+    complain("build: starting Spark")
+    spark = spark_session("kraftlake build", lake=lake)
+    counts = build(spark, Lake(lake), lambda table: complain(f"build: {table}"))
+    write_counts(counts, json_output=json_output)
+    return 0
+
+
+if __name__ == "__main__":
+    from jobs.cli import main
+
+    main(["build", *sys.argv[1:]])

@@ -1,0 +1,120 @@
+"""The options of the `kraftlake` command as typer reads them, apart from the commands."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+# Optional[...]: typer reads these at run time and knows no other spelling in all its releases
+_Texts = Optional[list[str]]  # noqa: UP045
+_Text = Optional[str]  # noqa: UP045
+_Number = Optional[int]  # noqa: UP045
+
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH...",
+        help="A segment, a snapshot, a metadata directory, a node's log directory, any folder "
+        "above such directories, or a .tar.gz or .zip of them.",
+        show_default=False,
+    ),
+]
+Lake = Annotated[
+    str, typer.Option("--lake", metavar="L", help="The lake: a folder, or a URI such as s3://...")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object per line, stable fields.")]
+KeepSecrets = Annotated[
+    bool,
+    typer.Option("--keep-secrets", help="Leave credentials and secret config values as they are."),
+]
+
+Batches = Annotated[
+    bool, typer.Option("--batches", help="Batches instead of records: position, size, CRC.")
+]
+LogsOnly = Annotated[
+    bool, typer.Option("--logs-only", help="Of directories: the log, no snapshots.")
+]
+SnapshotsOnly = Annotated[
+    bool, typer.Option("--snapshots-only", help="Of directories: snapshots, not the log.")
+]
+AllFiles = Annotated[
+    bool,
+    typer.Option("--all", help="Of directories: also *.deleted, *.part, bootstrap.checkpoint."),
+]
+FromOffset = Annotated[
+    _Number, typer.Option("--from-offset", min=0, metavar="N", help="Offset N and later.")
+]
+ToOffset = Annotated[
+    _Number, typer.Option("--to-offset", min=0, metavar="N", help="Offsets below N.")
+]
+Epoch = Annotated[_Number, typer.Option("--epoch", min=0, metavar="E", help="Leader epoch E.")]
+Types = Annotated[
+    _Texts,
+    typer.Option(
+        "--type",
+        metavar="T",
+        help="Record type, such as TOPIC_RECORD, 'partition*' or leader_change: any case, * and ? "
+        "are wildcards, _RECORD may be left out. May be repeated.",
+    ),
+]
+FromTime = Annotated[
+    _Text, typer.Option("--from-time", metavar="T", help="At T and later: ISO-8601 (UTC) or ms.")
+]
+ToTime = Annotated[_Text, typer.Option("--to-time", metavar="T", help="Before T.")]
+RedactKey = Annotated[
+    _Text,
+    typer.Option(
+        "--redact-key",
+        metavar="FILE",
+        help="Key of the fingerprints that stand for secrets, so that two runs compare.",
+    ),
+]
+
+ReplicaA = Annotated[str, typer.Argument(metavar="A", help="A replica's directory.")]
+ReplicaB = Annotated[
+    str, typer.Argument(metavar="B", help="Another replica's, or a later copy of the same one.")
+]
+
+CapturedAt = Annotated[
+    _Text,
+    typer.Option(
+        "--captured-at",
+        metavar="T",
+        help="When the directories were looked at: ISO-8601 (UTC) or ms. A capture.json beside "
+        "them wins.",
+    ),
+]
+Order = Annotated[
+    _Text,
+    typer.Option(
+        "--order",
+        metavar="F1,F2,...",
+        help="Folders below PATH that hold captures of the same replicas, oldest first.",
+    ),
+]
+AsReplica = Annotated[
+    _Text,
+    typer.Option(
+        "--as", metavar="CLUSTER:NODE[:DIR]", help="Whose file it is, for a file on its own."
+    ),
+]
+
+Query = Annotated[
+    _Text,
+    typer.Argument(metavar="[QUERY]", help="One statement that reads; - takes it from stdin."),
+]
+QueryFile = Annotated[
+    _Text, typer.Option("-f", "--file", metavar="FILE", help="Take the query from a file.")
+]
+Engine = Annotated[
+    str,
+    typer.Option("--engine", metavar="ENGINE", help="delta-rs, which starts at once, or spark."),
+]
+Csv = Annotated[bool, typer.Option("--csv", help="CSV with a header line.")]
+Tables = Annotated[
+    bool, typer.Option("--tables", help="List the lake's tables and columns instead.")
+]
+DemoLake = Annotated[
+    _Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")
+]

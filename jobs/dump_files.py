@@ -1,0 +1,131 @@
+"""The files that `dump` reads, in order, from the paths that a user names."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from jobs.output import complain
+from pipelines.capture.bundle import is_bundle, unpack
+from replica.errors import UnreadableFileError, UsageError
+from replica.format.damage import Damage
+from replica.format.discovery import DirectoryPath, FilePath, discover
+from replica.format.file_names import FileKind, FileName, classify
+from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER, SnapshotState
+
+
+@dataclass(frozen=True, slots=True)
+class DumpFile:
+    """path: where to read it; shown: the user's name for it; log_folder: what its segments'
+    offsets go on through, None for a file that was named on its own."""
+
+    path: str
+    shown: str
+    name: FileName
+    log_folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of a directory is read; a file that is named is always read."""
+
+    logs: bool = True
+    snapshots: bool = True
+    all_files: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DumpFiles:
+    """The files, and what went wrong in unpacking bundles."""
+
+    files: tuple[DumpFile, ...]
+    damages: tuple[Damage, ...]
+
+
+def find_files(paths: Iterable[str], wanted: Wanted, stack: ExitStack) -> DumpFiles:
+    """Every file to read. Bundles are unpacked into a folder that goes when `stack` closes.
+
+    UsageError: a path doesn't exist or has nothing to read below it.
+    """
+    files: list[DumpFile] = []
+    damages: list[Damage] = []
+    for path in paths:
+        if is_bundle(path):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
+            unpacked = unpack(path, folder)
+            damages.extend(unpacked.damages)
+            files.extend(_of_bundle(path, folder, wanted, bool(unpacked.damages)))
+        else:
+            files.extend(_below(path, wanted))
+    return DumpFiles(tuple(files), tuple(damages))
+
+
+def _of_bundle(path: str, folder: str, wanted: Wanted, damaged: bool) -> list[DumpFile]:
+    try:
+        found = list(_below(folder, wanted))
+    except UsageError as error:
+        if damaged:  # the damages say why
+            return []
+        raise UsageError(f"{path}: holds no segment, snapshot or metadata directory") from error
+    return [replace(file, shown=path + file.shown.removeprefix(folder)) for file in found]
+
+
+def _below(path: str, wanted: Wanted) -> Iterator[DumpFile]:
+    for found in discover([path]):
+        if isinstance(found, FilePath):
+            yield DumpFile(found.path, found.shown, found.name)
+            continue
+        files = list(_of_directory(found, wanted))
+        if not files:
+            complain(f"{found.shown}: nothing to dump in it")
+        yield from files
+
+
+def _of_directory(found: DirectoryPath, wanted: Wanted) -> Iterator[DumpFile]:
+    listed = sorted(_listed(found), key=_order)
+    for file in listed:
+        is_log = file.name.kind is FileKind.SEGMENT
+        is_extra = file.name.deleted or file.name.kind is FileKind.BOOTSTRAP
+        if file.name.snapshot is not None:
+            is_extra = file.name.snapshot.state is not SnapshotState.COMPLETE
+        if (wanted.logs if is_log else wanted.snapshots) and (wanted.all_files or not is_extra):
+            yield file
+
+
+def _listed(found: DirectoryPath) -> Iterator[DumpFile]:
+    folder = os.path.basename(os.path.abspath(found.path))
+    for name in _names(found.path):
+        kind = classify(name)
+        if kind.kind in (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP):
+            path = os.path.join(found.path, name)
+            yield DumpFile(path, found.shown_file(f"{folder}/{name}"), kind, found.path)
+    drafts = os.path.join(found.path, DRAFT_FOLDER)
+    for name in _names(drafts) if os.path.isdir(drafts) else ():
+        kind = classify(name)
+        if kind.kind is FileKind.SNAPSHOT:
+            shown = found.shown_file(f"{folder}/{DRAFT_FOLDER}/{name}")
+            yield DumpFile(os.path.join(drafts, name), shown, kind, found.path)
+    beside = os.path.join(os.path.dirname(os.path.abspath(found.path)), BOOTSTRAP_NAME)
+    if os.path.isfile(beside):
+        shown = found.shown_file(BOOTSTRAP_NAME)
+        yield DumpFile(beside, shown, classify(BOOTSTRAP_NAME), found.path)
+
+
+def _order(file: DumpFile) -> tuple[int, int, int, bool, str]:
+    """Segments by offset, then snapshots by id, then the bootstrap snapshot."""
+    snapshot = file.name.snapshot
+    if snapshot is not None:
+        return (1, snapshot.id.offset, snapshot.id.epoch, file.name.deleted, file.path)
+    if file.name.kind is FileKind.BOOTSTRAP:
+        return (2, 0, 0, False, file.path)
+    return (0, file.name.base_offset or 0, 0, file.name.deleted, file.path)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError as error:
+        raise UnreadableFileError(folder, error.strerror or str(error)) from error

@@ -1,0 +1,89 @@
+"""How a command ends: exit codes, and one line on stderr in the place of every traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from jobs.output import error_line
+from replica.errors import KraftlakeError, UsageError
+
+DEBUG_VARIABLE = "KRAFTLAKE_DEBUG"
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""What a shell reports of a program that a closed pipe ended (128 + SIGPIPE)."""
+
+
+def run(app: typer.Typer, arguments: list[str]) -> int:
+    """`app` with these arguments; its exit code. Every error has become a line on stderr."""
+    try:
+        code = _invoke(app, arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon_stdout()
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def _invoke(app: typer.Typer, arguments: list[str]) -> int:
+    try:
+        result = app(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except SystemExit as ending:  # what typer makes of a closed pipe
+        if isinstance(ending.__context__, BrokenPipeError):
+            raise ending.__context__ from None
+        raise
+    except KraftlakeError as error:
+        return _fail(str(error), USAGE if isinstance(error, UsageError) else FAILED, error)
+    except OSError as error:
+        return _fail(_os_text(error), FAILED, error)
+    except Exception as error:  # noqa: BLE001 - users get a line, developers KRAFTLAKE_DEBUG
+        return _unexpected(app, error, arguments)
+    return result if isinstance(result, int) else 0
+
+
+def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int:
+    """A wrong option, a package that is not there, or a bug of ours."""
+    if hasattr(error, "format_message"):  # typer's errors have no public base class
+        words = [word for word in arguments if not word.startswith("-")]
+        names = {command.name or command.callback.__name__ for command in app.registered_commands}  # type: ignore[union-attr]
+        asked = f"kraftlake {words[0]}" if words and words[0] in names else "kraftlake"
+        message = " ".join(str(error.format_message()).split()).rstrip(".")
+        return _fail(f"{message}; `{asked} --help` lists the options", USAGE, error)
+    if isinstance(error, ImportError):
+        name = (error.name or str(error)).split(".")[0]
+        if name in ("jobs", "replica", "pipelines"):
+            return _fail(f"this command is not part of this installation ({error})", FAILED, error)
+        return _fail(f"{name} is not installed: pip install 'kraftlake[lake]'", FAILED, error)
+    kind = type(error).__name__
+    first = (str(error).splitlines() or [""])[0]
+    return _fail(
+        f"internal error, {kind}: {first}; {DEBUG_VARIABLE}=1 shows where, please report it",
+        FAILED,
+        error,
+    )
+
+
+def _fail(text: str, code: int, error: BaseException) -> int:
+    if os.environ.get(DEBUG_VARIABLE):
+        raise error
+    error_line(text)
+    return code
+
+
+def _os_text(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _abandon_stdout() -> None:
+    """Nobody reads stdout any more: what is still buffered must not fail again at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

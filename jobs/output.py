@@ -1,0 +1,231 @@
+"""What commands print: JSON lines and tables on stdout, one-line messages and progress on stderr.
+
+Only this module writes to the two streams. Nothing here imports rich, pyarrow or pyspark: a
+command must print its first line within a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import math
+import sys
+import time
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TextIO
+
+MEASURED_ROWS = 500
+"""Rows looked at before a table's column widths are fixed; the rest streams through."""
+TERMINAL_CELL = 80
+"""Longest cell shown on a terminal; elsewhere values are never cut."""
+_PROGRESS_AFTER = 1.0
+_PROGRESS_EVERY = 0.2
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_CONTROL_CODES = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t"
+}
+_CONTROL_CODES |= {ord("\n"): "\\n", ord("\r"): "\\r", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+def use_utf8() -> None:
+    """Both streams in UTF-8 whatever the locale; bytes of odd file names pass through."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+
+
+def one_line(text: str) -> str:
+    """`text` without anything that moves a terminal's cursor or starts another line."""
+    return text.translate(_CONTROL_CODES)
+
+
+def write_line(text: str) -> None:
+    """One line on stdout."""
+    sys.stdout.write(text + "\n")
+
+
+def write_json(value: Mapping[str, Any]) -> None:
+    """One JSON object on a line of its own."""
+    sys.stdout.write(json_text(value) + "\n")
+
+
+def json_text(value: Any) -> str:
+    """Compact JSON in UTF-8, keys in the order given; see json_value for what JSON lacks."""
+    return json.dumps(json_value(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def json_value(value: Any) -> Any:
+    """Times as ms since the epoch, binary as base64, NaN and infinities as text."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    return _json_scalar(value)
+
+
+def _json_scalar(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(bytes(value)).decode("ascii")
+    if isinstance(value, datetime):
+        return (_utc(value) - _EPOCH) // _MILLISECOND
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def cell_text(value: Any) -> str:
+    """A value in a table or CSV: NULL shown, digits plain, times ISO-8601 UTC, nested as JSON."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _plain_float(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime):
+        return time_text(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping | list | tuple):
+        return json_text(_with_iso_times(value))
+    return str(_json_scalar(value)) if not isinstance(value, str | int) else str(value)
+
+
+def _with_iso_times(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return time_text(value)
+    if isinstance(value, Mapping):
+        return {key: _with_iso_times(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_iso_times(item) for item in value]
+    return value
+
+
+def _plain_float(value: float) -> str:
+    return format(Decimal(repr(value)), "f") if math.isfinite(value) else str(value)
+
+
+def time_text(moment: datetime) -> str:
+    """ISO-8601 in UTC with milliseconds, microseconds where there are any."""
+    moment = _utc(moment)
+    precision = "microseconds" if moment.microsecond % 1000 else "milliseconds"
+    return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+
+
+def ms_text(milliseconds: int) -> str:
+    """A record's time as ISO-8601; the bare number where no calendar has it (hostile input)."""
+    try:
+        return time_text(_EPOCH + milliseconds * _MILLISECOND)
+    except OverflowError:
+        return f"{milliseconds}ms"
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+    """An aligned table, numbers to the right; returns how many rows it has."""
+    clip = TERMINAL_CELL if sys.stdout.isatty() else None
+    remaining = iter(rows)
+    head = list(itertools.islice(remaining, MEASURED_ROWS))
+    right = [_is_numeric(row[index] for row in head) for index in range(len(columns))]
+    shown = [[_cell(value, clip) for value in row] for row in head]
+    names = [one_line(name) for name in columns]
+    widths = [
+        max([_width(name), *(_width(row[index]) for row in shown)])
+        for index, name in enumerate(names)
+    ]
+    write_line(_aligned(names, widths, [False] * len(names)))
+    write_line("  ".join("-" * width for width in widths))
+    count = 0
+    later = ([_cell(value, clip) for value in row] for row in remaining)
+    for row in itertools.chain(shown, later):
+        write_line(_aligned(row, widths, right))
+        count += 1
+    return count
+
+
+def _cell(value: Any, clip: int | None) -> str:
+    text = one_line(cell_text(value))
+    return text if clip is None or len(text) <= clip else text[: clip - 1] + "…"
+
+
+def _is_numeric(values: Iterable[Any]) -> bool:
+    seen = [value for value in values if value is not None]
+    return bool(seen) and all(
+        isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in seen
+    )
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(1 for char in text if unicodedata.combining(char))
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    padded = []
+    for cell, width, to_right in zip(cells, widths, right, strict=True):
+        space = " " * (width - _width(cell))
+        padded.append(space + cell if to_right else cell + space)
+    return "  ".join(padded).rstrip()
+
+
+def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
+    """Rows per table, as `ingest` and `build` report them."""
+    if json_output:
+        for table, rows in counts.items():
+            write_json({"table": table, "rows": rows})
+        return
+    write_table(("table", "rows"), list(counts.items()))
+
+
+def complain(text: str) -> None:
+    """One line on stderr about the input, after what was printed so far."""
+    sys.stdout.flush()
+    sys.stderr.write(one_line(text) + "\n")
+
+
+def error_line(text: str) -> None:
+    """The line that ends a command which can't do what it was asked."""
+    complain(f"kraftlake: error: {text}")
+
+
+class Progress:
+    """A line on stderr that says how far long work is; silent unless stderr is a terminal."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        # a terminal that shows both streams would mix the line into the output
+        self._enabled = self._stream.isatty() and not sys.stdout.isatty()
+        self._next = time.monotonic() + _PROGRESS_AFTER
+        self._shown = False
+
+    def show(self, text: str) -> None:
+        """Replace the line, at most five times a second and not in the first second."""
+        now = time.monotonic()
+        if not self._enabled or now < self._next:
+            return
+        self._next = now + _PROGRESS_EVERY
+        self._shown = True
+        self._stream.write(f"\r{one_line(text)[:100]:<100}")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Take the line away, before a message or at the end."""
+        if self._shown:
+            self._stream.write(f"\r{'':<100}\r")
+            self._stream.flush()
+            self._shown = False

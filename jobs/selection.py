@@ -1,0 +1,134 @@
+"""Which records a dump shows: ranges of offsets and times, an epoch, record types."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+
+from replica.errors import DataError, UsageError
+from replica.format.batch import BatchHeader
+from replica.format.capture import parse_time
+from replica.format.control import ControlType
+from replica.metadata.records import RECORDS
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SUFFIX = "RECORD"
+_UNKNOWN_TYPES = re.compile(r"CONTROL\d+|UNKNOWNRECORD")
+
+
+def known_types() -> tuple[str, ...]:
+    """Every record type's name: Kafka's metadata records, then the control records."""
+    return tuple(schema.name for schema in RECORDS) + tuple(kind.name for kind in ControlType)
+
+
+@dataclass
+class Selection:
+    """Bounds are None where open; `to_...` are exclusive. types: patterns of plain names."""
+
+    from_offset: int | None = None
+    to_offset: int | None = None
+    epoch: int | None = None
+    from_time: int | None = None
+    to_time: int | None = None
+    types: tuple[str, ...] = ()
+    _matched: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def has_offsets(self) -> bool:
+        return self.from_offset is not None or self.to_offset is not None
+
+    def may_hold(self, header: BatchHeader) -> bool:
+        """Whether a batch can hold selected records, by its offsets and epoch."""
+        if self.epoch is not None and header.leader_epoch != self.epoch:
+            return False
+        if self.from_offset is not None and header.last_offset < self.from_offset:
+            return False
+        return self.to_offset is None or header.base_offset < self.to_offset
+
+    def overlaps(self, header: BatchHeader) -> bool:
+        """Whether a batch is selected as a whole: also by its times."""
+        if self.from_time is not None and header.max_timestamp < self.from_time:
+            return False
+        if self.to_time is not None and header.base_timestamp >= self.to_time:
+            return False
+        return self.may_hold(header)
+
+    def takes(self, offset: int, timestamp: int) -> bool:
+        """Whether a record of a batch that may hold some is selected, its type aside."""
+        return (
+            (self.from_offset is None or offset >= self.from_offset)
+            and (self.to_offset is None or offset < self.to_offset)
+            and (self.from_time is None or timestamp >= self.from_time)
+            and (self.to_time is None or timestamp < self.to_time)
+        )
+
+    def takes_type(self, name: str) -> bool:
+        """Whether records of this type are selected."""
+        if not self.types:
+            return True
+        if name not in self._matched:
+            self._matched[name] = any(_matches(_plain(name), pattern) for pattern in self.types)
+        return self._matched[name]
+
+
+def select(
+    *,
+    offsets: tuple[int | None, int | None] = (None, None),
+    epoch: int | None = None,
+    types: Sequence[str] = (),
+    times: tuple[str | None, str | None] = (None, None),
+) -> Selection:
+    """The selection that a command's options ask for; UsageError names the option at fault."""
+    from_time = _time("--from-time", times[0])
+    to_time = _time("--to-time", times[1])
+    _check_order("offset", *offsets)
+    _check_order("time", from_time, to_time)
+    patterns = tuple(_checked(pattern) for pattern in types)
+    return Selection(offsets[0], offsets[1], epoch, from_time, to_time, patterns)
+
+
+def _check_order(what: str, start: int | None, end: int | None) -> None:
+    if start is not None and end is not None and start >= end:
+        raise UsageError(
+            f"--from-{what} {start} and --to-{what} {end} select nothing: the end is exclusive "
+            "and must be above the start"
+        )
+
+
+def _time(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        moment = parse_time(text)
+    except DataError as error:
+        raise UsageError(
+            f"{option} {text}: neither ISO-8601, such as 2026-11-21T05:00:00Z, nor ms since 1970"
+        ) from error
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _checked(text: str) -> str:
+    """The pattern in plain form, once some type is known to match it."""
+    pattern = _plain(text)
+    names = {_plain(name): name for name in known_types()}
+    if _UNKNOWN_TYPES.fullmatch(pattern) or any(_matches(name, pattern) for name in names):
+        return pattern
+    stems = {name.removesuffix(_SUFFIX): shown for name, shown in names.items()}
+    near = difflib.get_close_matches(pattern.removesuffix(_SUFFIX), stems)
+    hint = "did you mean " + ", ".join(stems[name] for name in near) + "?"
+    if not near:
+        hint = "known are " + ", ".join(sorted(names.values()))
+    raise UsageError(f"--type {text}: no record type is called that; {hint}")
+
+
+def _plain(name: str) -> str:
+    """Upper case without underscores, so that LeaderChange, leader_change and Kafka's agree."""
+    return name.upper().replace("_", "")
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return fnmatchcase(name, pattern) or name == pattern + _SUFFIX

@@ -1,0 +1,142 @@
+"""`kraftlake sql`: one query over a lake's tables.
+
+delta-rs' QueryBuilder (DataFusion) answers at once and needs no Java; Spark knows more SQL. In
+both, bronze.x, silver.x and gold.x are the tables, and only those that the query names are opened.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.lake_tables import tables_of
+from jobs.output import cell_text, complain, write_json, write_table
+from jobs.sql_text import check_reads_only, lists_tables, tables_named
+from replica.errors import KraftlakeError, UsageError
+
+DELTA_RS = "delta-rs"
+SPARK = "spark"
+ENGINES = (DELTA_RS, SPARK)
+_MISSING_TABLE = re.compile(r"table '(?:datafusion\.)?(?:public\.)?([^']+)' not found")
+_MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
+
+
+class QueryError(KraftlakeError):
+    """The engine refused or failed the query; the message says why in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What `sql` was asked for. form: text, json or csv."""
+
+    lake: str
+    query: str | None = None
+    file: str | None = None
+    engine: str = DELTA_RS
+    form: str = "text"
+    tables: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A query's columns and rows; the rows are read once, as they come."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[Sequence[Any]]
+
+
+def run(request: Request) -> int:
+    """Print the answer; 0."""
+    if request.engine not in ENGINES:
+        raise UsageError(f"--engine {request.engine}: choose {' or '.join(ENGINES)}")
+    if request.tables:
+        if request.query is not None or request.file is not None:
+            raise UsageError("--tables lists the tables and takes no query: drop one")
+        from jobs.sql_tables import list_tables
+
+        return list_tables(request.lake, request.form)
+    query = _query(request)
+    check_reads_only(query)
+    in_lake = tables_of(request.lake)
+    named: Sequence[str] = [name for name in tables_named(query) if name in in_lake]
+    if lists_tables(query):
+        named = in_lake
+    if request.engine == SPARK:
+        from jobs.sql_spark import answer
+    else:
+        from jobs.sql_delta_rs import answer
+    try:
+        write_answer(answer(request.lake, named, query), request.form)
+    except QueryError as error:
+        raise QueryError(explained(str(error), in_lake)) from error
+    return 0
+
+
+def _query(request: Request) -> str:
+    """The query's text, from the argument, a file or stdin."""
+    if (request.query is None) == (request.file is None):
+        raise UsageError("give one query: as an argument, with -f FILE, or - for stdin")
+    try:
+        if "-" in (request.query, request.file):
+            return sys.stdin.read()
+        if request.file is not None:
+            with open(request.file, encoding="utf-8") as file:
+                return file.read()
+    except OSError as error:
+        raise UsageError(f"-f {request.file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError("the query is not UTF-8 text") from error
+    return request.query or ""
+
+
+def explained(message: str, in_lake: Sequence[str]) -> str:
+    """An engine's message in one line; for a table that isn't there, with those that are."""
+    text = " ".join(message.split())
+    table = _MISSING_TABLE.search(text)
+    schema = _MISSING_SCHEMA.search(text)
+    if "TABLE_OR_VIEW_NOT_FOUND" in text or "SCHEMA_NOT_FOUND" in text:
+        text = text.split(" cannot be found")[0] + " cannot be found"
+    elif table is not None:
+        text = f"no table {table.group(1)}"
+        same_name = [name for name in in_lake if name.endswith("." + table.group(1))]
+        if same_name:
+            return f"{text}; write {' or '.join(same_name)}"
+    elif schema is not None:
+        text = f"no schema {schema.group(1)}"
+    elif "found: : at" in text:
+        return f"{text}; looking into a VARIANT, as in payload:name, needs --engine spark"
+    else:
+        return text
+    return f"{text}; the lake has {', '.join(in_lake)}"
+
+
+def write_answer(answer: Answer, form: str) -> None:
+    """All rows, in the form asked for, as they come."""
+    if form == "json":
+        names = _unlike(answer.columns)
+        for row in answer.rows:
+            write_json(dict(zip(names, row, strict=True)))
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(answer.columns)
+        for row in answer.rows:
+            writer.writerow(["" if value is None else cell_text(value) for value in row])
+    else:
+        count = write_table(answer.columns, answer.rows)
+        if sys.stdout.isatty():
+            complain(f"({count} row{'' if count == 1 else 's'})")
+
+
+def _unlike(columns: Sequence[str]) -> list[str]:
+    """Names made unique, as JSON keys must be: a, a_2, ..."""
+    names: list[str] = []
+    for column in columns:
+        name, number = column, 2
+        while name in names:
+            name, number = f"{column}_{number}", number + 1
+        names.append(name)
+    return names

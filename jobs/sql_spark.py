@@ -1,0 +1,60 @@
+"""Queries by Spark SQL, for what delta-rs' dialect lacks. A session takes some seconds to start."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+from pyspark.sql import DataFrame, Row
+from pyspark.sql.types import VariantVal
+
+from jobs.sql import Answer, QueryError
+from pipelines.delta import Lake, register
+from pipelines.session import spark_session
+from pipelines.tables import bronze, gold, silver
+
+
+def answer(lake: str, tables: Sequence[str], query: str) -> Answer:
+    """Run `query`, with `tables` registered. QueryError where it fails, also as rows are read."""
+    # pyspark turns timestamps into naive times of this process's zone
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    # it would print what QueryError says, with a page of stack traces
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    contracts = (*bronze.BRONZE, *silver.SILVER, *gold.GOLD)
+    spark = spark_session("kraftlake sql", lake=lake)
+    try:
+        register(spark, Lake(lake), [one for one in contracts if one.name in tables])
+        frame = spark.sql(query)
+        return Answer(tuple(frame.columns), _rows(frame))
+    except PySparkException as error:
+        raise QueryError(_line(error)) from error
+
+
+def _rows(frame: DataFrame) -> Iterator[Sequence[Any]]:
+    try:
+        for row in frame.toLocalIterator():
+            yield [_plain(value) for value in row]
+    except PySparkException as error:
+        raise QueryError(_line(error)) from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Row):
+        return {key: _plain(item) for key, item in zip(value.__fields__, value, strict=True)}
+    if isinstance(value, VariantVal):
+        return json.loads(value.toJson())
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _line(error: PySparkException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,67 @@
+"""The small files of a log directory as plain values, for `dump`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from replica.format import (
+    index,
+    leader_epoch_checkpoint,
+    meta_properties,
+    partition_metadata,
+    producer_snapshot,
+    quorum_state,
+)
+from replica.format.file_names import FileKind
+
+EMPTY_IS_LEGAL = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+"""Kafka leaves indexes of 0 bytes behind."""
+
+
+def plain_content(kind: FileKind, data: bytes) -> Any:
+    """The file's content as JSON values, Kafka's own names kept where the file has any.
+
+    Raises DataError naming the byte. `kind` is a key of READERS.
+    """
+    return READERS[kind](data)
+
+
+def _quorum_state(data: bytes) -> Any:
+    return dict(quorum_state.decode(data).fields)
+
+
+def _leader_epochs(data: bytes) -> Any:
+    return [asdict(entry) for entry in leader_epoch_checkpoint.decode(data)]
+
+
+def _meta_properties(data: bytes) -> Any:
+    return dict(meta_properties.decode(data).properties)
+
+
+def _partition_metadata(data: bytes) -> Any:
+    return {"topic_id": partition_metadata.decode(data)}
+
+
+def _offset_index(data: bytes) -> Any:
+    return asdict(index.decode_offset_index(data))
+
+
+def _time_index(data: bytes) -> Any:
+    return asdict(index.decode_time_index(data))
+
+
+def _producers(data: bytes) -> Any:
+    return [asdict(entry) for entry in producer_snapshot.decode(data)]
+
+
+READERS: dict[FileKind, Callable[[bytes], Any]] = {
+    FileKind.QUORUM_STATE: _quorum_state,
+    FileKind.LEADER_EPOCH_CHECKPOINT: _leader_epochs,
+    FileKind.META_PROPERTIES: _meta_properties,
+    FileKind.PARTITION_METADATA: _partition_metadata,
+    FileKind.OFFSET_INDEX: _offset_index,
+    FileKind.TIME_INDEX: _time_index,
+    FileKind.PRODUCER_SNAPSHOT: _producers,
+}

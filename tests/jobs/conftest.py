@@ -1,0 +1,92 @@
+"""Running `kraftlake`: in this process for most tests, as a real process where that matters."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.cli import app
+from jobs.outcome import run
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def complaints(self) -> list[str]:
+        return self.err.splitlines()
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.lines]
+
+    @property
+    def error(self) -> str:
+        """The one line on stderr that a command which was refused gives, and nothing else."""
+        assert self.out == ""
+        assert len(self.complaints) == 1, self.err
+        prefix = "kraftlake: error: "
+        assert self.complaints[0].startswith(prefix)
+        return self.complaints[0].removeprefix(prefix)
+
+
+Kraftlake = Callable[..., Ended]
+
+
+@pytest.fixture
+def kraftlake(capsys: pytest.CaptureFixture[str]) -> Kraftlake:
+    """The command in this process."""
+
+    def call(*arguments: str | Path) -> Ended:
+        capsys.readouterr()
+        code = run(app, [str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ended(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def process() -> Kraftlake:
+    """The command as a process of its own."""
+
+    def call(*arguments: str | Path, stdin: str | None = None, **variables: str) -> Ended:
+        done = subprocess.run(
+            [sys.executable, "-m", "jobs.cli", *map(str, arguments)],
+            cwd=REPOSITORY,
+            input=stdin,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=60,
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    return call
+
+
+@pytest.fixture
+def recorded(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The recorded logs as the working directory, so that output has short file names."""
+    monkeypatch.chdir(data)
+    return data

@@ -1,0 +1,151 @@
+"""The `kraftlake` command as its users meet it: start-up, help, errors, pipes, interrupts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobs import dump as dump_job
+from replica.errors import UnreadableFileError
+from tests.jobs.conftest import REPOSITORY, Kraftlake
+
+COMMANDS = ("dump", "diff", "ingest", "build", "sql", "demo")
+HEAVY = ("pyspark", "pyarrow", "deltalake", "pandas", "numpy", "rich")
+
+
+def test_help_teaches_every_command(kraftlake: Kraftlake) -> None:
+    overview = kraftlake("--help")
+    assert overview.code == 0
+    assert kraftlake().out == overview.out
+    for command in COMMANDS:
+        assert f"\n  {command} " in overview.out
+        ended = kraftlake(command, "--help")
+        assert ended.code == 0
+        assert "Exit codes: 0" in ended.out
+        assert "\x1b" not in ended.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["dump", "tests/data/generated-all-types"], ["diff", "tests/data", "nowhere"]],
+)
+def test_commands_that_need_no_lake_load_none_of_its_libraries(arguments: list[str]) -> None:
+    code = (
+        "import sys; from jobs.cli import app; from jobs.outcome import run; "
+        f"run(app, {arguments!r}); "
+        f"sys.stderr.write(repr([name for name in {HEAVY!r} if name in sys.modules]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_shown(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("--version")
+    assert ended.code == 0
+    assert ended.out.startswith("kraftlake ")
+
+
+def test_an_unknown_command_is_refused_in_one_line(process: Kraftlake) -> None:
+    ended = process("dmup")
+    assert ended.code == 2
+    assert "No such command 'dmup'" in ended.error
+
+
+def test_a_missing_path_is_refused_in_one_line(process: Kraftlake) -> None:
+    ended = process("dump", "/nowhere/at/all")
+    assert ended.code == 2
+    assert ended.error == "/nowhere/at/all: no such file or directory"
+
+
+def test_a_path_may_be_named_in_any_script_and_locale(process: Kraftlake, tmp_path: Path) -> None:
+    path = tmp_path / "Größe-日本.log"
+    path.write_bytes(b"")
+    ended = process("dump", path, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
+    command = [sys.executable, "-m", "jobs.cli", "dump", "tests/data/kafka-3.7.2-static"]
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 141
+
+
+def test_an_interrupt_ends_the_command_quietly(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "jobs.cli", "sql", "--lake", str(tmp_path), "-"]
+    with subprocess.Popen(
+        command,
+        cwd=REPOSITORY,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    ) as process:
+        wait_until_reading(process.pid)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == (b"", b"")
+        assert process.returncode == 130
+
+
+def wait_until_reading(pid: int) -> None:
+    """Until the process sleeps in a read of its stdin."""
+    import time
+
+    for _ in range(600):
+        state = Path(f"/proc/{pid}/wchan")
+        if state.exists() and "pipe" in state.read_text():
+            return
+        time.sleep(0.05)
+    time.sleep(2)  # where the kernel doesn't tell
+
+
+def test_an_error_that_is_not_the_user_s_fault_exits_with_1(
+    kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise UnreadableFileError("/disk", "Input/output error")
+
+    monkeypatch.setattr(dump_job, "run", refuse)
+    ended = kraftlake("dump", ".")
+    assert (ended.code, ended.error) == (1, "/disk: Input/output error")
+
+
+def test_a_bug_is_one_line_unless_the_developer_asks(
+    kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(*_: object) -> int:
+        raise ZeroDivisionError("by\nzero")
+
+    monkeypatch.setattr(dump_job, "run", break_down)
+    ended = kraftlake("dump", ".")
+    assert ended.code == 1
+    assert ended.error.startswith("internal error, ZeroDivisionError: by; KRAFTLAKE_DEBUG=1")
+    monkeypatch.setenv("KRAFTLAKE_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        kraftlake("dump", ".")
+
+
+def test_a_missing_extra_says_what_to_install(
+    kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "gold/t/_delta_log").mkdir(parents=True)
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    monkeypatch.delitem(sys.modules, "jobs.sql_delta_rs", raising=False)
+    ended = kraftlake("sql", "--lake", tmp_path, "select 1")
+    assert (ended.code, ended.error) == (
+        1,
+        "deltalake is not installed: pip install 'kraftlake[lake]'",
+    )

@@ -1,0 +1,98 @@
+"""How values look in tables and JSON lines, and when progress is shown."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+
+from jobs.output import Progress, cell_text, json_text, ms_text, one_line, write_counts, write_table
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "NULL"),
+        (True, "true"),
+        (12345678901234567890, "12345678901234567890"),
+        (1e20, "100000000000000000000"),
+        (1e-7, "0.0000001"),
+        (float("nan"), "nan"),
+        (Decimal("1E+3"), "1000"),
+        (b"\x00\xff", "AP8="),
+        (date(2026, 1, 2), "2026-01-02"),
+        (datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC), "2026-01-02T03:04:05.000006Z"),
+        (datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=2))), "2026-01-01T22:00:00.000Z"),
+        ([{"at": datetime(2026, 1, 1, tzinfo=UTC)}], '[{"at":"2026-01-01T00:00:00.000Z"}]'),
+    ],
+)
+def test_a_cell_shows_the_whole_value_plainly(value: object, text: str) -> None:
+    assert cell_text(value) == text
+
+
+def test_json_holds_what_json_has_no_type_for() -> None:
+    row = {
+        "at": datetime(2026, 1, 1, 0, 0, 0, 1999, tzinfo=UTC),
+        "before": datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC),
+        "whole": Decimal("10"),
+        "part": Decimal("1.5"),
+        "none": float("inf"),
+        "text": "ü",
+    }
+    assert json.loads(json_text(row)) == {
+        "at": 1767225600001,
+        "before": -1,
+        "whole": 10,
+        "part": 1.5,
+        "none": "inf",
+        "text": "ü",
+    }
+
+
+def test_times_that_no_calendar_has_are_shown_as_numbers() -> None:
+    assert ms_text(0) == "1970-01-01T00:00:00.000Z"
+    assert ms_text(2**62) == f"{2**62}ms"
+
+
+def test_one_line_takes_away_what_moves_a_terminal() -> None:
+    assert one_line("a\n\x1b[31m\x9b\r\x07é") == "a\\n\\x1b[31m\\x9b\\r\\x07é"
+
+
+def test_tables_align_wide_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert write_table(("n", "name", "x"), [(1, "日本", "a"), (20, "b", "c")]) == 2
+    assert capsys.readouterr().out == ("n   name  x\n--  ----  -\n 1  日本  a\n20  b     c\n")
+
+
+def test_counts_are_a_table_or_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    write_counts({"bronze.captures": 10, "bronze.damage": 0}, json_output=False)
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "bronze.captures    10",
+        "bronze.damage       0",
+    ]
+    write_counts({"bronze.captures": 10}, json_output=True)
+    assert capsys.readouterr().out == '{"table":"bronze.captures","rows":10}\n'
+
+
+def test_progress_is_for_terminals_and_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("jobs.output.time.monotonic", lambda: now[0])
+    pipe, terminal = io.StringIO(), Terminal()
+    for stream in (pipe, terminal):
+        now[0] = 0.0
+        progress = Progress(stream)
+        progress.show("too early")
+        now[0] = 5.0
+        progress.show("half way")
+        progress.clear()
+    assert pipe.getvalue() == ""
+    assert "half way" in terminal.getvalue()
+    assert "too early" not in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r")

@@ -1,0 +1,69 @@
+"""`kraftlake sql` where Spark is needed: the other engine, and tables with VARIANT columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+QUERY = (
+    'select timestamp\'2026-11-21 05:00:00.5\' as at, parse_json(\'{"b":[1,null],"a":"x"}\') as v, '
+    "named_struct('n', array(1, 2)) as s, x'00ff' as b, cast(1 as bigint) as i, null as nothing"
+)
+ROW = {
+    "at": 1795237200500,
+    "v": {"a": "x", "b": [1, None]},
+    "s": {"n": [1, 2]},
+    "b": "AP8=",
+    "i": 1,
+    "nothing": None,
+}
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from pipelines.delta import Lake, ensure_table
+    from pipelines.tables.gold import DIVERGENCE_POINTS
+
+    root = tmp_path_factory.mktemp("lake")
+    ensure_table(spark, Lake(root), DIVERGENCE_POINTS)
+    frame = spark.sql(QUERY).drop("nothing")
+    frame.write.format("delta").save(str(root / "silver/variants"))
+    return root
+
+
+def test_spark_answers_in_the_same_form(kraftlake: Kraftlake, lake: Path) -> None:
+    ended = kraftlake("sql", "--lake", lake, "--engine", "spark", "--json", QUERY)
+    assert ended.rows == [ROW]
+    count = "select count(*) as n from gold.divergence_points"
+    assert kraftlake("sql", "--lake", lake, "--engine", "spark", "--json", count).rows == [{"n": 0}]
+
+
+def test_spark_s_errors_are_one_line(kraftlake: Kraftlake, lake: Path) -> None:
+    spark = ("sql", "--lake", lake, "--engine", "spark")
+    missing = kraftlake(*spark, "select * from gold.nope")
+    assert missing.code == 1
+    assert "`gold`.`nope` cannot be found; the lake has silver.variants" in missing.error
+    wrong = kraftlake(*spark, "select nope from gold.divergence_points")
+    assert wrong.code == 1
+    assert "UNRESOLVED_COLUMN" in wrong.error
+
+
+def test_delta_rs_shows_variant_as_json(kraftlake: Kraftlake, lake: Path) -> None:
+    ended = kraftlake("sql", "--lake", lake, "--json", "select * from silver.variants")
+    assert ended.rows == [{key: value for key, value in ROW.items() if key != "nothing"}]
+    text = kraftlake("sql", "--lake", lake, "select v from silver.variants")
+    assert text.lines[2] == '{"a":"x","b":[1,null]}'
+    nested = "select named_struct('inner', v) as o, array(v) as many from silver.variants"
+    nested = nested.replace("array(", "make_array(")
+    assert kraftlake("sql", "--lake", lake, "--json", nested).rows == [
+        {"o": {"inner": ROW["v"]}, "many": [ROW["v"]]}
+    ]
