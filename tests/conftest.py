@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,3 +47,27 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def recorded_lake(
+    spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Bronze tables of both recorded clusters, their captures ingested in order. Read only."""
+    from jobs.ingest import run
+
+    lake = tmp_path_factory.mktemp("recorded") / "lake"
+    clusters = [str(data / name) for name in ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")]
+    assert run(clusters, lake=str(lake), order=("live", "split", "final")) == 0
+    return lake
+
+
+@pytest.fixture(scope="session")
+def built_lake(recorded_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with silver and gold tables: the lake of the demo. Read only."""
+    from jobs.build import run
+
+    lake = tmp_path_factory.mktemp("built") / "lake"
+    shutil.copytree(recorded_lake, lake)
+    assert run(lake=str(lake)) == 0
+    return lake
