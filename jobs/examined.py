@@ -109,7 +109,7 @@ def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
                 voter_sets.append(VoterSetAt(record.offset, epoch, _voters(message)))
             elif isinstance(message, LeaderChange):
                 leader_changes.append(LeaderChangeAt(record.offset, epoch, _leaders(message)))
-    whole = [one for one in directory.snapshots if one.is_whole and one.id is not None]
+    whole = [one for one in directory.snapshots if one.is_usable and one.id is not None]
     for snapshot in whole:
         voter_sets.extend(_voters_of(examined, snapshot))
     state = directory.quorum_state

@@ -134,7 +134,7 @@ class Ingest:
         is_newer = "s.last_seen >= t.last_seen"
         latest = {
             name: f"CASE WHEN {is_newer} THEN s.{name} ELSE t.{name} END"
-            for name in ("file", "state", "is_whole")
+            for name in ("file", "state")
         }
         merged = merge(
             self.spark,

@@ -135,7 +135,7 @@ SNAPSHOTS = Contract(
         Column(
             "is_whole",
             "boolean",
-            "complete, undamaged, header first, footer last, one epoch",
+            "undamaged, header first, footer last, one epoch; whatever its state",
             nullable=False,
         ),
         Column(

@@ -95,13 +95,17 @@ class SnapshotFile:
 
     @property
     def is_whole(self) -> bool:
-        """Complete by name, undamaged, header first, footer last, all batches of its epoch."""
-        unsound = self.scan.damages or self.scan.zero_tail
-        if self.state is not SnapshotState.COMPLETE or unsound:
+        """Undamaged, header first, footer last, all batches of its epoch; whatever its state."""
+        if self.scan.damages or self.scan.zero_tail:
             return False
         epochs = {batch.header.leader_epoch for batch in self.scan.batches}
         same_epoch = self.id is None or epochs == {self.id.epoch}
         return self.content.has_header and self.content.has_footer and same_epoch
+
+    @property
+    def is_usable(self) -> bool:
+        """Whole, and complete by its name: a replica could start from it."""
+        return self.is_whole and self.state is SnapshotState.COMPLETE
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,8 @@ class MetadataDirectory:
         """LEO, exclusive: after the last batch, or where the newest segment or snapshot ends."""
         if self.segments:
             return self.segments[-1].end_offset
-        return max((s.id.offset for s in self.snapshots if s.id and s.is_whole), default=0)
+        usable = (s.id.offset for s in self.snapshots if s.id and s.is_usable)
+        return max(usable, default=0)
 
     @property
     def log_start_offset(self) -> int:

@@ -169,8 +169,8 @@ def test_a_snapshot_is_known_with_its_state_and_its_captures(tables: dict[str, D
     by_end = {row.end_offset: row for row in rows}
     assert by_end[519].state == "deleted", "node 12 marked it deleted in final"
     assert by_end[1913].state == "complete"
-    assert by_end[519].is_whole is False
-    assert len(by_end[519].captures) == 1
+    assert by_end[519].is_whole, "its bytes are as whole as before"
+    assert len(by_end[519].captures) == 1, "complete in split only"
 
 
 def test_undamaged_captures_leave_no_damage_rows(tables: dict[str, DataFrame]) -> None:

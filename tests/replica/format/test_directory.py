@@ -71,7 +71,7 @@ def damages(found: MetadataDirectory) -> list[tuple[str, DamageKind]]:
 @pytest.mark.parametrize("name", TRUTH)
 def test_a_recorded_directory_starts_and_ends_where_kafka_says(name: str) -> None:
     found = read(DATA / name)
-    snapshots = [f"{s.id.offset}-{s.id.epoch}" for s in found.snapshots if s.id and s.is_whole]
+    snapshots = [f"{s.id.offset}-{s.id.epoch}" for s in found.snapshots if s.id and s.is_usable]
     facts = (found.first_offset, found.log_start_offset, found.log_end_offset, snapshots)
     assert facts == TRUTH[name]
 
@@ -98,7 +98,7 @@ def test_deleted_segments_and_snapshots_are_read_but_are_no_part_of_the_log() ->
     assert (deleted.base_offset, deleted.end_offset) == (0, 378)
     assert found.first_offset == 519
     later = read_directory(str(DATA / STATIC_12 / FOLDER))
-    assert [(s.state.value, s.is_whole) for s in later.snapshots] == [
+    assert [(s.state.value, s.is_usable) for s in later.snapshots] == [
         ("deleted", False),
         ("complete", True),
     ]
@@ -125,7 +125,7 @@ def test_an_empty_snapshot_is_named_and_not_whole(node: Path) -> None:
     (node / FOLDER / name).write_bytes(b"")
     found = read(node)
     assert damages(found) == [(name, DamageKind.EMPTY_FILE)]
-    assert [s.is_whole for s in found.snapshots] == [True, False]
+    assert [s.is_usable for s in found.snapshots] == [True, False]
 
 
 def test_zeros_at_the_end_of_a_snapshot_are_named(node: Path) -> None:
@@ -135,7 +135,7 @@ def test_zeros_at_the_end_of_a_snapshot_are_named(node: Path) -> None:
     found = read(node)
     (damage,) = found.damages
     assert (damage.kind, damage.position, damage.length) == (DamageKind.ZERO_HOLE, size, 4096)
-    assert not found.snapshots[1].is_whole
+    assert not found.snapshots[1].is_usable
 
 
 def test_a_snapshot_without_its_footer_is_not_whole(node: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_snapshot_without_its_footer_is_not_whole(node: Path) -> None:
     assert found.damages == ()
     content = found.snapshots[1].content
     assert (content.has_header, content.has_footer) == (True, False)
-    assert not found.snapshots[1].is_whole
+    assert not found.snapshots[1].is_usable
 
 
 def test_the_torn_end_of_a_part_file_is_no_damage(node: Path) -> None:
@@ -155,7 +155,7 @@ def test_the_torn_end_of_a_part_file_is_no_damage(node: Path) -> None:
     part.write_bytes(whole.read_bytes()[:-20])
     found = read(node)
     assert found.damages == ()
-    assert [s.state.value for s in found.snapshots if not s.is_whole] == ["part"]
+    assert [s.state.value for s in found.snapshots if not s.is_usable] == ["part"]
 
 
 def test_snapshots_of_the_draft_folder_are_read(node: Path) -> None:
@@ -165,7 +165,7 @@ def test_snapshots_of_the_draft_folder_are_read(node: Path) -> None:
     whole.rename(draft / "00000000000000001496-00000000000000000005.checkpoint")
     found = read(node)
     assert found.damages == ()
-    (path,) = [s.file.path for s in found.snapshots if s.id and s.id.offset == 1496 and s.is_whole]
+    (path,) = [s.file.path for s in found.snapshots if s.id and s.id.offset == 1496 and s.is_usable]
     assert path == f"{FOLDER}/checkpoints/00000000000000001496-00000000000000000005.checkpoint"
 
 

@@ -1,0 +1,149 @@
+"""What one capture group shows: computed on the workers, a group at a time, small in the end."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pipelines.gold.replica_log import replica_logs_of
+from replica.history.branch import BranchPart, agreed_branch
+from replica.history.commitment import (
+    Commitment,
+    GroupComparison,
+    classify_compared,
+    compare_group,
+    losses,
+)
+from replica.history.divergence import diverge_compared
+from replica.history.log import ReplicaLog, epochs_of
+from replica.types import EpochStart
+
+_TIME = pa.timestamp("us", tz="UTC")
+_PAIR = pa.struct(
+    [
+        *((name, pa.int32()) for name in ("node_a", "node_b")),
+        *((name, pa.string()) for name in ("directory_a", "directory_b")),
+        *((name, pa.string()) for name in ("capture_a", "capture_b", "relation")),
+        *((name, pa.int64()) for name in ("divergence_offset", "truncation_offset")),
+        *((name, pa.int32()) for name in ("epoch_a", "epoch_b", "truncating_node")),
+        *((name, pa.int32()) for name in ("fetch_rounds", "draft_fetch_rounds")),
+        *((name, pa.int64()) for name in ("records_lost", "committed_lost")),
+        *((name, pa.int64()) for name in ("unproven_lost", "superseded_lost")),
+    ]
+)
+_EPOCH_START = [("epoch", pa.int32()), ("start_offset", pa.int64())]
+FINDINGS = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("capture_group", pa.string()),
+        ("captured_at", _TIME),
+        ("ingest_seq", pa.int64()),
+        ("pairs", pa.list_(_PAIR)),
+        ("epochs", pa.list_(pa.struct([*_EPOCH_START, ("commitment", pa.string())]))),
+        ("branch", pa.list_(pa.struct(_EPOCH_START))),
+        ("branch_start", pa.int64()),
+        ("branch_end", pa.int64()),
+    ]
+)
+"""One row for each capture group; captured_at, ingest_seq: the highest of its captures.
+
+pairs: gold.divergence_points' columns. epochs: where each replica's log first holds an epoch, and
+the commitment of that entry. branch: the epochs of the agreed branch with their first offsets
+there, ascending; branch_start inclusive, branch_end exclusive, NULL where all logs are empty.
+"""
+
+
+def group_findings(replica_logs: DataFrame) -> DataFrame:
+    """FINDINGS of each capture group of silver.replica_logs."""
+    return replica_logs.groupBy("cluster_id", "capture_group").applyInArrow(
+        _findings_of, from_arrow_schema(FINDINGS, prefer_timestamp_ntz=False)
+    )
+
+
+def _findings_of(rows: pa.Table) -> pa.Table:
+    captures = replica_logs_of(rows)
+    group = compare_group([log for _, log in captures])
+    commitment = classify_compared(group)
+    parts = agreed_branch(group, commitment)
+    finding = {
+        "cluster_id": rows["cluster_id"][0].as_py(),
+        "capture_group": rows["capture_group"][0].as_py(),
+        "captured_at": max(rows["captured_at"].to_pylist()),
+        "ingest_seq": max(rows["ingest_seq"].to_pylist()),
+        "pairs": [_pair(a, b, group, commitment) for a, b in combinations(captures, 2)],
+        "epochs": _epoch_heads(group.logs, commitment),
+        "branch": [_epoch_start(entry) for entry in _branch_epochs(group.logs, parts)],
+        "branch_start": parts[0].start if parts else None,
+        "branch_end": parts[-1].end if parts else None,
+    }
+    return pa.Table.from_pylist([finding], schema=FINDINGS)
+
+
+def _pair(
+    one: tuple[str, ReplicaLog],
+    other: tuple[str, ReplicaLog],
+    group: GroupComparison,
+    commitment: Commitment,
+) -> dict[str, Any]:
+    (capture_a, a), (capture_b, b) = one, other
+    found = diverge_compared(a, b, group.between(a.key, b.key))
+    lost = losses(found, commitment)
+    return {
+        "node_a": a.key.node_id,
+        "directory_a": a.key.directory_id,
+        "node_b": b.key.node_id,
+        "directory_b": b.key.directory_id,
+        "capture_a": capture_a,
+        "capture_b": capture_b,
+        "relation": found.relation.value,
+        "divergence_offset": found.divergence_offset,
+        "epoch_a": found.epoch_a,
+        "epoch_b": found.epoch_b,
+        "truncating_node": found.truncating and found.truncating.node_id,
+        "truncation_offset": found.truncation_offset,
+        "fetch_rounds": found.fetch_rounds,
+        "draft_fetch_rounds": found.draft_fetch_rounds,
+        "records_lost": found.records_lost,
+        "committed_lost": lost and lost.committed,
+        "unproven_lost": lost and lost.unproven,
+        "superseded_lost": lost and lost.superseded,
+    }
+
+
+def _epoch_heads(logs: Sequence[ReplicaLog], commitment: Commitment) -> list[dict[str, Any]]:
+    heads = set()
+    for log in logs:
+        for entry in epochs_of(log.batches):
+            verdict = commitment.verdict_at(log.key, entry.start_offset)
+            assert verdict is not None, "an epoch starts at a batch that the log holds"
+            heads.add((entry.epoch, entry.start_offset, verdict.value))
+    names = ("epoch", "start_offset", "commitment")
+    return [dict(zip(names, head, strict=True)) for head in sorted(heads)]
+
+
+def _branch_epochs(
+    logs: Sequence[ReplicaLog], parts: Sequence[BranchPart]
+) -> tuple[EpochStart, ...]:
+    """Each epoch of the agreed branch with its first offset there."""
+    by_key = {log.key: log for log in logs}
+    found: list[EpochStart] = []
+    for part in parts:
+        batches = by_key[part.key].batches
+        first = bisect_left(batches, part.start, key=lambda batch: batch.last_offset)
+        for index in range(first, len(batches)):
+            batch = batches[index]
+            if batch.base_offset >= part.end:
+                break
+            if not found or batch.epoch > found[-1].epoch:
+                found.append(EpochStart(batch.epoch, max(part.start, batch.base_offset)))
+    return tuple(found)
+
+
+def _epoch_start(entry: EpochStart) -> dict[str, int]:
+    return {"epoch": entry.epoch, "start_offset": entry.start_offset}

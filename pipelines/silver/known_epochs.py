@@ -1,0 +1,38 @@
+"""Every leader epoch of a cluster that any file of any replica was ever seen to name."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+
+def known_epochs(log_batches: DataFrame, control: DataFrame, replica_state: DataFrame) -> DataFrame:
+    """A row for each (cluster_id, epoch); control: from control_records, the others bronze's.
+
+    start_offset: of the LEADER_CHANGE record, else the lowest that batches or a checkpoint name.
+    leader_id, voters, granting_voters, started_at: by that record; NULL where it is gone
+    everywhere. Truncated branches and .log.deleted files count: what was seen stays known.
+    """
+    batches = log_batches.where("crc_valid").select(
+        "cluster_id",
+        F.col("leader_epoch").alias("epoch"),
+        F.col("base_offset").alias("named_offset"),
+    )
+    changes = control.where(F.col("leader_change").isNotNull())
+    changes = changes.select("cluster_id", F.col("leader_epoch").alias("epoch"), "leader_change")
+    entries = replica_state.select("cluster_id", F.inline("leader_epochs"))
+    entries = entries.withColumnRenamed("start_offset", "named_offset")
+    sightings = batches.unionByName(entries).unionByName(changes, allowMissingColumns=True)
+    epochs = sightings.groupBy("cluster_id", "epoch").agg(
+        F.min("leader_change").alias("leader_change"),
+        F.min("named_offset").alias("named_offset"),
+    )
+    return epochs.select(
+        "cluster_id",
+        "epoch",
+        F.coalesce("leader_change.offset", "named_offset").alias("start_offset"),
+        *(
+            F.col(f"leader_change.{name}").alias(name)
+            for name in ("leader_id", "voters", "granting_voters", "started_at")
+        ),
+    )

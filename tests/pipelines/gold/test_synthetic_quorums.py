@@ -1,0 +1,204 @@
+"""gold.divergence_points and gold.leader_epoch_history of made-up quorums."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from pipelines.gold.divergence_points import divergence_points
+from pipelines.gold.group_findings import group_findings
+from pipelines.gold.leader_epoch_history import leader_epoch_history
+from pipelines.silver.control_records import control_records
+from pipelines.silver.known_epochs import known_epochs
+from pipelines.silver.replica_logs import replica_logs
+from tests.pipelines.quorums import Batch, Look, bronze_tables, epoch
+
+pytestmark = pytest.mark.spark
+
+FIRST = epoch(1, 1, 0, 10)
+GHOSTS = (*FIRST, Batch(10, 14, 1))
+ELECTED = (*FIRST, *epoch(2, 3, 10, 30))
+LOST_ELECTION = (*FIRST, *epoch(2, 2, 10, 13))
+LATER = (*FIRST, *epoch(3, 3, 10, 30))
+TRIMMED = (Batch(5, 9, 1), *epoch(2, 3, 10, 30))
+
+LOOKS = (
+    # voters 1 and 3 went on, 2 keeps what it wrote alone; in the end it has caught up
+    Look("split", 1, 0, ELECTED, quorum_epoch=2),
+    Look("split", 2, 0, GHOSTS, quorum_epoch=1),
+    Look("split", 3, 0, ELECTED, quorum_epoch=2),
+    *(Look("split", node, 1, ELECTED, quorum_epoch=2, group="healed") for node in (1, 2, 3)),
+    Look("one voter away", 1, 0, ELECTED, quorum_epoch=2),
+    Look("one voter away", 2, 0, GHOSTS, quorum_epoch=1),
+    Look("conflict", 1, 0, FIRST, quorum_epoch=1),
+    Look("conflict", 2, 0, (FIRST[0], Batch(1, 9, 1, crc=8)), quorum_epoch=1),
+    Look("disjoint", 1, 0, FIRST, quorum_epoch=1),
+    Look("disjoint", 2, 0, epoch(2, 2, 50, 60), quorum_epoch=2),
+    Look("fresh", 1, 0, FIRST, quorum_epoch=1),
+    Look("fresh", 2, 0),
+    Look("alone", 1, 0, FIRST, quorum_epoch=1),
+    # the leader of epoch 2 won, wrote three records, and nobody took them
+    Look("lost epoch", 1, 0, LATER, quorum_epoch=3),
+    Look("lost epoch", 2, 0, LOST_ELECTION, quorum_epoch=2),
+    Look("lost epoch", 3, 0, LATER, quorum_epoch=3),
+    *(Look("trimmed", node, 0, TRIMMED, quorum_epoch=2) for node in (1, 2, 3)),
+    # an early look shows the heads, a late one only of a lagging observer
+    *(Look("lagging", node, 0, ELECTED, quorum_epoch=2) for node in (1, 2, 3)),
+    Look("lagging", 11, 1, (Batch(5, 9, 1),), quorum_epoch=1),
+    # nothing proves epoch 2, and later its offsets are seen with epoch 3
+    Look("replaced", 2, 0, LOST_ELECTION, quorum_epoch=2),
+    Look("replaced", 2, 1, LATER, quorum_epoch=3),
+)
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession) -> dict[str, DataFrame]:
+    tables = bronze_tables(spark, LOOKS)
+    return tables | {"control": control_records(tables.pop("log_records"))}
+
+
+@pytest.fixture(scope="module")
+def findings(tables: dict[str, DataFrame]) -> Iterator[DataFrame]:
+    found = group_findings(replica_logs(**tables)).persist()
+    yield found
+    found.unpersist()
+
+
+@pytest.fixture(scope="module")
+def pairs(findings: DataFrame) -> dict[str, list[Row]]:
+    """Rows by capture group."""
+    by_group: dict[str, list[Row]] = defaultdict(list)
+    for row in divergence_points(findings).orderBy("node_a", "node_b").collect():
+        by_group[row.capture_group].append(row)
+    return by_group
+
+
+@pytest.fixture(scope="module")
+def history(tables: dict[str, DataFrame], findings: DataFrame) -> dict[str, list[Row]]:
+    """Rows by cluster, ordered by epoch."""
+    epochs = known_epochs(tables["log_batches"], tables["control"], tables["replica_state"])
+    by_cluster: dict[str, list[Row]] = defaultdict(list)
+    for row in leader_epoch_history(epochs, findings).orderBy("epoch").collect():
+        by_cluster[row.cluster_id].append(row)
+    return by_cluster
+
+
+def _spans(rows: list[Row]) -> list[tuple[int, int | None, int, int | None, str]]:
+    return [(r.epoch, r.leader_id, r.start_offset, r.end_offset, r.commitment) for r in rows]
+
+
+def test_the_loser_of_a_split_loses_what_the_majority_superseded(
+    pairs: dict[str, list[Row]],
+) -> None:
+    first, agreeing, last = pairs["split@0"]
+    assert [(r.node_a, r.node_b, r.relation) for r in (first, agreeing, last)] == [
+        (1, 2, "diverged"),
+        (1, 3, "identical"),
+        (2, 3, "diverged"),
+    ]
+    for row in (first, last):
+        assert (row.divergence_offset, row.truncating_node, row.truncation_offset) == (10, 2, 10)
+        assert (row.fetch_rounds, row.draft_fetch_rounds, row.records_lost) == (1, 1, 5)
+        assert (row.committed_lost, row.unproven_lost, row.superseded_lost) == (0, 0, 5)
+    assert (first.epoch_a, first.epoch_b) == (2, 1)
+    assert (last.epoch_a, last.epoch_b) == (1, 2)
+    assert agreeing.asDict().keys() - {
+        name for name, value in agreeing.asDict().items() if value is None
+    } == {
+        *("cluster_id", "capture_group", "node_a", "directory_a", "node_b", "directory_b"),
+        *("capture_a", "capture_b", "is_latest", "relation"),
+    }
+
+
+def test_only_the_newest_capture_group_is_the_latest(pairs: dict[str, list[Row]]) -> None:
+    assert {row.is_latest for row in pairs["split@0"]} == {False}
+    assert {row.is_latest for row in pairs["healed"]} == {True}
+
+
+def test_an_unchanged_replica_is_compared_in_every_group_it_was_seen_in(
+    pairs: dict[str, list[Row]],
+) -> None:
+    assert pairs["split@0"][0].capture_a == pairs["healed"][0].capture_a
+    assert [row.relation for row in pairs["healed"]] == ["identical"] * 3
+
+
+def test_without_a_majority_nothing_lost_is_called_superseded(pairs: dict[str, list[Row]]) -> None:
+    (row,) = pairs["one voter away@0"]
+    assert row.relation == "diverged"
+    assert (row.committed_lost, row.unproven_lost, row.superseded_lost) == (0, 5, 0)
+
+
+def test_a_conflict_has_its_place_but_no_loser(pairs: dict[str, list[Row]]) -> None:
+    (row,) = pairs["conflict@0"]
+    assert (row.relation, row.divergence_offset, row.epoch_a, row.epoch_b) == ("conflict", 1, 1, 1)
+    assert row.truncating_node is None
+    assert row.truncation_offset is None
+    assert row.records_lost is None
+    assert row.committed_lost is None
+
+
+@pytest.mark.parametrize(("group", "relation"), [("disjoint@0", "disjoint"), ("fresh@0", "prefix")])
+def test_logs_without_common_offsets(
+    pairs: dict[str, list[Row]], group: str, relation: str
+) -> None:
+    (row,) = pairs[group]
+    assert (row.relation, row.divergence_offset, row.records_lost) == (relation, None, None)
+
+
+def test_a_replica_alone_is_compared_with_nobody(pairs: dict[str, list[Row]]) -> None:
+    assert "alone@0" not in pairs
+
+
+def test_the_history_follows_the_branch_the_majority_holds(history: dict[str, list[Row]]) -> None:
+    assert _spans(history["split"]) == [(1, 1, 0, 10, "proven"), (2, 3, 10, None, "proven")]
+    first, second = history["split"]
+    assert first.ended_at == second.started_at
+    assert second.ended_at is None
+    assert [voter.voter_id for voter in second.voters] == [1, 2, 3]
+    assert [voter.voter_id for voter in second.granting_voters] == [1, 2]
+
+
+def test_an_unproven_epoch_still_follows_the_log_that_would_win(
+    history: dict[str, list[Row]],
+) -> None:
+    # nor is epoch 1 proven: one of its two holders knows a newer epoch
+    assert _spans(history["one voter away"]) == [
+        (1, 1, 0, 10, "unproven"),
+        (2, 3, 10, None, "unproven"),
+    ]
+
+
+def test_an_epoch_nobody_took_over_is_superseded_and_ends_no_other(
+    history: dict[str, list[Row]],
+) -> None:
+    assert _spans(history["lost epoch"]) == [
+        (1, 1, 0, 10, "proven"),
+        (2, 2, 10, 10, "superseded"),
+        (3, 3, 10, None, "proven"),
+    ]
+    first, _, last = history["lost epoch"]
+    assert first.ended_at == last.started_at
+
+
+def test_an_epoch_whose_head_is_gone_everywhere_has_no_leader(
+    history: dict[str, list[Row]],
+) -> None:
+    assert _spans(history["trimmed"]) == [(1, None, 5, 10, "proven"), (2, 3, 10, None, "proven")]
+    assert history["trimmed"][0].started_at is None
+
+
+def test_a_group_that_sees_less_takes_nothing_back(history: dict[str, list[Row]]) -> None:
+    assert _spans(history["lagging"]) == [(1, 1, 0, 10, "proven"), (2, 3, 10, None, "proven")]
+
+
+def test_what_a_newer_group_shows_in_its_place_ends_an_unproven_epoch(
+    history: dict[str, list[Row]],
+) -> None:
+    assert _spans(history["replaced"]) == [
+        (1, 1, 0, 10, "unproven"),
+        (2, 2, 10, 10, "unproven"),
+        (3, 3, 10, None, "unproven"),
+    ]

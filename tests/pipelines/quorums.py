@@ -1,0 +1,291 @@
+"""Bronze tables of made-up quorums, for the layers above: say what each look saw, get the rows.
+
+Every cluster is a scenario; all scenarios go through Spark together, and a test asks for the rows
+of its cluster.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+from replica.types import ZERO_UUID
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+VOTERS = (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """leader: makes its first record a LEADER_CHANGE; voters: a KRAFT_VOTERS record."""
+
+    base: int
+    last: int
+    epoch: int
+    crc: int = 7
+    leader: int | None = None
+    voters: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a replica's directory held at `minute`; log_start: the first batch's unless given."""
+
+    cluster: str
+    node: int
+    minute: int
+    batches: tuple[Batch, ...] = ()
+    checkpoint: tuple[tuple[int, int], ...] | None = None
+    log_start: int | None = None
+    quorum_epoch: int | None = None
+    snapshots: tuple[tuple[int, int], ...] = ()
+    snapshot_voters: tuple[int, ...] = ()
+    static_voters: tuple[int, ...] | None = None
+    group: str = field(default="")
+
+    @property
+    def at(self) -> datetime:
+        # no two replicas at the very same moment
+        return START + timedelta(minutes=self.minute, seconds=self.node)
+
+    @property
+    def capture_group(self) -> str:
+        return self.group or f"{self.cluster}@{self.minute}"
+
+    @property
+    def capture_id(self) -> str:
+        return f"{self.cluster}/{self.node}/{abs(hash(replace(self, minute=0, group='')))}"
+
+    @property
+    def replica(self) -> dict[str, Any]:
+        return {"cluster_id": self.cluster, "node_id": self.node, "directory_id": ZERO_UUID}
+
+
+def epoch(number: int, leader: int, start: int, end: int) -> tuple[Batch, Batch]:
+    """The batches of a leader epoch: its LEADER_CHANGE at `start`, and the rest up to `end`."""
+    return Batch(start, start, number, leader=leader), Batch(start + 1, end - 1, number)
+
+
+def bronze_tables(spark: SparkSession, looks: Iterable[Look]) -> dict[str, DataFrame]:
+    """The bronze tables by name (without the schema), but for damage."""
+    seen = list(looks)
+    rows: dict[Contract, list[dict[str, Any]]] = {
+        bronze.CAPTURES: [_capture(number, look) for number, look in enumerate(seen, 1)],
+        bronze.LOG_BATCHES: [_batch(seen, *key) for key in _batches(seen)],
+        bronze.LOG_RECORDS: [row for key in _batches(seen) for row in _records(*key)],
+        bronze.SNAPSHOTS: [_snapshot(seen, *key) for key in _snapshots(seen)],
+        bronze.SNAPSHOT_RECORDS: [row for key in _snapshots(seen) for row in _voters_of(*key)],
+        bronze.REPLICA_STATE: list({look.capture_id: _state(look) for look in seen}.values()),
+    }
+    return {contract.table_name: frame(spark, contract, r) for contract, r in rows.items()}
+
+
+def frame(spark: SparkSession, contract: Contract, rows: Sequence[dict[str, Any]]) -> DataFrame:
+    """A DataFrame of the contract; VARIANT columns are given as plain values, others may lack."""
+    variants = [f.name for f in contract.schema if f.dataType.simpleString() == "variant"]
+    schema = StructType(
+        [
+            StructField(f.name, StringType() if f.name in variants else f.dataType)
+            for f in contract.schema
+        ]
+    )
+    cells = [
+        tuple(
+            json.dumps(row[name]) if name in variants and row.get(name) else row.get(name)
+            for name in schema.names
+        )
+        for row in rows
+    ]
+    made = spark.createDataFrame(cells, schema)
+    return contract.select(made.withColumns({name: F.parse_json(name) for name in variants}))
+
+
+def _capture(number: int, look: Look) -> dict[str, Any]:
+    first = look.batches[0].base if look.batches else None
+    start = look.log_start if look.log_start is not None else (first or 0)
+    end = look.batches[-1].last + 1 if look.batches else start
+    return {
+        **look.replica,
+        "capture_id": look.capture_id,
+        "capture_group": look.capture_group,
+        "captured_at": look.at,
+        "ingest_seq": number,
+        "source": "made up",
+        "log_start_offset": start,
+        "log_end_offset": end,
+        "first_offset": first,
+        "files": [],
+    }
+
+
+def _looks_of(seen: Sequence[Look], cluster: str, node: int) -> list[Look]:
+    mine = [look for look in seen if (look.cluster, look.node) == (cluster, node)]
+    return sorted(mine, key=lambda look: look.at)
+
+
+def _batches(seen: Sequence[Look]) -> list[tuple[str, int, Batch]]:
+    return list({(look.cluster, look.node, b): None for look in seen for b in look.batches})
+
+
+def _batch(seen: Sequence[Look], cluster: str, node: int, batch: Batch) -> dict[str, Any]:
+    spans: list[dict[str, datetime]] = []
+    was_held = False
+    for look in _looks_of(seen, cluster, node):
+        is_held = batch in look.batches
+        if is_held and was_held:
+            spans[-1]["to"] = look.at
+        elif is_held:
+            spans.append({"from": look.at, "to": look.at})
+        was_held = is_held
+    return {
+        **_key(cluster, node, batch),
+        "last_offset": batch.last,
+        "is_control": batch.leader is not None or batch.voters is not None,
+        "record_count": batch.last - batch.base + 1,
+        "size_bytes": 100,
+        "position": 0,
+        "crc_valid": True,
+        "base_timestamp": START,
+        "max_timestamp": START,
+        "file": "00000000000000000000.log",
+        "first_seen": spans[0]["from"],
+        "last_seen": spans[-1]["to"],
+        "in_log": spans,
+    }
+
+
+def _key(cluster: str, node: int, batch: Batch) -> dict[str, Any]:
+    return {
+        "cluster_id": cluster,
+        "node_id": node,
+        "directory_id": ZERO_UUID,
+        "base_offset": batch.base,
+        "leader_epoch": batch.epoch,
+        "crc": batch.crc,
+    }
+
+
+def _records(cluster: str, node: int, batch: Batch) -> list[dict[str, Any]]:
+    found: list[tuple[str, dict[str, Any]]] = []
+    if batch.leader is not None:
+        ids = [{"voterId": voter} for voter in VOTERS]
+        found.append(
+            (
+                "LEADER_CHANGE",
+                {"version": 0, "leaderId": batch.leader, "voters": ids, "grantingVoters": ids[:2]},
+            )
+        )
+    if batch.voters is not None:
+        found.append(("KRAFT_VOTERS", _voters_json(batch.voters)))
+    return [
+        {
+            **_key(cluster, node, batch),
+            "offset": batch.base + place,
+            "timestamp": START + timedelta(seconds=batch.base),
+            "is_control": True,
+            "record_type": record_type,
+            "record_version": 0,
+            "payload": payload,
+        }
+        for place, (record_type, payload) in enumerate(found)
+    ]
+
+
+def _voters_json(ids: Sequence[int]) -> dict[str, Any]:
+    return {
+        "version": 0,
+        "voters": [
+            {
+                "voterId": voter,
+                "voterDirectoryId": ZERO_UUID,
+                "endpoints": [{"name": "CONTROLLER", "host": "localhost", "port": 9000 + voter}],
+                "kRaftVersionFeature": {"minSupportedVersion": 0, "maxSupportedVersion": 1},
+            }
+            for voter in ids
+        ],
+    }
+
+
+def _snapshots(seen: Sequence[Look]) -> list[tuple[str, int, tuple[int, int], tuple[int, ...]]]:
+    return list(
+        {
+            (look.cluster, look.node, snapshot, look.snapshot_voters): None
+            for look in seen
+            for snapshot in look.snapshots
+        }
+    )
+
+
+def _snapshot_key(cluster: str, node: int, snapshot: tuple[int, int]) -> dict[str, Any]:
+    return {
+        "cluster_id": cluster,
+        "node_id": node,
+        "directory_id": ZERO_UUID,
+        "end_offset": snapshot[0],
+        "epoch": snapshot[1],
+        "content_sha256": f"{cluster}{snapshot}",
+    }
+
+
+def _snapshot(
+    seen: Sequence[Look],
+    cluster: str,
+    node: int,
+    snapshot: tuple[int, int],
+    voters: tuple[int, ...],
+) -> dict[str, Any]:
+    holders = [look for look in _looks_of(seen, cluster, node) if snapshot in look.snapshots]
+    return {
+        **_snapshot_key(cluster, node, snapshot),
+        "file": "a.checkpoint",
+        "size_bytes": 100,
+        "state": "complete",
+        "is_whole": True,
+        "record_count": 2,
+        "first_seen": holders[0].at,
+        "last_seen": holders[-1].at,
+        "captures": sorted({look.capture_id for look in holders}),
+    }
+
+
+def _voters_of(
+    cluster: str, node: int, snapshot: tuple[int, int], voters: tuple[int, ...]
+) -> list[dict[str, Any]]:
+    if not voters:
+        return []
+    return [
+        {
+            **_snapshot_key(cluster, node, snapshot),
+            "index": 1,
+            "timestamp": START,
+            "is_control": True,
+            "record_type": "KRAFT_VOTERS",
+            "record_version": 0,
+            "payload": _voters_json(voters),
+        }
+    ]
+
+
+def _state(look: Look) -> dict[str, Any]:
+    entries = look.checkpoint
+    return {
+        "capture_id": look.capture_id,
+        **look.replica,
+        "quorum_version": None if look.quorum_epoch is None else 0,
+        "leader_epoch": look.quorum_epoch,
+        "current_voters": None if look.static_voters is None else list(look.static_voters),
+        "leader_epochs": None
+        if entries is None
+        else [{"epoch": number, "start_offset": start} for number, start in entries],
+        "index_entries": 0,
+        "index_mismatches": 0,
+    }

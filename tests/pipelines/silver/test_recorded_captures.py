@@ -1,0 +1,88 @@
+"""Silver of the recorded clusters: every capture of every replica agrees with itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from pipelines.delta import Lake, read
+from pipelines.silver.control_records import control_records
+from pipelines.silver.leader_epochs import leader_epochs
+from pipelines.silver.voter_sets import voter_sets
+from pipelines.tables import bronze
+
+DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
+OLD_DIRECTORY, NEW_DIRECTORY = "qufyMfPsTZ27gBxKC_Me3w", "w1rJ2UULXXXZu6RS0Vk1kg"
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def epochs(spark: SparkSession, recorded_lake: Path) -> list[Row]:
+    """silver.leader_epochs, each row with `source`: the folder its capture was read from."""
+    lake = Lake(recorded_lake)
+    captures = read(spark, lake, bronze.CAPTURES)
+    rows = leader_epochs(
+        captures,
+        read(spark, lake, bronze.LOG_BATCHES),
+        control_records(read(spark, lake, bronze.LOG_RECORDS)),
+        read(spark, lake, bronze.REPLICA_STATE),
+    )
+    sources = captures.select("capture_id", "source")
+    return rows.join(sources, on="capture_id", how="inner").orderBy("source", "epoch").collect()
+
+
+def test_all_28_captures_agree_on_all_their_epochs(epochs: list[Row]) -> None:
+    assert len({row.capture_id for row in epochs}) == 28
+    assert len(epochs) == 109
+    assert [row for row in epochs if not row.agrees] == []
+
+
+def test_a_log_start_inside_the_last_epoch_leaves_the_others_out_of_the_checkpoint(
+    epochs: list[Row],
+) -> None:
+    """3.7.2's node 12 in the end: batches from 519 on, log start 1913, checkpoint "8 1913"."""
+    rows = [row for row in epochs if "3.7.2-static/final/12" in row.source]
+    assert [
+        (row.epoch, row.start_offset, row.end_offset, row.leader_id, row.in_checkpoint)
+        for row in rows
+    ] == [(5, 519, 549, None, False), (7, 549, 750, 2, False), (8, 750, 1925, 3, True)]
+
+
+def test_the_ghosts_of_the_split_belong_to_the_old_epoch(epochs: list[Row]) -> None:
+    rows = [row for row in epochs if "4.1.1-dynamic/split" in row.source and row.epoch >= 5]
+    assert {(row.node_id, row.epoch, row.start_offset, row.end_offset) for row in rows} == {
+        *((node, 5, 1023, 1548) for node in (2, 11)),
+        *((node, 5, 1023, 1526) for node in (1, 3, 12)),
+        *((node, 6, 1526, 2712) for node in (1, 3, 12)),
+    }
+
+
+def test_the_voters_of_both_clusters(spark: SparkSession, recorded_lake: Path) -> None:
+    lake = Lake(recorded_lake)
+    rows = voter_sets(
+        control_records(read(spark, lake, bronze.LOG_RECORDS)),
+        read(spark, lake, bronze.SNAPSHOT_RECORDS),
+        read(spark, lake, bronze.REPLICA_STATE),
+    ).collect()
+    assert Counter((row.cluster_id, row.source) for row in rows).keys() == {
+        (DYNAMIC, "kraft_voters"),
+        (DYNAMIC, "snapshot"),
+        (STATIC, "leader_change"),
+        (STATIC, "quorum_state"),
+    }
+    in_log = {
+        row.offset: {voter.voter_id: voter.directory_id for voter in row.voters}
+        for row in rows
+        if row.source == "kraft_voters"
+    }
+    assert sorted(in_log) == [2, 1227, 1392]
+    assert in_log[2][1] == OLD_DIRECTORY
+    assert 1 not in in_log[1227], "voter 1 was removed"
+    assert in_log[1392][1] == NEW_DIRECTORY, "and added back after its disk was wiped"
+    assert {tuple(v.voter_id for v in row.voters) for row in rows if row.cluster_id == STATIC} == {
+        (1, 2, 3)
+    }
