@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
-
 from jobs.diff_text import describe
-from jobs.examined import Examined, examine, replica_log
+from jobs.difference import as_row, compare_directories
+from jobs.examined import examine
 from jobs.output import complain, write_json, write_line
 from jobs.redacting import make_redactor
-from replica.errors import UsageError
-from replica.history.commitment import Losses, classify_compared, compare_group, losses
-from replica.history.divergence import Comparison, Divergence, Relation, diverge_compared
-from replica.history.log import ReplicaLog
+from replica.history.divergence import Relation
 from replica.metadata.log_record import LogRecordReader
-from replica.types import ReplicaKey
 
 _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Two replicas, how their logs compare, and what the loser of the two would lose.
-
-    same_replica: one replica at two moments. log_b then has a key of its own.
-    """
-
-    a: Examined
-    b: Examined
-    log_a: ReplicaLog
-    log_b: ReplicaLog
-    same_replica: bool
-    comparison: Comparison
-    divergence: Divergence
-    losses: Losses | None
 
 
 def run(a: str, b: str, *, json_output: bool, keep_secrets: bool) -> int:
@@ -50,50 +27,3 @@ def run(a: str, b: str, *, json_output: bool, keep_secrets: bool) -> int:
             write_line(line)
     hidden = difference.a.hides_entries or difference.b.hides_entries
     return 0 if difference.divergence.relation in _AGREEING and not hidden else 1
-
-
-def compare_directories(a: Examined, b: Examined) -> Difference:
-    """UsageError where the two are known to be of different clusters."""
-    if a.replica and b.replica and a.replica.cluster_id != b.replica.cluster_id:
-        raise UsageError(
-            f"{a.shown} is of cluster {a.replica.cluster_id}, {b.shown} of cluster "
-            f"{b.replica.cluster_id}: diff compares replicas of one cluster"
-        )
-    log_a, log_b = replica_log(a, "A"), replica_log(b, "B")
-    same = log_a.key == log_b.key
-    if same:
-        # a group holds each replica once; a directory that no voter set names proves nothing extra
-        key = ReplicaKey(log_b.key.node_id, f"{log_b.key.directory_id} (B)")
-        log_b = replace(log_b, key=key)
-    group = compare_group((log_a, log_b))
-    comparison = group.between(log_a.key, log_b.key)
-    divergence = diverge_compared(log_a, log_b, comparison)
-    lost = losses(divergence, classify_compared(group))
-    return Difference(a, b, log_a, log_b, same, comparison, divergence, lost)
-
-
-def as_row(difference: Difference) -> dict[str, Any]:
-    """The fields of gold.divergence_points that exist without a lake; A and B as given."""
-    divergence, lost = difference.divergence, difference.losses
-    a, b = difference.a.replica, difference.b.replica
-    owner = a or b
-    loser = divergence.truncating
-    return {
-        "cluster_id": None if owner is None else owner.cluster_id,
-        "node_a": None if a is None else a.node_id,
-        "directory_a": None if a is None else a.directory_id,
-        "node_b": None if b is None else b.node_id,
-        "directory_b": None if b is None else b.directory_id,
-        "relation": divergence.relation.value,
-        "divergence_offset": divergence.divergence_offset,
-        "epoch_a": divergence.epoch_a,
-        "epoch_b": divergence.epoch_b,
-        "truncating_node": None if loser is None or loser.node_id < 0 else loser.node_id,
-        "truncation_offset": divergence.truncation_offset,
-        "fetch_rounds": divergence.fetch_rounds,
-        "draft_fetch_rounds": divergence.draft_fetch_rounds,
-        "records_lost": divergence.records_lost,
-        "committed_lost": None if lost is None else lost.committed,
-        "unproven_lost": None if lost is None else lost.unproven,
-        "superseded_lost": None if lost is None else lost.superseded,
-    }

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from jobs.difference import Difference
 from jobs.examined import Examined
 from jobs.output import ms_text, one_line
 from replica.history.divergence import Relation
 from replica.history.log import ReplicaLog, epochs_of
 from replica.metadata.log_record import LogRecordReader
-
-if TYPE_CHECKING:
-    from jobs.diff import Difference
 
 SHOWN_RECORDS = 5
 """Records of each branch that are printed."""

@@ -6,27 +6,21 @@ both, bronze.x, silver.x and gold.x are the tables, and only those that the quer
 
 from __future__ import annotations
 
-import csv
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from jobs.answer import QueryError, write_answer
 from jobs.lake_tables import tables_of
-from jobs.output import cell_text, complain, write_json, write_table
 from jobs.sql_text import check_reads_only, lists_tables, tables_named
-from replica.errors import KraftlakeError, UsageError
+from replica.errors import UsageError
 
 DELTA_RS = "delta-rs"
 SPARK = "spark"
 ENGINES = (DELTA_RS, SPARK)
 _MISSING_TABLE = re.compile(r"table '(?:datafusion\.)?(?:public\.)?([^']+)' not found")
 _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
-
-
-class QueryError(KraftlakeError):
-    """The engine refused or failed the query; the message says why in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +33,6 @@ class Request:
     engine: str = DELTA_RS
     form: str = "text"
     tables: bool = False
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A query's columns and rows; the rows are read once, as they come."""
-
-    columns: tuple[str, ...]
-    rows: Iterator[Sequence[Any]]
 
 
 def run(request: Request) -> int:
@@ -112,31 +98,3 @@ def explained(message: str, in_lake: Sequence[str]) -> str:
     else:
         return text
     return f"{text}; the lake has {', '.join(in_lake)}"
-
-
-def write_answer(answer: Answer, form: str) -> None:
-    """All rows, in the form asked for, as they come."""
-    if form == "json":
-        names = _unlike(answer.columns)
-        for row in answer.rows:
-            write_json(dict(zip(names, row, strict=True)))
-    elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(answer.columns)
-        for row in answer.rows:
-            writer.writerow(["" if value is None else cell_text(value) for value in row])
-    else:
-        count = write_table(answer.columns, answer.rows)
-        if sys.stdout.isatty():
-            complain(f"({count} row{'' if count == 1 else 's'})")
-
-
-def _unlike(columns: Sequence[str]) -> list[str]:
-    """Names made unique, as JSON keys must be: a, a_2, ..."""
-    names: list[str] = []
-    for column in columns:
-        name, number = column, 2
-        while name in names:
-            name, number = f"{column}_{number}", number + 1
-        names.append(name)
-    return names

@@ -12,8 +12,8 @@ from typing import Any
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from jobs.answer import Answer, QueryError
 from jobs.lake_tables import table_uri
-from jobs.sql import Answer, QueryError
 from jobs.sql_text import SCHEMAS
 from replica.errors import UnreadableFileError
 

@@ -14,7 +14,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import VariantVal
 
-from jobs.sql import Answer, QueryError
+from jobs.answer import Answer, QueryError
 from pipelines.delta import Lake, register
 from pipelines.session import spark_session
 from pipelines.tables import bronze, gold, silver

@@ -8,9 +8,9 @@ from typing import Any
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from jobs.answer import Answer, write_answer
 from jobs.lake_tables import table_uri, tables_of
 from jobs.output import one_line, write_line, write_table
-from jobs.sql import Answer, write_answer
 from replica.errors import UnreadableFileError
 
 

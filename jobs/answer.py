@@ -1,0 +1,52 @@
+"""What a query answers, and how it is printed: the same for every engine."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.output import cell_text, complain, write_json, write_table
+from replica.errors import KraftlakeError
+
+
+class QueryError(KraftlakeError):
+    """The engine refused or failed the query; the message says why in one line."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A query's columns and rows; the rows are read once, as they come."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[Sequence[Any]]
+
+
+def write_answer(answer: Answer, form: str) -> None:
+    """All rows, in the form asked for, as they come."""
+    if form == "json":
+        names = _unlike(answer.columns)
+        for row in answer.rows:
+            write_json(dict(zip(names, row, strict=True)))
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(answer.columns)
+        for row in answer.rows:
+            writer.writerow(["" if value is None else cell_text(value) for value in row])
+    else:
+        count = write_table(answer.columns, answer.rows)
+        if sys.stdout.isatty():
+            complain(f"({count} row{'' if count == 1 else 's'})")
+
+
+def _unlike(columns: Sequence[str]) -> list[str]:
+    """Names made unique, as JSON keys must be: a, a_2, ..."""
+    names: list[str] = []
+    for column in columns:
+        name, number = column, 2
+        while name in names:
+            name, number = f"{column}_{number}", number + 1
+        names.append(name)
+    return names
