@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from jobs.output import complain
 from pipelines.capture.bundle import is_bundle, unpack
 from replica.errors import UnreadableFileError, UsageError
-from replica.format.damage import Damage
-from replica.format.discovery import DirectoryPath, FilePath, discover
+from replica.format.damage import Damage, DamageKind
+from replica.format.discovery import DirectoryPath, FilePath, OnError, discover
 from replica.format.file_names import FileKind, FileName, classify
 from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER, SnapshotState
 
@@ -55,11 +55,11 @@ def find_files(paths: Iterable[str], wanted: Wanted, stack: ExitStack) -> DumpFi
     for path in paths:
         if is_bundle(path):
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
-            unpacked = unpack(path, folder)
+            unpacked = unpack(path, folder, shown=path)
             damages.extend(unpacked.damages)
             files.extend(_of_bundle(path, folder, wanted, bool(unpacked.damages)))
         else:
-            files.extend(_below(path, wanted))
+            files.extend(_below(path, wanted, lambda error: damages.append(_unlisted(error))))
     return DumpFiles(tuple(files), tuple(damages))
 
 
@@ -73,8 +73,12 @@ def _of_bundle(path: str, folder: str, wanted: Wanted, damaged: bool) -> list[Du
     return [replace(file, shown=path + file.shown.removeprefix(folder)) for file in found]
 
 
-def _below(path: str, wanted: Wanted) -> Iterator[DumpFile]:
-    for found in discover([path]):
+def _unlisted(error: UnreadableFileError) -> Damage:
+    return Damage(0, 0, DamageKind.UNREADABLE, error.reason, error.path)
+
+
+def _below(path: str, wanted: Wanted, on_error: OnError | None = None) -> Iterator[DumpFile]:
+    for found in discover([path], on_error=on_error):
         if isinstance(found, FilePath):
             yield DumpFile(found.path, found.shown, found.name)
             continue

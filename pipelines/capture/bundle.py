@@ -6,15 +6,17 @@ points elsewhere, a link, or bytes past the limits becomes a Damage; the others 
 
 from __future__ import annotations
 
+import lzma
 import os
+import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from pipelines.capture.archive import Member, tar_members, zip_members
 from replica.format.capture import FILE_NAME as CAPTURE_FILE
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, classify
@@ -23,8 +25,11 @@ SUFFIXES = (".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".zip")
 MAX_MEMBERS = 200_000
 MAX_TOTAL_BYTES = 64 * 1024**3
 """Unpacked bytes of one bundle; half of the free disk space where that is less."""
-_CHUNK_BYTES = 1024 * 1024
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+_MAX_NAME_BYTES, _MAX_PART_BYTES, _MAX_DEPTH = 1024, 255, 64
+_BROKEN = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, OSError, RuntimeError, ValueError, LookupError, ArithmeticError),
+)
 """What the standard library raises on damaged archives; RuntimeError for an encrypted member."""
 
 
@@ -42,11 +47,17 @@ class Unpacked:
     damages: tuple[Damage, ...]
 
 
-def unpack(bundle: str, folder: str, *, max_bytes: int = MAX_TOTAL_BYTES) -> Unpacked:
-    """Unpack the Kafka files of a bundle below `folder`, which exists. Never raises on content."""
-    free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
-    unpacking = _Unpacking(bundle, folder, min(max_bytes, free // 2))
-    members = _zip_members if bundle.endswith(".zip") else _tar_members
+def unpack(
+    bundle: str, folder: str, *, max_bytes: int = MAX_TOTAL_BYTES, shown: str | None = None
+) -> Unpacked:
+    """Unpack the Kafka files of a bundle below `folder`, which exists. Never raises on content.
+
+    shown: the user's name of the bundle, where it isn't its path.
+    """
+    disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize
+    unpacking = _Unpacking(shown or bundle, folder, min(max_bytes, free // 2))
+    members = zip_members if bundle.endswith(".zip") else tar_members
     try:
         for member in members(bundle):
             if not unpacking.take(member):
@@ -54,15 +65,6 @@ def unpack(bundle: str, folder: str, *, max_bytes: int = MAX_TOTAL_BYTES) -> Unp
     except _BROKEN as error:
         unpacking.damage("", DamageKind.CONTENT, f"the bundle breaks off: {_one_line(error)}")
     return Unpacked(folder, unpacking.files, tuple(unpacking.damages))
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    name: str
-    problem: str
-    """Why it can't be unpacked whatever its name, such as being a link; "" for a plain file."""
-    open: Callable[[], IO[bytes]]
-    position: int
 
 
 @dataclass
@@ -78,50 +80,61 @@ class _Unpacking:
         file = f"{self.bundle}/{member}" if member else self.bundle
         self.damages.append(Damage(position, 0, kind, detail, file))
 
-    def take(self, member: _Member) -> bool:
+    def take(self, member: Member) -> bool:
         """Unpack one member; False where the bundle as a whole is over its limits."""
         self.members += 1
         if self.members > MAX_MEMBERS:
             detail = f"more than {MAX_MEMBERS} members; the rest is left out"
             self.damage("", DamageKind.HOSTILE_NAME, detail, member.position)
             return False
-        problem = _hostile(member.name) or member.problem
-        if problem:
+        hostile = _hostile(member.name)
+        if hostile:
             label = _one_line(member.name)
-            self.damage(label, DamageKind.HOSTILE_NAME, problem, member.position)
-            return True
-        if _is_wanted(member.name):
+            self.damage(label, DamageKind.HOSTILE_NAME, hostile, member.position)
+        elif member.problem:
+            self.damage(member.name, member.kind, member.problem, member.position)
+        elif member.name.endswith(SUFFIXES):
+            detail = "a bundle in the bundle is not unpacked: name it on its own"
+            self.damage(member.name, DamageKind.NOT_KAFKA, detail, member.position)
+        elif _is_wanted(member.name):
             return self._write(member)
         return True
 
-    def _write(self, member: _Member) -> bool:
+    def _write(self, member: Member) -> bool:
         target = Path(self.folder, *PurePosixPath(member.name).parts)
-        if target.exists():
-            detail = "the name occurs twice; the first is kept"
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            out = target.open("xb")
+        except (FileExistsError, NotADirectoryError):
+            detail = "the name, or a folder in it, is an earlier member's; that one is kept"
             self.damage(member.name, DamageKind.HOSTILE_NAME, detail, member.position)
             return True
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with target.open("xb") as out:
+        problem = None
+        with out:
+            try:
                 whole = self._copy(member, out)
-        except _BROKEN as error:
-            # what could be read stays: a cut segment is still a segment
-            self.damage(member.name, DamageKind.CONTENT, _one_line(error), member.position)
-            return True
-        self.files += 1
+            except _BROKEN as error:
+                whole, problem = True, _one_line(error)
+            size = out.tell()
+        if problem is not None:
+            self.damage(member.name, DamageKind.CONTENT, problem, member.position)
         if not whole:
-            target.unlink()
             detail = "unpacks past the size limit; it and the rest are left out"
             self.damage(member.name, DamageKind.HOSTILE_NAME, detail, member.position)
+        # what could be read stays, as a cut segment is still a segment; an empty file would be
+        # taken for one that Kafka left empty
+        if not whole or (problem is not None and not size):
+            target.unlink()
+        else:
+            self.files += 1
         return whole
 
-    def _copy(self, member: _Member, out: IO[bytes]) -> bool:
-        with member.open() as source:
-            while chunk := source.read(_CHUNK_BYTES):
-                self.bytes_left -= len(chunk)
-                if self.bytes_left < 0:
-                    return False
-                out.write(chunk)
+    def _copy(self, member: Member, out: IO[bytes]) -> bool:
+        for chunk in member.chunks():
+            self.bytes_left -= len(chunk)
+            if self.bytes_left < 0:
+                return False
+            out.write(chunk)
         return True
 
 
@@ -134,42 +147,23 @@ def _hostile(name: str) -> str:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
         return "the name points outside the bundle"
-    if "\\" in name or "\0" in name or any(ord(char) < 32 for char in name):
+    if "\\" in name or any(_is_control(char) for char in name):
         return "the name holds characters no Kafka file has"
-    if len(name) > 1024 or any(len(part) > 255 for part in path.parts):
+    sizes = [len(part.encode("utf-8", "surrogatepass")) for part in path.parts]
+    if sum(sizes) + len(sizes) > _MAX_NAME_BYTES or max(sizes, default=0) > _MAX_PART_BYTES:
         return "the name is too long"
-    return ""
+    return "the name has too many folders" if len(sizes) > _MAX_DEPTH else ""
 
 
-def _tar_members(bundle: str) -> Iterator[_Member]:
-    with tarfile.open(bundle, mode="r:*") as archive:
-        for info in archive:
-            if info.isdir():
-                continue
-            problem = "" if info.isfile() else "a link or device, not a file"
-
-            def open_member(info: tarfile.TarInfo = info) -> IO[bytes]:
-                source = archive.extractfile(info)
-                assert source is not None, "isfile() was checked"
-                return source
-
-            yield _Member(info.name, problem, open_member, info.offset)
+def _is_control(char: str) -> bool:
+    """Control characters, line separators, and the stand-ins for bytes that aren't UTF-8."""
+    return char < " " or "\x7f" <= char < "\xa0" or char in "\u2028\u2029" or _is_surrogate(char)
 
 
-def _zip_members(bundle: str) -> Iterator[_Member]:
-    with zipfile.ZipFile(bundle) as archive:
-        for info in archive.infolist():
-            if info.is_dir():
-                continue
-            mode = info.external_attr >> 16
-            linked = mode & 0o170000 == 0o120000
-
-            def open_member(info: zipfile.ZipInfo = info) -> IO[bytes]:
-                return archive.open(info)
-
-            problem = "a link or device, not a file" if linked else ""
-            yield _Member(info.filename, problem, open_member, info.header_offset)
+def _is_surrogate(char: str) -> bool:
+    return "\ud800" <= char <= "\udfff"
 
 
 def _one_line(value: object) -> str:
-    return " ".join(str(value).split()).encode("ascii", "backslashreplace").decode("ascii")[:200]
+    """Fit for a terminal: no line break, no escape sequence."""
+    return ascii(" ".join(str(value).split()))[1:-1][:200]

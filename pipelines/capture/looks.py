@@ -8,23 +8,26 @@ is refused with the option that settles it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pipelines.capture.bundle import is_bundle, unpack
-from pipelines.capture.remote import download, is_uri
+from pipelines.capture.inputs import Input, inputs
+from pipelines.capture.remote import is_uri
 from pipelines.capture.spool import Copying, Spool
-from replica.errors import DataError, KraftlakeError, UsageError
+from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import FoundFile, MetadataDirectory, read_directory
-from replica.format.discovery import DirectoryPath, FilePath, discover
+from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.reading import MAX_STATE_BYTES, read_file
 from replica.types import ZERO_UUID, ReplicaId
 
+_REPLICA = re.compile(r"(?P<cluster>[^:]+):(?P<node>[0-9]{1,10})(:(?P<directory>[^:]+))?")
+_MAX_NODE_ID = 2**31 - 1
 _TICK = timedelta(microseconds=1)
 
 
@@ -88,19 +91,35 @@ def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
     Raises UsageError where nothing names a replica, or the order of captures is open.
     """
     damages: list[Damage] = []
-    looks = list(_all_looks(paths, options, spool, damages))
+    looks = list(_Looking(options, spool, damages).looks(paths))
     if not looks:
         reason = f": {damages[0].file}: {damages[0].detail}" if damages else ""
         raise UsageError(f"nothing to ingest{reason}")
     batches: dict[str, dict[ReplicaId, Look]] = {}
+    placed: dict[tuple[ReplicaId, str | datetime | None], Look] = {}
     for look in looks:
-        together = batches.setdefault(look.batch, {})
-        other = together.setdefault(look.replica, look)
+        batches.setdefault(look.batch, {}).setdefault(look.replica, look)
+        place = look.batch if options.order else look.captured_at
+        other = placed.setdefault((look.replica, place), look)
         if other.capture_id != look.capture_id:
             raise _ambiguous(other, look)
+    unused = [name for name in options.order if name not in batches]
+    if unused:
+        raise UsageError(f"--order: no directory lies in a folder called {', '.join(unused)}")
     ordered = sorted(batches, key=lambda batch: _age(batch, batches[batch].values(), options))
-    rounds = tuple(tuple(_groups(batches[batch].values())) for batch in ordered)
+    rounds = _rounds([batches[batch].values() for batch in ordered])
     return Looks(rounds, tuple(damages))
+
+
+def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[tuple[Group, ...], ...]:
+    """The batches as groups; a group whose content came before is the same look once more."""
+    known: set[str] = set()
+    rounds = []
+    for batch in batches:
+        groups = tuple(group for group in _groups(batch) if group.group_id not in known)
+        known.update(group.group_id for group in groups)
+        rounds.append(groups)
+    return tuple(groups for groups in rounds if groups)
 
 
 def _age(batch: str, looks: Iterable[Look], options: Options) -> tuple[int, datetime]:
@@ -133,68 +152,75 @@ def _differing_parts(one: str, other: str) -> list[str]:
     return next(([a, b] for a, b in pairs if a != b), [])
 
 
-def _all_looks(
-    paths: Sequence[str], options: Options, spool: Spool, damages: list[Damage]
-) -> Iterator[Look]:
-    for path in paths:
-        if is_uri(path):
-            folder = str(spool.new_folder())
-            download(path, folder)
-            yield from _looks_below(folder, path.rstrip("/"), options, spool, damages)
-        elif is_bundle(path):
-            folder = str(spool.new_folder())
-            unpacked = unpack(path, folder)
-            damages.extend(unpacked.damages)
-            if unpacked.files:
-                yield from _looks_below(folder, path, options, spool, damages)
-        else:
-            yield from _looks_below(path, path, options, spool, damages)
+@dataclass(frozen=True)
+class _Looking:
+    """One call: what it was asked, and what it has come across."""
 
+    options: Options
+    spool: Spool
+    damages: list[Damage]
+    seen: set[str] = field(default_factory=set)
+    """Real paths of directories, which may be reached by several of the user's paths."""
 
-def _looks_below(
-    path: str, shown: str, options: Options, spool: Spool, damages: list[Damage]
-) -> Iterator[Look]:
-    """The looks below one local path; `shown` stands for `path` in every name."""
-    single: list[FilePath] = []
-    for found in discover([path]):
-        label = _relabel(found.shown, path, shown)
-        if isinstance(found, FilePath):
-            single.append(replace(found, shown=label))
-            continue
-        look = _look(replace(found, shown=label), shown, options, spool, damages)
-        if look is not None:
-            yield look
-    if single:
-        yield from _look_at_files(single, options, spool, damages)
+    def looks(self, paths: Sequence[str]) -> Iterator[Look]:
+        single: list[FilePath] = []
+        for given in inputs(paths, self.spool, self.damages):
+            for found in given.find(self.spool, self.damages):
+                if isinstance(found, FilePath):
+                    single.append(found)
+                    continue
+                real = os.path.realpath(found.path)
+                if real not in self.seen:
+                    self.seen.add(real)
+                    yield from self._look(found, given)
+        yield from self._look_at_files(single)
 
+    def _look(self, location: DirectoryPath, given: Input) -> Iterator[Look]:
+        node_folder = os.path.dirname(os.path.abspath(location.path))
+        copies = Copying(node_folder, self.spool.new_folder())
+        try:
+            directory = given.mark(location, read_directory(location.path, read=copies))
+        except UnreadableFileError as error:
+            damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, location.shown)
+            self.damages.append(damage)
+            return
+        replica_id = directory.replica or self.options.replica
+        if replica_id is None:
+            self.damages.append(_unidentified(location, directory))
+            return
+        captured_at = _capture_time(node_folder, location, self.damages)
+        yield Look(
+            replica_id,
+            directory,
+            location,
+            copies,
+            capture.capture_id(replica_id, directory.files),
+            captured_at or self.options.captured_at,
+            _batch_of(location, given.shown, node_folder, self.options),
+        )
 
-def _relabel(label: str, path: str, shown: str) -> str:
-    if path == shown:
-        return label
-    relative = os.path.relpath(label, path)
-    return shown if relative == "." else f"{shown}/{relative}"
-
-
-def _look(
-    location: DirectoryPath, argument: str, options: Options, spool: Spool, damages: list[Damage]
-) -> Look | None:
-    node_folder = os.path.dirname(os.path.abspath(location.path))
-    copies = Copying(node_folder, spool.new_folder())
-    directory = read_directory(location.path, read=copies)
-    replica_id = directory.replica or options.replica
-    if replica_id is None:
-        damages.append(_unidentified(location, directory))
-        return None
-    captured_at = _capture_time(node_folder, location, damages) or options.captured_at
-    return Look(
-        replica_id,
-        directory,
-        location,
-        copies,
-        capture.capture_id(replica_id, directory.files),
-        captured_at,
-        _batch_of(location, argument, node_folder, options),
-    )
+    def _look_at_files(self, files: list[FilePath]) -> Iterator[Look]:
+        """Single files that the user named; those of a folder make one directory of --as."""
+        folders: dict[str, list[FilePath]] = {}
+        for file in files:
+            if classify(os.path.basename(file.path)).kind is FileKind.OTHER:
+                damage = Damage(0, 0, DamageKind.NOT_KAFKA, _why_not(file), file.shown)
+                self.damages.append(damage)
+            elif self.options.replica is None:
+                raise UsageError(
+                    f"{file.shown}: a single file does not say whose it is: add "
+                    "--as CLUSTER:NODE[:DIRECTORY]"
+                )
+            else:
+                folders.setdefault(os.path.dirname(file.shown) or ".", []).append(file)
+        for shown, known in folders.items():
+            source = self.spool.new_folder() / METADATA_FOLDER
+            source.mkdir()
+            for file in known:
+                target = source / os.path.basename(file.path)
+                if not os.path.lexists(target):  # the same file, named twice
+                    os.symlink(os.path.abspath(file.path), target)
+            yield from self._look(DirectoryPath(str(source), shown), Input(str(source), shown))
 
 
 def _unidentified(location: DirectoryPath, directory: MetadataDirectory) -> Damage:
@@ -212,7 +238,8 @@ def _batch_of(location: DirectoryPath, argument: str, node_folder: str, options:
     """What tells the group: the name in --order, else the folder of capture.json, else nothing."""
     if not options.order:
         return _capture_file(node_folder) or ""
-    parts = Path(argument).parts[-1:] + Path(os.path.relpath(location.shown, argument)).parts
+    given = Path(argument).parts or (os.path.basename(os.getcwd()),)
+    parts = given + Path(os.path.relpath(location.shown, argument)).parts
     named = [part for part in parts if part in options.order]
     if not named:
         names = ",".join(options.order)
@@ -235,59 +262,32 @@ def _capture_time(
     path = _capture_file(node_folder)
     if path is None:
         return None
+    shown = os.path.join(location.shown_node, os.path.relpath(path, node_folder))
+    if not is_uri(shown):
+        shown = os.path.normpath(shown)
     try:
         return capture.decode(read_file(path, MAX_STATE_BYTES)).captured_at
-    except (DataError, KraftlakeError) as error:
-        position = getattr(error, "position", None) or 0
-        reason = getattr(error, "reason", str(error))
-        shown = os.path.join(location.shown_node, os.path.relpath(path, node_folder))
-        damage = Damage(position, 0, DamageKind.CONTENT, reason, os.path.normpath(shown))
-        if damage not in damages:
-            damages.append(damage)
-        return None
-
-
-def _look_at_files(
-    files: list[FilePath], options: Options, spool: Spool, damages: list[Damage]
-) -> Iterator[Look]:
-    """Single files that the user named, put together as one directory of the --as replica."""
-    known = []
-    for file in files:
-        if classify(os.path.basename(file.path)).kind is FileKind.OTHER:
-            damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, _why_not(file), file.shown))
-        else:
-            known.append(file)
-    if not known:
-        return
-    if options.replica is None:
-        raise UsageError(
-            f"{known[0].shown}: a single file does not say whose it is: add "
-            "--as CLUSTER:NODE[:DIRECTORY]"
-        )
-    source = spool.new_folder() / METADATA_FOLDER
-    source.mkdir()
-    for file in known:
-        target = source / os.path.basename(file.path)
-        if not target.exists():
-            os.symlink(os.path.abspath(file.path), target)
-    shown = os.path.dirname(known[0].shown) or "."
-    look = _look(DirectoryPath(str(source), shown), shown, options, spool, damages)
-    if look is not None:
-        yield look
+    except DataError as error:
+        damage = Damage(error.position or 0, 0, DamageKind.CONTENT, error.reason, shown)
+    except UnreadableFileError as error:
+        damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, shown)
+    if damage not in damages:
+        damages.append(damage)
+    return None
 
 
 def _why_not(file: FilePath) -> str:
     if file.name.kind is FileKind.SEGMENT:
-        return "a segment by its bytes; to ingest it, name it by its base offset: <20 digits>.log"
+        return "to ingest a segment, name it by its base offset: <20 digits>.log"
     return "no Kafka log, snapshot or state file, by its name and its first bytes"
 
 
 def parse_replica(text: str) -> ReplicaId:
     """CLUSTER:NODE[:DIRECTORY] of --as; UsageError otherwise."""
-    parts = text.split(":")
-    if len(parts) not in (2, 3) or not parts[0] or not parts[1].isdigit():
+    match = _REPLICA.fullmatch(text)
+    if match is None or int(match["node"]) > _MAX_NODE_ID:
         raise UsageError(f"--as {text}: expected CLUSTER:NODE[:DIRECTORY], such as MkU3OEVB:1")
-    return ReplicaId(parts[0], int(parts[1]), parts[2] if len(parts) == 3 else ZERO_UUID)
+    return ReplicaId(match["cluster"], int(match["node"]), match["directory"] or ZERO_UUID)
 
 
 def next_free(moment: datetime, taken: set[datetime]) -> datetime:

@@ -1,16 +1,27 @@
-"""Bringing the Kafka files below a URI (s3://, gs://, hdfs://, ...) to a local folder."""
+"""Reading what lies below a URI (s3://, gs://, hdfs://, ...), and bringing it to a local folder."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from replica.errors import UnreadableFileError, UsageError
+from replica.errors import KraftlakeError, UnreadableFileError, UsageError
+from replica.format import meta_properties, quorum_state
 from replica.format.capture import FILE_NAME as CAPTURE_FILE
-from replica.format.file_names import FileKind, classify
+from replica.format.damage import Damage, DamageKind
+from replica.format.file_names import METADATA_FOLDER, FileKind, classify
+from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER
 
 _URI = re.compile(r"[a-z][a-z0-9+.-]*://.+", re.IGNORECASE)
+_USER = re.compile(r"(?<=://)[^/?]*@")
+_BESIDE = (CAPTURE_FILE, meta_properties.FILE_NAME, BOOTSTRAP_NAME)
+"""Files that lie above a partition's folder."""
+_CHUNK_BYTES = 8 * 1024 * 1024
 
 
 def is_uri(path: str) -> bool:
@@ -18,60 +29,160 @@ def is_uri(path: str) -> bool:
     return _URI.fullmatch(path) is not None
 
 
-def download(uri: str, folder: str) -> int:
-    """Copy every Kafka file at or below the URI to `folder`, keeping relative paths.
+def shown_uri(uri: str) -> str:
+    """The URI without what may be a secret: user, password and query. For messages and tables."""
+    return _USER.sub("", uri.partition("?")[0])
 
-    Returns the number of files. Raises UsageError for a scheme pyarrow doesn't know or a URI with
-    nothing below it, UnreadableFileError where the store refuses.
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file below a URI. relative: its path below it, "" where the URI names the file itself."""
+
+    uri: str
+    relative: str
+    name: str
+    path: str
+    """The file in the words of its store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Downloaded:
+    """file: the local copy where the URI names a single file. damages: named by the shown URI."""
+
+    file: str | None
+    damages: tuple[Damage, ...]
+
+
+def download(uri: str, folder: str) -> Downloaded:
+    """Copy the files of the metadata directories at or below the URI, keeping relative paths.
+
+    Raises UsageError for a scheme pyarrow doesn't know or a URI with nothing below it,
+    UnreadableFileError where the store refuses as a whole; one file that can't be read is a damage.
     """
-    from pyarrow import ArrowInvalid, fs  # a heavy import, needed for URIs only
-
-    try:
-        store, root = fs.FileSystem.from_uri(uri)
-    except (ArrowInvalid, ValueError) as error:
-        raise UsageError(f"{uri}: {_first_line(error)}") from error
-    except OSError as error:
-        raise UnreadableFileError(uri, _first_line(error)) from error
-    try:
-        files = _wanted(store, root)
-        for path in files:
-            _copy(store, path, _target(root, path, folder))
-    except OSError as error:
-        raise UnreadableFileError(uri, _first_line(error)) from error
+    files = remote_files(uri)
     if not files:
-        raise UsageError(f"{uri}: no Kafka metadata file below it")
-    return len(files)
+        raise UsageError(f"{shown_uri(uri)}: no Kafka metadata file below it")
+    damages = []
+    with _opened(uri) as (store, _):
+        for file in files:
+            shown = shown_uri(file.uri)
+            try:
+                _copy(store, file, folder)
+            except OSError as error:
+                damages.append(Damage(0, 0, DamageKind.UNREADABLE, _one_line(error, uri), shown))
+    if len(damages) == len(files):
+        raise UnreadableFileError(damages[0].file, damages[0].detail)
+    single = None if files[0].relative else str(Path(folder, files[0].name))
+    return Downloaded(single, tuple(damages))
 
 
-def _wanted(store: object, root: str) -> list[str]:
-    from pyarrow import fs
+def remote_files(uri: str) -> list[RemoteFile]:
+    """The files of the metadata directories at or below a URI, and those beside them, by name.
 
-    info = store.get_file_info(root)  # type: ignore[attr-defined]
-    if info.type == fs.FileType.File:
-        return [root]
-    selector = fs.FileSelector(root, recursive=True)
-    entries = store.get_file_info(selector)  # type: ignore[attr-defined]
+    As local paths are searched: a folder called __cluster_metadata-0, one that holds a quorum-state
+    file, or the named one. A URI of a file stands for this file, whatever its name.
+    Raises UsageError and UnreadableFileError as `download` does.
+    """
+    with _opened(uri) as (store, root):
+        from pyarrow import fs
+
+        info = store.get_file_info(root)
+        if info.type == fs.FileType.NotFound:
+            raise UsageError(f"{shown_uri(uri)}: no such file or directory")
+        if info.type == fs.FileType.File:
+            return [RemoteFile(uri, "", PurePosixPath(root).name, root)]
+        entries = store.get_file_info(fs.FileSelector(root, recursive=True))
+        paths = sorted(entry.path for entry in entries if entry.type == fs.FileType.File)
+    prefix = root.rstrip("/") + "/"
+    relative = {path.removeprefix(prefix): path for path in paths if _is_below(path, prefix)}
     return [
-        entry.path for entry in entries if entry.type == fs.FileType.File and _known(entry.path)
+        RemoteFile(_joined(uri, name), name, PurePosixPath(name).name, relative[name])
+        for name in _wanted(relative)
     ]
 
 
-def _known(path: str) -> bool:
-    name = PurePosixPath(path).name
-    return name == CAPTURE_FILE or classify(name).kind is not FileKind.OTHER
+def read_remote(uri: str, start: int, end: int | None) -> bytes:
+    """Bytes [start, end) of the file at a URI, to its end where `end` is None."""
+    with _opened(uri) as (store, path), store.open_input_file(path) as file:
+        size = file.size() if end is None else end
+        return bytes(file.read_at(max(0, size - start), start))
 
 
-def _target(root: str, path: str, folder: str) -> Path:
-    relative = os.path.relpath(path, root)
-    return Path(folder, PurePosixPath(path).name if relative == "." else relative)
+def size_of(uri: str) -> int:
+    """Bytes of the file at a URI."""
+    with _opened(uri) as (store, path), store.open_input_file(path) as file:
+        return int(file.size())
 
 
-def _copy(store: object, path: str, target: Path) -> None:
+@contextmanager
+def _opened(uri: str) -> Iterator[tuple[Any, str]]:
+    """(store, path in it); its errors become ours, which never show the URI's secrets."""
+    from pyarrow import ArrowException, fs  # a heavy import, needed for URIs only
+
+    shown = shown_uri(uri)
+    try:
+        yield fs.FileSystem.from_uri(uri)
+    except KraftlakeError:
+        raise
+    except OSError as error:
+        raise UnreadableFileError(shown, _one_line(error, uri)) from None
+    except (ArrowException, ValueError) as error:
+        raise UsageError(f"{shown}: {_one_line(error, uri)}") from None
+
+
+def _is_below(path: str, prefix: str) -> bool:
+    """False for keys such as a/../b, which object stores allow and no folder can hold."""
+    parts = path.removeprefix(prefix).split("/")
+    return path.startswith(prefix) and not {"", ".", ".."} & set(parts)
+
+
+def _wanted(relative: Iterable[str]) -> list[str]:
+    files = [PurePosixPath(name) for name in relative]
+    marked = {file.parent for file in files if file.name == quorum_state.FILE_NAME}
+    return [
+        str(file)
+        for file in files
+        if file.name in _BESIDE
+        or (
+            classify(file.name).kind is not FileKind.OTHER
+            and any(
+                folder in marked or folder.name == METADATA_FOLDER or not folder.name
+                for folder in _folders(file)
+            )
+        )
+    ]
+
+
+def _folders(file: PurePosixPath) -> Iterator[PurePosixPath]:
+    """The partition's folder that a file may belong to."""
+    yield file.parent
+    if file.parent.name == DRAFT_FOLDER:
+        yield file.parent.parent
+
+
+def _joined(uri: str, relative: str) -> str:
+    base, mark, query = uri.partition("?")
+    return f"{base.rstrip('/')}/{relative}{mark}{query}"
+
+
+def _copy(store: Any, file: RemoteFile, folder: str) -> None:
+    target = Path(folder, file.relative or file.name)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with store.open_input_stream(path) as source, target.open("xb") as out:  # type: ignore[attr-defined]
-        while chunk := source.read(8 * 1024 * 1024):
+    with store.open_input_stream(file.path) as source, target.open("xb") as out:
+        while chunk := source.read(_CHUNK_BYTES):
             out.write(chunk)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0]
+def _one_line(error: Exception, uri: str) -> str:
+    """The error's first line, without what the URI holds besides the place."""
+    text = str(error).strip().split("\n", 1)[0].replace(uri, shown_uri(uri))
+    secrets = [uri.partition("?")[2], *(_USER.search(uri) or [""])[0].rstrip("@").split(":")]
+    for secret in secrets:
+        if len(secret) > 2:
+            text = text.replace(secret, "***")
+    return text
+
+
+def file_name(path: str) -> str:
+    """The last part of a local path or of a URI."""
+    return os.path.basename(path.partition("?")[0] if is_uri(path) else path)

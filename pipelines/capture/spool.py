@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,16 +23,24 @@ class Spool:
     """A folder that lives as long as one ingest. Use as a context manager."""
 
     root: Path
+    lake: Path | None = None
+    """The lake around the spool, which is never examined, whatever it lies below."""
     _count: int = field(default=0)
 
     @staticmethod
     def below(lake: str) -> Spool:
         """A new spool; what ingests that were killed long ago left behind is removed."""
         folder = Path(lake, FOLDER)
-        for left in folder.iterdir() if folder.is_dir() else ():
-            if time.time() - left.stat().st_mtime > ABANDONED_AFTER_S:
-                shutil.rmtree(left, ignore_errors=True)
-        return Spool(folder / uuid.uuid4().hex)
+        with suppress(FileNotFoundError):  # another ingest may be clearing up as well
+            for left in folder.iterdir():
+                if time.time() - left.stat().st_mtime > ABANDONED_AFTER_S:
+                    shutil.rmtree(left, ignore_errors=True)
+        return Spool(folder / uuid.uuid4().hex, Path(lake))
+
+    def not_examined(self) -> tuple[str, ...]:
+        """Folders that a search from above must leave out."""
+        folders = (self.root,) if self.lake is None else (self.lake / FOLDER, self.lake)
+        return tuple(str(folder) for folder in folders)
 
     def __enter__(self) -> Spool:
         self.root.mkdir(parents=True)
@@ -39,9 +48,9 @@ class Spool:
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
-        parent = self.root.parent
-        if parent.is_dir() and not any(parent.iterdir()):
-            parent.rmdir()
+        if self.lake is not None:
+            with suppress(OSError):  # not empty: another ingest is at work
+                self.root.parent.rmdir()
 
     def new_folder(self) -> Path:
         """An empty folder of its own."""

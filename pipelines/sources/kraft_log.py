@@ -16,21 +16,15 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from pipelines.sources.ranges import (
-    DEFAULT_RANGE_BYTES,
-    RangePartition,
-    SourceFile,
-    log_files,
-    plan,
-    read_range,
-)
+from pipelines.sources.files import SourceFile, log_files
+from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, RangePartition, plan, read_range
 from pipelines.sources.rows import RowReader
 from replica.errors import UsageError
+from replica.format.reading import MAX_STATE_BYTES, read_file
 
 BATCH_COLUMNS = (
     ("file", "string"),
@@ -87,7 +81,7 @@ class KraftLogReader(DataSourceReader):
     def __init__(self, options: Mapping[str, str]) -> None:
         self.columns = _columns(options)
         self.content = options.get("content", "records")
-        self.range_bytes = int(options.get("rangeBytes", str(DEFAULT_RANGE_BYTES)))
+        self.range_bytes = _range_bytes(options)
         self.files = given_files(options)
         self.path = options.get("path", "")
         self.key = redaction_key(options)
@@ -114,19 +108,35 @@ def _columns(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return _CONTENTS[content]
 
 
+def _range_bytes(options: Mapping[str, str]) -> int:
+    text = options.get("rangeBytes", str(DEFAULT_RANGE_BYTES))
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise UsageError(f"option rangeBytes={text}: expected a number of bytes above 0")
+    return int(text)
+
+
 def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
     """The option `files`, None where `path` is to be searched."""
     if "files" in options:
-        return [SourceFile(path, shown) for path, shown in json.loads(options["files"])]
-    if "path" not in options:
-        raise UsageError("kraft_log and kraft_snapshot need a path: .load(PATH)")
+        try:
+            return [SourceFile(path, shown) for path, shown in json.loads(options["files"])]
+        except (ValueError, TypeError) as error:
+            raise UsageError("option files: expected a JSON list of [path, name]") from error
+    if not options.get("path"):
+        raise UsageError("kraft_log and kraft_snapshot need one path: .load(PATH)")
     return None
 
 
 def redaction_key(options: Mapping[str, str]) -> bytes | None:
     """The fingerprint key, None where secrets are kept. Made here so that all tasks share it."""
-    if options.get("keepSecrets", "false").lower() == "true":
+    keep = options.get("keepSecrets", "false").lower()
+    if keep not in ("true", "false"):
+        raise UsageError(f"option keepSecrets={keep}: expected true or false")
+    if keep == "true":
         return None
     if "redactKeyFile" in options:
-        return Path(options["redactKeyFile"]).read_bytes()
+        key = read_file(options["redactKeyFile"], MAX_STATE_BYTES)
+        if not key:
+            raise UsageError(f"option redactKeyFile={options['redactKeyFile']}: an empty file")
+        return key
     return secrets.token_bytes(32)

@@ -8,14 +8,15 @@ for a file of another name; index counts the snapshot's records from 0, delimite
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from pipelines.capture.remote import file_name
+from pipelines.sources.files import SourceFile, snapshot_files
 from pipelines.sources.kraft_log import RECORD_COLUMNS, KraftLogReader
-from pipelines.sources.ranges import RangePartition, SourceFile, read_range, snapshot_files
+from pipelines.sources.ranges import RangePartition, read_range
 from pipelines.sources.rows import RowReader
 from replica.format.snapshot import parse_name
 
@@ -52,7 +53,7 @@ class KraftSnapshotReader(KraftLogReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if not isinstance(partition, RangePartition):
             return
-        name = parse_name(os.path.basename(partition.path))
+        name = parse_name(file_name(partition.path))
         snapshot_id = (name.id.offset, name.id.epoch) if name else (None, None)
         data = read_range(partition.path, partition.start, partition.end)
         yield from RowReader(self.key).snapshot_records(

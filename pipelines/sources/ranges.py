@@ -1,4 +1,9 @@
-"""Which bytes each Spark task reads: ranges of whole batches, planned on the driver."""
+"""Which bytes each Spark task reads: ranges of whole batches, planned on the driver.
+
+A file that fits in one range is not even opened here. A larger one is scanned once, and is cut only
+where the batches around are sound, as a scan judges a doubtful batch by those behind it: so the
+ranges together give exactly what one scan of the file gives.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +13,16 @@ from dataclasses import dataclass
 
 from pyspark.sql.datasource import InputPartition
 
-from pipelines.capture.remote import is_uri
-from replica.errors import UnreadableFileError, UsageError
-from replica.format.directory import SnapshotFile, read_directory
-from replica.format.discovery import DirectoryPath, FilePath, discover
+from pipelines.capture.remote import file_name, is_uri, read_remote, size_of
+from pipelines.sources.files import SourceFile
+from replica.errors import UnreadableFileError
 from replica.format.file_names import FileKind, classify
 from replica.format.reading import MAX_LOG_BYTES, read_file
-from replica.format.segment import scan
-from replica.format.snapshot import SnapshotState
+from replica.format.segment import LocatedBatch, scan
 
 DEFAULT_RANGE_BYTES = 32 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class SourceFile:
-    """path: where to read it, a local path or a URI; shown: its name in the column `file`."""
-
-    path: str
-    shown: str
+_SOUND_BATCHES = 3
+"""Batches in sequence before a cut: one more than a scan looks ahead."""
 
 
 @dataclass
@@ -46,104 +43,61 @@ class RangePartition(InputPartition):
 
 
 def plan(files: list[SourceFile], range_bytes: int) -> list[RangePartition]:
-    """Ranges of about `range_bytes`, in the order of the files. Reads every file once."""
+    """Ranges of about `range_bytes`, in the order of the files."""
     return [part for file in files for part in _plan_file(file, range_bytes)]
 
 
 def _plan_file(file: SourceFile, range_bytes: int) -> Iterator[RangePartition]:
-    data = read_range(file.path, 0, None)
-    name = classify(os.path.basename(file.path))
+    name = classify(file_name(file.path))
     expected = 0 if name.kind is FileKind.SNAPSHOT else name.base_offset
-    found = scan(data, expected_offset=expected)
-    start, start_offset = 0, expected
-    next_offset = expected
-    for batch in found.batches:
-        if batch.position - start >= range_bytes and next_offset is not None:
-            yield RangePartition(file.path, file.shown, start, batch.position, start_offset)
-            start, start_offset = batch.position, next_offset
-        next_offset = batch.header.next_offset
-    if start < found.end_position:
-        yield RangePartition(file.path, file.shown, start, found.end_position, start_offset)
+    start, end = 0, _size(file)
+    if end > range_bytes:
+        for cut in _cuts(read_range(file.path, 0, end), expected, range_bytes):
+            yield RangePartition(file.path, file.shown, start, cut.position, expected)
+            start, expected = cut.position, cut.header.base_offset
+    if start < end:
+        yield RangePartition(file.path, file.shown, start, end, expected)
 
 
-def read_range(path: str, start: int, end: int | None) -> bytes:
-    """Bytes [start, end) of a local file or URI; to its end where `end` is None.
+def _cuts(data: bytes, expected: int | None, range_bytes: int) -> Iterator[LocatedBatch]:
+    """The batches that begin a new range."""
+    start = end = sound = 0
+    for batch in scan(data, expected_offset=expected).batches:
+        header = batch.header
+        in_sequence = batch.position == end and header.base_offset == expected
+        if in_sequence and sound >= _SOUND_BATCHES and end - start >= range_bytes:
+            yield batch
+            start = end
+        sound = sound + 1 if in_sequence and batch.crc_valid else 0
+        end, expected = batch.position + header.size_bytes, header.next_offset
 
-    Raises UnreadableFileError.
+
+def _size(file: SourceFile) -> int:
+    if is_uri(file.path):
+        return size_of(file.path)
+    try:
+        return os.stat(file.path).st_size
+    except OSError as error:
+        raise UnreadableFileError(file.shown, error.strerror or str(error)) from error
+
+
+def read_range(path: str, start: int, end: int) -> bytes:
+    """Bytes [start, end) of a local file or URI.
+
+    Raises UnreadableFileError, also where the file has become shorter since the range was planned.
     """
-    if not is_uri(path):
-        if start == 0 and end is None:
-            return read_file(path, MAX_LOG_BYTES)
+    data = read_remote(path, start, end) if is_uri(path) else _read_local(path, start, end)
+    if len(data) < end - start:
+        raise UnreadableFileError(file_name(path), f"became shorter than {end} bytes while read")
+    return data
+
+
+def _read_local(path: str, start: int, end: int) -> bytes:
+    if start == 0:
+        return read_file(path, MAX_LOG_BYTES)[:end]
+    try:
         with open(path, "rb") as file:
             file.seek(start)
-            return file.read(-1 if end is None else end - start)
-    from pyarrow import fs  # needed for URIs only
-
-    try:
-        store, inside = fs.FileSystem.from_uri(path)
-        with store.open_input_file(inside) as file:
-            size = file.size() if end is None else end
-            return bytes(file.read_at(size - start, start))
-    except (OSError, ValueError) as error:
-        raise UnreadableFileError(path, str(error).strip().split("\n", 1)[0]) from error
-
-
-def log_files(path: str) -> list[SourceFile]:
-    """The .log files at or below a path or URI, in offset order within each directory."""
-    if is_uri(path):
-        return _below_uri(path, FileKind.SEGMENT, ".log")
-    files: list[SourceFile] = []
-    for found in discover([path]):
-        if isinstance(found, FilePath):
-            files.append(SourceFile(os.path.abspath(found.path), found.shown))
-            continue
-        for segment in read_directory(found.path).segments:
-            files.append(_local(found, segment.file.path))
-    return files
-
-
-def snapshot_files(path: str) -> list[SourceFile]:
-    """The complete snapshots at or below a path or URI."""
-    if is_uri(path):
-        return _below_uri(path, FileKind.SNAPSHOT, ".checkpoint")
-    files: list[SourceFile] = []
-    for found in discover([path]):
-        if isinstance(found, FilePath):
-            files.append(SourceFile(os.path.abspath(found.path), found.shown))
-            continue
-        for snapshot in filter(_is_complete, read_directory(found.path).snapshots):
-            files.append(_local(found, snapshot.file.path))
-    return files
-
-
-def _is_complete(snapshot: SnapshotFile) -> bool:
-    return snapshot.state is SnapshotState.COMPLETE
-
-
-def _local(found: DirectoryPath, relative: str) -> SourceFile:
-    node_folder = os.path.dirname(os.path.abspath(found.path))
-    return SourceFile(os.path.join(node_folder, relative), found.shown_file(relative))
-
-
-def _below_uri(uri: str, kind: FileKind, suffix: str) -> list[SourceFile]:
-    from pyarrow import ArrowInvalid, fs  # needed for URIs only
-
-    try:
-        store, root = fs.FileSystem.from_uri(uri)
-        info = store.get_file_info(root)
-        if info.type == fs.FileType.File:
-            return [SourceFile(uri, uri)]
-        entries = store.get_file_info(fs.FileSelector(root, recursive=True))
-    except ArrowInvalid as error:
-        raise UsageError(f"{uri}: {error}") from error
+            return file.read(end - start)
     except OSError as error:
-        raise UnreadableFileError(uri, str(error).strip().split("\n", 1)[0]) from error
-    base = uri.rstrip("/")
-    files = []
-    for entry in sorted(entries, key=lambda entry: entry.path):
-        name = os.path.basename(entry.path)
-        is_wanted = classify(name).kind is kind and name.endswith(suffix)
-        if entry.type == fs.FileType.File and is_wanted:
-            relative = os.path.relpath(entry.path, root)
-            files.append(SourceFile(f"{base}/{relative}", f"{base}/{relative}"))
-    return files
+        raise UnreadableFileError(path, error.strerror or str(error)) from error

@@ -38,8 +38,9 @@ MIN_BATCH_LENGTH = HEADER.size - LENGTH_PREFIX.size
 _CODEC_MASK = 0x07
 _APPEND_TIME = 0x08
 _TRANSACTIONAL = 0x10
-_CONTROL = 0x20
-CONTROL_ATTRIBUTE = _CONTROL
+CONTROL_ATTRIBUTE = 0x20
+_MAX_INT64 = 2**63 - 1
+"""An end offset, which is exclusive, must be an int64 too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class BatchHeader:
 
     @property
     def is_control(self) -> bool:
-        return bool(self.attributes & _CONTROL)
+        return bool(self.attributes & CONTROL_ATTRIBUTE)
 
     @property
     def is_transactional(self) -> bool:
@@ -112,6 +113,10 @@ def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
         )
     if header.last_offset_delta < 0:
         raise CorruptDataError(f"last offset delta {header.last_offset_delta}", position)
+    if header.last_offset >= _MAX_INT64:
+        raise CorruptDataError(
+            f"batch ends beyond the last offset there is, {_MAX_INT64}", position
+        )
     return header
 
 

@@ -69,7 +69,7 @@ def discover(
 ) -> tuple[Found, ...]:
     """Everything to read at or below the paths, in the order given, folders sorted by name.
 
-    skip: real paths of folders that are not searched where they are met below a path.
+    skip: folders that are not searched where they are met below a path.
     Raises UsageError for a path that doesn't exist, or below which there is nothing to read;
     UnreadableFileError for a folder that can't be listed, unless `on_error` takes it.
     """
@@ -91,7 +91,7 @@ class _Search:
 
     def __init__(self, skip: frozenset[str], on_error: OnError | None) -> None:
         self._on_error = on_error
-        self._visited = set(skip)
+        self._visited = {_identity(folder) for folder in skip}
         self.failed = False
 
     def run(self, path: str) -> Iterator[Found]:
@@ -107,14 +107,14 @@ class _Search:
             yield from self._below(path, shown)
 
     def _below(self, path: str, shown: str) -> Iterator[Found]:
-        self._visited.add(os.path.realpath(path))
+        self._visited.add(_identity(path))
         pending = self._folders(path, shown)
         while pending:
             folder, label = pending.pop()
-            real = os.path.realpath(folder)
-            if real in self._visited:  # a symbolic link back into the tree
+            identity = _identity(folder)
+            if identity in self._visited:  # a symbolic link back into the tree
                 continue
-            self._visited.add(real)
+            self._visited.add(identity)
             if _is_metadata_folder(folder):
                 yield DirectoryPath(folder, label)
             else:
@@ -151,6 +151,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:  # a link to where nobody may look
         return False
+
+
+def _identity(path: str) -> tuple[int, int] | str:
+    """What two paths of one folder share; the path itself where nothing is there."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return path
+    return status.st_dev, status.st_ino
 
 
 def _numbers_first(name: str) -> tuple[bool, int, str]:

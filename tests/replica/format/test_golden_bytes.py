@@ -222,3 +222,17 @@ def test_a_producer_entry_has_46_bytes_in_kafkas_order() -> None:
         decode_producers(data[:-1] + b"\x00")
     with pytest.raises(UnsupportedDataError, match="version 2"):
         decode_producers(b"\x00\x02" + data[2:])
+
+
+def test_a_batch_may_not_end_beyond_the_last_offset_there_is() -> None:
+    whole = encode_batch(
+        base_offset=2**63 - 1,
+        leader_epoch=1,
+        records=b"",
+        record_count=0,
+        last_offset_delta=1,
+        base_timestamp=0,
+        max_timestamp=0,
+    )
+    with pytest.raises(CorruptDataError, match="beyond the last offset"):
+        decode_header(whole)

@@ -1,0 +1,222 @@
+"""The members of tar and zip archives, one by one, as far as damage lets them be read.
+
+The standard library's tarfile takes a damaged header, or a missing end mark, for the end of the
+archive, and believes every size that a header states. Here each stop is looked at: what is no
+member is named, and reading goes on at the next header whose checksum is right.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from replica.format.damage import DamageKind
+
+MAX_STREAM_BYTES = 128 * 1024**3
+"""Bytes of a tar stream that are inflated at most, those of unwanted members included."""
+_MAX_HEADER_BYTES = 16 * 1024 * 1024
+"""tarfile reads a long name or a pax header at once, of whatever size it says it has."""
+_CHUNK_BYTES = 64 * 1024
+_SEARCH_BYTES = 1024 * 1024
+_BLOCK = tarfile.BLOCKSIZE
+_MAGIC, _MAGIC_AT = b"ustar", 257
+_DAMAGED_HEADER = (tarfile.TarError, ValueError, LookupError, ArithmeticError)
+_DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of an archive, or, with an empty name, a place where there should be one.
+
+    problem: why it can't be unpacked whatever its name, "" for a plain file; kind: of that.
+    chunks: its bytes, what can be read of them; may raise what the standard library raises.
+    """
+
+    name: str
+    position: int
+    chunks: Callable[[], Iterator[bytes]] = lambda: iter(())
+    problem: str = ""
+    kind: DamageKind = DamageKind.HOSTILE_NAME
+
+
+def zip_members(bundle: str) -> Iterator[Member]:
+    """The files of a zip archive, in the order of its directory."""
+    with zipfile.ZipFile(bundle) as archive:
+        for info in archive.infolist():
+            if info.is_dir():
+                continue
+            file_type = stat.S_IFMT(info.external_attr >> 16)
+            problem = "" if file_type in (0, stat.S_IFREG) else "a link or device, not a file"
+
+            def chunks(info: zipfile.ZipInfo = info) -> Iterator[bytes]:
+                return _zip_chunks(archive, info)
+
+            # orig_filename: what stands in `filename` was cut at a NUL
+            yield Member(info.orig_filename, info.header_offset, chunks, problem)
+
+
+def _zip_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    crc = 0
+    with archive.open(info) as source:
+        # checked below instead: zipfile would withhold the last bytes of a member with a wrong CRC
+        source._expected_crc = None  # type: ignore[attr-defined]
+        while chunk := source.read1(_CHUNK_BYTES):
+            crc = zlib.crc32(chunk, crc)
+            yield chunk
+    if crc != info.CRC:
+        raise zipfile.BadZipFile(f"stored CRC {info.CRC:08x}, computed {crc:08x}")
+
+
+def tar_members(bundle: str) -> Iterator[Member]:
+    """The files of a tar archive, compressed or not, and the places where none could be read."""
+    with ExitStack() as stack:
+        stream = _Stream(stack.enter_context(_opened(bundle)))
+        position: int | None = 0
+        while position is not None:
+            run = _Run(stream, position)
+            yield from run.members()
+            position, kind_of_gap = _next_header(stream, run.resume_at)
+            problem = run.problem or kind_of_gap
+            if problem:
+                going_on = "" if position is None else f"; reading goes on at byte {position}"
+                kind = DamageKind.CONTENT
+                yield Member("", run.resume_at, problem=problem + going_on, kind=kind)
+
+
+def _opened(bundle: str) -> Any:
+    with open(bundle, "rb") as file:
+        head = file.read(8)
+    for magic, opener in _DECOMPRESSORS.items():
+        if head.startswith(magic):
+            return opener(bundle)
+    return open(bundle, "rb")
+
+
+class _Stream:
+    """The inflated archive, as tarfile reads it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.tell = file.tell
+
+    def seek(self, position: int) -> int:
+        if position > MAX_STREAM_BYTES:
+            raise tarfile.ReadError(f"byte {position} is past the limit, {MAX_STREAM_BYTES}")
+        return int(self._file.seek(position))
+
+    def read(self, size: int) -> bytes:
+        if not 0 <= size <= _MAX_HEADER_BYTES:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        return bytes(self._file.read(size))
+
+    def region(self, position: int, size: int) -> Iterator[bytes]:
+        """Bytes of a member; what there is of them comes before the error that they are cut."""
+        self.seek(position)
+        while size > 0:
+            chunk = self._file.read1(min(size, _CHUNK_BYTES))
+            if not chunk:
+                raise EOFError(f"{size} bytes are missing: the bundle ends here")
+            size -= len(chunk)
+            yield chunk
+
+
+class _Run:
+    """Members that follow each other from a header on, up to what is no header.
+
+    resume_at: where to look for the next header after the run; problem: why the run ended, ""
+    where it ended at what tarfile takes for the end of the archive.
+    """
+
+    def __init__(self, stream: _Stream, start: int) -> None:
+        self._stream = stream
+        self._start = start
+        self.resume_at = start
+        self.problem = ""
+
+    def members(self) -> Iterator[Member]:
+        last: tarfile.TarInfo | None = None
+        try:
+            self._stream.seek(self._start)
+            archive = tarfile.TarFile(fileobj=self._stream)  # type: ignore[arg-type]
+            for info in archive:
+                if info.size < 0 or archive.offset <= info.offset:
+                    raise tarfile.ReadError(f"a member of {info.size} bytes")
+                last = info
+                if not info.isdir():
+                    problem = "" if info.isfile() else "a link or device, not a file"
+                    yield Member(info.name, info.offset, self._chunks(archive, info), problem)
+            self.resume_at = archive.offset if last else self._start + _BLOCK
+        except _DAMAGED_HEADER as error:
+            self.problem = f"no member can be read here: {' '.join(str(error).split())[:120]}"
+            # a wrong size may have swallowed the members behind
+            self.resume_at = self._start + _BLOCK if last is None else last.offset_data
+
+    def _chunks(
+        self, archive: tarfile.TarFile, info: tarfile.TarInfo
+    ) -> Callable[[], Iterator[bytes]]:
+        if not info.issparse():
+            return lambda: self._stream.region(info.offset_data, info.size)
+        return lambda: _sparse_chunks(archive, info)
+
+
+def _sparse_chunks(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[bytes]:
+    source = archive.extractfile(info)
+    assert source is not None, "isfile() was checked"
+    while chunk := source.read(_CHUNK_BYTES):
+        yield chunk
+
+
+def _next_header(stream: _Stream, start: int) -> tuple[int | None, str]:
+    """(the next block that looks like a header, what is wrong with the bytes before it).
+
+    Nothing is wrong with zeros: they end an archive, and fill the space between joined ones.
+    """
+    stream.seek(start)
+    position, used = start, 0
+    while chunk := stream.read(_SEARCH_BYTES):
+        at = _header_in(chunk)
+        before = chunk if at is None else chunk[:at]
+        used += len(before) - before.count(0)
+        if at is not None:
+            return position + at, _gap(used)
+        position += len(chunk)
+        if position > MAX_STREAM_BYTES:
+            raise OSError(f"more than {MAX_STREAM_BYTES} bytes")
+    if position == start:
+        return None, "the end mark is missing: the bundle may be cut here"
+    return None, _gap(used)
+
+
+def _gap(used: int) -> str:
+    return "bytes that are no member" if used else ""
+
+
+def _header_in(chunk: bytes) -> int | None:
+    at = chunk.find(_MAGIC, _MAGIC_AT)
+    while at >= 0:
+        block, offset = divmod(at - _MAGIC_AT, _BLOCK)
+        if offset == 0 and _is_header(chunk[block * _BLOCK : (block + 1) * _BLOCK]):
+            return block * _BLOCK
+        at = chunk.find(_MAGIC, at + 1)
+    return None
+
+
+def _is_header(block: bytes) -> bool:
+    try:
+        tarfile.TarInfo.frombuf(block, tarfile.ENCODING, "surrogateescape")
+    except _DAMAGED_HEADER:
+        return False
+    return True

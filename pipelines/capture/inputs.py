@@ -1,0 +1,105 @@
+"""What the user names, brought to local folders: URIs are downloaded, bundles unpacked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pipelines.capture.bundle import is_bundle, unpack
+from pipelines.capture.remote import download, is_uri, shown_uri
+from pipelines.capture.spool import Spool
+from replica.errors import UnreadableFileError, UsageError
+from replica.format.damage import Damage, DamageKind
+from replica.format.directory import MetadataDirectory
+from replica.format.discovery import DirectoryPath, Found, discover
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A local path to search; `shown` stands for it in every name.
+
+    is_ours: a copy that was made for this call. damages: of the download or the bundle.
+    """
+
+    path: str
+    shown: str
+    is_ours: bool = False
+    damages: tuple[Damage, ...] = ()
+
+    def find(self, spool: Spool, damages: list[Damage]) -> tuple[Found, ...]:
+        """What there is to read, in the user's names; folders that can't be listed are damages.
+
+        Raises UsageError where a path that the user has holds nothing.
+        """
+
+        def unreadable(error: UnreadableFileError) -> None:
+            shown = self._named(error.path)
+            damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, shown))
+
+        try:
+            found = discover([self.path], on_error=unreadable, skip=spool.not_examined())
+        except UsageError:
+            if not self.is_ours:
+                raise
+            detail = "no metadata directory, segment or snapshot in it"
+            damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, detail, self.shown))
+            return ()
+        return tuple(replace(one, shown=self._named(one.shown)) for one in found)
+
+    def _named(self, label: str) -> str:
+        if not self.is_ours:
+            return label
+        relative = os.path.relpath(label, self.path)
+        return self.shown if relative == "." else f"{self.shown}/{relative}"
+
+    def mark(self, location: DirectoryPath, directory: MetadataDirectory) -> MetadataDirectory:
+        """The directory with what its download or bundle withheld among its own damages.
+
+        A log that is cut by its bundle must not look like one that Kafka truncated.
+        """
+        folder = os.path.basename(os.path.abspath(location.path))
+        withheld = []
+        for damage in self.damages:
+            inside = damage.file.removeprefix(location.shown + "/")
+            if damage.file == self.shown and damage.kind is DamageKind.CONTENT:
+                detail = f"what follows may be missing: {damage.detail}"
+                file = directory.segments[-1].file.path if directory.segments else folder
+                withheld.append(Damage(0, 0, DamageKind.UNREADABLE, detail, file))
+            elif damage.kind in _WITHHOLDS and inside != damage.file:
+                detail = damage.detail
+                withheld.append(Damage(0, 0, DamageKind.UNREADABLE, detail, f"{folder}/{inside}"))
+        return replace(directory, damages=(*directory.damages, *withheld))
+
+
+_WITHHOLDS = (DamageKind.CONTENT, DamageKind.UNREADABLE)
+
+
+def inputs(paths: Sequence[str], spool: Spool, damages: list[Damage]) -> Iterator[Input]:
+    """The local form of each path. Raises UsageError or UnreadableFileError for a bad URI."""
+    for path in paths:
+        if is_uri(path):
+            yield from _downloaded(path, spool, damages)
+        elif is_bundle(path):
+            yield from _unpacked(Input(path, path), spool, damages)
+        else:
+            yield Input(path, path)
+
+
+def _downloaded(uri: str, spool: Spool, damages: list[Damage]) -> Iterator[Input]:
+    folder = str(spool.new_folder())
+    downloaded = download(uri, folder)
+    damages.extend(downloaded.damages)
+    local = Input(downloaded.file or folder, shown_uri(uri), True, downloaded.damages)
+    if is_bundle(local.path):
+        yield from _unpacked(local, spool, damages)
+    else:
+        yield local
+
+
+def _unpacked(bundle: Input, spool: Spool, damages: list[Damage]) -> Iterator[Input]:
+    folder = str(spool.new_folder())
+    unpacked = unpack(bundle.path, folder, shown=bundle.shown)
+    damages.extend(unpacked.damages)
+    if unpacked.files or not unpacked.damages:
+        yield Input(folder, bundle.shown, True, unpacked.damages)

@@ -1,0 +1,78 @@
+"""The files that a path or URI given to a source stands for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from pipelines.capture.remote import file_name, is_uri, remote_files, shown_uri
+from replica.errors import UnreadableFileError, UsageError
+from replica.format.discovery import DirectoryPath, discover
+from replica.format.file_names import FileKind, classify
+from replica.format.snapshot import DRAFT_FOLDER, SnapshotState
+
+_LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """path: where to read it, a local path or a URI; shown: its name in the column `file`."""
+
+    path: str
+    shown: str
+
+
+def log_files(path: str) -> list[SourceFile]:
+    """The .log files at or below a path or URI, in offset order within each directory."""
+    return _files(path, FileKind.SEGMENT)
+
+
+def snapshot_files(path: str) -> list[SourceFile]:
+    """The complete snapshots at or below a path or URI."""
+    return _files(path, FileKind.SNAPSHOT)
+
+
+def _files(path: str, kind: FileKind) -> list[SourceFile]:
+    """Files of a kind in directories; a file that the path itself names may be of any log kind."""
+    if is_uri(path):
+        return [
+            SourceFile(file.uri, shown_uri(file.uri))
+            for file in remote_files(path)
+            if not file.relative or _is_wanted(file.name, kind)
+        ]
+    files: list[SourceFile] = []
+    for found in discover([path]):
+        if isinstance(found, DirectoryPath):
+            files.extend(_in_directory(found, kind))
+        elif found.name.kind in _LOG_KINDS:
+            files.append(SourceFile(os.path.abspath(found.path), found.shown))
+        else:
+            raise UsageError(f"{found.shown}: neither a segment nor a snapshot")
+    return files
+
+
+def _in_directory(found: DirectoryPath, kind: FileKind) -> list[SourceFile]:
+    folder = os.path.basename(os.path.abspath(found.path))
+    names = _names(found.path)
+    if kind is FileKind.SNAPSHOT and DRAFT_FOLDER in names:
+        drafts = os.path.join(found.path, DRAFT_FOLDER)
+        names += [f"{DRAFT_FOLDER}/{name}" for name in _names(drafts)]
+    return [
+        SourceFile(os.path.abspath(os.path.join(found.path, name)), found.shown_file(label))
+        for name in names
+        if _is_wanted(file_name(name), kind)
+        for label in (f"{folder}/{name}",)
+    ]
+
+
+def _is_wanted(name: str, kind: FileKind) -> bool:
+    found = classify(name)
+    is_part = found.snapshot is not None and found.snapshot.state is not SnapshotState.COMPLETE
+    return found.kind is kind and not found.deleted and not is_part
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    except OSError as error:
+        raise UnreadableFileError(folder, error.strerror or str(error)) from error

@@ -1,0 +1,90 @@
+"""Archives made for the tests of unpacking, and a folder to unpack them in."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pipelines.capture.bundle import Unpacked, unpack
+from replica.format.damage import DamageKind
+
+FOLDER = "1/__cluster_metadata-0"
+LOG = f"{FOLDER}/{0:020d}.log"
+STATE = f"{FOLDER}/quorum-state"
+META = "1/meta.properties"
+CONTENTS = {META: b"version=1\n", LOG: bytes(range(256)) * 40, STATE: b'{"data_version":0}'}
+"""Members of the archives here: the bundle never looks into the files."""
+
+
+def tar_bytes(members: Iterable[tuple[tarfile.TarInfo | str, bytes]], **options: Any) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", **options) as target:
+        for info, content in members:
+            if isinstance(info, str):
+                info = tarfile.TarInfo(info)
+            info.size = len(content)
+            target.addfile(info, io.BytesIO(content))
+    return out.getvalue()
+
+
+def special(name: str, kind: bytes, linkname: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, linkname
+    return info
+
+
+def zip_bytes(members: Iterable[tuple[zipfile.ZipInfo | str, bytes]], **options: Any) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", **options) as target:
+        for name, content in members:
+            target.writestr(name, content)
+    return out.getvalue()
+
+
+def sound_tar() -> bytes:
+    return tar_bytes(CONTENTS.items())
+
+
+class Unpacking:
+    """An unpacking in a folder of its own, with a witness beside it."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.folder = base / "out"
+        self.folder.mkdir()
+        self.witness = base / "witness"
+        self.witness.write_bytes(b"mine")
+
+    def __call__(self, name: str, data: bytes, **options: Any) -> Unpacked:
+        self.path = self.base / name
+        self.path.write_bytes(data)
+        return unpack(str(self.path), str(self.folder), **options)
+
+    def files(self) -> dict[str, bytes]:
+        """What lies in the folder; nothing else may have changed around it."""
+        assert {p.name for p in self.base.iterdir()} == {"out", "witness", self.path.name}
+        assert self.witness.read_bytes() == b"mine"
+        paths = [path for path in self.folder.rglob("*") if not path.is_dir()]
+        assert not any(path.is_symlink() for path in paths)
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in paths}
+
+
+def kinds(found: Unpacked) -> list[DamageKind]:
+    return [damage.kind for damage in found.damages]
+
+
+PACKERS: dict[str, str] = {
+    "c.tar": "w",
+    "c.tar.gz": "w:gz",
+    "c.tgz": "w:gz",
+    "c.tar.xz": "w:xz",
+    "c.tar.bz2": "w:bz2",
+}
+
+
+def end_mark(packed: bytes) -> int:
+    return len(packed.rstrip(b"\0")) // 512 * 512 + 512

@@ -1,0 +1,384 @@
+"""Which replicas one call looks at, when, and together with whom."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tarfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.capture.looks import Look, Looks, Options, look_at, next_free, parse_replica
+from pipelines.capture.spool import Spool
+from replica.errors import UsageError
+from replica.format.damage import DamageKind
+from replica.format.file_names import METADATA_FOLDER
+from replica.types import ZERO_UUID, ReplicaId
+
+STATIC, DYNAMIC = "kafka-3.7.2-static", "kafka-4.1.1-dynamic"
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+LOG = f"{0:020d}.log"
+
+
+@pytest.fixture
+def spool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spool]:
+    with Spool.below(str(tmp_path_factory.mktemp("lake"))) as spool:
+        yield spool
+
+
+def captured_at(folder: Path, text: str) -> None:
+    content = {"version": 1, "captured_at": text}
+    (folder / "capture.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def copied(data: Path, to: Path, *names: str) -> Path:
+    for name in names:
+        shutil.copytree(data / name, to / name)
+    return to
+
+
+def all_looks(looks: Looks) -> list[Look]:
+    return [look for groups in looks.rounds for group in groups for look in group.looks]
+
+
+def nodes(looks: Looks) -> list[list[tuple[str, list[int]]]]:
+    return [
+        [(group.cluster_id[:2], [look.replica.node_id for look in group.looks]) for group in groups]
+        for groups in looks.rounds
+    ]
+
+
+def damages(looks: Looks) -> list[tuple[DamageKind, str]]:
+    return [(damage.kind, damage.file) for damage in looks.damages]
+
+
+def tree(root: Path) -> dict[str, tuple[int, str]]:
+    return {
+        str(path.relative_to(root)): (
+            path.stat().st_mtime_ns,
+            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
+        )
+        for path in root.rglob("*")
+    }
+
+
+def test_the_replicas_of_a_cluster_make_a_group_whatever_kafka_wrote_them(
+    data: Path, spool: Spool
+) -> None:
+    looks = look_at([str(data / STATIC / "live"), str(data / DYNAMIC / "live")], Options(), spool)
+    assert nodes(looks) == [[("Lr", [1, 2, 3, 11]), ("gT", [1, 2, 3, 11])]]
+    assert looks.damages == ()
+    groups = looks.rounds[0]
+    assert groups[0].group_id != groups[1].group_id
+    assert {look.captured_at for look in all_looks(looks)} == {None}
+
+
+def test_copies_are_the_bytes_that_were_read_and_go_with_the_spool(
+    data: Path, tmp_path: Path
+) -> None:
+    before = tree(data / STATIC / "live")
+    with Spool.below(str(tmp_path / "lake")) as spool:
+        (look,) = all_looks(look_at([str(data / STATIC / "live" / "3")], Options(), spool))
+        for file in look.directory.files:
+            original = (data / STATIC / "live" / "3" / file.path).read_bytes()
+            assert Path(look.copy_of(file)).read_bytes() == original
+            assert look.shown_file(file) == str(data / STATIC / "live" / "3" / file.path)
+        assert len(look.directory.files) > 8
+    assert list((tmp_path / "lake").iterdir()) == []
+    assert tree(data / STATIC / "live") == before
+
+
+def test_the_spool_goes_after_an_exception_too(data: Path, tmp_path: Path) -> None:
+    options = Options(order=("live", "split"))
+    with pytest.raises(UsageError), Spool.below(str(tmp_path)) as spool:
+        look_at([str(data / STATIC)], options, spool)  # reads some, then meets final
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_spool_that_was_left_behind_goes_after_a_day(tmp_path: Path) -> None:
+    old, new = tmp_path / "_spool" / "old", tmp_path / "_spool" / "new"
+    old.mkdir(parents=True)
+    new.mkdir()
+    os.utime(old, (0, 0))
+    with Spool.below(str(tmp_path)):
+        pass
+    assert list((tmp_path / "_spool").iterdir()) == [new]
+
+
+@pytest.mark.parametrize("place", ["", "1"])
+def test_capture_json_in_the_nodes_folder_or_above_wins_over_the_option(
+    place: str, data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    copied(data / STATIC / "live", tmp_path, "1")
+    captured_at(tmp_path / place, "2026-11-20T00:00:00.125Z")
+    looks = look_at([str(tmp_path)], Options(captured_at=NOON), spool)
+    expected = datetime(2026, 11, 20, 0, 0, 0, 125_000, tzinfo=UTC)
+    assert [look.captured_at for look in all_looks(looks)] == [expected]
+
+
+def test_a_broken_capture_json_is_one_damage_and_the_option_counts(
+    data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    copied(data / STATIC / "live", tmp_path, "1", "2")
+    (tmp_path / "capture.json").write_bytes(b'{"version": 1')
+    looks = look_at([str(tmp_path)], Options(captured_at=NOON), spool)
+    assert damages(looks) == [(DamageKind.CONTENT, str(tmp_path / "capture.json"))]
+    assert {look.captured_at for look in all_looks(looks)} == {NOON}
+    assert nodes(looks) == [[("gT", [1, 2])]]
+
+
+def test_each_capture_json_makes_a_group_oldest_first(
+    data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    copied(data / STATIC, tmp_path, "live", "split", "final")
+    for hour, name in enumerate(("split", "final", "live")):
+        captured_at(tmp_path / name, f"2026-11-20T0{hour}:00:00Z")
+    looks = look_at([str(tmp_path)], Options(), spool)
+    first = [groups[0].looks[0].location.shown for groups in looks.rounds]
+    assert [Path(name).parts[-3] for name in first] == ["split", "final", "live"]
+
+
+@pytest.mark.parametrize("broken", [None, b"{}", b'{"version":1,"captured_at":"2026-11-20"}'])
+def test_captures_of_a_replica_in_no_known_order_are_refused(
+    broken: bytes | None, data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    copied(data / STATIC, tmp_path, "live", "split")
+    for name in ("live", "split") if broken else ():
+        (tmp_path / name / "capture.json").write_bytes(broken or b"")
+    with pytest.raises(UsageError) as caught:
+        look_at([str(tmp_path)], Options(), spool)
+    assert "--order live,split" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_order_makes_a_round_of_each_name(data: Path, spool: Spool) -> None:
+    options = Options(order=("final", "live", "split"))
+    looks = look_at([str(data / STATIC), str(data / DYNAMIC)], options, spool)
+    rounds = [{look.batch for group in groups for look in group.looks} for groups in looks.rounds]
+    assert rounds == [{"final"}, {"live"}, {"split"}]
+    assert [len(groups) for groups in looks.rounds] == [2, 2, 2]
+    assert len(all_looks(looks)) == 28
+
+
+def test_order_goes_by_the_folders_of_the_argument_too(
+    data: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(data / STATIC / "live")
+    paths = [f"../split/1/{METADATA_FOLDER}", "."]
+    looks = look_at(paths, Options(order=("live", "split")), spool)
+    assert nodes(looks) == [[("gT", [1, 2, 3, 11])], [("gT", [1])]]
+
+
+def test_a_directory_outside_the_order_is_refused(data: Path, spool: Spool) -> None:
+    with pytest.raises(UsageError, match=r"--order live,split: .*final.* lies in none of these"):
+        look_at([str(data / STATIC)], Options(order=("live", "split")), spool)
+
+
+@pytest.mark.parametrize("second", ["same", "above", "link", "copy"])
+def test_the_same_directory_or_content_twice_is_one_look(
+    second: str, data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    copied(data / STATIC / "live", tmp_path / "a", "1")
+    paths = {"same": "a/1", "above": "a", "link": "link", "copy": "b"}
+    (tmp_path / "link").symlink_to(tmp_path / "a" / "1")
+    copied(tmp_path / "a", tmp_path / "b", "1")
+    looks = look_at([str(tmp_path / "a" / "1"), str(tmp_path / paths[second])], Options(), spool)
+    assert nodes(looks) == [[("gT", [1])]]
+
+
+def test_a_directory_that_changes_is_read_once_however_often_it_is_named(
+    data: Path, tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(data / STATIC / "live", tmp_path, "1")
+    from pipelines.capture import looks as module
+
+    real = module.read_directory
+
+    def read_and_change(path: str, **options: Any) -> Any:
+        found = real(path, **options)
+        (Path(path) / "quorum-state").write_bytes(b"changed")
+        return found
+
+    monkeypatch.setattr(module, "read_directory", read_and_change)
+    assert len(all_looks(look_at([str(tmp_path), str(tmp_path / "1")], Options(), spool))) == 1
+
+
+def test_equal_content_under_two_capture_jsons_is_one_group(
+    data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    for name, day in (("a", 1), ("b", 2)):
+        copied(data / STATIC / "live", tmp_path / name, "1")
+        captured_at(tmp_path / name, f"2026-11-0{day}")
+    (look,) = all_looks(look_at([str(tmp_path)], Options(), spool))
+    assert look.captured_at == datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def test_a_capture_id_is_that_of_the_content_wherever_it_lies(
+    data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    copied(data / STATIC / "live", tmp_path, "1")
+    flat = tmp_path / "flat.tar"
+    with tarfile.open(flat, "w") as tar:
+        tar.add(tmp_path / "1" / METADATA_FOLDER, ".")
+        tar.add(tmp_path / "1" / "meta.properties", "meta.properties")
+    other = copied(tmp_path, tmp_path / "other", "1")
+    (other / "1" / METADATA_FOLDER).rename(other / "1" / "renamed")
+    (original,) = all_looks(look_at([str(tmp_path / "1")], Options(), spool))
+    (renamed,) = all_looks(look_at([str(other)], Options(), spool))
+    (first,) = all_looks(look_at([str(flat)], Options(), spool))
+    (again,) = all_looks(look_at([str(flat)], Options(), spool))
+    assert renamed.capture_id == original.capture_id
+    assert first.capture_id == again.capture_id, "whatever folder the bundle was unpacked to"
+    log = other / "1" / "renamed" / LOG
+    log.write_bytes(log.read_bytes()[:-1] + b"\xff")
+    (changed,) = all_looks(look_at([str(other)], Options(), spool))
+    assert changed.capture_id != original.capture_id
+
+
+def test_a_directory_of_nobody_is_left_out_and_named(
+    data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    copied(data / STATIC / "live", tmp_path, "1", "2")
+    (tmp_path / "2" / "meta.properties").write_bytes(b"\xff")
+    looks = look_at([str(tmp_path)], Options(), spool)
+    assert nodes(looks) == [[("gT", [1])]]
+    assert damages(looks) == [(DamageKind.UNIDENTIFIED, str(tmp_path / "2" / METADATA_FOLDER))]
+    assert "--as" in looks.damages[0].detail
+
+
+def test_as_names_what_does_not_say_whose_it_is_and_nothing_else(
+    data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    copied(data / STATIC / "live", tmp_path, "1", "2")
+    (tmp_path / "2" / "meta.properties").unlink()
+    looks = look_at([str(tmp_path)], Options(replica=ReplicaId("x", 7)), spool)
+    assert nodes(looks) == [[("gT", [1]), ("x", [7])]]
+
+
+def test_single_files_of_a_folder_are_one_directory_of_as(data: Path, spool: Spool) -> None:
+    folder = data / DYNAMIC / "final" / "1" / METADATA_FOLDER
+    paths = [str(path) for path in sorted(folder.glob("*.log"))]
+    assert len(paths) > 1
+    looks = look_at([*paths, paths[0]], Options(replica=ReplicaId("x", 7)), spool)
+    (look,) = all_looks(looks)
+    assert look.replica == ReplicaId("x", 7)
+    assert [look.shown_file(segment.file) for segment in look.directory.segments] == paths
+    assert Path(look.copy_of(look.directory.files[0])).read_bytes() == Path(paths[0]).read_bytes()
+
+
+def test_a_single_file_without_as_is_refused(data: Path, spool: Spool) -> None:
+    path = next((data / STATIC).rglob("*.log"))
+    with pytest.raises(UsageError, match=f"{path}: .*--as CLUSTER:NODE"):
+        look_at([str(path)], Options(), spool)
+
+
+def test_files_that_are_not_kafkas_are_named_beside_the_rest(
+    data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    for name in ("notes.txt", "server.log", "broken.tar.gz"):
+        (tmp_path / name).write_bytes(b"no log")
+    empty = tmp_path / "empty.tar"
+    tarfile.open(empty, "w").close()
+    names = [str(path) for path in sorted(tmp_path.iterdir())]
+    looks = look_at([*names, str(data / STATIC / "live")], Options(), spool)
+    assert nodes(looks) == [[("gT", [1, 2, 3, 11])]]
+    assert sorted((Path(file).name, kind) for kind, file in damages(looks)) == [
+        ("broken.tar.gz", DamageKind.CONTENT),
+        ("empty.tar", DamageKind.NOT_KAFKA),
+        ("notes.txt", DamageKind.NOT_KAFKA),
+        ("server.log", DamageKind.NOT_KAFKA),
+    ]
+    with pytest.raises(UsageError, match=f"^nothing to ingest: {tmp_path}[^\n]*$"):
+        look_at(names, Options(), spool)
+
+
+def test_a_bundle_is_looked_into_under_its_own_name(
+    data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    bundle = tmp_path / "c.tar.gz"
+    with tarfile.open(bundle, "w:gz") as tar:
+        tar.add(data / STATIC / "live", "live")
+    looks = look_at([str(bundle)], Options(), spool)
+    assert nodes(looks) == [[("gT", [1, 2, 3, 11])]]
+    look = all_looks(looks)[0]
+    segment = look.directory.segments[0].file
+    assert look.shown_file(segment) == f"{bundle}/live/1/{METADATA_FOLDER}/{LOG}"
+    assert look.shown_file("meta.properties") == f"{bundle}/live/1/meta.properties"
+
+
+def test_a_log_that_its_bundle_cuts_does_not_look_like_a_truncated_one(
+    data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    bundle = tmp_path / "c.tar"
+    source = data / STATIC / "live" / "1"
+    with tarfile.open(bundle, "w") as tar:
+        tar.add(source / "meta.properties", "1/meta.properties")
+        tar.add(source / METADATA_FOLDER / LOG, f"1/{METADATA_FOLDER}/{LOG}")
+    packed = bundle.read_bytes()
+    bundle.write_bytes(packed[: len(packed.rstrip(b"\0")) - 5000])
+    (look,) = all_looks(look_at([str(bundle)], Options(), spool))
+    hidden = [damage for damage in look.directory.damages if damage.kind is DamageKind.UNREADABLE]
+    assert {damage.file for damage in hidden} == {f"{METADATA_FOLDER}/{LOG}"}
+
+
+def test_a_lake_below_the_examined_path_is_not_examined(data: Path, tmp_path: Path) -> None:
+    copied(data / STATIC / "live", tmp_path, "1")
+    for lake in (tmp_path / "lake", tmp_path):
+        left = copied(data / STATIC / "split", lake / "_spool" / "of-another", "1")
+        os.utime(left)
+        with Spool.below(str(lake)) as spool:
+            copied(data / STATIC / "final", spool.new_folder(), "1")
+            looks = look_at([str(tmp_path)], Options(), spool)
+            assert [Path(look.location.shown) for look in all_looks(looks)] == [
+                tmp_path / "1" / METADATA_FOLDER
+            ]
+        shutil.rmtree(lake / "_spool")
+
+
+def test_a_folder_that_cannot_be_listed_costs_only_itself(
+    data: Path, tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(data / STATIC / "live", tmp_path, "1", "2", "3")
+    scandir, listdir = os.scandir, os.listdir
+
+    def refuse(path: Any, name: str, real: Any) -> Any:
+        if str(path).endswith(name):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", lambda path: refuse(path, "/1", scandir))
+    monkeypatch.setattr(os, "listdir", lambda path: refuse(path, f"2/{METADATA_FOLDER}", listdir))
+    looks = look_at([str(tmp_path)], Options(), spool)
+    assert nodes(looks) == [[("gT", [3])]]
+    assert damages(looks) == [
+        (DamageKind.UNREADABLE, str(tmp_path / "1")),
+        (DamageKind.UNREADABLE, str(tmp_path / "2" / METADATA_FOLDER)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("c:1", ReplicaId("c", 1, ZERO_UUID)), ("c:12:dir", ReplicaId("c", 12, "dir"))],
+)
+def test_as_is_cluster_node_and_directory(text: str, expected: ReplicaId) -> None:
+    assert parse_replica(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "c", "c:", ":1", "c:x", "c:-1", "c:1:d:e", "c:²", "c:٢", "c:1:", "c:99999999999"]
+)
+def test_another_form_of_as_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=f"^--as {text}: expected CLUSTER:NODE"):
+        parse_replica(text)
+
+
+def test_a_taken_moment_gives_way_to_the_next_free_one() -> None:
+    tick = timedelta(microseconds=1)
+    assert next_free(NOON, set()) == NOON
+    assert next_free(NOON, {NOON, NOON + tick, NOON + 3 * tick}) == NOON + 2 * tick

@@ -1,0 +1,339 @@
+"""kraft_log and kraft_snapshot through Spark, against the reader that they are built on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from pipelines.sources import register
+from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
+from replica.format.file_names import METADATA_FOLDER
+from replica.format.record import Record, encode_records, records_of
+from replica.format.segment import scan
+from replica.metadata.log_record import LogRecordReader
+from replica.metadata.redact import Redactor
+
+pytestmark = pytest.mark.spark
+
+KEY = b"a key that must never be shown"
+LOG = f"{0:020d}.log"
+UNKNOWN = b"\x01\xff\x01\x00secret of the future"
+"""Frame version 1, api key 255, version 0, a body nobody knows."""
+LATE, EARLY = 2**62, -(2**62)
+
+
+@pytest.fixture(scope="module")
+def source(spark: SparkSession) -> Callable[..., DataFrame]:
+    register(spark)
+
+    def load(path: object, name: str = "kraft_log", **options: str) -> DataFrame:
+        return spark.read.format(name).options(**options).load(str(path))
+
+    return load
+
+
+@pytest.fixture(scope="module")
+def key_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("key") / "key"
+    path.write_bytes(KEY)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def recorded(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders of both recorded clusters and the generated segment, as one tree."""
+    root = tmp_path_factory.mktemp("recorded")
+    (root / "a").symlink_to(data / "kafka-3.7.2-static" / "final" / "12")
+    (root / "b").symlink_to(data / "kafka-4.1.1-dynamic" / "final" / "1")
+    (root / "c" / METADATA_FOLDER).mkdir(parents=True)
+    (root / "c" / METADATA_FOLDER / LOG).symlink_to(data / "generated-all-types" / LOG)
+    return root
+
+
+def read_directly(path: Path, redactor: Redactor | None) -> Iterator[dict[str, Any]]:
+    """Every record of the file's sound batches, by replica.format and replica.metadata."""
+    content = path.read_bytes()
+    reader = LogRecordReader(redactor)
+    for batch in scan(content, expected_offset=None).batches:
+        header = batch.header
+        whole = content[batch.position : batch.position + header.size_bytes]
+        for record in records_of(header, whole) if batch.crc_valid else ():
+            read = reader.read(record, is_control=header.is_control)
+            yield {
+                "file": str(path),
+                "position": batch.position,
+                "base_offset": header.base_offset,
+                "leader_epoch": header.leader_epoch,
+                "crc": header.crc,
+                "offset": record.offset,
+                "timestamp": record.timestamp,
+                "is_control": header.is_control,
+                "record_type": read.record_type,
+                "record_version": read.version,
+                "payload": read.data,
+                "value": read.value,
+                "error": read.error,
+            }
+
+
+def plain(row: Row) -> dict[str, Any]:
+    """A row in the words of `read_directly`."""
+    cells = row.asDict()
+    cells["timestamp"] = row["timestamp"] and round(row["timestamp"].timestamp() * 1000)
+    cells["payload"] = row["payload"] and json.loads(row["payload"].toJson())
+    cells["value"] = row["value"] and bytes(row["value"])
+    return cells
+
+
+def in_json(rows: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**row, "payload": json.loads(json.dumps(row["payload"]))} for row in rows]
+
+
+def by_place(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["file"], row["position"], row["offset"]))
+
+
+def expected_rows(root: Path, redactor: Redactor | None) -> list[dict[str, Any]]:
+    paths = sorted(path for path in root.glob(f"*/{METADATA_FOLDER}/*.log"))
+    return by_place([row for path in paths for row in in_json(read_directly(path, redactor))])
+
+
+def test_records_are_those_of_the_reader_also_in_many_ranges(
+    source: Callable[..., DataFrame], recorded: Path
+) -> None:
+    frame = source(recorded, keepSecrets="true", rangeBytes="20000")
+    assert frame.rdd.getNumPartitions() > 20
+    rows = by_place([plain(row) for row in frame.collect()])
+    expected = expected_rows(recorded, None)
+    assert len(expected) > 5000
+    assert len({row["record_type"] for row in expected}) >= 29
+    assert rows == expected
+
+
+def test_secrets_are_fingerprints_that_agree_across_ranges_and_reads(
+    source: Callable[..., DataFrame], recorded: Path, key_file: str
+) -> None:
+    frame = source(recorded, redactKeyFile=key_file, rangeBytes="20000")
+    rows = by_place([plain(row) for row in frame.collect()])
+    assert rows == expected_rows(recorded, Redactor(KEY))
+    assert sum(row["value"] is None for row in rows) > 5
+    shown = frame._jdf.queryExecution().toString()
+    assert KEY.decode() not in shown
+    assert KEY.hex() not in shown
+
+
+def test_without_a_key_one_read_agrees_with_itself_only(
+    source: Callable[..., DataFrame], data: Path, tmp_path: Path
+) -> None:
+    segment = data / "generated-all-types" / LOG
+    for name in ("x", "y"):
+        (tmp_path / name / METADATA_FOLDER).mkdir(parents=True)
+        (tmp_path / name / METADATA_FOLDER / LOG).write_bytes(segment.read_bytes())
+    query = "record_type = 'USER_SCRAM_CREDENTIAL_RECORD'"
+
+    def fingerprints() -> set[str]:
+        rows = source(tmp_path).where(query).selectExpr("payload:salt::string AS salt").collect()
+        assert len(rows) >= 2
+        return {row.salt for row in rows}
+
+    first, second = fingerprints(), fingerprints()
+    assert len(first) == len(second), "equal secrets of two files have one fingerprint"
+    assert all(text.startswith("***:") for text in first)
+    assert not first & second
+
+
+def batch(offset: int, *records: Record, control: bool = False) -> bytes:
+    return encode_batch(
+        base_offset=offset,
+        leader_epoch=3,
+        records=encode_records(records, offset, 0),
+        record_count=len(records),
+        last_offset_delta=len(records) - 1,
+        base_timestamp=0,
+        max_timestamp=0,
+        attributes=CONTROL_ATTRIBUTE if control else 0,
+    )
+
+
+@pytest.fixture(scope="module")
+def odd(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory whose log holds what logs rarely hold, and a segment of 0 bytes."""
+    good = next(
+        row["value"]
+        for row in read_directly(data / "generated-all-types" / LOG, None)
+        if row["record_type"] == "TOPIC_RECORD"
+    )
+    flipped = bytearray(batch(5, Record(5, 1, None, good)))
+    flipped[-3] ^= 1
+    broken_frame = bytearray(encode_records([Record(6, 0, None, good)], 6, 0))
+    broken_frame[0] = 3
+    unframed = encode_batch(
+        base_offset=6,
+        leader_epoch=3,
+        records=bytes(broken_frame),
+        record_count=1,
+        last_offset_delta=0,
+        base_timestamp=0,
+        max_timestamp=0,
+    )
+    batches = [
+        batch(0, Record(0, LATE, None, good), Record(1, EARLY, None, good)),
+        batch(2, Record(2, -1, None, UNKNOWN)),
+        batch(3, Record(3, 253_402_300_799_999, None, None)),
+        batch(4, Record(4, 0, b"\x00\x00\x00\x63", b"x"), control=True),
+        bytes(flipped),
+        unframed,
+        batch(7, Record(7, 7, None, good)),
+    ]
+    folder = tmp_path_factory.mktemp("odd") / METADATA_FOLDER
+    folder.mkdir()
+    (folder / LOG).write_bytes(b"".join(batches))
+    (folder / f"{8:020d}.log").write_bytes(b"")
+    return folder
+
+
+def test_what_is_odd_in_a_log_has_a_row_all_the_same(
+    source: Callable[..., DataFrame], odd: Path, key_file: str
+) -> None:
+    frame = source(odd, redactKeyFile=key_file)
+    rows = {row.offset: row for row in frame.where("offset <> 3").collect()}
+    assert list(rows) == [0, 1, 2, 4, 6, 7], "the records of the flipped batch are absent"
+    assert [rows[offset].timestamp for offset in (0, 1, 2)] == [None, None, None]
+    assert rows[7].timestamp.timestamp() == 0.007
+    assert rows[2].record_type.startswith("UNKNOWN")
+    assert rows[2].value is None
+    assert b"secret of the future" not in rows[2].payload.value
+    assert rows[4].is_control
+    assert (rows[6].record_type, rows[6].payload, rows[6].record_version) == (
+        *("UNREADABLE", None),
+        None,
+    )
+    assert bytes(rows[6].value).startswith(b"***:")
+    assert "\n" not in rows[6].error
+    assert {offset for offset, row in rows.items() if row.error} == {6}
+    (last_day,) = (
+        frame.where("offset = 3").selectExpr("unix_millis(timestamp) AS at", "*").collect()
+    )
+    assert (last_day["at"], last_day.record_type) == (253_402_300_799_999, "UNREADABLE")
+
+
+def test_batches_show_which_crc_is_wrong(source: Callable[..., DataFrame], odd: Path) -> None:
+    rows = source(odd, content="batches").orderBy("position").collect()
+    assert [(row.base_offset, row.crc_valid) for row in rows] == [
+        *((0, True), (2, True), (3, True), (4, True)),
+        *((5, False), (6, True), (7, True)),
+    ]
+    content = (odd / LOG).read_bytes()
+    for row, found in zip(rows, scan(content, expected_offset=0).batches, strict=True):
+        header = found.header
+        assert row.asDict() == {
+            "file": str(odd / LOG),
+            "position": found.position,
+            "base_offset": header.base_offset,
+            "last_offset": header.last_offset,
+            "leader_epoch": 3,
+            "crc": header.crc,
+            "crc_valid": found.crc_valid,
+            "is_control": header.is_control,
+            "record_count": header.record_count,
+            "size_bytes": header.size_bytes,
+            "base_timestamp": datetime.fromtimestamp(0, UTC).astimezone().replace(tzinfo=None),
+            "max_timestamp": datetime.fromtimestamp(0, UTC).astimezone().replace(tzinfo=None),
+        }
+
+
+def test_a_payload_is_a_variant_that_sql_can_open(
+    source: Callable[..., DataFrame], odd: Path
+) -> None:
+    (row,) = (
+        source(odd)
+        .where("offset = 7")
+        .selectExpr(
+            "payload:name::string AS name",
+            "variant_get(payload, '$.topicId', 'string') AS id",
+            "schema_of_variant(payload) AS shape",
+        )
+        .collect()
+    )
+    assert row.name
+    assert len(row.id) == 22
+    assert row.shape == "OBJECT<name: STRING, topicId: STRING>"
+
+
+def test_snapshot_records_are_those_of_the_reader_by_path_and_by_uri(
+    source: Callable[..., DataFrame], data: Path
+) -> None:
+    folder = data / "kafka-4.1.1-dynamic" / "split" / "2"
+    frame = source(folder.as_uri(), "kraft_snapshot", keepSecrets="true")
+    paths = [p for p in folder.rglob("*.checkpoint") if p.name != "bootstrap.checkpoint"]
+    assert len(paths) == 2
+    expected = []
+    for path in paths:
+        end_offset, epoch = (int(part) for part in path.stem.split("-"))
+        for row in in_json(read_directly(path, None)):
+            changed = {"file": path.as_uri(), "end_offset": end_offset, "epoch": epoch}
+            changed["index"] = row.pop("offset")
+            for name in ("base_offset", "leader_epoch", "crc"):
+                del row[name]
+            expected.append(row | changed)
+
+    def place(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["file"], row["index"]
+
+    rows = sorted((plain(row) for row in frame.collect()), key=place)
+    assert rows == sorted(expected, key=place)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"content": "x"}, "option content=x: expected one of records, batches"),
+        ({"rangeBytes": "0"}, "option rangeBytes=0: expected a number"),
+        ({"rangeBytes": "many"}, "option rangeBytes=many: expected a number"),
+        ({"keepSecrets": "yes"}, "option keepSecrets=yes: expected true or false"),
+        ({"redactKeyFile": "/absent/key"}, "/absent/key: file is gone"),
+        ({"redactKeyFile": "/dev/null"}, "/dev/null: not a regular file"),
+        ({"files": "[1]"}, "option files: expected a JSON list"),
+        ({"path": "/absent"}, "/absent: no such file or directory"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_a_wrong_option_says_what_to_do(
+    options: dict[str, str], message: str, source: Callable[..., DataFrame], odd: Path
+) -> None:
+    def planned() -> int:
+        path = options.get("path", odd)
+        rest = {name: value for name, value in options.items() if name != "path"}
+        return source(path, **rest).rdd.getNumPartitions()
+
+    with pytest.raises(Exception, match=re.escape(f"Error: {message}")):
+        planned()
+
+
+def test_a_folder_without_logs_is_an_error_and_one_with_empty_ones_is_empty(
+    source: Callable[..., DataFrame], tmp_path: Path
+) -> None:
+    with pytest.raises(PySparkException, match="no metadata directory below it"):
+        source(tmp_path).collect()
+    (tmp_path / LOG).write_bytes(b"")
+    assert source(tmp_path).collect() == []
+
+
+def test_a_file_that_goes_between_plan_and_read_is_named(
+    source: Callable[..., DataFrame], odd: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / LOG
+    path.write_bytes((odd / LOG).read_bytes())
+    rows = source(tmp_path).rdd
+    rows.getNumPartitions()
+    path.unlink()
+    with pytest.raises(Exception, match=f"{path}: file is gone"):
+        rows.count()

@@ -1,0 +1,71 @@
+"""The key of a lake's fingerprints."""
+
+from __future__ import annotations
+
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from pipelines import redaction
+from pipelines.redaction import lake_key_file
+from replica.errors import UsageError
+
+
+def test_the_key_is_made_once_and_is_its_owners_only(tmp_path: Path) -> None:
+    lake = tmp_path / "new" / "lake"
+    path = Path(lake_key_file(str(lake)))
+    key = path.read_bytes()
+    assert len(key) == 32
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert lake_key_file(str(lake)) == str(path)
+    assert path.read_bytes() == key
+    assert list(lake.iterdir()) == [path]
+
+
+def test_two_lakes_have_two_keys(tmp_path: Path) -> None:
+    keys = {Path(lake_key_file(str(tmp_path / name))).read_bytes() for name in "ab"}
+    assert len(keys) == 2
+
+
+def test_of_creators_at_once_all_get_the_same_whole_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = Barrier(4)
+    link = os.link
+
+    def link_together(*arguments: Any) -> None:
+        together.wait(10)
+        link(*arguments)
+
+    monkeypatch.setattr(redaction.os, "link", link_together)
+    with ThreadPoolExecutor(4) as pool:
+        read = [
+            pool.submit(lambda: Path(lake_key_file(str(tmp_path))).read_bytes()) for _ in "1234"
+        ]
+        keys = {one.result() for one in read}
+    assert len(keys) == 1
+    assert len(keys.pop()) == 32
+    assert [path.name for path in tmp_path.iterdir()] == [redaction.FILE_NAME]
+
+
+def test_a_creator_that_fails_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(size: int) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(redaction.secrets, "token_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        lake_key_file(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_key_is_refused(tmp_path: Path) -> None:
+    (tmp_path / redaction.FILE_NAME).write_bytes(b"")
+    with pytest.raises(UsageError, match="empty; remove it"):
+        lake_key_file(str(tmp_path))
