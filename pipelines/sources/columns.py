@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
+
 from replica.metadata.variant import encode_variant
 
 _VARIANT = pa.struct(

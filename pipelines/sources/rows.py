@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from replica.metadata.log_record import UNREADABLE, LogRecordReader
-from replica.metadata.redact import Redactor
-
 from pipelines.sources.columns import record_batch
 from pipelines.sources.ranges import RangePartition
 from replica.errors import DataError
 from replica.format.batch import BatchHeader
 from replica.format.record import records_of
 from replica.format.segment import LocatedBatch, scan
+from replica.metadata.log_record import UNREADABLE, LogRecordReader
+from replica.metadata.redact import Redactor
 
 ROWS_PER_BATCH = 8192
 
