@@ -88,13 +88,11 @@ class Looks:
 def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
     """Read everything below the paths once, copying it into the spool.
 
-    Raises UsageError where nothing names a replica, or the order of captures is open.
+    Where nothing at all can be read there are only damages. Raises UsageError for a path that has
+    nothing to read below it, and where the order of captures is open.
     """
     damages: list[Damage] = []
     looks = list(_Looking(options, spool, damages).looks(paths))
-    if not looks:
-        reason = f": {damages[0].file}: {damages[0].detail}" if damages else ""
-        raise UsageError(f"nothing to ingest{reason}")
     batches: dict[str, dict[ReplicaId, Look]] = {}
     placed: dict[tuple[ReplicaId, str | datetime | None], Look] = {}
     for look in looks:

@@ -130,6 +130,16 @@ def test_what_belongs_to_no_replica_is_a_row_too(
     assert "--as" in row.detail
 
 
+def test_a_bundle_of_garbage_alone_is_damage_and_no_crash(
+    spark: SparkSession, tmp_path: Path, lake: Path
+) -> None:
+    bundle = tmp_path / "incident.tar.gz"
+    bundle.write_bytes(b"no archive")
+    assert run([str(bundle)], lake=str(lake)) == 1
+    (row,) = _rows(spark, lake, bronze.DAMAGE, f"file = '{bundle}'")
+    assert row.capture_id is None
+
+
 def test_nothing_is_left_in_the_spool(lake: Path) -> None:
     assert not (lake / "_spool").exists()
 
