@@ -1,0 +1,190 @@
+"""Batches and records of a segment or snapshot as Arrow, in the order of the file.
+
+    reader = RecordScan(data, start=0, expected_offset=None, redactor=redactor)
+    for batch in reader:         # pyarrow.RecordBatch of RECORD_SCHEMAS["json"]
+        ...
+    reader.damages               # what could not be read, as replica.format.segment.scan reports it
+
+Memory doesn't grow with the data: at most a chunk's columns, payloads and values live at a time
+(see the limits of frames and of this module), besides one small object for each damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from replica.errors import UsageError
+from replica.format.damage import Damage
+from replica.format.segment import LocatedBatch
+from replica.metadata.log_record import LogRecordReader
+from replica.metadata.redact import Redactor
+from replica.scan.columns import (
+    BATCH_SCHEMA,
+    RECORD_SCHEMAS,
+    batch_table,
+    located_table,
+    scalar_table,
+)
+from replica.scan.regions import Chunk, Regions, Source
+from replica.scan.scalar_rows import JSON, VARIANT, ScalarRow, batch_rows
+from replica.scan.tables import CONFIG_PROGRAM, program_table
+
+__all__ = [
+    "BATCH_SCHEMA",
+    "JSON",
+    "RECORD_SCHEMAS",
+    "VARIANT",
+    "BatchScan",
+    "RecordScan",
+    "scan_batches",
+    "scan_records",
+]
+
+SCALAR_ROWS = 8192
+"""Rows of the scalar reader in one Arrow batch, and
+SCALAR_BYTES: bytes of their payloads and values at which it is closed before."""
+SCALAR_BYTES = 32 * 1024 * 1024
+
+_NO_PROGRAM = -1
+
+
+def scan_records(
+    data: Source,
+    *,
+    start: int = 0,
+    expected_offset: int | None = None,
+    redactor: Redactor | None = None,
+    payload: str = JSON,
+    with_value: bool = True,
+) -> Iterator[pa.RecordBatch]:
+    """The records of each batch whose CRC is right; see RecordScan."""
+    return iter(
+        RecordScan(
+            data,
+            start=start,
+            expected_offset=expected_offset,
+            redactor=redactor,
+            payload=payload,
+            with_value=with_value,
+        )
+    )
+
+
+def scan_batches(
+    data: Source, *, start: int = 0, expected_offset: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The batches, whether or not their CRC is right; see BatchScan."""
+    return iter(BatchScan(data, start=start, expected_offset=expected_offset))
+
+
+class _Scan:
+    def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
+        self._regions = Regions(data, start, expected_offset)
+
+    @property
+    def damages(self) -> tuple[Damage, ...]:
+        """As segment.scan reports them; complete once the scan has been read to its end."""
+        return self._regions.damages
+
+    @property
+    def end_position(self) -> int:
+        """The byte of the file behind the last batch or damage so far."""
+        return self._regions.end_position
+
+    @property
+    def zero_tail(self) -> int:
+        """Bytes behind end_position; once the scan was read: the preallocated ones."""
+        return self._regions.zero_tail
+
+
+class BatchScan(_Scan):
+    """Iterates once over Arrow batches of BATCH_SCHEMA: a row for each batch of the data.
+
+    data: the bytes, of which the first is byte `start` of the file; any buffer, which must not
+    change while it is read. A mapped file that another process cuts short kills this process: map
+    only what nobody writes, and read the rest.
+    expected_offset: base offset that the first batch must have, None where any will do.
+    Nothing is raised for damaged bytes.
+    """
+
+    def __init__(self, data: Source, *, start: int = 0, expected_offset: int | None = None) -> None:
+        super().__init__(data, start, expected_offset)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        located: list[LocatedBatch] = []
+        for region in self._regions.read(None):
+            if isinstance(region, LocatedBatch):
+                located.append(region)
+            if located and (isinstance(region, Chunk) or len(located) == SCALAR_ROWS):
+                yield located_table(located)
+                located = []
+            if isinstance(region, Chunk):
+                yield batch_table(region, self._regions.start)
+        if located:
+            yield located_table(located)
+
+
+class RecordScan(_Scan):
+    """Iterates once over Arrow batches of RECORD_SCHEMAS[payload]: a row for each record.
+
+    data, start, expected_offset: as of BatchScan. redactor: None keeps secrets.
+    payload: "json" for Kafka's JSON as text, "variant" for Spark's struct<value, metadata>.
+    with_value: False leaves the column `value` null, and saves its copy.
+    UsageError for another payload; nothing is raised for damaged bytes. Batches with a wrong CRC
+    have no rows here (`damages` names them). A record that doesn't decode is a row of type
+    UNREADABLE with `error`; so is what is left of a batch whose records' frames break off.
+    """
+
+    def __init__(
+        self,
+        data: Source,
+        *,
+        start: int = 0,
+        expected_offset: int | None = None,
+        redactor: Redactor | None = None,
+        payload: str = JSON,
+        with_value: bool = True,
+    ) -> None:
+        if payload not in RECORD_SCHEMAS:
+            raise UsageError(f"payload={payload}: expected {' or '.join(RECORD_SCHEMAS)}")
+        super().__init__(data, start, expected_offset)
+        self._form = payload
+        self._with_value = with_value
+        self._reader = LogRecordReader(redactor)
+        self._keep_secrets = redactor is None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        from replica.scan.rows import RowWriter  # compiles the kernels of the form that is wanted
+
+        guarded = _NO_PROGRAM if self._keep_secrets else CONFIG_PROGRAM
+        writer = RowWriter(
+            self._regions, self._reader, self._form, guarded, with_value=self._with_value
+        )
+        for region in self._regions.read(program_table(keep_secrets=self._keep_secrets)):
+            if isinstance(region, Chunk):
+                yield from writer.tables(region)
+            elif region.crc_valid:
+                yield from self._by_scalar(region)
+
+    def _by_scalar(self, batch: LocatedBatch) -> Iterator[pa.RecordBatch]:
+        at = batch.position - self._regions.start
+        whole = self._regions.view[at : at + batch.header.size_bytes]
+        rows: list[ScalarRow] = []
+        size = 0
+        for row in batch_rows(batch.header, whole, self._reader, self._form):
+            row_size = _size(row)
+            if rows and (len(rows) == SCALAR_ROWS or size + row_size > SCALAR_BYTES):
+                yield scalar_table(batch, rows, self._form, with_value=self._with_value)
+                rows, size = [], 0
+            rows.append(row)
+            size += row_size
+        if rows:
+            yield scalar_table(batch, rows, self._form, with_value=self._with_value)
+
+
+def _size(row: ScalarRow) -> int:
+    payload = row.payload or b""
+    parts = payload if isinstance(payload, tuple) else (payload,)
+    return sum(map(len, parts)) + len(row.value or b"")

@@ -1,0 +1,220 @@
+"""The Arrow schemas of the bulk reader, and columns from rows of either reader.
+
+Columns of records and batches are those of the tables log_records and log_batches; `position` is
+the batch's first byte in its file. Times are int64 ms since the epoch as Kafka has them (-1: none);
+NULL where the row is no record, or the number is beyond 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from replica.format.segment import LocatedBatch
+from replica.scan import frames
+from replica.scan.compilation import Bytes, Longs
+from replica.scan.regions import Chunk
+from replica.scan.scalar_rows import JSON, VARIANT, Payload, ScalarRow
+
+VARIANT_TYPE = pa.struct(
+    [
+        pa.field("value", pa.binary(), nullable=False),
+        pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
+    ]
+)
+"""What Spark takes for a VARIANT without another step."""
+
+BATCH_SCHEMA = pa.schema(
+    [
+        ("position", pa.int64()),
+        ("base_offset", pa.int64()),
+        ("last_offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        ("crc", pa.int64()),
+        ("crc_valid", pa.bool_()),
+        ("is_control", pa.bool_()),
+        ("record_count", pa.int32()),
+        ("size_bytes", pa.int64()),
+        ("base_timestamp", pa.int64()),
+        ("max_timestamp", pa.int64()),
+    ]
+)
+
+
+def _record_schema(payload: pa.DataType) -> pa.Schema:
+    return pa.schema(
+        [
+            ("position", pa.int64()),
+            ("base_offset", pa.int64()),
+            ("leader_epoch", pa.int32()),
+            ("crc", pa.int64()),
+            ("offset", pa.int64()),
+            ("timestamp", pa.int64()),
+            ("is_control", pa.bool_()),
+            ("record_type", pa.string()),
+            ("record_version", pa.int32()),
+            ("payload", payload),
+            ("value", pa.binary()),
+            ("error", pa.string()),
+        ]
+    )
+
+
+RECORD_SCHEMAS = {JSON: _record_schema(pa.string()), VARIANT: _record_schema(VARIANT_TYPE)}
+"""By the form of the payload."""
+
+MAX_CELL_BYTES = 1 << 30
+"""A payload or value of more bytes is NULL, and `error` says so: Arrow's offsets end at 2 GiB."""
+TOO_LARGE = f"a cell of more than {MAX_CELL_BYTES} bytes"
+
+_CONTROL = 0x20
+_MAX_LONG = (1 << 63) - 1
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+
+
+def microseconds(timestamps: pa.Array) -> pa.Array:
+    """ms -> timestamp[us, UTC]; NULL for -1 and for times outside the years 1 to 9999."""
+    numbers = timestamps.fill_null(-1).to_numpy(zero_copy_only=False)
+    missing = (numbers == -1) | (numbers < _FIRST_MS) | (numbers > _LAST_MS)
+    scaled = np.where(missing, 0, numbers) * 1000
+    return pa.array(scaled, mask=missing).cast(pa.timestamp("us", tz="UTC"))
+
+
+def batch_table(chunk: Chunk, start: int) -> pa.RecordBatch:
+    """The batches of a chunk, all of them with a right CRC."""
+    columns = chunk.batches[:, : chunk.batch_count]
+    arrays = [
+        pa.array(columns[frames.BATCH_POSITION] + start),
+        pa.array(columns[frames.BATCH_BASE_OFFSET].copy()),
+        pa.array(columns[frames.BATCH_LAST_OFFSET].copy()),
+        pa.array(columns[frames.BATCH_EPOCH].astype(np.int32)),
+        pa.array(columns[frames.BATCH_CRC].copy()),
+        pa.array(np.ones(chunk.batch_count, np.bool_)),
+        pa.array((columns[frames.BATCH_ATTRIBUTES] & _CONTROL) != 0),
+        pa.array(columns[frames.BATCH_COUNT].astype(np.int32)),
+        pa.array(columns[frames.BATCH_SIZE].copy()),
+        pa.array(columns[frames.BATCH_BASE_TIME].copy()),
+        pa.array(columns[frames.BATCH_MAX_TIME].copy()),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=BATCH_SCHEMA)
+
+
+def located_table(batches: Sequence[LocatedBatch]) -> pa.RecordBatch:
+    """Batches that the scalar reader found."""
+    rows = [
+        (
+            batch.position,
+            batch.header.base_offset,
+            _long(batch.header.last_offset),
+            batch.header.leader_epoch,
+            batch.header.crc,
+            batch.crc_valid,
+            batch.header.is_control,
+            batch.header.record_count,
+            batch.header.size_bytes,
+            batch.header.base_timestamp,
+            batch.header.max_timestamp,
+        )
+        for batch in batches
+    ]
+    return _table(BATCH_SCHEMA, list(zip(*rows, strict=True)))
+
+
+def scalar_table(
+    batch: LocatedBatch, rows: Sequence[ScalarRow], form: str, *, with_value: bool
+) -> pa.RecordBatch:
+    """Rows of one batch that the scalar reader read."""
+    header = batch.header
+    count = len(rows)
+    columns: list[Sequence[Any]] = [
+        *([number] * count for number in (batch.position, header.base_offset)),
+        *([number] * count for number in (header.leader_epoch, header.crc)),
+        [_long(row.offset) for row in rows],
+        [_long(row.timestamp) for row in rows],
+        [header.is_control] * count,
+        [row.record_type for row in rows],
+        [row.record_version for row in rows],
+        [_payload_cell(row.payload) for row in rows],
+        [row.value if with_value and _fits(row.value) else None for row in rows],
+        [row_error(row) for row in rows],
+    ]
+    return _table(RECORD_SCHEMAS[form], columns)
+
+
+def row_error(row: ScalarRow) -> str | None:
+    """Why the row has no payload or value."""
+    return row.error if _fits(row.payload) and _fits(row.value) else TOO_LARGE
+
+
+def _table(schema: pa.Schema, columns: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+    arrays = [pa.array(cells, field.type) for cells, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _long(number: int | None) -> int | None:
+    """An offset may pass 64 bits where a hostile batch starts just below."""
+    return None if number is None or not -_MAX_LONG <= number <= _MAX_LONG else number
+
+
+def _fits(cell: Payload) -> bool:
+    parts = cell if isinstance(cell, tuple) else (cell or b"",)
+    return sum(map(len, parts)) <= MAX_CELL_BYTES
+
+
+def _payload_cell(payload: Payload) -> Any:
+    if payload is None or not _fits(payload):
+        return None
+    if isinstance(payload, tuple):
+        return dict(zip(("value", "metadata"), payload, strict=True))
+    return payload
+
+
+class Pieces:
+    """A column of texts or bytes under construction: bytes of a kernel, with some rows put in.
+
+    offsets: where the kernel's rows lie in `data`; rows that are put in are empty there.
+    """
+
+    def __init__(self, data: Bytes, offsets: Longs) -> None:
+        self._data = data
+        self._offsets = offsets
+        self._rows: list[int] = []
+        self._cells: list[bytes] = []
+
+    def put(self, row: int, cell: bytes) -> None:
+        """Rows in rising order."""
+        self._rows.append(row)
+        self._cells.append(cell)
+
+    def array(self, kind: pa.DataType, valid: pa.Buffer | None) -> pa.Array:
+        """The column; valid: a bitmap, None for no nulls."""
+        sizes = np.diff(self._offsets)
+        for row, cell in zip(self._rows, self._cells, strict=True):
+            sizes[row] += len(cell)
+        offsets = np.zeros(len(self._offsets), np.int32)
+        np.cumsum(sizes, out=offsets[1:])
+        whole = pa.allocate_buffer(int(offsets[-1]))
+        self._fill(np.frombuffer(whole, np.uint8), offsets)
+        return pa.Array.from_buffers(kind, len(sizes), [valid, pa.py_buffer(offsets), whole])
+
+    def _fill(self, target: Bytes, offsets: npt.NDArray[np.int32]) -> None:
+        # by numpy, which copies without holding the interpreter's lock
+        done = before = 0
+        for row, cell in zip(self._rows, self._cells, strict=True):
+            at = int(offsets[row])
+            here = int(self._offsets[row])
+            target[done:at] = self._data[before:here]
+            target[at : at + len(cell)] = np.frombuffer(cell, np.uint8)
+            done, before = at + len(cell), here
+        target[done:] = self._data[before : int(self._offsets[-1])]
+
+
+def bitmap(valid: Any) -> pa.Buffer | None:
+    """Arrow's validity of an array of bools, None where all are true."""
+    if valid.all():
+        return None
+    return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())

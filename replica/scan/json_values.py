@@ -1,0 +1,201 @@
+"""Kernels' pieces of Kafka's JSON, and the interpreter that writes it for any program.
+
+As replica.metadata.json_text. Sources were checked by replica.scan.locate before anything here
+reads them; outputs have the room that replica.scan.tables computes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replica.scan.compilation import Bytes, Longs, inner
+from replica.scan.locate import ABSENT, locate, pass_tags, read_number, step_item
+from replica.scan.memory import (
+    byte_at,
+    item,
+    load_double,
+    load_i64,
+    long,
+    store_8,
+    store_16,
+    store_32,
+)
+from replica.scan.tables import (
+    BOOL,
+    FLOAT64,
+    NAMES,
+    PROGRAM_COLUMNS,
+    PROGRAM_END,
+    PROGRAM_FIRST,
+    PROGRAMS,
+    STEP_END,
+    STEP_FIRST,
+    STEP_IS_ARRAY,
+    STEP_KIND,
+    STEP_LABEL,
+    STEP_LABEL_SIZE,
+    STEP_SIZE,
+    STRING,
+    STRUCT,
+    UUID,
+)
+from replica.scan.text import copy, put_base64, put_escaped, put_integer, put_uuid
+from replica.scan.varints import unsigned_varint
+
+REFUSED = -1
+
+_QUOTE, _COMMA, _OPEN, _CLOSE = b'",[]'
+_BRACE, _END_BRACE = b"{}"
+_NULL = int.from_bytes(b"null", "little")
+_TRUE = int.from_bytes(b"true", "little")
+_FALSE = int.from_bytes(b"fals", "little")
+_POINT_ZERO = int.from_bytes(b".0", "little")
+_LARGEST_PLAIN_DOUBLE = 1e7
+"""From here on Java writes an exponent."""
+
+
+@inner
+def put_double(source: Bytes, position: int, output: Bytes, to: int) -> int:
+    """A whole number below 10 million; REFUSED for the others, the scalar reader's."""
+    number = load_double(source, position)
+    if not abs(number) < _LARGEST_PLAIN_DOUBLE or number != np.floor(number):
+        return REFUSED
+    if number == 0.0 and load_i64(source, position) != 0:  # -0.0
+        return REFUSED
+    to = put_integer(output, to, long(number))
+    store_16(output, to, _POINT_ZERO)
+    return to + 2
+
+
+@inner
+def put_bool(source: Bytes, position: int, output: Bytes, to: int) -> int:
+    if byte_at(source, position):
+        store_32(output, to, _TRUE)
+        return to + 4
+    store_32(output, to, _FALSE)
+    store_8(output, to + 4, 0x65)
+    return to + 5
+
+
+@inner
+def put_quoted_uuid(source: Bytes, position: int, output: Bytes, to: int) -> int:
+    store_8(output, to, _QUOTE)
+    to = put_uuid(output, to + 1, source, position)
+    store_8(output, to, _QUOTE)
+    return to + 1
+
+
+@inner
+def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
+    """A value of fixed size; REFUSED for some doubles."""
+    if kind == UUID:
+        return put_quoted_uuid(source, position, output, to)
+    if kind == BOOL:
+        return put_bool(source, position, output, to)
+    if kind == FLOAT64:
+        return put_double(source, position, output, to)
+    return put_integer(output, to, read_number(source, position, kind))
+
+
+@inner
+def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: int) -> int:
+    """A text whose length was checked."""
+    size, start = unsigned_varint(source, position, source.size)
+    if size == 0:
+        store_32(output, to, _NULL)
+        return to + 4
+    store_8(output, to, _QUOTE)
+    if is_string:
+        to = put_escaped(output, to + 1, source, start, size - 1)
+    else:
+        to = put_base64(output, to + 1, source, start, size - 1)
+    store_8(output, to, _QUOTE)
+    return to + 1
+
+
+@inner
+def _behind(source: Bytes, position: int, step: int) -> int:
+    """The position behind a scalar that was checked."""
+    size = step_item(step, STEP_SIZE)
+    if size > 0:
+        return position + size
+    size, start = unsigned_varint(source, position, source.size)
+    return start + max(size - 1, 0)
+
+
+@inner
+def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int) -> int:
+    kind = step_item(step, STEP_KIND)
+    if step_item(step, STEP_SIZE) > 0:
+        return put_fixed(source, position, kind, output, to)
+    return put_text(source, position, kind == STRING, output, to)
+
+
+@inner
+def _put_struct(source: Bytes, position: int, step: int, output: Bytes, to: int) -> tuple[int, int]:
+    """(position behind the structure, behind its JSON or REFUSED)."""
+    first = step_item(step, STEP_FIRST)
+    store_8(output, to, _BRACE)
+    to += 1
+    for within in range(first, step_item(step, STEP_END)):
+        comma = long(within == first)
+        label = step_item(within, STEP_LABEL) + comma
+        to = copy(output, to, NAMES, label, step_item(within, STEP_LABEL_SIZE) - comma)
+        to = _put_scalar(source, position, within, output, to)
+        if to == REFUSED:
+            return 0, REFUSED
+        position = _behind(source, position, within)
+    store_8(output, to, _END_BRACE)
+    return pass_tags(source, position, source.size), to + 1
+
+
+@inner
+def _put_array(source: Bytes, position: int, step: int, output: Bytes, to: int) -> int:
+    count, at = unsigned_varint(source, position, source.size)
+    if count == 0:
+        store_32(output, to, _NULL)
+        return to + 4
+    store_8(output, to, _OPEN)
+    to += 1
+    for index in range(count - 1):
+        if index:
+            store_8(output, to, _COMMA)
+            to += 1
+        if step_item(step, STEP_KIND) == STRUCT:
+            at, to = _put_struct(source, at, step, output, to)
+        else:
+            to = _put_scalar(source, at, step, output, to)
+            at = _behind(source, at, step)
+        if to == REFUSED:
+            return REFUSED
+    store_8(output, to, _CLOSE)
+    return to + 1
+
+
+@inner
+def interpret(
+    source: Bytes, position: int, end: int, program: int, output: Bytes, to: int, places: Longs
+) -> int:
+    """The JSON of the fields at `position`; the position behind it or REFUSED."""
+    first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_FIRST)
+    last = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_END)
+    if not locate(source, position, end, first, last, places):
+        return REFUSED
+    store_8(output, to, _BRACE)
+    to += 1
+    comma = 1
+    for step in range(first, last):
+        place = item(places, step - first)
+        if place == ABSENT:
+            continue
+        label = step_item(step, STEP_LABEL) + comma
+        to = copy(output, to, NAMES, label, step_item(step, STEP_LABEL_SIZE) - comma)
+        comma = 0
+        if step_item(step, STEP_IS_ARRAY):
+            to = _put_array(source, place, step, output, to)
+        else:
+            to = _put_scalar(source, place, step, output, to)
+        if to == REFUSED:
+            return REFUSED
+    store_8(output, to, _END_BRACE)
+    return to + 1

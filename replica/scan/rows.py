@@ -1,0 +1,227 @@
+"""Chunks of the frame kernel -> Arrow; rows that payload kernels refuse by the scalar reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from replica.format.record import Record
+from replica.metadata.log_record import LogRecordReader
+from replica.scan import frames
+from replica.scan.columns import (
+    RECORD_SCHEMAS,
+    VARIANT_TYPE,
+    Pieces,
+    bitmap,
+    row_error,
+)
+from replica.scan.compilation import Bytes, Longs
+from replica.scan.regions import Chunk, Regions
+from replica.scan.scalar_rows import JSON, ScalarRow, record_row
+from replica.scan.tables import KERNEL_PROGRAMS, MAX_WIDTH
+from replica.scan.text import SLACK
+from replica.scan.value_rows import gather_values
+
+PAYLOAD_BYTES = 24 * 1024 * 1024
+"""Payloads of one Arrow batch by kernels; the row that finds no room starts the next one. A record
+whose payload might be larger than this is the scalar reader's."""
+_DICTIONARY_BYTES = 16 * 1024 * 1024
+_CONTROL = 0x20
+
+_TYPE_NAMES = np.array([program.schema.name for program in KERNEL_PROGRAMS], object)
+_VERSIONS = np.array([program.version for program in KERNEL_PROGRAMS], np.int32)
+_NAME_ARRAY = pa.array(list(_TYPE_NAMES), pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class _Payloads:
+    """What a kernel wrote for rows low <= row < high; refused: rows counted from low."""
+
+    high: int
+    refused: list[int]
+    columns: tuple[Pieces, ...]
+
+
+class RowWriter:
+    """Turns chunks into Arrow batches; keeps the kernels' buffers from chunk to chunk."""
+
+    def __init__(
+        self,
+        regions: Regions,
+        reader: LogRecordReader,
+        form: str,
+        guarded: int,
+        *,
+        with_value: bool,
+    ) -> None:
+        self._regions = regions
+        self._reader = reader
+        self._form = form
+        self._guarded = guarded
+        self._with_value = with_value
+        self._kernel = _json_kernel() if form == JSON else _variant_kernel()
+        self._value_offsets: Longs = np.empty(frames.ROWS + 1, np.int64)
+
+    def tables(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        """One Arrow batch, or more where payloads are large."""
+        low = 0
+        while low < chunk.row_count:
+            written = self._kernel(self._regions.array, chunk, low, self._guarded)
+            assert written.high > low, "a row that finds no room in an empty buffer is refused"
+            yield self._table(chunk, low, written)
+            low = written.high
+
+    def _table(self, chunk: Chunk, low: int, written: _Payloads) -> pa.RecordBatch:
+        rows = chunk.rows[:, low : written.high]
+        count = written.high - low
+        in_batch = rows[frames.ROW_BATCH]
+        program = rows[frames.ROW_PROGRAM]
+        scalar = [(k, self._by_scalar(chunk, low + k)) for k in written.refused]
+        attributes = chunk.batches[frames.BATCH_ATTRIBUTES][in_batch]
+        types, versions = _types(program, scalar)
+        arrays = [
+            pa.array(chunk.batches[frames.BATCH_POSITION][in_batch] + self._regions.start),
+            pa.array(chunk.batches[frames.BATCH_BASE_OFFSET][in_batch]),
+            pa.array(chunk.batches[frames.BATCH_EPOCH][in_batch].astype(np.int32)),
+            pa.array(chunk.batches[frames.BATCH_CRC][in_batch]),
+            pa.array(rows[frames.ROW_OFFSET].copy()),
+            pa.array(rows[frames.ROW_TIME].copy()),
+            pa.array((attributes & _CONTROL) != 0),
+            types,
+            versions,
+            self._payload_column(count, written.columns, scalar),
+            self._value_column(chunk, low, written.high, scalar),
+            _error_column(count, scalar),
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=RECORD_SCHEMAS[self._form])
+
+    def _by_scalar(self, chunk: Chunk, row: int) -> ScalarRow:
+        number = chunk.rows[:, row]
+        attributes = chunk.batches[frames.BATCH_ATTRIBUTES][number[frames.ROW_BATCH]]
+        record = Record(
+            int(number[frames.ROW_OFFSET]),
+            int(number[frames.ROW_TIME]),
+            self._bytes(int(number[frames.ROW_KEY]), int(number[frames.ROW_KEY_SIZE])),
+            self._bytes(int(number[frames.ROW_VALUE]), int(number[frames.ROW_VALUE_SIZE])),
+        )
+        return record_row(record, bool(attributes & _CONTROL), self._reader, self._form)
+
+    def _bytes(self, position: int, size: int) -> bytes | None:
+        return None if size < 0 else bytes(self._regions.view[position : position + size])
+
+    def _payload_column(
+        self, count: int, columns: tuple[Pieces, ...], scalar: list[tuple[int, ScalarRow]]
+    ) -> pa.Array:
+        present = np.ones(count, np.bool_)
+        for k, row in scalar:
+            if row.payload is None:
+                present[k] = False
+                continue
+            parts = row.payload if isinstance(row.payload, tuple) else (row.payload,)
+            for column, part in zip(columns, parts, strict=True):
+                column.put(k, part)
+        valid = bitmap(present)
+        if self._form == JSON:
+            return columns[0].array(pa.string(), valid)
+        children = [column.array(pa.binary(), None) for column in columns]
+        return pa.Array.from_buffers(VARIANT_TYPE, count, [valid], children=children)
+
+    def _value_column(
+        self, chunk: Chunk, low: int, high: int, scalar: list[tuple[int, ScalarRow]]
+    ) -> pa.Array:
+        count = high - low
+        if not self._with_value:
+            return pa.nulls(count, pa.binary())
+        sizes = chunk.rows[frames.ROW_VALUE_SIZE, low:high].copy()
+        hidden = [k for k, row in scalar]
+        chunk.rows[frames.ROW_VALUE_SIZE, low:high][hidden] = -1  # theirs are put in
+        room = int(np.maximum(sizes, 0).sum()) + SLACK
+        output = np.empty(room, np.uint8)
+        offsets = self._value_offsets[: count + 1]
+        rows = chunk.rows.reshape(-1)
+        gather_values(self._regions.array, rows, low, high, output, offsets)
+        column = Pieces(output, offsets)
+        present = sizes >= 0
+        for k, row in scalar:
+            present[k] = row.value is not None
+            if row.value is not None:
+                column.put(k, row.value)
+        return column.array(pa.binary(), bitmap(present))
+
+
+def _types(program: Longs, scalar: list[tuple[int, ScalarRow]]) -> tuple[pa.Array, pa.Array]:
+    """The columns record_type and record_version."""
+    versions = _VERSIONS[program]
+    if not scalar:
+        return _NAME_ARRAY.take(pa.array(program.copy())), pa.array(versions)
+    names = [row.record_type for _, row in scalar]
+    extra = {name: len(_TYPE_NAMES) + i for i, name in enumerate(dict.fromkeys(names))}
+    index = program.copy()
+    index[[k for k, _ in scalar]] = [extra[name] for name in names]
+    known = pa.concat_arrays([_NAME_ARRAY, pa.array(list(extra), pa.string())])
+    missing = np.zeros(len(program), np.bool_)
+    for k, row in scalar:
+        missing[k] = row.record_version is None
+        versions[k] = row.record_version or 0
+    return known.take(pa.array(index)), pa.array(versions, mask=missing)
+
+
+def _error_column(count: int, scalar: list[tuple[int, ScalarRow]]) -> pa.Array:
+    errors = [(k, row_error(row)) for k, row in scalar]
+    if not any(error for _, error in errors):
+        return pa.nulls(count, pa.string())
+    cells: list[str | None] = [None] * count
+    for k, error in errors:
+        cells[k] = error
+    return pa.array(cells, pa.string())
+
+
+_Kernel = Callable[[Bytes, Chunk, int, int], _Payloads]
+
+
+def _json_kernel() -> _Kernel:
+    from replica.scan.json_rows import write_json
+
+    output = np.empty(PAYLOAD_BYTES, np.uint8)
+    offsets, refused = (np.empty(frames.ROWS + 1, np.int64) for _ in range(2))
+    places = np.zeros(MAX_WIDTH, np.int64)
+
+    def write(source: Bytes, chunk: Chunk, low: int, guarded: int) -> _Payloads:
+        rows = chunk.rows.reshape(-1)
+        high = write_json(
+            *(source, rows, low, chunk.row_count, guarded), *(output, offsets, refused, places)
+        )
+        pieces = Pieces(output, offsets[: high - low + 1])
+        return _Payloads(high, refused[1 : 1 + refused[0]].tolist(), (pieces,))
+
+    return write
+
+
+def _variant_kernel() -> _Kernel:
+    from replica.scan import variant_rows
+
+    outputs = np.empty(PAYLOAD_BYTES, np.uint8), np.empty(_DICTIONARY_BYTES, np.uint8)
+    offsets = tuple(np.empty(frames.ROWS + 1, np.int64) for _ in range(2))
+    refused = np.empty(frames.ROWS + 1, np.int64)
+    places = np.zeros(2 * MAX_WIDTH, np.int64)
+    known = np.zeros(variant_rows.KNOWN * variant_rows.KNOWN_COLUMNS, np.int64)
+    known_bytes = np.zeros(variant_rows.KNOWN * variant_rows.KNOWN_STRIDE, np.uint8)
+
+    def write(source: Bytes, chunk: Chunk, low: int, guarded: int) -> _Payloads:
+        rows = chunk.rows.reshape(-1)
+        high = variant_rows.write_variants(
+            *(source, rows, low, chunk.row_count, guarded),
+            *(outputs[0], offsets[0], outputs[1], offsets[1]),
+            *(refused, places, known, known_bytes),
+        )
+        pieces: list[Any] = [
+            Pieces(output, rows_at[: high - low + 1])
+            for output, rows_at in zip(outputs, offsets, strict=True)
+        ]
+        return _Payloads(high, refused[1 : 1 + refused[0]].tolist(), tuple(pieces))
+
+    return write

@@ -1,0 +1,71 @@
+"""Rows by the scalar reader: for what the kernels refuse, and the truth they are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from replica.errors import DataError
+from replica.format.batch import BatchHeader
+from replica.format.record import Record, records_of
+from replica.metadata.log_record import UNREADABLE, LogRecord, LogRecordReader
+from replica.metadata.variant import encode_variant
+
+JSON, VARIANT = "json", "variant"
+"""Forms of the column `payload`."""
+
+Payload: TypeAlias = "bytes | tuple[bytes, bytes] | None"
+"""JSON text in UTF-8, or (value, metadata) of a VARIANT; None where nothing decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRow:
+    """One row of scan_records without its batch's columns; `timestamp` in ms."""
+
+    offset: int
+    timestamp: int | None
+    record_type: str
+    record_version: int | None
+    payload: Payload
+    value: bytes | None
+    error: str | None
+
+
+def payload_of(read: LogRecord, form: str) -> Payload:
+    """The record in the form that a column wants."""
+    if read.message is None:
+        return None
+    return read.json_text().encode() if form == JSON else encode_variant(read.data)
+
+
+def batch_rows(
+    header: BatchHeader, whole: memoryview, reader: LogRecordReader, form: str
+) -> Iterator[ScalarRow]:
+    """A row for each record of one batch whose CRC is right.
+
+    Where the records' frames break off, a last row of type UNREADABLE says why; its value is what
+    may be shown of the batch.
+    """
+    next_offset = header.base_offset
+    try:
+        for record in records_of(header, whole):
+            yield record_row(record, header.is_control, reader, form)
+            next_offset = record.offset + 1
+    except DataError as error:
+        raw = reader.unreadable_value(bytes(whole))
+        yield ScalarRow(next_offset, None, UNREADABLE, None, None, raw, str(error))
+
+
+def record_row(record: Record, is_control: bool, reader: LogRecordReader, form: str) -> ScalarRow:
+    """The row of one record."""
+    read = reader.read(record, is_control=is_control)
+    return ScalarRow(
+        record.offset,
+        record.timestamp,
+        read.record_type,
+        read.version,
+        payload_of(read, form),
+        read.value,
+        read.error,
+    )

@@ -1,0 +1,304 @@
+"""Writes straight-line kernels for the commonest record versions; the interpreter does the others.
+
+Each is what the interpreter does for one program with all its choices made: the places of fields as
+local variables, labels as numbers, no table looked at. That is some three times as fast. Like the
+interpreter (replica.scan.locate) they refuse what isn't sound to its last byte. The text is made
+from replica.metadata.program alone; `straight_source` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from replica.metadata.program import Program, Step
+from replica.metadata.schema import Kind
+from replica.scan import json_values, locate, memory, variant_values
+from replica.scan.compilation import Bytes, inner
+from replica.scan.memory import load_i32, store_8, store_32
+from replica.scan.tables import KERNEL_PROGRAMS
+from replica.scan.text import put_integer
+from replica.scan.varints import unsigned_varint
+
+COMMON: tuple[tuple[str, int], ...] = (
+    ("TOPIC_RECORD", 0),
+    *(("PARTITION_RECORD", version) for version in (1, 2)),
+    *(("PARTITION_CHANGE_RECORD", version) for version in (1, 2)),
+    ("CONFIG_RECORD", 0),
+    ("BROKER_REGISTRATION_CHANGE_RECORD", 2),
+)
+"""Programs with code of their own: what Kafka 3.7 and later write most. Each costs a second or two
+of compilation, once; the interpreter does what is not named here at a third of the speed."""
+
+_OPEN, _CLOSE, _COMMA = b"[],"
+_NULL_TEXT = int.from_bytes(b"null", "little")
+
+_LOADS = {
+    Kind.INT8: "load_i8(source, {at})",
+    Kind.INT16: "load_i16(source, {at})",
+    Kind.INT32: "load_i32(source, {at})",
+    Kind.INT64: "load_i64(source, {at})",
+    Kind.UINT16: "load_i16(source, {at}) & 0xFFFF",
+    Kind.UINT32: "load_i32(source, {at}) & 0xFFFFFFFF",
+}
+_ARRAYS = {Kind.INT32: "int32_array", Kind.UUID: "uuid_array"}
+
+_Lines = Iterator[str]
+
+
+@inner
+def json_int32_array(source: Bytes, position: int, output: Bytes, to: int) -> int:
+    """A checked compact array of int32 as JSON."""
+    count, at = unsigned_varint(source, position, source.size)
+    if count == 0:
+        store_32(output, to, _NULL_TEXT)
+        return to + 4
+    store_8(output, to, _OPEN)
+    to += 1
+    for index in range(count - 1):
+        if index:
+            store_8(output, to, _COMMA)
+            to += 1
+        to = put_integer(output, to, load_i32(source, at))
+        at += 4
+    store_8(output, to, _CLOSE)
+    return to + 1
+
+
+@inner
+def json_uuid_array(source: Bytes, position: int, output: Bytes, to: int) -> int:
+    """A checked compact array of uuids as JSON."""
+    count, at = unsigned_varint(source, position, source.size)
+    if count == 0:
+        store_32(output, to, _NULL_TEXT)
+        return to + 4
+    store_8(output, to, _OPEN)
+    to += 1
+    for index in range(count - 1):
+        if index:
+            store_8(output, to, _COMMA)
+            to += 1
+        to = json_values.put_quoted_uuid(source, at, output, to)
+        at += 16
+    store_8(output, to, _CLOSE)
+    return to + 1
+
+
+@inner
+def variant_int32_array(source: Bytes, position: int, output: Bytes, to: int) -> int:
+    """A checked compact array of int32 as VARIANT."""
+    count, start = unsigned_varint(source, position, source.size)
+    if count == 0:
+        store_8(output, to, 0)
+        return to + 1
+    count -= 1
+    size = 0
+    for index in range(count):
+        size += variant_values.integer_size(load_i32(source, start + 4 * index))
+    width = variant_values.width_of(size)
+    offsets = variant_values.open_array(output, to, count, width)
+    begin = offsets + (count + 1) * width
+    to = begin
+    for index in range(count):
+        variant_values.put_unsigned(output, offsets + index * width, to - begin, width)
+        to = variant_values.put_integer(output, to, load_i32(source, start + 4 * index))
+    variant_values.put_unsigned(output, offsets + count * width, to - begin, width)
+    return to
+
+
+@inner
+def variant_uuid_array(source: Bytes, position: int, output: Bytes, to: int) -> int:
+    """A checked compact array of uuids as VARIANT."""
+    count, start = unsigned_varint(source, position, source.size)
+    if count == 0:
+        store_8(output, to, 0)
+        return to + 1
+    count -= 1
+    width = variant_values.width_of(count * variant_values.UUID_VARIANT_SIZE)
+    offsets = variant_values.open_array(output, to, count, width)
+    begin = offsets + (count + 1) * width
+    to = begin
+    for index in range(count):
+        variant_values.put_unsigned(output, offsets + index * width, to - begin, width)
+        to = variant_values.put_uuid_text(source, start + 16 * index, output, to)
+    variant_values.put_unsigned(output, offsets + count * width, to - begin, width)
+    return to
+
+
+def json_renderer() -> Callable[..., int]:
+    """(source, position, end, program, output, to, places) -> as json_values.interpret."""
+    arguments = "source, position, end, program, output, to, places"
+    return _compiled("json", _json_body, arguments, json_values.interpret)
+
+
+def variant_renderer() -> Callable[..., tuple[int, int]]:
+    """The same for variant_values.interpret, with its argument field_ends."""
+    arguments = "source, position, end, program, output, to, places, field_ends"
+    return _compiled("variant", _variant_body, arguments, variant_values.interpret)
+
+
+def straight_source(program: Program, form: str) -> str:
+    """The text of one function, for whoever wants to read it."""
+    body = {"json": _json_body, "variant": _variant_body}[form]
+    return _function(program, form, body)
+
+
+def _compiled(
+    form: str, body: Callable[[Program], _Lines], arguments: str, interpret: Any
+) -> Callable[..., Any]:
+    """A function that calls the straight kernel of a program, or the interpreter."""
+    values = json_values if form == "json" else variant_values
+    namespace: dict[str, Any] = {**vars(memory), **vars(locate), **vars(values)}
+    namespace |= {name: made for name, made in globals().items() if name.startswith(form + "_")}
+    namespace |= {"inner": inner, "interpret": interpret, "unsigned_varint": unsigned_varint}
+    parts = []
+    choices = []
+    for number, program in enumerate(KERNEL_PROGRAMS):
+        if (program.schema.name, program.version) in COMMON:
+            parts.append("@inner\n" + _function(program, form, body))
+            call = f"{_name(program, form)}(source, position, end, output, to, places, ends)"
+            call = call.replace("places, ends", "field_ends" if form == "variant" else "places")
+            choices.append(f"    if program == {number}:\n        return {call}\n")
+    dispatch = f"@inner\ndef render({arguments}):\n{''.join(choices)}"
+    parts.append(f"{dispatch}    return interpret({arguments})\n")
+    # No input reaches this text: it is made of the names and numbers of our own schema.
+    exec(compile("\n".join(parts), f"<straight {form}>", "exec"), namespace)  # noqa: S102
+    render: Callable[..., Any] = namespace["render"]
+    return render
+
+
+def _name(program: Program, form: str) -> str:
+    return f"{form}_{program.schema.name.lower()}_{program.version}"
+
+
+def _function(program: Program, form: str, body: Callable[[Program], _Lines]) -> str:
+    scratch = "field_ends" if form == "variant" else "places"
+    head = f"def {_name(program, form)}(source, position, end, output, to, {scratch}):"
+    refusal = "REFUSED, 0" if form == "variant" else "REFUSED"
+    lines = (*_locating(program, refusal), *body(program))
+    return "\n".join((head, *(f"    {line}" for line in lines), ""))
+
+
+def _locating(program: Program, refusal: str) -> _Lines:
+    """Finds place_0, place_1, ... of the program's steps; sound only once `at == end` held."""
+    assert program.width == len(program.steps), "no structures"
+    yield "at = position"
+    for k, step in enumerate(program.steps):
+        if step.is_tagged:
+            yield f"place_{k} = ABSENT"
+        else:
+            yield f"place_{k} = at"
+            yield f"at = {_passed(step)}"
+    yield "count, at = unsigned_varint(source, at, end)"
+    yield "for _ in range(count):"
+    yield "    tag, at = unsigned_varint(source, at, end)"
+    yield "    size, at = unsigned_varint(source, at, end)"
+    yield "    stop = at + size"
+    yield "    if stop > end:"
+    yield f"        return {refusal}"
+    for k, step in enumerate(program.steps):
+        if step.is_tagged:
+            yield f"    if tag == {step.tag}:"
+            yield f"        if place_{k} != ABSENT or {_passed(step)} != stop:"
+            yield f"            return {refusal}"
+            yield f"        if {_tagged_value(step)} != {_default(step)}:"
+            yield f"            place_{k} = at"
+    yield "    at = stop"
+    yield "if at != end:"
+    yield f"    return {refusal}"
+
+
+def _passed(step: Step) -> str:
+    """The position behind a value at `at`; where that lies beyond `end`, so does all after it."""
+    if step.is_array:
+        return f"pass_fixed_array(source, at, end, {step.least_size}, {step.nullable})"
+    if step.kind is Kind.STRING:
+        return f"pass_text(source, at, end, True, {step.nullable})"
+    return f"at + {step.least_size}"
+
+
+def _tagged_value(step: Step) -> str:
+    return (
+        "unsigned_varint(source, at, end)[0]"
+        if step.is_array
+        else _LOADS[step.kind].format(at="at")
+    )
+
+
+def _default(step: Step) -> int:
+    if step.is_array:  # the length byte: 0 is null, 1 is empty
+        assert step.default in (None, ())
+        return 0 if step.default is None else 1
+    assert isinstance(step.default, int)
+    return step.default
+
+
+def _json_body(program: Program) -> _Lines:
+    assert not program.steps[0].is_tagged, "the first label has no comma"
+    for k, step in enumerate(program.steps):
+        label = ("," if k else "{") + f'"{step.name}":'
+        indent = ""
+        if step.is_tagged:
+            yield f"if place_{k} != ABSENT:"
+            indent = "    "
+        yield from (indent + line for line in _put_literal(label))
+        yield f"{indent}to = {_json_value(step, f'place_{k}')}"
+    yield from _put_literal("}")
+    yield "return to"
+
+
+def _put_literal(text: str) -> _Lines:
+    raw = text.encode("ascii")
+    if len(raw) == 1:
+        yield f"store_8(output, to, {raw[0]})"
+    else:
+        for at in range(0, len(raw), 8):
+            eight = int.from_bytes(raw[at : at + 8], "little")
+            yield f"store_64(output, to + {at}, {eight})"
+    yield f"to += {len(raw)}"
+
+
+def _json_value(step: Step, place: str) -> str:
+    if step.is_array:
+        return f"json_{_ARRAYS[step.kind]}(source, {place}, output, to)"
+    if step.kind is Kind.STRING:
+        return f"put_text(source, {place}, True, output, to)"
+    if step.kind is Kind.UUID:
+        return f"put_quoted_uuid(source, {place}, output, to)"
+    return f"put_integer(output, to, {_LOADS[step.kind].format(at=place)})"
+
+
+def _variant_body(program: Program) -> _Lines:
+    tagged = [k for k, step in enumerate(program.steps) if step.is_tagged]
+    untagged = [k for k, step in enumerate(program.steps) if not step.is_tagged]
+    bit = {k: 1 << program.names.index(step.name) for k, step in enumerate(program.steps)}
+    yield f"count = {len(untagged)}"
+    yield f"names = {sum(bit[k] for k in untagged)}"
+    for k in tagged:
+        yield f"if place_{k} != ABSENT:"
+        yield "    count += 1"
+        yield f"    names |= {bit[k]}"
+    yield "at = to + 3 + 2 * count"
+    yield "rank = 0"
+    for k in sorted(bit, key=bit.__getitem__):
+        step = program.steps[k]
+        indent = ""
+        if step.is_tagged:
+            yield f"if place_{k} != ABSENT:"
+            indent = "    "
+        # without structures the dictionary holds the object's own names: an id is a rank
+        yield f"{indent}store_8(output, to + 2 + rank, rank)"
+        yield f"{indent}at = {_variant_value(step, f'place_{k}')}"
+        yield f"{indent}set_item(field_ends, rank, at)"
+        yield f"{indent}rank += 1"
+    yield "return close_object(output, to, count, at, field_ends), names"
+
+
+def _variant_value(step: Step, place: str) -> str:
+    if step.is_array:
+        return f"variant_{_ARRAYS[step.kind]}(source, {place}, output, at)"
+    if step.kind is Kind.STRING:
+        return f"put_text(source, {place}, True, output, at)"
+    if step.kind is Kind.UUID:
+        return f"put_uuid_text(source, {place}, output, at)"
+    return f"put_integer(output, at, {_LOADS[step.kind].format(at=place)})"

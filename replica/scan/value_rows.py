@@ -1,0 +1,26 @@
+"""The kernel that gathers the values of a chunk's rows, one behind another."""
+
+from __future__ import annotations
+
+from replica.scan.compilation import INPUT, LONG, LONGS, OUTPUT, Bytes, Longs, kernel
+from replica.scan.frames import ROW_VALUE, ROW_VALUE_SIZE, ROWS
+from replica.scan.memory import item, set_item
+from replica.scan.text import copy
+
+
+@kernel(LONG, INPUT, LONGS, LONG, LONG, OUTPUT, LONGS)
+def gather_values(
+    source: Bytes, rows: Longs, low: int, high: int, output: Bytes, offsets: Longs
+) -> int:
+    """Copies the values of rows low <= row < high; a null takes no bytes. Returns their bytes.
+
+    output: has room for all values and text.SLACK. offsets: one more item than rows.
+    """
+    to = 0
+    for row in range(low, high):
+        set_item(offsets, row - low, to)
+        size = item(rows, ROW_VALUE_SIZE * ROWS + row)
+        if size > 0:
+            to = copy(output, to, source, item(rows, ROW_VALUE * ROWS + row), size)
+    set_item(offsets, high - low, to)
+    return to

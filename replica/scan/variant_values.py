@@ -1,0 +1,400 @@
+"""Kernels' pieces of Spark's VARIANT, and the interpreter that writes it for any program.
+
+As replica.metadata.variant.encode_variant of replica.metadata.json_text.to_plain: a dictionary of
+just the names that the value holds, sorted; integers and offsets of the fewest bytes; an object's
+fields in the order of their names. Checked sources and roomy outputs as in json_values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replica.scan.compilation import Bytes, Longs, inner
+from replica.scan.locate import ABSENT, locate, pass_tags, read_number, step_item
+from replica.scan.memory import (
+    byte_at,
+    item,
+    load_double,
+    load_raw64,
+    load_u64,
+    long,
+    popcount,
+    set_item,
+    store_8,
+    store_16,
+    store_32,
+    store_64,
+)
+from replica.scan.tables import (
+    BOOL,
+    FLOAT64,
+    NAME_PLACES,
+    NAMES,
+    PROGRAM_COLUMNS,
+    PROGRAM_END,
+    PROGRAM_FIRST,
+    PROGRAM_NAME_COUNT,
+    PROGRAM_NAMES,
+    PROGRAMS,
+    STEP_BY_NAME,
+    STEP_END,
+    STEP_FIRST,
+    STEP_INNER_NAMES,
+    STEP_IS_ARRAY,
+    STEP_KIND,
+    STEP_NAME_BIT,
+    STEP_SIZE,
+    STRING,
+    STRUCT,
+    UUID,
+)
+from replica.scan.text import copy, put_base64, put_uuid
+from replica.scan.varints import unsigned_varint
+
+REFUSED = -1
+UUID_VARIANT_SIZE = 23
+
+_SHORT_STRING, _OBJECT, _ARRAY = 1, 2, 3
+_NULL, _TRUE, _FALSE = 0 << 2, 1 << 2, 2 << 2
+_INT8, _INT16, _INT32, _INT64, _DOUBLE, _LONG_STRING = (
+    3 << 2,
+    4 << 2,
+    5 << 2,
+    6 << 2,
+    7 << 2,
+    16 << 2,
+)
+_MAX_SHORT = 0x3F
+_MAX_SMALL_COUNT = 0xFF
+_LARGE_ARRAY = 1 << 4
+_VERSION_SORTED = 0x11
+
+
+@inner
+def width_of(number: int) -> int:
+    """Bytes for an unsigned number below 2**32."""
+    if number < 1 << 8:
+        return 1
+    if number < 1 << 16:
+        return 2
+    return 3 if number < 1 << 24 else 4
+
+
+@inner
+def put_unsigned(output: Bytes, to: int, number: int, width: int) -> int:
+    """Little-endian, in exactly `width` bytes."""
+    if width == 1:
+        store_8(output, to, number)
+    elif width == 4:
+        store_32(output, to, number)
+    else:
+        store_16(output, to, number)
+        if width == 3:
+            store_8(output, to + 2, number >> 16)
+    return to + width
+
+
+@inner
+def integer_size(number: int) -> int:
+    if -(1 << 7) <= number < 1 << 7:
+        return 2
+    if -(1 << 15) <= number < 1 << 15:
+        return 3
+    return 5 if -(1 << 31) <= number < 1 << 31 else 9
+
+
+@inner
+def put_integer(output: Bytes, to: int, number: int) -> int:
+    if -(1 << 7) <= number < 1 << 7:
+        store_16(output, to, (number & 0xFF) << 8 | _INT8)
+        return to + 2
+    if -(1 << 15) <= number < 1 << 15:
+        store_32(output, to, (number & 0xFFFF) << 8 | _INT16)
+        return to + 3
+    if -(1 << 31) <= number < 1 << 31:
+        store_64(output, to, (number & 0xFFFFFFFF) << 8 | _INT32)
+        return to + 5
+    store_8(output, to, _INT64)
+    store_64(output, to + 1, number)
+    return to + 9
+
+
+@inner
+def put_uuid_text(source: Bytes, position: int, output: Bytes, to: int) -> int:
+    store_8(output, to, long(22 << 2 | _SHORT_STRING))
+    return put_uuid(output, to + 1, source, position)
+
+
+@inner
+def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
+    """A value of fixed size; REFUSED for a double that is no finite number."""
+    if kind == UUID:
+        return put_uuid_text(source, position, output, to)
+    if kind == BOOL:
+        store_8(output, to, _TRUE if byte_at(source, position) else _FALSE)
+        return to + 1
+    if kind == FLOAT64:
+        if not np.isfinite(load_double(source, position)):
+            return REFUSED
+        store_8(output, to, _DOUBLE)
+        store_64(output, to + 1, load_u64(source, position))
+        return to + 9
+    return put_integer(output, to, read_number(source, position, kind))
+
+
+@inner
+def _characters(size: int, is_string: bool) -> int:
+    return size if is_string else (size + 2) // 3 * 4
+
+
+@inner
+def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: int) -> int:
+    size, start = unsigned_varint(source, position, source.size)
+    if size == 0:
+        store_8(output, to, _NULL)
+        return to + 1
+    length = _characters(size - 1, is_string)
+    if length <= _MAX_SHORT:
+        store_8(output, to, length << 2 | _SHORT_STRING)
+        to += 1
+    else:
+        store_8(output, to, _LONG_STRING)
+        store_32(output, to + 1, length)
+        to += 5
+    if is_string:
+        return copy(output, to, source, start, size - 1)
+    return put_base64(output, to, source, start, size - 1)
+
+
+@inner
+def _scalar_size(source: Bytes, position: int, step: int) -> tuple[int, int]:
+    """(bytes as a VARIANT, position behind the scalar)."""
+    kind = step_item(step, STEP_KIND)
+    fixed = step_item(step, STEP_SIZE)
+    if fixed > 0:
+        behind = position + fixed
+        if kind == UUID:
+            return UUID_VARIANT_SIZE, behind
+        if kind == BOOL:
+            return 1, behind
+        if kind == FLOAT64:
+            return 9, behind
+        return integer_size(read_number(source, position, kind)), behind
+    size, start = unsigned_varint(source, position, source.size)
+    if size == 0:
+        return 1, start
+    length = _characters(size - 1, kind == STRING)
+    return length + (1 if length <= _MAX_SHORT else 5), start + size - 1
+
+
+@inner
+def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int) -> int:
+    kind = step_item(step, STEP_KIND)
+    if step_item(step, STEP_SIZE) > 0:
+        return put_fixed(source, position, kind, output, to)
+    return put_text(source, position, kind == STRING, output, to)
+
+
+@inner
+def _struct_size(source: Bytes, position: int, step: int) -> tuple[int, int, int]:
+    """(bytes as a VARIANT, those of its values, position behind the structure)."""
+    first, last = step_item(step, STEP_FIRST), step_item(step, STEP_END)
+    values = 0
+    for within in range(first, last):
+        size, position = _scalar_size(source, position, within)
+        values += size
+    count = last - first
+    whole = 2 + count + (count + 1) * width_of(values) + values
+    return whole, values, pass_tags(source, position, source.size)
+
+
+@inner
+def _put_struct(
+    source: Bytes, position: int, step: int, output: Bytes, to: int, names: int
+) -> tuple[int, int]:
+    """(position behind the structure, behind its VARIANT or REFUSED).
+
+    names: the bits of the names in the dictionary, by which a name's id is its rank.
+    """
+    first, last = step_item(step, STEP_FIRST), step_item(step, STEP_END)
+    count = last - first
+    _, values, behind = _struct_size(source, position, step)
+    width = width_of(values)
+    store_8(output, to, (width - 1) << 2 | _OBJECT)
+    store_8(output, to + 1, count)
+    ids = to + 2
+    offsets = ids + count
+    begin = offsets + (count + 1) * width
+    at = begin
+    for rank in range(count):
+        wanted = step_item(first + rank, STEP_BY_NAME)
+        place = position
+        for within in range(first, wanted):
+            _, place = _scalar_size(source, place, within)
+        bit = step_item(wanted, STEP_NAME_BIT)
+        store_8(output, ids + rank, popcount(names & ((1 << bit) - 1)))
+        put_unsigned(output, offsets + rank * width, at - begin, width)
+        at = _put_scalar(source, place, wanted, output, at)
+        if at == REFUSED:
+            return 0, REFUSED
+    put_unsigned(output, offsets + count * width, at - begin, width)
+    return behind, at
+
+
+@inner
+def open_array(output: Bytes, to: int, count: int, width: int) -> int:
+    """Header and count; the position of the offsets."""
+    if count <= _MAX_SMALL_COUNT:
+        store_8(output, to, (width - 1) << 2 | _ARRAY)
+        store_8(output, to + 1, count)
+        return to + 2
+    store_8(output, to, _LARGE_ARRAY | (width - 1) << 2 | _ARRAY)
+    store_32(output, to + 1, count)
+    return to + 5
+
+
+@inner
+def _put_array(source: Bytes, position: int, step: int, output: Bytes, to: int, names: int) -> int:
+    count, start = unsigned_varint(source, position, source.size)
+    if count == 0:
+        store_8(output, to, _NULL)
+        return to + 1
+    count -= 1
+    is_struct = step_item(step, STEP_KIND) == STRUCT
+    values = 0
+    at = start
+    for _ in range(count):
+        if is_struct:
+            size, _, at = _struct_size(source, at, step)
+        else:
+            size, at = _scalar_size(source, at, step)
+        values += size
+    width = width_of(values)
+    offsets = open_array(output, to, count, width)
+    begin = offsets + (count + 1) * width
+    to = begin
+    at = start
+    for index in range(count):
+        put_unsigned(output, offsets + index * width, to - begin, width)
+        if is_struct:
+            at, to = _put_struct(source, at, step, output, to, names)
+        else:
+            to = _put_scalar(source, at, step, output, to)
+            _, at = _scalar_size(source, at, step)
+        if to == REFUSED:
+            return REFUSED
+    put_unsigned(output, offsets + count * width, to - begin, width)
+    return to
+
+
+@inner
+def shift_up(output: Bytes, start: int, end: int, by: int) -> None:
+    """Moves bytes to higher places, the last ones first, as they may overlap."""
+    at = end
+    while at - 8 >= start:
+        at -= 8
+        store_64(output, at + by, load_raw64(output, at))
+    while at > start:
+        at -= 1
+        store_8(output, at + by, byte_at(output, at))
+
+
+@inner
+def close_object(output: Bytes, header: int, count: int, end: int, field_ends: Longs) -> int:
+    """Writes the header of an object whose ids and values stand already; the position behind it.
+
+    Its values start where they do when offsets take one byte, and are moved if they take more.
+    field_ends[k]: the end of the k-th value, in order of names.
+    """
+    offsets = header + 2 + count
+    begin = offsets + count + 1
+    width = width_of(end - begin)
+    moved = (count + 1) * (width - 1)
+    if moved:
+        shift_up(output, begin, end, moved)
+    store_8(output, header, (width - 1) << 2 | _OBJECT)
+    store_8(output, header + 1, count)
+    put_unsigned(output, offsets, 0, width)
+    for k in range(count):
+        put_unsigned(output, offsets + (k + 1) * width, item(field_ends, k) - begin, width)
+    return end + moved
+
+
+@inner
+def _names_present(source: Bytes, first: int, last: int, places: Longs) -> int:
+    names = 0
+    for step in range(first, last):
+        place = item(places, step - first)
+        if place == ABSENT:
+            continue
+        names |= 1 << step_item(step, STEP_NAME_BIT)
+        if step_item(step, STEP_KIND) == STRUCT:
+            count, _ = unsigned_varint(source, place, source.size)
+            if count > 1:
+                names |= step_item(step, STEP_INNER_NAMES)
+    return names
+
+
+@inner
+def interpret(
+    source: Bytes,
+    position: int,
+    end: int,
+    program: int,
+    output: Bytes,
+    to: int,
+    places: Longs,
+    field_ends: Longs,
+) -> tuple[int, int]:
+    """(position behind the VARIANT of the fields at `position` or REFUSED, bits of its names)."""
+    first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_FIRST)
+    last = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_END)
+    if not locate(source, position, end, first, last, places):
+        return REFUSED, 0
+    names = _names_present(source, first, last, places)
+    count = 0
+    for step in range(first, last):
+        count += item(places, step - first) != ABSENT
+    at = to + 2 + count + count + 1
+    rank = 0
+    for slot in range(first, last):
+        step = step_item(slot, STEP_BY_NAME)
+        place = item(places, step - first)
+        if place == ABSENT:
+            continue
+        bit = step_item(step, STEP_NAME_BIT)
+        store_8(output, to + 2 + rank, popcount(names & ((1 << bit) - 1)))
+        if step_item(step, STEP_IS_ARRAY):
+            at = _put_array(source, place, step, output, at, names)
+        else:
+            at = _put_scalar(source, place, step, output, at)
+        if at == REFUSED:
+            return REFUSED, 0
+        set_item(field_ends, rank, at)
+        rank += 1
+    return close_object(output, to, count, at, field_ends), names
+
+
+@inner
+def put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
+    """The metadata of a VARIANT that holds the given names of its program."""
+    first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_NAMES)
+    known = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_NAME_COUNT)
+    count = popcount(names)
+    total = 0
+    for k in range(known):
+        if names >> k & 1:
+            total += item(NAME_PLACES, (first + k) * 2 + 1)
+    width = width_of(max(total, count))
+    store_8(output, to, _VERSION_SORTED | (width - 1) << 6)
+    offsets = put_unsigned(output, to + 1, count, width)
+    begin = offsets + (count + 1) * width
+    put_unsigned(output, offsets, 0, width)
+    at = begin
+    for k in range(known):
+        if names >> k & 1:
+            place, size = item(NAME_PLACES, (first + k) * 2), item(NAME_PLACES, (first + k) * 2 + 1)
+            at = copy(output, at, NAMES, place, size)
+            offsets += width
+            put_unsigned(output, offsets, at - begin, width)
+    return at

@@ -1,0 +1,64 @@
+"""Checked readers of variable-length integers, as replica.format.primitives reads them.
+
+Each takes (bytes, position, end) and gives (value, position behind it). Where the value breaks off
+at `end`, or is longer than its type allows, the position is NOWHERE, from which every later read
+fails in turn: a chain of reads needs one test, at its end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replica.scan.compilation import Bytes, inner
+from replica.scan.memory import byte_at, long
+
+NOWHERE = 1 << 60
+"""Above every end, with room to add any 32-bit length a million times over."""
+
+_MASK_32 = 0xFFFFFFFF
+
+
+@inner
+def unsigned_varint(source: Bytes, position: int, end: int) -> tuple[int, int]:
+    """0 <= value < 2**32."""
+    if position >= end:
+        return 0, NOWHERE
+    first = byte_at(source, position)
+    if first < 0x80:
+        return first, position + 1
+    return _longer(source, position, end)
+
+
+@inner
+def _longer(source: Bytes, position: int, end: int) -> tuple[int, int]:
+    value = 0
+    for index in range(5):
+        if position + index >= end:
+            return 0, NOWHERE
+        byte = byte_at(source, position + index)
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value & _MASK_32, position + index + 1
+    return 0, NOWHERE
+
+
+@inner
+def varint(source: Bytes, position: int, end: int) -> tuple[int, int]:
+    """Zigzag, 32 bits."""
+    value, position = unsigned_varint(source, position, end)
+    return (value >> 1) ^ -(value & 1), position
+
+
+@inner
+def varlong(source: Bytes, position: int, end: int) -> tuple[int, int]:
+    """Zigzag, 64 bits."""
+    value = np.uint64(0)
+    for index in range(10):
+        if position + index >= end:
+            return 0, NOWHERE
+        byte = byte_at(source, position + index)
+        value |= np.uint64(byte & 0x7F) << np.uint64(7 * index)
+        if byte < 0x80:
+            sign = -long(value & np.uint64(1))
+            return long(value >> np.uint64(1)) ^ sign, position + index + 1
+    return 0, NOWHERE

@@ -1,0 +1,126 @@
+"""The scalar reader's account of a buffer, and whether the bulk reader's is the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from replica.errors import DataError
+from replica.format.record import records_of
+from replica.format.segment import scan
+from replica.metadata.log_record import UNREADABLE, LogRecordReader
+from replica.metadata.redact import Redactor
+from replica.metadata.variant import encode_variant
+from replica.scan.arrow import JSON, VARIANT, BatchScan, RecordScan
+
+REDACTOR = Redactor(b"a key for tests")
+_MAX_LONG = (1 << 63) - 1
+
+Row = tuple[Any, ...]
+
+
+def _long(number: int | None) -> int | None:
+    return None if number is None or not -_MAX_LONG <= number <= _MAX_LONG else number
+
+
+def scalar_records(
+    data: bytes, start: int, expected: int | None, redactor: Redactor | None, form: str
+) -> list[Row]:
+    """As pipelines.sources.rows makes rows."""
+    reader = LogRecordReader(redactor)
+    rows: list[Row] = []
+    for batch in scan(data, start=start, expected_offset=expected).batches:
+        header = batch.header
+        if not batch.crc_valid:
+            continue
+        whole = memoryview(data)[batch.position - start :][: header.size_bytes]
+        place = (batch.position, header.base_offset, header.leader_epoch, header.crc)
+        following = header.base_offset
+        try:
+            for record in records_of(header, whole):
+                read = reader.read(record, is_control=header.is_control)
+                payload: Any = None
+                if read.message is not None and form == JSON:
+                    payload = read.json_text()
+                elif read.message is not None:
+                    value, metadata = encode_variant(read.data)
+                    payload = {"value": value, "metadata": metadata}
+                rows.append(
+                    (
+                        *place,
+                        _long(record.offset),
+                        _long(record.timestamp),
+                        header.is_control,
+                        read.record_type,
+                        read.version,
+                        payload,
+                        read.value,
+                        read.error,
+                    )
+                )
+                following = record.offset + 1
+        except DataError as error:
+            raw = reader.unreadable_value(bytes(whole))
+            tail = (None, header.is_control, UNREADABLE, None, None, raw, str(error))
+            rows.append((*place, _long(following), *tail))
+    return rows
+
+
+def scalar_batches(data: bytes, start: int, expected: int | None) -> list[Row]:
+    return [
+        (
+            batch.position,
+            batch.header.base_offset,
+            _long(batch.header.last_offset),
+            batch.header.leader_epoch,
+            batch.header.crc,
+            batch.crc_valid,
+            batch.header.is_control,
+            batch.header.record_count,
+            batch.header.size_bytes,
+            batch.header.base_timestamp,
+            batch.header.max_timestamp,
+        )
+        for batch in scan(data, start=start, expected_offset=expected).batches
+    ]
+
+
+def rows_of(tables: Any) -> list[Row]:
+    rows: list[Row] = []
+    for table in tables:
+        table.validate(full=True)
+        rows += zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return rows
+
+
+def hold_equal(
+    data: bytes,
+    *,
+    start: int = 0,
+    expected: int | None = None,
+    redactor: Redactor | None = None,
+    forms: tuple[str, ...] = (JSON, VARIANT),
+    buffer: Any = None,
+) -> int:
+    """AssertionError unless both readers agree in all they say; the number of records.
+
+    buffer: what the bulk reader gets, if not `data` itself.
+    """
+    given = data if buffer is None else buffer
+    found = scan(data, start=start, expected_offset=expected)
+    account = (found.damages, found.end_position, found.zero_tail)
+    batches = BatchScan(given, start=start, expected_offset=expected)
+    assert rows_of(batches) == scalar_batches(data, start, expected)
+    assert (batches.damages, batches.end_position, batches.zero_tail) == account
+    count = 0
+    for form in forms:
+        records = RecordScan(
+            given, start=start, expected_offset=expected, redactor=redactor, payload=form
+        )
+        wanted = scalar_records(data, start, expected, redactor, form)
+        got = rows_of(records)
+        for one, other in zip(got, wanted, strict=False):
+            assert one == other
+        assert len(got) == len(wanted)
+        assert (records.damages, records.end_position, records.zero_tail) == account
+        count = len(got)
+    return count

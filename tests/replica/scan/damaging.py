@@ -1,0 +1,235 @@
+"""Seeded damage to small segments: what the property test and the fuzz campaign feed both readers.
+
+Half of the damage is done below the CRC, which is then put right again, so that it reaches the
+walk over records and the payload kernels.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from pathlib import Path
+
+from replica.format.batch import (
+    CRC_START,
+    HEADER,
+    computed_crc,
+    decode_header,
+    encode_batch,
+    encode_header,
+)
+from replica.format.compression import compress
+from replica.format.record import Record, RecordHeader, encode_records, records_of
+from replica.format.segment import scan
+
+LARGEST_BATCH = 4000
+_VALUES_PER_BATCH = 4
+
+
+def recorded_segments(data: Path) -> list[Path]:
+    """Every log and snapshot of tests/data."""
+    return sorted(
+        path
+        for pattern in ("*.log", "*.checkpoint", "*.checkpoint.deleted")
+        for path in data.rglob(pattern)
+    )
+
+
+class Pool:
+    """Batches to build segments of: recorded ones, and ones made of values of every type."""
+
+    def __init__(self, data: Path, chance: random.Random) -> None:
+        self.batches: list[bytes] = []
+        values: list[bytes] = []
+        for path in recorded_segments(data):
+            raw = path.read_bytes()
+            for batch in scan(raw).batches:
+                whole = raw[batch.position : batch.position + batch.header.size_bytes]
+                if len(whole) <= LARGEST_BATCH:
+                    self.batches.append(whole)
+                if "generated" in str(path) and not batch.header.is_control:
+                    values += [r.value for r in records_of(batch.header, whole) if r.value]
+        self.batches = sorted(set(self.batches))
+        chance.shuffle(self.batches)
+        self.batches = self.batches[:800]
+        short = [value for value in values if len(value) < LARGEST_BATCH // _VALUES_PER_BATCH]
+        for _ in range(800):
+            self.batches.append(made_batch(chance.choices(short, k=_VALUES_PER_BATCH), chance))
+
+    def segment(self, chance: random.Random) -> tuple[bytes, int]:
+        """(contiguous batches in good order, the offset of the first)."""
+        offset = first = chance.choice((0, 0, 7, 1 << 33, (1 << 63) - 20))
+        parts = []
+        for _ in range(chance.randint(1, 5)):
+            batch = self.batches[chance.randrange(len(self.batches))]
+            parts.append(struct.pack(">q", offset) + batch[8:])
+            offset = min(offset + decode_header(batch).last_offset_delta + 1, (1 << 63) - 1)
+        return b"".join(parts), first
+
+
+def made_batch(values: list[bytes], chance: random.Random, codec: int = 0) -> bytes:
+    """A batch of the given values; keys, headers and append times now and then."""
+    key = chance.choice((None, None, None, b"", b"key"))
+    headers = (RecordHeader("h", b"v"),) if chance.random() < 0.05 else ()
+    records = [
+        Record(i, 1_700_000_000_000 + chance.randint(-70, 70000), key, value, headers)
+        for i, value in enumerate(values)
+    ]
+    return encode_batch(
+        base_offset=0,
+        leader_epoch=chance.randrange(9),
+        records=compress(codec, encode_records(records, 0, 1_700_000_000_000)),
+        record_count=len(records),
+        last_offset_delta=len(records) - 1,
+        base_timestamp=1_700_000_000_000,
+        max_timestamp=1_700_000_000_009,
+        attributes=codec | (0x08 if chance.random() < 0.1 else 0),
+    )
+
+
+def with_right_crc(batch: bytes) -> bytes:
+    """The batch with its checksum computed anew."""
+    return batch[: CRC_START - 4] + struct.pack(">I", computed_crc(batch)) + batch[CRC_START:]
+
+
+def damaged(segment: bytes, chance: random.Random) -> bytes:
+    """The segment with one to three things done to it."""
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        segment = chance.choice(_DAMAGES)(segment, chance)
+    return segment
+
+
+def _spans(segment: bytes) -> list[tuple[int, int]]:
+    return [(b.position, b.position + b.header.size_bytes) for b in scan(segment).batches]
+
+
+def _edit_batch(segment: bytes, chance: random.Random, low: int) -> bytes:
+    """Changes bytes from `low` on in one batch and puts the CRC right."""
+    spans = _spans(segment)
+    if not spans:
+        return segment
+    start, end = chance.choice(spans)
+    batch = bytearray(segment[start:end])
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        if low < len(batch):
+            at = chance.randrange(low, len(batch))
+            batch[at] = _odd_byte(batch[at], chance)
+    return segment[:start] + with_right_crc(bytes(batch)) + segment[end:]
+
+
+def _odd_byte(byte: int, chance: random.Random) -> int:
+    step = (byte + chance.choice((-2, -1, 1, 2))) & 0xFF
+    return chance.choice((byte ^ 1 << chance.randrange(8), step, 0, 1, 0x7F, 0x80, 0xFF))
+
+
+def _edit_records(segment: bytes, chance: random.Random) -> bytes:
+    return _edit_batch(segment, chance, HEADER.size)
+
+
+def _edit_header(segment: bytes, chance: random.Random) -> bytes:
+    return _edit_batch(segment, chance, chance.choice((CRC_START, 57)))
+
+
+def _flip(segment: bytes, chance: random.Random) -> bytes:
+    data = bytearray(segment)
+    for _ in range(chance.choice((1, 1, 3, 9))):
+        if data:
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    return bytes(data)
+
+
+def _edit_values(segment: bytes, chance: random.Random) -> bytes:
+    """Cuts, stretches or splices values and frames them anew, so that only they are odd."""
+    spans = _spans(segment)
+    if not spans:
+        return segment
+    start, end = chance.choice(spans)
+    header = decode_header(segment, start)
+    try:
+        records = list(records_of(header, segment[start:end]))
+    except Exception:  # noqa: BLE001 - a batch that was damaged before
+        return segment
+    values = [_odd_value(record.value or b"", chance) for record in records[:8]]
+    batch = made_batch(values, chance, chance.choice((0, 0, 0, 0, 1, 2, 3, 4)))
+    return segment[:start] + struct.pack(">q", header.base_offset) + batch[8:] + segment[end:]
+
+
+def _odd_value(value: bytes, chance: random.Random) -> bytes:
+    at = chance.randrange(len(value) + 1)
+    what = chance.randrange(7)
+    if what == 0:
+        return value[:at]
+    if what == 1:
+        return value + chance.randbytes(chance.randint(1, 4))
+    if what == 2:
+        return value[:at] + chance.randbytes(chance.randint(1, 3)) + value[at:]
+    if what == 3:
+        return value[:at] + 'é\u20ac\U0001f600"\\\n'.encode()[: chance.randint(1, 9)] + value[at:]
+    if what == 4 and at < len(value):
+        return value[:at] + bytes([_odd_byte(value[at], chance)]) + value[at + 1 :]
+    if what == 5 and at < len(value) and value[at] < 0x80:  # a padded varint, if it is one
+        return value[:at] + bytes([value[at] | 0x80, 0]) + value[at + 1 :]
+    return value
+
+
+def _cut(segment: bytes, chance: random.Random) -> bytes:
+    return segment[: chance.randrange(len(segment) + 1)]
+
+
+def _garbage(segment: bytes, chance: random.Random) -> bytes:
+    at = chance.choice([0, len(segment), *(start for start, _ in _spans(segment))])
+    size = chance.choice((1, 11, 61, 200))
+    junk = chance.choice((bytes(size), chance.randbytes(size), b"\2" * size, segment[:size]))
+    return segment[:at] + junk + segment[at:]
+
+
+def _zeros(segment: bytes, chance: random.Random) -> bytes:
+    at = chance.randrange(len(segment) + 1)
+    size = min(chance.choice((1, 8, 61, 500)), len(segment) - at)
+    return segment[:at] + bytes(size) + segment[at + size :]
+
+
+def _reorder(segment: bytes, chance: random.Random) -> bytes:
+    parts = [segment[start:end] for start, end in _spans(segment)]
+    if chance.random() < 0.5:
+        chance.shuffle(parts)
+    elif parts:
+        part = chance.choice(parts)
+        parts = [p for p in parts if p is not part or chance.random() < 0.5] + [part]
+    return b"".join(parts)
+
+
+def _move_offset(segment: bytes, chance: random.Random) -> bytes:
+    spans = _spans(segment)
+    if not spans:
+        return segment
+    start, end = chance.choice(spans)
+    header = decode_header(segment, start)
+    moved = header.base_offset + chance.choice((-5, -1, 1, 2, 1000))
+    moved = chance.choice((moved, 0, (1 << 63) - 1, -1))
+    moved = max(min(moved, (1 << 63) - 1), -(1 << 63))
+    body = segment[start + HEADER.size : end]
+    edited = bytearray(encode_header(header))
+    struct.pack_into(">q", edited, 0, moved)
+    return segment[:start] + bytes(edited) + body + segment[end:]
+
+
+def _compress_batch(segment: bytes, chance: random.Random) -> bytes:
+    spans = _spans(segment)
+    if not spans:
+        return segment
+    start, end = chance.choice(spans)
+    header = decode_header(segment, start)
+    body = segment[start + HEADER.size : end]
+    codec = chance.choice((1, 2, 3, 4, 5, 7))
+    body = compress(codec, body) if codec <= 4 else body  # no such codec
+    batch = bytearray(encode_header(header) + body)
+    struct.pack_into(">i", batch, 8, len(batch) - 12)
+    struct.pack_into(">h", batch, CRC_START, header.attributes & ~7 | codec)
+    return segment[:start] + with_right_crc(bytes(batch)) + segment[end:]
+
+
+_DAMAGES = (
+    *(_edit_records, _edit_records, _edit_header, _edit_values, _edit_values, _edit_values),
+    *(_flip, _cut, _garbage, _zeros, _reorder, _move_offset, _compress_batch),
+)

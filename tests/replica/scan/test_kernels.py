@@ -1,0 +1,263 @@
+"""The pieces of the bulk reader, each against the plain Python that it stands for."""
+
+from __future__ import annotations
+
+import base64
+import os
+import random
+import subprocess
+import sys
+import time
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+import crc32c
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from replica.errors import UsageError
+from replica.metadata.json_text import json_text, to_plain
+from replica.metadata.program import programs
+from replica.metadata.record import new_record
+from replica.metadata.records import RECORDS
+from replica.metadata.redact import PASSWORD_CONFIGS, SECRET_FIELDS
+from replica.metadata.schema import Field, Kind, Value
+from replica.metadata.variant import encode_variant
+from replica.metadata.writer import encode
+from replica.scan import straight, tables
+from replica.scan.arrow import RecordScan, scan_batches, scan_records
+from replica.scan.checksum import HAS_INSTRUCTION, compiled_checksum
+from replica.scan.columns import microseconds
+from replica.scan.compilation import INPUT, LONG, LONGS, OUTPUT, kernel
+from replica.scan.locate import is_telling_config
+from replica.scan.text import is_utf8, put_base64, put_escaped, put_integer, put_uuid
+from tests.bench.segments import batches
+from tests.replica.scan.agreement import REDACTOR, hold_equal
+from tests.replica.scan.damaging import made_batch
+
+_ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("portable", [True, pytest.param(False, marks=pytest.mark.skipif(
+    not HAS_INSTRUCTION, reason="a CPU without SSE4.2"))])  # fmt: skip
+def test_both_checksums(portable: bool) -> None:
+    checksum = compiled_checksum(portable=portable)
+    raw = random.Random(5).randbytes(600)
+    array = np.frombuffer(raw, np.uint8)
+    for start in range(9):
+        for end in (*range(start, start + 40), 599, 600):
+            assert checksum(array, start, end) == crc32c.crc32c(raw[start:end])
+
+
+@kernel(LONG, INPUT, LONG, OUTPUT)
+def _text(source, what, output):  # type: ignore[no-untyped-def]
+    if what == 0:
+        return put_escaped(output, 0, source, 0, source.size)
+    if what == 1:
+        return put_base64(output, 0, source, 0, source.size)
+    if what == 2:
+        return put_uuid(output, 0, source, 0)
+    if what == 3:
+        return np.int64(is_utf8(source, 0, source.size))
+    return np.int64(is_telling_config(source, 0, source.size))
+
+
+@kernel(LONG, LONGS, OUTPUT)
+def _number(numbers, output):  # type: ignore[no-untyped-def]
+    return put_integer(output, 0, numbers[0])
+
+
+def _run(raw: bytes, what: int) -> bytes:
+    output = np.zeros(6 * len(raw) + 64, np.uint8)
+    size = _text(np.frombuffer(raw, np.uint8), what, output)
+    return output[:size].tobytes()
+
+
+def test_integers() -> None:
+    edges = [
+        0,
+        -1,
+        *(sign * (10**k + d) for k in range(19) for d in (-1, 0, 1) for sign in (1, -1)),
+    ]
+    edges += [-(1 << 63), (1 << 63) - 1, *(1 << k for k in range(63))]
+    output = np.zeros(64, np.uint8)
+    for number in edges:
+        size = _number(np.array([number], np.int64), output)
+        assert output[:size].tobytes() == str(number).encode()
+
+
+def test_escapes_base64_and_uuids() -> None:
+    from replica.metadata.json_text import quote
+
+    chance = random.Random(8)
+    texts = [chr(code) for code in range(256)]
+    texts += ["".join(chance.choices('abc"\\\n\x01é\u20ac😀', k=k)) for k in range(40)]
+    for text in texts:
+        assert b'"' + _run(text.encode(), 0) + b'"' == quote(text).encode()
+    for size in range(40):
+        raw = chance.randbytes(size)
+        assert _run(raw, 1) == base64.b64encode(raw)
+    for _ in range(50):
+        raw = chance.randbytes(16)
+        assert _run(raw, 2) == base64.urlsafe_b64encode(raw).rstrip(b"=")
+
+
+def _decodes(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def test_utf8_is_pythons() -> None:
+    chance = random.Random(9)
+    edges = bytes.fromhex("007f808f909fa0bfc0c1c2dfe0e1ecedeeeff0f1f3f4f5ff")
+    samples = [bytes([a, b]) for a in range(256) for b in edges]
+    samples += [bytes(chance.choices(edges, k=chance.randint(1, 6))) for _ in range(20_000)]
+    samples += [b"abcdefgh" + sample for sample in samples[:3000]]
+    output = np.zeros(1, np.uint8)
+    for raw in samples:
+        assert bool(_text(np.frombuffer(raw, np.uint8), 3, output)) == _decodes(raw), raw
+
+
+def _config(name: bytes) -> np.ndarray:  # type: ignore[type-arg]
+    return np.frombuffer(b"\x02\x02x" + bytes([len(name) + 1]) + name + b"\x02v\x00", np.uint8)
+
+
+def test_no_secret_config_passes_the_kernel() -> None:
+    output = np.zeros(1, np.uint8)
+    for name in (*PASSWORD_CONFIGS, "My.SECRET", "x\u017fecret", "to\u212aen", "a.TrustStore.b"):
+        assert _text(_config(name.encode()), 4, output)
+    for name in ("retention.ms", "cleanup.policy", "passwor", "p", ""):
+        assert not _text(_config(name.encode()), 4, output)
+    assert _text(_config(b"retention.ms")[:9], 4, output), "what breaks off is not judged here"
+
+
+def test_secret_types_never_reach_the_kernels() -> None:
+    table = tables.program_table(keep_secrets=False)
+    for schema in RECORDS:
+        programs_of = table[schema.api_key * 16 : schema.api_key * 16 + 16]
+        assert (schema.name in SECRET_FIELDS) == all(p == -1 for p in programs_of)
+
+
+def test_every_program_is_laid_out() -> None:
+    assert programs() == tables.KERNEL_PROGRAMS
+    assert tables.STEPS.size == tables.STEP_COLUMNS * sum(len(p.steps) for p in programs())
+    known = {(p.schema.name, p.version) for p in programs()}
+    assert known >= set(straight.COMMON)
+    for program in programs():
+        if (program.schema.name, program.version) in straight.COMMON:
+            for form in ("json", "variant"):
+                compile(straight.straight_source(program, form), "<test>", "exec")
+
+
+def _longest(f: Field, size: int) -> Value:
+    """A value of the field that takes much more room as text than as bytes."""
+    if f.is_array:
+        one = replace(f, is_array=False)
+        return tuple(_longest(one, 0 if size % 2 else 3) for _ in range(size))
+    if f.kind is Kind.STRUCT:
+        return {inner.name: _longest(inner, size) for inner in f.fields}
+    if f.kind is Kind.STRING:
+        return None if f.nullable and size == 0 else "\x01" * size
+    if f.kind is Kind.BYTES:
+        return b"x" * size
+    if f.kind is Kind.UUID:
+        return "A" * 22
+    numbers: dict[Kind, Value] = {Kind.BOOL: False, Kind.FLOAT64: -1234567.0, Kind.UINT16: 65535}
+    bits = {Kind.INT8: 7, Kind.INT16: 15, Kind.INT32: 31, Kind.INT64: 63}
+    return numbers[f.kind] if f.kind in numbers else -(1 << bits[f.kind])
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 63, 64, 255, 256, 1001])
+def test_no_output_is_longer_than_the_room_set_aside(size: int) -> None:
+    """What keeps the kernels, which write unchecked, inside their buffers."""
+    lines = tables.PROGRAMS.reshape(-1, tables.PROGRAM_COLUMNS).tolist()
+    values = []
+    for program, line in zip(tables.KERNEL_PROGRAMS, lines, strict=True):
+        schema = program.schema
+        fields = {f.name: _longest(f, size) for f in schema.fields_at(program.version)}
+        record = new_record(schema.name, program.version, fields)
+        value = encode(record)
+        values.append(value)
+        json_room = line[tables.PROGRAM_JSON_BASE] + line[tables.PROGRAM_JSON_FACTOR] * len(value)
+        assert len(json_text(record).encode()) <= json_room
+        variant, dictionary = encode_variant(to_plain(record))
+        variant_room = line[tables.PROGRAM_VARIANT_BASE]
+        variant_room += line[tables.PROGRAM_VARIANT_FACTOR] * len(value)
+        assert len(variant) <= variant_room
+        assert len(dictionary) <= tables.MAX_DICTIONARY
+    hold_equal(made_batch(values, random.Random(0)), expected=0)
+
+
+def test_times() -> None:
+    times = pa.array([0, -1, None, 1_700_000_000_001, 1 << 62, -(1 << 63)], pa.int64())
+    assert microseconds(times).cast(pa.int64()).to_pylist() == [
+        *(0, None, None, 1_700_000_000_001_000, None, None)
+    ]
+
+
+def test_another_payload_is_the_callers_mistake() -> None:
+    with pytest.raises(UsageError, match="payload=xml: expected json or variant"):
+        RecordScan(b"", payload="xml")
+
+
+def test_empty_data_and_left_out_values() -> None:
+    assert list(scan_records(b"")) == list(scan_batches(b"")) == []
+    data = b"".join(batch for batch, _ in batches(20_000))
+    for table in scan_records(data, with_value=False, redactor=REDACTOR):
+        assert table.column("value").null_count == table.num_rows
+
+
+def test_the_generated_segment_is_read_as_by_the_scalar_reader() -> None:
+    data = b"".join(batch for batch, _ in batches(300_000, pool=3000))
+    assert hold_equal(data, expected=0, redactor=REDACTOR) > 3000
+
+
+def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
+    part = b"".join(batch for batch, _ in batches(2_000_000, pool=2000))
+
+    def peak(data: bytes) -> int:
+        """Of numpy's arrays and Python's objects; Arrow's own are asked for below."""
+        tracemalloc.start()
+        for table in scan_records(data, payload="variant"):
+            assert table.num_rows
+        highest = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return highest
+
+    peak(part)
+    small, arrow = peak(part * 4), pa.total_allocated_bytes()
+    large = peak(part * 12)
+    assert large < small * 1.3
+    assert pa.total_allocated_bytes() <= arrow + (1 << 20), "batches are given back"
+
+
+@pytest.mark.slow
+def test_a_cpu_without_the_instruction() -> None:
+    """All kernels for numba's `generic` CPU: slicing-by-8 in the place of SSE4.2."""
+    code = (
+        "from replica.scan.checksum import HAS_INSTRUCTION;assert not HAS_INSTRUCTION;"
+        "from tests.replica.scan.agreement import hold_equal;from pathlib import Path;"
+        "p = Path('tests/data/generated-all-types/00000000000000000000.log');"
+        "print(hold_equal(p.read_bytes()))"
+    )
+    environment = {**os.environ, "NUMBA_CPU_NAME": "generic"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=_ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.stdout == "1051\n", done.stderr
+
+
+@pytest.mark.slow
+def test_a_second_start_loads_the_kernels() -> None:
+    code = "from replica.scan import json_rows, variant_rows, value_rows"
+    took = []
+    for _ in range(2):
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-c", code], cwd=_ROOT, check=True)
+        took.append(time.monotonic() - began)
+    assert took[1] < 6, "about a second on a quiet machine; compiling takes 20"
