@@ -10,7 +10,7 @@ PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
 STAMP := $(VENV)/.made-from
 
-.PHONY: help setup jars demo test test-all lint format lock clean
+.PHONY: help setup jars demo test test-all lint bench format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -70,6 +70,9 @@ lint: setup ## ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+bench: setup ## measure decoding against real Kafka, into tests/bench/RESULTS.md (minutes)
+	@$(BIN)/python -m tests.bench.decode --write
 
 format: setup ## let ruff rewrite the code
 	@$(BIN)/ruff check --fix .

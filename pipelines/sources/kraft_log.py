@@ -20,9 +20,9 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from pipelines.sources import rows
 from pipelines.sources.files import SourceFile, log_files
 from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, RangePartition, plan, read_range
-from pipelines.sources.rows import RowReader
 from replica.errors import UsageError
 from replica.format.reading import MAX_STATE_BYTES, read_file
 
@@ -96,9 +96,10 @@ class KraftLogReader(DataSourceReader):
         if not isinstance(partition, RangePartition):  # Spark's stand-in where nothing was planned
             return
         data = read_range(partition.path, partition.start, partition.end)
-        rows = RowReader(self.key)
-        found = rows.batches if self.content == "batches" else rows.records
-        yield from found(data, partition, self.columns)
+        if self.content == "batches":
+            yield from rows.batches(data, partition, self.columns)
+        else:
+            yield from rows.records(data, partition, self.key, self.columns)
 
 
 def _columns(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -14,10 +14,10 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from pipelines.capture.remote import file_name
+from pipelines.sources import rows
 from pipelines.sources.files import SourceFile, snapshot_files
 from pipelines.sources.kraft_log import RECORD_COLUMNS, KraftLogReader
 from pipelines.sources.ranges import RangePartition, read_range
-from pipelines.sources.rows import RowReader
 from replica.format.snapshot import parse_name
 
 SNAPSHOT_COLUMNS = (
@@ -56,6 +56,4 @@ class KraftSnapshotReader(KraftLogReader):
         name = parse_name(file_name(partition.path))
         snapshot_id = (name.id.offset, name.id.epoch) if name else (None, None)
         data = read_range(partition.path, partition.start, partition.end)
-        yield from RowReader(self.key).snapshot_records(
-            data, partition, snapshot_id, SNAPSHOT_COLUMNS
-        )
+        yield from rows.snapshot_records(data, partition, self.key, snapshot_id, SNAPSHOT_COLUMNS)
