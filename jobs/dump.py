@@ -11,6 +11,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from jobs import dump_bulk
 from jobs.dump_files import DumpFile, Wanted, find_files
 from jobs.output import Progress, complain, ms_text, one_line, write_json, write_line
 from jobs.redacting import make_redactor
@@ -21,7 +22,7 @@ from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind
 from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES, VanishedFileError, read_file
 from replica.format.record import records_of
-from replica.format.segment import LocatedBatch, SegmentScan, scan
+from replica.format.segment import LocatedBatch, scan
 from replica.format.snapshot import SnapshotState
 from replica.metadata.log_record import LogRecordReader
 
@@ -123,13 +124,13 @@ class _Dumping:
         if not data and not is_segment:
             self.name(Damage(0, 0, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes", file.shown))
             return
-        found = scan(data, expected_offset=name.base_offset if is_segment else 0)
-        being_written = name.snapshot is not None and name.snapshot.state is SnapshotState.PART
-        for damage in found.damages:
-            if not (being_written and damage.kind is DamageKind.TORN_TAIL):
-                self.name(damage.in_file(file.shown))
-        if is_segment and not name.deleted:
-            self._joint(file, found)
+        expected = name.base_offset if is_segment else 0
+        if self.options.json_output and not self.options.batches and dump_bulk.pays_off(data):
+            self._bulk(file, data, expected)
+            return
+        found = scan(data, expected_offset=expected)
+        self._damages(file, found.damages)
+        self._joint(file, found.next_offset)
         view = memoryview(data)
         for number, batch in enumerate(found.batches):
             if number % _EVERY_BATCHES == 0:
@@ -141,15 +142,44 @@ class _Dumping:
                 end = batch.position + batch.header.size_bytes
                 self._records(file, batch, view[batch.position : end])
 
-    def _joint(self, file: DumpFile, found: SegmentScan) -> None:
-        """Names a gap between this segment and the one before it in the same directory."""
-        if file.log_folder is None:
+    def _bulk(self, file: DumpFile, data: bytes, expected: int | None) -> None:
+        """A large file by the bulk reader: the same lines, tens of times faster."""
+        from replica.scan.arrow import RecordScan, scan_batches
+
+        next_offset = None
+        for batches in scan_batches(data, expected_offset=expected):
+            next_offset = batches["last_offset"][-1].as_py() + 1
+        self._joint(file, next_offset)
+        redactor = self.reader.redactor
+        found = RecordScan(data, expected_offset=expected, redactor=redactor, with_value=False)
+        for table in found:
+            rows = dump_bulk.selected(table, self.selection)
+            for position, offset, reason in dump_bulk.unreadable(rows):
+                self._undecodable(file, position, offset, reason)
+            sys.stdout.flush()
+            sys.stdout.buffer.write(dump_bulk.lines(rows, file.shown))
+            self.progress.show(f"{file.shown}: {100 * found.end_position // len(data)}%")
+        self._damages(file, found.damages)
+
+    def _damages(self, file: DumpFile, damages: tuple[Damage, ...]) -> None:
+        snapshot = file.name.snapshot
+        being_written = snapshot is not None and snapshot.state is SnapshotState.PART
+        for damage in damages:
+            if not (being_written and damage.kind is DamageKind.TORN_TAIL):
+                self.name(damage.in_file(file.shown))
+
+    def _joint(self, file: DumpFile, end: int | None) -> None:
+        """Names a gap between this segment and the one before it in the same directory.
+
+        end: the offset after the segment's last batch, None where it has none.
+        """
+        is_live = file.name.kind is FileKind.SEGMENT and not file.name.deleted
+        if file.log_folder is None or not is_live:
             return
         start, before = file.name.base_offset, self.log_end
         if before is not None and before[0] == file.log_folder and before[1] != start:
             detail = f"segment starts at {start}, the one before ends at {before[1]}"
             self.name(Damage(0, 0, DamageKind.OFFSET_GAP, detail, file.shown))
-        end = found.next_offset
         if end is not None:
             self.log_end = (file.log_folder, end)
 
@@ -166,7 +196,7 @@ class _Dumping:
                     continue
                 read = self.reader.read(record, is_control=is_control)
                 if read.error is not None:
-                    self._undecodable(file, batch, record.offset, read.error)
+                    self._undecodable(file, batch.position, record.offset, read.error)
                     continue
                 kind = read.record_type
                 if not selection.takes_type(kind):
@@ -183,15 +213,14 @@ class _Dumping:
                         f"{kind} v{read.version}  {_shown(read.json_text())}\n"
                     )
         except DataError as error:
-            self._undecodable(file, batch, next_offset, str(error))
+            self._undecodable(file, batch.position, next_offset, str(error))
         if lines:
             self._head(file)
             sys.stdout.write("".join(lines))
 
-    def _undecodable(self, file: DumpFile, batch: LocatedBatch, offset: int, reason: str) -> None:
+    def _undecodable(self, file: DumpFile, position: int, offset: int, reason: str) -> None:
         detail = f"record at offset {offset} of the batch at this byte: {reason}"
-        length = batch.header.size_bytes
-        self.name(Damage(batch.position, length, DamageKind.RECORD, detail, file.shown))
+        self.name(Damage(position, 0, DamageKind.RECORD, detail, file.shown))
 
     def _batch(self, file: DumpFile, batch: LocatedBatch) -> None:
         header = batch.header

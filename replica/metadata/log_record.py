@@ -80,6 +80,11 @@ class LogRecordReader:
     def __init__(self, redactor: Redactor | None) -> None:
         self._redactor = redactor
 
+    @property
+    def redactor(self) -> Redactor | None:
+        """What hides secrets, None where they are kept."""
+        return self._redactor
+
     def read(self, record: Record, *, is_control: bool) -> LogRecord:
         """The record, decoded; one that doesn't decode becomes an UNREADABLE one with `error`."""
         try:
