@@ -24,8 +24,8 @@ def write_results(
         "",
         f"`make bench`: a generated segment of {size:,} bytes and {records:,} records, read from a "
         f"warm page cache; {rounds} interleaved rounds. Ratios are to {_YARDSTICK} "
-        "--cluster-metadata-decoder in the same round: how many times faster. All but `dump` run in "
-        "process and warm, and read the file anew each time.",
+        "--cluster-metadata-decoder in the same round: how many times faster. All but `dump` run "
+        "in process and warm, and read the file anew each time.",
         "",
         "| what | s (median) | M records/s | ratio: least | median | most |",
         "|---|---|---|---|---|---|",
