@@ -39,15 +39,13 @@ def main() -> None:
         segment = Path(folder) / f"{0:020d}.log"
         tell(f"writing a segment of {options.bytes} bytes")
         records = write_segment(segment, options.bytes)
-        cold, warm = start_seconds(segment), start_seconds(segment)
         for work in (bulk_json, bulk_walk):  # compile or load the kernels
             work(segment)
+        start = start_seconds(segment)
         jvm = {mode: jvm_best(segment, mode) for mode in ("walk", "objects", "json")}
         seconds = measure(contenders(segment), options.rounds, tell)
     growth = {size: peak_memory(size) for size in (options.bytes // 10, options.bytes)}
-    figures = write_results(
-        records, options.bytes, seconds, jvm, {"first": cold, "second": warm}, growth
-    )
+    figures = write_results(records, options.bytes, seconds, jvm, start, growth)
     sys.stdout.write(figures)
     if options.write:
         stamp = datetime.now(UTC).strftime("%Y-%m-%d")
@@ -133,7 +131,7 @@ def jvm_best(segment: Path, mode: str) -> float:
 
 
 def start_seconds(segment: Path) -> float:
-    """A new process that reads the first batches: what a start costs, kernels included."""
+    """A new process that reads the first batches: what a start with compiled kernels costs."""
     code = (
         "import sys; from replica.scan.arrow import scan_records; "
         "next(iter(scan_records(open(sys.argv[1], 'rb').read(1000000))))"

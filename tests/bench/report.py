@@ -14,10 +14,10 @@ def write_results(
     size: int,
     seconds: Mapping[str, list[float]],
     jvm: Mapping[str, float],
-    starts: Mapping[str, float],
+    start: float,
     memory: Mapping[int, int],
 ) -> str:
-    """Markdown. seconds: by contender, one a round; memory: peak bytes by segment size."""
+    """Markdown. seconds: by contender, one a round; start: seconds; memory: peak bytes by segment size."""
     rounds = len(seconds[_YARDSTICK])
     lines = [
         "# Benchmark results",
@@ -55,9 +55,7 @@ def write_results(
         f"Two threads against one: {threads.least:.2f}, {threads.median:.2f}, {threads.most:.2f} "
         "(least, median, most).",
         "",
-        "A new process up to its first rows: "
-        + ", ".join(f"{which} start {value:.1f} s" for which, value in starts.items())
-        + ".",
+        f"A new process up to its first rows, kernels compiled before: {start:.1f} s.",
         "",
         "Peak memory of `kraftlake dump --json`: "
         + ", ".join(f"{peak / 1e6:.0f} MB for {size / 1e6:.0f} MB" for size, peak in memory.items())
