@@ -17,7 +17,7 @@ def write_results(
     start: float,
     memory: Mapping[int, int],
 ) -> str:
-    """Markdown. seconds: by contender, one a round; start: seconds; memory: peak bytes by segment size."""
+    """Markdown. seconds: one a round; start: seconds; memory: peak bytes by segment size."""
     rounds = len(seconds[_YARDSTICK])
     lines = [
         "# Benchmark results",
