@@ -58,11 +58,3 @@ class ReplicaId:
     @property
     def key(self) -> ReplicaKey:
         return ReplicaKey(self.node_id, self.directory_id)
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderAndEpoch:
-    """Who leads an epoch; `leader_id` is NO_NODE while unknown."""
-
-    leader_id: int
-    epoch: int

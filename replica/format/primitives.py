@@ -94,12 +94,6 @@ def write_varlong(out: bytearray, value: int) -> None:
     write_unsigned_varint(out, ((value << 1) ^ (value >> 63)) & _UINT64_MASK)
 
 
-def varint_size(value: int) -> int:
-    """Bytes that write_varint would take."""
-    zigzag = ((value << 1) ^ (value >> 31)) & _UINT32_MASK
-    return max(1, (zigzag.bit_length() + 6) // 7)
-
-
 def uuid_text(raw: Buffer) -> str:
     """16 bytes as Kafka prints them: url-safe base64, 22 characters."""
     return base64.urlsafe_b64encode(bytes(raw)).rstrip(b"=").decode("ascii")
