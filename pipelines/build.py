@@ -9,9 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
 from pipelines.gold.divergence_points import divergence_points
-from pipelines.gold.group_findings import group_findings
 from pipelines.gold.leader_epoch_history import leader_epoch_history
+from pipelines.gold.truncations import truncations
+from pipelines.silver.committed_log import committed_log
 from pipelines.silver.control_records import control_records
+from pipelines.silver.group_findings import group_findings
 from pipelines.silver.known_epochs import known_epochs
 from pipelines.silver.leader_epochs import leader_epochs
 from pipelines.silver.replica_logs import replica_logs
@@ -60,9 +62,12 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
     try:
         write(silver.LEADER_EPOCHS, leader_epochs(captures, batches, control, state))
         write(silver.VOTER_SETS, voter_sets(control, snapshot_records, state))
+        write(silver.COMMITTED_LOG, committed_log(captures, batches, control, findings))
         epochs = known_epochs(batches, control, state)
         write(gold.LEADER_EPOCH_HISTORY, leader_epoch_history(epochs, findings))
         write(gold.DIVERGENCE_POINTS, divergence_points(findings))
+        committed = delta.read(spark, lake, silver.COMMITTED_LOG)
+        write(gold.TRUNCATIONS, truncations(batches, committed))
     finally:
         findings.unpersist()
         control.unpersist()

@@ -23,13 +23,13 @@ def held_batches(captures: DataFrame, log_batches: DataFrame, control: DataFrame
     """A row for each batch that a capture's .log files held undamaged.
 
     captures: from one_row_per_capture; log_batches: bronze's; control: from control_records.
-    Columns: capture_id, BATCH_KEYS, last_offset, size_bytes, leader_change and voter_sets (both
-    NULL in a batch without control records).
+    Columns: capture_id, BATCH_KEYS, last_offset, record_count, size_bytes, leader_change and
+    voter_sets (both NULL in a batch without control records).
     """
     is_held = F.exists(
         "in_log", lambda span: F.col("captured_at").between(span["from"], span["to"])
     )
-    batches = log_batches.select(*BATCH_KEYS, "last_offset", "size_bytes", "in_log")
+    batches = log_batches.select(*BATCH_KEYS, "last_offset", "record_count", "size_bytes", "in_log")
     # Captures and control records are few beside batches: no shuffle of what scales.
     moments = F.broadcast(captures.select("capture_id", *REPLICA_KEYS, "captured_at"))
     held = batches.join(moments, on=list(REPLICA_KEYS), how="inner").where(is_held)

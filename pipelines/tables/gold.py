@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
 from pipelines.tables.contract import Column, Contract
 from pipelines.tables.silver import LEADER_VOTERS
 
@@ -73,4 +74,32 @@ DIVERGENCE_POINTS = Contract(
     ),
 )
 
-GOLD = (LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS)
+TRUNCATIONS = Contract(
+    name="gold.truncations",
+    description="What vanished from a replica's log between two captures of it, deletion apart.",
+    columns=(
+        *REPLICA,
+        Column("from_offset", "bigint", "first offset that vanished", nullable=False),
+        Column("to_offset", "bigint", "the offset behind the last one, exclusive", nullable=False),
+        Column("epochs", "array<int>", "leader epochs of what vanished", nullable=False),
+        Column("records", "bigint", "records that vanished", nullable=False),
+        Column("committed_lost", "bigint", "of them, proven to be committed", nullable=False),
+        Column("unproven_lost", "bigint", "of them, neither proven nor superseded", nullable=False),
+        Column(
+            "superseded_lost",
+            "bigint",
+            "of them, offsets where another record is proven",
+            nullable=False,
+        ),
+        Column("last_seen", "timestamp", "captured_at of the last capture with any of them"),
+        Column(
+            "seen_at",
+            "timestamp",
+            "captured_at of the capture that shows them to be gone",
+            nullable=False,
+        ),
+    ),
+    keys=(*REPLICA_KEYS, "seen_at", "from_offset"),
+)
+
+GOLD = (LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS)

@@ -62,4 +62,22 @@ VOTER_SETS = Contract(
     keys=(*REPLICA_KEYS, "source", "offset", "epoch"),
 )
 
-SILVER = (LEADER_EPOCHS, VOTER_SETS)
+COMMITTED_LOG = Contract(
+    name="silver.committed_log",
+    description="The branch that a cluster's replicas agree on, to its end: one row an offset.",
+    columns=(
+        Column("cluster_id", "string", "the cluster", nullable=False),
+        Column("offset", "bigint", "the record's offset", nullable=False),
+        Column("leader_epoch", "int", "epoch of its batch", nullable=False),
+        Column("crc", "bigint", "CRC-32C of its batch, unsigned", nullable=False),
+        Column(
+            "commitment",
+            "string",
+            "proven: a majority or a snapshot shows that it is committed; unproven: nothing does",
+            nullable=False,
+        ),
+    ),
+    keys=("cluster_id", "offset"),
+)
+
+SILVER = (LEADER_EPOCHS, VOTER_SETS, COMMITTED_LOG)

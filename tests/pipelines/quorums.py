@@ -139,12 +139,15 @@ def _batches(seen: Sequence[Look]) -> list[tuple[str, int, Batch]]:
 def _batch(seen: Sequence[Look], cluster: str, node: int, batch: Batch) -> dict[str, Any]:
     spans: list[dict[str, datetime]] = []
     was_held = False
+    truncated_at: datetime | None = None
     for look in _looks_of(seen, cluster, node):
         is_held = batch in look.batches
         if is_held and was_held:
             spans[-1]["to"] = look.at
         elif is_held:
             spans.append({"from": look.at, "to": look.at})
+        elif spans and truncated_at is None and batch.base >= (look.log_start or 0):
+            truncated_at = look.at
         was_held = is_held
     return {
         **_key(cluster, node, batch),
@@ -159,6 +162,7 @@ def _batch(seen: Sequence[Look], cluster: str, node: int, batch: Batch) -> dict[
         "file": "00000000000000000000.log",
         "first_seen": spans[0]["from"],
         "last_seen": spans[-1]["to"],
+        "truncated_at": truncated_at,
         "in_log": spans,
     }
 

@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 from jobs.build import run
 from pipelines.build import build
 from pipelines.delta import Lake, read
-from pipelines.gold.group_findings import group_findings
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.silver.control_records import control_records
+from pipelines.silver.group_findings import group_findings
 from pipelines.silver.known_epochs import known_epochs
 from pipelines.silver.replica_logs import replica_logs
 from pipelines.tables import bronze, gold, silver
@@ -144,6 +144,41 @@ def test_one_capture_alone_tells_the_history_as_far_as_it_goes(
     history = _by_cluster(leader_epoch_history(epochs, findings))
     assert history[DYNAMIC] == [(1, 2, 0, 501), (2, 3, 501, 751), (3, 1, 751, 1023), *dynamic_end]
     assert history[STATIC] == [(3, 3, 0, 378), (5, 1, 378, 549), *static_end]
+
+
+def test_the_committed_log_is_every_offset_of_the_branch_once(
+    spark: SparkSession, built_lake: Path
+) -> None:
+    rows = read(spark, Lake(built_lake), silver.COMMITTED_LOG)
+    starts: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    offsets: dict[str, list[int]] = defaultdict(list)
+    unproven: list[tuple[str, int]] = []
+    for row in rows.orderBy("offset").collect():
+        offsets[row.cluster_id].append(row.offset)
+        epochs = starts[row.cluster_id]
+        if not epochs or epochs[-1][0] != row.leader_epoch:
+            epochs.append((row.leader_epoch, row.offset))
+        if row.commitment != "proven":
+            unproven.append((row.cluster_id, row.offset))
+    # the leader wrote it when it stopped, and nobody fetched it
+    assert unproven == [(DYNAMIC, offsets[DYNAMIC][-1])]
+    assert starts[DYNAMIC] == [(1, 0), (2, 501), (3, 751), (5, 1023), (6, 1526)]
+    assert starts[STATIC] == [(3, 0), (5, 378), (7, 549), (8, 750)]
+    ends = read(spark, Lake(built_lake), bronze.CAPTURES).groupBy("cluster_id")
+    for end in ends.agg(F.max("log_end_offset").alias("log_end_offset")).collect():
+        assert offsets[end.cluster_id] == list(range(end.log_end_offset))
+
+
+@pytest.mark.parametrize(("cluster", "offset", "epoch"), [(DYNAMIC, 1526, 5), (STATIC, 750, 7)])
+def test_the_truncations_are_the_ghosts_of_nodes_2_and_11(
+    spark: SparkSession, built_lake: Path, cluster: str, offset: int, epoch: int
+) -> None:
+    rows = read(spark, Lake(built_lake), gold.TRUNCATIONS).where(F.col("cluster_id") == cluster)
+    found = rows.orderBy("node_id").collect()
+    assert [row.node_id for row in found] == [2, 11]
+    for row in found:
+        assert (row.from_offset, row.to_offset, row.epochs) == (offset, offset + 22, [epoch])
+        assert (row.committed_lost, row.unproven_lost, row.superseded_lost) == (0, 0, 22)
 
 
 def test_building_again_gives_the_same_rows(

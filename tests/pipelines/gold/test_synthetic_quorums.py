@@ -1,4 +1,4 @@
-"""gold.divergence_points and gold.leader_epoch_history of made-up quorums."""
+"""Gold, and silver.committed_log, of made-up quorums."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from pipelines.gold.divergence_points import divergence_points
-from pipelines.gold.group_findings import group_findings
 from pipelines.gold.leader_epoch_history import leader_epoch_history
+from pipelines.gold.truncations import truncations
+from pipelines.silver.committed_log import committed_log
 from pipelines.silver.control_records import control_records
+from pipelines.silver.group_findings import group_findings
 from pipelines.silver.known_epochs import known_epochs
 from pipelines.silver.replica_logs import replica_logs
 from tests.pipelines.quorums import Batch, Look, bronze_tables, epoch
@@ -51,6 +53,9 @@ LOOKS = (
     # nothing proves epoch 2, and later its offsets are seen with epoch 3
     Look("replaced", 2, 0, LOST_ELECTION, quorum_epoch=2),
     Look("replaced", 2, 1, LATER, quorum_epoch=3),
+    # all that was agreed on, and then one voter alone without it
+    *(Look("lost data", node, 0, ELECTED, quorum_epoch=2) for node in (1, 2, 3)),
+    Look("lost data", 2, 1, FIRST, quorum_epoch=2),
 )
 
 
@@ -82,6 +87,36 @@ def history(tables: dict[str, DataFrame], findings: DataFrame) -> dict[str, list
     epochs = known_epochs(tables["log_batches"], tables["control"], tables["replica_state"])
     by_cluster: dict[str, list[Row]] = defaultdict(list)
     for row in leader_epoch_history(epochs, findings).orderBy("epoch").collect():
+        by_cluster[row.cluster_id].append(row)
+    return by_cluster
+
+
+@pytest.fixture(scope="module")
+def committed(tables: dict[str, DataFrame], findings: DataFrame) -> Iterator[DataFrame]:
+    inputs = (tables[name] for name in ("captures", "log_batches", "control"))
+    log = committed_log(*inputs, findings).persist()
+    yield log
+    log.unpersist()
+
+
+@pytest.fixture(scope="module")
+def branches(committed: DataFrame) -> dict[str, list[tuple[int, int, int, str]]]:
+    """Runs of silver.committed_log by cluster: (first offset, last offset, epoch, commitment)."""
+    by_cluster: dict[str, list[tuple[int, int, int, str]]] = defaultdict(list)
+    for row in committed.orderBy("cluster_id", "offset").collect():
+        runs = by_cluster[row.cluster_id]
+        if runs and runs[-1][1:] == (row.offset - 1, row.leader_epoch, row.commitment):
+            runs[-1] = (runs[-1][0], row.offset, row.leader_epoch, row.commitment)
+        else:
+            runs.append((row.offset, row.offset, row.leader_epoch, row.commitment))
+    return by_cluster
+
+
+@pytest.fixture(scope="module")
+def vanished(tables: dict[str, DataFrame], committed: DataFrame) -> dict[str, list[Row]]:
+    """gold.truncations by cluster."""
+    by_cluster: dict[str, list[Row]] = defaultdict(list)
+    for row in truncations(tables["log_batches"], committed).orderBy("from_offset").collect():
         by_cluster[row.cluster_id].append(row)
     return by_cluster
 
@@ -202,3 +237,54 @@ def test_what_a_newer_group_shows_in_its_place_ends_an_unproven_epoch(
         (2, 2, 10, 10, "unproven"),
         (3, 3, 10, None, "unproven"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "runs"),
+    [
+        ("split", [(0, 9, 1, "proven"), (10, 29, 2, "proven")]),
+        ("one voter away", [(0, 9, 1, "unproven"), (10, 29, 2, "unproven")]),
+        ("lost epoch", [(0, 9, 1, "proven"), (10, 29, 3, "proven")]),
+        ("trimmed", [(5, 9, 1, "proven"), (10, 29, 2, "proven")]),
+        ("lagging", [(0, 9, 1, "proven"), (10, 29, 2, "proven")]),
+        ("replaced", [(0, 9, 1, "unproven"), (10, 29, 3, "unproven")]),
+        ("lost data", [(0, 9, 1, "proven"), (10, 29, 2, "proven")]),
+    ],
+)
+def test_the_committed_log_is_the_agreed_branch_to_its_end(
+    branches: dict[str, list[tuple[int, int, int, str]]],
+    cluster: str,
+    runs: list[tuple[int, int, int, str]],
+) -> None:
+    assert branches[cluster] == runs
+
+
+def test_each_offset_is_in_the_committed_log_once(committed: DataFrame) -> None:
+    assert committed.count() == committed.select("cluster_id", "offset").distinct().count()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "offsets", "epochs", "lost"),
+    [
+        ("split", (10, 15), [1], (0, 0, 5)),
+        ("replaced", (10, 13), [2], (0, 3, 0)),
+        ("lost data", (10, 30), [2], (20, 0, 0)),
+    ],
+)
+def test_a_truncation_says_whether_what_vanished_was_committed(
+    vanished: dict[str, list[Row]],
+    cluster: str,
+    offsets: tuple[int, int],
+    epochs: list[int],
+    lost: tuple[int, int, int],
+) -> None:
+    (row,) = vanished[cluster]
+    assert (row.node_id, row.from_offset, row.to_offset) == (2, *offsets)
+    assert row.epochs == epochs
+    assert (row.committed_lost, row.unproven_lost, row.superseded_lost) == lost
+    assert row.records == sum(lost)
+    assert row.last_seen < row.seen_at
+
+
+def test_only_what_vanished_is_a_truncation(vanished: dict[str, list[Row]]) -> None:
+    assert set(vanished) == {"split", "replaced", "lost data"}

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.gold.replica_log import replica_logs_of
+from pipelines.silver.replica_log import replica_logs_of
 from replica.history.branch import BranchPart, agreed_branch
 from replica.history.commitment import (
     Commitment,
@@ -37,6 +37,12 @@ _PAIR = pa.struct(
         *((name, pa.int64()) for name in ("unproven_lost", "superseded_lost")),
     ]
 )
+_PART = pa.struct(
+    [
+        *((name, pa.int64()) for name in ("start", "end")),
+        *((name, pa.string()) for name in ("capture_id", "commitment")),
+    ]
+)
 _EPOCH_START = [("epoch", pa.int32()), ("start_offset", pa.int64())]
 FINDINGS = pa.schema(
     [
@@ -47,6 +53,7 @@ FINDINGS = pa.schema(
         ("pairs", pa.list_(_PAIR)),
         ("epochs", pa.list_(pa.struct([*_EPOCH_START, ("commitment", pa.string())]))),
         ("branch", pa.list_(pa.struct(_EPOCH_START))),
+        ("branch_parts", pa.list_(_PART)),
         ("branch_start", pa.int64()),
         ("branch_end", pa.int64()),
     ]
@@ -55,7 +62,8 @@ FINDINGS = pa.schema(
 
 pairs: gold.divergence_points' columns. epochs: where each replica's log first holds an epoch, and
 the commitment of that entry. branch: the epochs of the agreed branch with their first offsets
-there, ascending; branch_start inclusive, branch_end exclusive, NULL where all logs are empty.
+there, ascending; branch_parts: which capture's log holds it from `start` (inclusive) to `end`
+(exclusive); branch_start inclusive, branch_end exclusive, NULL where all logs are empty.
 """
 
 
@@ -71,6 +79,7 @@ def _findings_of(rows: pa.Table) -> pa.Table:
     group = compare_group([log for _, log in captures])
     commitment = classify_compared(group)
     parts = agreed_branch(group, commitment)
+    capture_of = {log.key: capture_id for capture_id, log in captures}
     finding = {
         "cluster_id": rows["cluster_id"][0].as_py(),
         "capture_group": rows["capture_group"][0].as_py(),
@@ -79,6 +88,7 @@ def _findings_of(rows: pa.Table) -> pa.Table:
         "pairs": [_pair(a, b, group, commitment) for a, b in combinations(captures, 2)],
         "epochs": _epoch_heads(group.logs, commitment),
         "branch": [_epoch_start(entry) for entry in _branch_epochs(group.logs, parts)],
+        "branch_parts": [_part(part, capture_of[part.key]) for part in parts],
         "branch_start": parts[0].start if parts else None,
         "branch_end": parts[-1].end if parts else None,
     }
@@ -143,6 +153,15 @@ def _branch_epochs(
             if not found or batch.epoch > found[-1].epoch:
                 found.append(EpochStart(batch.epoch, max(part.start, batch.base_offset)))
     return tuple(found)
+
+
+def _part(part: BranchPart, capture_id: str) -> dict[str, Any]:
+    return {
+        "start": part.start,
+        "end": part.end,
+        "capture_id": capture_id,
+        "commitment": part.verdict.value,
+    }
 
 
 def _epoch_start(entry: EpochStart) -> dict[str, int]:

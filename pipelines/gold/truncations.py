@@ -1,0 +1,73 @@
+"""gold.truncations: what really vanished from a replica's log between two captures of it."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from pipelines.tables.bronze import REPLICA_KEYS
+from pipelines.tables.gold import TRUNCATIONS
+
+_LOOK = (*REPLICA_KEYS, "seen_at")
+
+
+def truncations(log_batches: DataFrame, committed_log: DataFrame) -> DataFrame:
+    """The table: a row for each run of offsets that one capture shows to be gone.
+
+    log_batches: bronze's, committed_log: silver's. What was deleted behind a snapshot is no
+    truncation: that is removed_at.
+    """
+    gone = log_batches.where(F.col("truncated_at").isNotNull() & F.col("crc_valid"))
+    gone = gone.withColumn("seen_at", F.col("truncated_at"))
+    records = F.least("record_count", "size_bytes")
+    end = F.least(F.col("last_offset") + 1, F.col("base_offset") + records)
+    offsets = F.explode(F.sequence("base_offset", end - 1)).alias("offset")
+    entries = gone.where(end > F.col("base_offset")).select(
+        *_LOOK, "last_seen", "leader_epoch", "crc", offsets
+    )
+    agreed = committed_log.select(
+        "cluster_id",
+        "offset",
+        *(F.col(name).alias(f"agreed_{name}") for name in ("leader_epoch", "crc", "commitment")),
+    )
+    judged = entries.join(agreed, on=["cluster_id", "offset"], how="left").withColumn(
+        "verdict", _verdict()
+    )
+    return TRUNCATIONS.select(_runs(judged))
+
+
+def _verdict() -> Column:
+    """committed: the vanished entry itself is proven; superseded: another one at its offset is."""
+    is_proven = F.coalesce(F.col("agreed_commitment") == "proven", F.lit(False))
+    is_same = (F.col("agreed_leader_epoch") == F.col("leader_epoch")) & (
+        F.col("agreed_crc") == F.col("crc")
+    )
+    return (
+        F.when(is_proven & is_same, F.lit("committed"))
+        .when(is_proven, F.lit("superseded"))
+        .otherwise(F.lit("unproven"))
+    )
+
+
+def _runs(entries: DataFrame) -> DataFrame:
+    """Neighbouring offsets of one look in one row."""
+    by_offset = Window.partitionBy(*_LOOK).orderBy("offset", "leader_epoch", "crc")
+    starts_run = F.coalesce(F.col("offset") > F.lag("offset").over(by_offset) + 1, F.lit(True))
+    numbered = entries.withColumn("starts_run", starts_run.cast("int"))
+    run = F.sum("starts_run").over(by_offset)
+    lost = {
+        f"{verdict}_lost": F.count_if(F.col("verdict") == verdict)
+        for verdict in ("committed", "unproven", "superseded")
+    }
+    return (
+        numbered.withColumn("run", run)
+        .groupBy(*_LOOK, "run")
+        .agg(
+            F.min("offset").alias("from_offset"),
+            (F.max("offset") + 1).alias("to_offset"),
+            F.array_sort(F.collect_set("leader_epoch")).alias("epochs"),
+            F.count("offset").alias("records"),
+            F.max("last_seen").alias("last_seen"),
+            *(count.alias(name) for name, count in lost.items()),
+        )
+    )

@@ -1,0 +1,82 @@
+"""silver.committed_log: the agreed branch of a cluster, entry by entry, over all captures.
+
+What is proven in one capture group stays so. Of what no group proves the newest group decides
+whose branch reaches the offset, as it does for gold.leader_epoch_history.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.silver.held_batches import held_batches, one_row_per_capture
+from pipelines.tables.silver import COMMITTED_LOG
+
+_PIECE = ("cluster_id", "base_offset", "leader_epoch", "crc", "low", "high", "commitment")
+
+
+def committed_log(
+    captures: DataFrame, log_batches: DataFrame, control: DataFrame, findings: DataFrame
+) -> DataFrame:
+    """The table; findings: from group_findings, control: from control_records, the others bronze's.
+
+    Offsets that no replica holds have no row.
+    """
+    held = held_batches(one_row_per_capture(captures), log_batches, control)
+    offsets = F.explode(F.sequence("low", F.col("high") - 1)).alias("offset")
+    entries = _pieces(held, findings).select(*_PIECE, "moment", offsets)
+    judged = entries.join(F.broadcast(_judges(findings)), on="cluster_id", how="inner")
+    taken = judged.where((F.col("commitment") == "proven") | ~_is_passed())
+    best = F.max(
+        F.struct(
+            (F.col("commitment") == "proven").alias("is_proven"),
+            *("moment", "leader_epoch", "crc", "commitment"),
+        )
+    ).alias("best")
+    rows = taken.groupBy("cluster_id", "offset").agg(best)
+    return COMMITTED_LOG.select(rows.select("cluster_id", "offset", "best.*"))
+
+
+def _pieces(held: DataFrame, findings: DataFrame) -> DataFrame:
+    """Each piece of a batch that some group's branch holds: _PIECE, and its newest group's moment.
+
+    low inclusive, high exclusive. An unchanged log gives the same pieces in every group, so what is
+    counted entry by entry later doesn't grow with the number of captures.
+    """
+    parts = findings.select("cluster_id", _moment(), F.inline("branch_parts"))
+    joined = held.join(F.broadcast(parts), on=["cluster_id", "capture_id"], how="inner")
+    # as many offsets as records, each of which takes a byte at least: a header may claim more
+    records = F.least("record_count", "size_bytes")
+    batch_end = F.least(F.col("last_offset") + 1, F.col("base_offset") + records)
+    cut = joined.withColumns(
+        {"low": F.greatest("start", "base_offset"), "high": F.least("end", batch_end)}
+    )
+    pieces = cut.where(F.col("low") < F.col("high"))
+    return pieces.groupBy(*_PIECE).agg(F.max("moment").alias("moment"))
+
+
+def _judges(findings: DataFrame) -> DataFrame:
+    """For each cluster what its groups know of the branch, in one array."""
+    last_epoch = F.element_at("branch", -1)["epoch"].alias("last_epoch")
+    group = F.struct(_moment(), "branch_start", "branch_end", last_epoch)
+    with_branch = findings.where(F.size("branch") > 0)
+    return with_branch.groupBy("cluster_id").agg(F.collect_list(group).alias("judges"))
+
+
+def _is_passed() -> Column:
+    """Whether a newer group's branch holds the offset, or will hold another entry there."""
+
+    def passes(judge: Column) -> Column:
+        holds = F.col("offset") < judge["branch_end"]
+        will_hold_another = judge["last_epoch"] > F.col("leader_epoch")
+        return (
+            (judge["moment"] > F.col("moment"))
+            & (judge["branch_start"] <= F.col("offset"))
+            & (holds | will_hold_another)
+        )
+
+    return F.exists("judges", passes)
+
+
+def _moment() -> Column:
+    return F.struct("captured_at", "ingest_seq", "capture_group").alias("moment")
