@@ -24,6 +24,7 @@ from replica.format.directory import FoundFile, MetadataDirectory, read_director
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.reading import MAX_STATE_BYTES, read_file
+from replica.scan.segments import scan
 from replica.types import ZERO_UUID, ReplicaId
 
 _REPLICA = re.compile(r"(?P<cluster>[^:]+):(?P<node>[0-9]{1,10})(:(?P<directory>[^:]+))?")
@@ -177,7 +178,7 @@ class _Looking:
         node_folder = os.path.dirname(os.path.abspath(location.path))
         copies = Copying(node_folder, self.spool.new_folder())
         try:
-            directory = given.mark(location, read_directory(location.path, read=copies))
+            directory = given.mark(location, read_directory(location.path, read=copies, scan=scan))
         except UnreadableFileError as error:
             damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, location.shown)
             self.damages.append(damage)

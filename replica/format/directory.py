@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import (
@@ -22,6 +22,7 @@ from replica.format import (
     partition_metadata,
     producer_snapshot,
     quorum_state,
+    segment,
     snapshot,
 )
 from replica.format.damage import Damage, DamageKind
@@ -35,7 +36,7 @@ from replica.format.reading import (
     VanishedFileError,
     read_file,
 )
-from replica.format.segment import SegmentScan, scan
+from replica.format.segment import SegmentScan
 from replica.format.snapshot import SnapshotState
 from replica.format.snapshot_content import SnapshotContent, inspect
 from replica.types import EpochStart, OffsetAndEpoch, ReplicaId
@@ -44,6 +45,14 @@ LOOKS = 3
 """Listings tried before a file that keeps vanishing is called changed-while-read."""
 
 _T = TypeVar("_T")
+
+
+class ScanLog(Protocol):
+    """A port: segment.scan, or a faster reader of the same value (replica.scan.segments)."""
+
+    def __call__(
+        self, data: bytes, *, start: int = 0, expected_offset: int | None = None
+    ) -> SegmentScan: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +153,9 @@ class MetadataDirectory:
     @property
     def first_offset(self) -> int | None:
         """Base offset of the first batch in the log, leftovers below the log start included."""
-        for segment in self.segments:
-            if segment.scan.batches:
-                return segment.scan.batches[0].header.base_offset
+        for file in self.segments:
+            if file.scan.batches:
+                return file.scan.batches[0].header.base_offset
         return None
 
     @property
@@ -170,18 +179,23 @@ class MetadataDirectory:
 
 
 def read_directory(
-    path: str, *, meta_folder: str | None = None, read: ReadFile = read_file
+    path: str,
+    *,
+    meta_folder: str | None = None,
+    read: ReadFile = read_file,
+    scan: ScanLog = segment.scan,
 ) -> MetadataDirectory:
     """Read the partition folder at `path`.
 
     meta_folder: where meta.properties and bootstrap.checkpoint lie; the parent folder if None.
+    read, scan: how files are read, and how segments and snapshots are walked.
     Raises UsageError where `path` is no folder, UnreadableFileError where it can't be listed.
     Everything else that goes wrong becomes a Damage, and the rest is still read.
     """
     if not os.path.isdir(path):
         raise UsageError(f"{path}: not a directory")
     parent = os.path.dirname(os.path.abspath(path)) if meta_folder is None else meta_folder
-    reading = _Reading(path, parent, read)
+    reading = _Reading(path, parent, read, scan)
     for _ in range(LOOKS):
         if not reading.look():
             break
@@ -195,6 +209,7 @@ class _Reading:
     path: str
     parent: str
     read: ReadFile
+    scan: ScanLog
     damages: list[Damage] = field(default_factory=list)
     files: dict[str, FoundFile] = field(default_factory=dict)
     segments: list[SegmentFile] = field(default_factory=list)
@@ -223,7 +238,7 @@ class _Reading:
         for relative in sorted(self.vanished):
             detail = "listed, but gone when it was opened"
             self._damage(relative, b"", DamageKind.CHANGED, detail)
-        segments = sorted(self.segments, key=lambda segment: segment.base_offset)
+        segments = sorted(self.segments, key=lambda file: file.base_offset)
         live = tuple(s for s in segments if not s.file.name.deleted)
         self._check_joints(live)
         by_path = sorted(self.snapshots, key=lambda snapshot: snapshot.file.path)
@@ -279,12 +294,12 @@ class _Reading:
             return None
 
     def _segment(self, file: FoundFile, data: bytes) -> None:
-        found = scan(data, expected_offset=file.name.base_offset)
+        found = self.scan(data, expected_offset=file.name.base_offset)
         self.damages.extend(damage.in_file(file.path) for damage in found.damages)
         self.segments.append(SegmentFile(file, found))
 
     def _snapshot(self, file: FoundFile, data: bytes) -> None:
-        found = scan(data, expected_offset=0)
+        found = self.scan(data, expected_offset=0)
         name = file.name.snapshot
         state = SnapshotState.COMPLETE if name is None else name.state
         if state is SnapshotState.COMPLETE and not data:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format import quorum_state
+from replica.format import quorum_state, segment
 from replica.format.batch import HEADER, computed_crc, decode_header
-from replica.format.directory import MetadataDirectory, read_directory
+from replica.format.directory import MetadataDirectory, ScanLog, read_directory
 from replica.format.file_names import METADATA_FOLDER, FileKind, FileName, classify
 from replica.format.reading import ReadFile, read_file
 
@@ -44,9 +44,9 @@ class DirectoryPath:
             return os.path.dirname(self.shown) or "."
         return os.path.join(self.shown, os.pardir)
 
-    def read(self, read: ReadFile = read_file) -> MetadataDirectory:
-        """The directory's content, its damages named by the user's file names."""
-        return read_directory(self.path, read=read)
+    def read(self, read: ReadFile = read_file, scan: ScanLog = segment.scan) -> MetadataDirectory:
+        """The directory's content."""
+        return read_directory(self.path, read=read, scan=scan)
 
 
 @dataclass(frozen=True, slots=True)

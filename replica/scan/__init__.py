@@ -4,6 +4,7 @@
         ...                                               # pyarrow.RecordBatch, 32,768 rows or so
 
 arrow        scan_records, scan_batches: what others call
+segments     whole files for replica.format.directory, by the reader that is faster
 regions      drives the kernels and hands what they refuse to the scalar reader
 frames       kernel: batch headers, CRC-32C and the records' places in one pass
 rows         a chunk of records -> Arrow, by the kernels below; columns: schemas and columns

@@ -1,0 +1,38 @@
+"""A whole segment or snapshot by the bulk reader, as the scalar reader gives it.
+
+For replica.format.directory, which takes either as its `scan` and knows of no kernels. Nothing is
+compiled or loaded before the first large file comes.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from replica.format import segment
+from replica.format.batch import decode_header
+from replica.format.segment import LocatedBatch, SegmentScan
+
+MIN_BYTES = 8 * 1024 * 1024
+"""Below it, loading the compiled kernels takes longer than the scalar reader needs."""
+
+
+def scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+    """segment.scan, by the reader that is faster for a buffer of this size on this machine."""
+    installed = find_spec("numba") is not None and find_spec("pyarrow") is not None
+    chosen = bulk_scan if installed and len(data) >= MIN_BYTES else segment.scan
+    return chosen(data, start=start, expected_offset=expected_offset)
+
+
+def bulk_scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+    """segment.scan's value from a walk by the kernels; headers are decoded one by one."""
+    from replica.scan.arrow import BatchScan
+
+    walk = BatchScan(data, start=start, expected_offset=expected_offset)
+    located = tuple(
+        LocatedBatch(position, decode_header(data, position - start), crc_valid)
+        for table in walk
+        for position, crc_valid in zip(
+            table["position"].to_pylist(), table["crc_valid"].to_pylist(), strict=True
+        )
+    )
+    return SegmentScan(located, walk.damages, walk.end_position, walk.zero_tail)

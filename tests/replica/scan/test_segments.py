@@ -1,0 +1,38 @@
+"""Directories read by the bulk walker are those that the scalar reader reads."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from replica.format import segment
+from replica.format.directory import read_directory
+from replica.scan.segments import MIN_BYTES, bulk_scan, scan
+from tests.replica.scan.damaging import Pool, damaged
+
+_DATA = Path(__file__).parents[2] / "data"
+_NODES = ("kafka-3.7.2-static/final/12", "kafka-4.1.1-dynamic/split/2")
+
+
+@pytest.mark.parametrize("node", _NODES)
+def test_a_directory_is_the_same_by_either_reader(node: str) -> None:
+    folder = str(_DATA / node / "__cluster_metadata-0")
+    assert read_directory(folder, scan=bulk_scan) == read_directory(folder)
+
+
+def test_damaged_segments_are_the_same_by_either_reader(pool: Pool) -> None:
+    for number in range(300):
+        chance = random.Random(number)
+        data, first = pool.segment(chance)
+        data = damaged(data, chance)
+        expected = chance.choice((first, None))
+        given = {"start": chance.choice((0, 1 << 40)), "expected_offset": expected}
+        assert bulk_scan(data, **given) == segment.scan(data, **given)
+
+
+def test_a_large_file_is_read_the_same_whichever_reader_is_chosen(pool: Pool) -> None:
+    data, first = pool.segment(random.Random(1))
+    large = data + b"\x7f" * MIN_BYTES
+    assert scan(large, expected_offset=first) == segment.scan(large, expected_offset=first)
