@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from replica.format import segment
-from replica.format.batch import decode_header
+from replica.format.batch import HEADER, BatchHeader
 from replica.format.segment import LocatedBatch, SegmentScan
 
 MIN_BYTES = 8 * 1024 * 1024
@@ -24,12 +24,12 @@ def scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> 
 
 
 def bulk_scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
-    """segment.scan's value from a walk by the kernels; headers are decoded one by one."""
+    """segment.scan's value from a walk by the kernels, which has checked the headers it found."""
     from replica.scan.arrow import BatchScan
 
     walk = BatchScan(data, start=start, expected_offset=expected_offset)
     located = tuple(
-        LocatedBatch(position, decode_header(data, position - start), crc_valid)
+        LocatedBatch(position, BatchHeader(*HEADER.unpack_from(data, position - start)), crc_valid)
         for table in walk
         for position, crc_valid in zip(
             table["position"].to_pylist(), table["crc_valid"].to_pylist(), strict=True
