@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.diff_text import describe
 from jobs.difference import as_row, compare_directories
-from jobs.examined import examine
+from jobs.examined import examine_one
 from jobs.output import complain, write_json, write_line
 from jobs.redacting import make_redactor
 from replica.history.divergence import Relation
@@ -15,7 +15,7 @@ _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 
 def run(a: str, b: str, *, json_output: bool, keep_secrets: bool) -> int:
     """Print how A and B compare; 0 where they agree as far as both reach, else 1."""
-    difference = compare_directories(examine(a), examine(b))
+    difference = compare_directories(examine_one(a), examine_one(b))
     for examined in (difference.a, difference.b):
         for damage in examined.damages:
             complain(str(damage))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from jobs.difference import Difference
-from jobs.examined import Examined
 from jobs.output import ms_text, one_line
+from replica.check.examined import Examined
 from replica.history.divergence import Relation
 from replica.history.log import ReplicaLog, epochs_of
 from replica.metadata.log_record import LogRecordReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jobs.examined import Examined, replica_log
+from replica.check.examined import Examined, replica_log
 from replica.errors import UsageError
 from replica.history.commitment import Losses, classify_compared, compare_group, losses
 from replica.history.divergence import Comparison, Divergence, diverge_compared

@@ -202,6 +202,21 @@ def read_directory(
     return reading.result()
 
 
+def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -> MetadataDirectory:
+    """A directory that holds nothing but the file at `path`, of the kind that `name` says.
+
+    Raises UnreadableFileError where it can't be read.
+    """
+    reading = _Reading(path, "", read, scan)
+    relative = os.path.basename(path)
+    if name.kind is FileKind.OTHER:
+        detail = "no segment, snapshot or other file of a metadata directory"
+        reading.damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, detail, relative))
+    else:
+        reading.take(relative, name, read(path, _limit(name)))
+    return reading.result()
+
+
 @dataclass
 class _Reading:
     """The state of one look. Each file is decoded as it is read, so no two are held at once."""
@@ -227,7 +242,8 @@ class _Reading:
             elif relative in self.files or any(d.file == relative for d in self.damages):
                 continue
             try:
-                self._take(relative, self.read(absolute, _limit(relative)))
+                name = classify(_name(relative))
+                self.take(relative, name, self.read(absolute, _limit(name)))
             except VanishedFileError:
                 self.vanished.add(relative)
             except UnreadableFileError as error:
@@ -258,8 +274,7 @@ class _Reading:
             damages=tuple(sorted(self.damages, key=lambda d: (d.file, d.position))),
         )
 
-    def _take(self, relative: str, data: bytes) -> None:
-        name = classify(_name(relative))
+    def take(self, relative: str, name: FileName, data: bytes) -> None:
         file = FoundFile(relative, name, len(data), hashlib.sha256(data).hexdigest())
         self.files[relative] = file
         if name.kind is FileKind.SEGMENT:
@@ -350,10 +365,9 @@ def _is_vote(listed: tuple[str, str]) -> bool:
     return _name(listed[0]) == quorum_state.FILE_NAME
 
 
-def _limit(relative: str) -> int:
+def _limit(name: FileName) -> int:
     logs = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
-    kind = classify(_name(relative)).kind
-    return MAX_LOG_BYTES if kind in logs else MAX_STATE_BYTES
+    return MAX_LOG_BYTES if name.kind in logs else MAX_STATE_BYTES
 
 
 def _listing(path: str, parent: str) -> Iterable[tuple[str, str]]:

@@ -18,9 +18,14 @@ MIN_BYTES = 8 * 1024 * 1024
 
 def scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
     """segment.scan, by the reader that is faster for a buffer of this size on this machine."""
-    installed = find_spec("numba") is not None and find_spec("pyarrow") is not None
-    chosen = bulk_scan if installed and len(data) >= MIN_BYTES else segment.scan
+    chosen = bulk_scan if is_large(len(data)) else segment.scan
     return chosen(data, start=start, expected_offset=expected_offset)
+
+
+def is_large(size_bytes: int) -> bool:
+    """Whether the bulk reader is installed and pays off for a file of this size."""
+    installed = find_spec("numba") is not None and find_spec("pyarrow") is not None
+    return installed and size_bytes >= MIN_BYTES
 
 
 def bulk_scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:

@@ -1,0 +1,236 @@
+"""Rules about the files beside the log: identity, votes, epoch starts, indexes, leftovers."""
+
+from __future__ import annotations
+
+from replica.check.rule import Rule, Severity
+
+_ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+
+META_PROPERTIES_MISSING = Rule(
+    "meta-properties-missing",
+    _WARNING,
+    "There is no meta.properties above the metadata directory, so nobody knows whose log this is.",
+    "Refuses to start on a log directory that isn't formatted.",
+    "Examine the node's log directory as a whole; if it is missing there too, restore it.",
+)
+META_PROPERTIES_BROKEN = Rule(
+    "meta-properties-broken",
+    _ERROR,
+    "meta.properties can't be read, or doesn't name a cluster and a node.",
+    "Refuses to start.",
+    "Restore it from a copy; node.id and cluster.id are in the configuration and on other nodes.",
+    ("KAFKA-19489", "strimzi/strimzi-kafka-operator#10722"),
+)
+QUORUM_STATE_MISSING = Rule(
+    "quorum-state-missing",
+    _WARNING,
+    "There is a log but no quorum-state: the node has forgotten in which epoch it voted for whom.",
+    "Starts with the log's epoch and may vote a second time in an epoch, so two leaders are "
+    "possible.",
+    "Restore the file, or take the node out of the voters and add it again.",
+    ("KAFKA-14077",),
+)
+EPOCH_CHECKPOINT_MISSING = Rule(
+    "epoch-checkpoint-missing",
+    _ERROR,
+    "There are batches but no leader-epoch-checkpoint.",
+    "Starts with an empty epoch cache: it may answer a fetch with a wrong divergence and truncate.",
+    "Rebuild it from the batches: `kraftlake dump --batches` lists their epochs.",
+    ("KAFKA-16541", "linkedin/kafka#395", "linkedin/kafka#401"),
+)
+STATE_FILE_BROKEN = Rule(
+    "state-file-broken",
+    _ERROR,
+    "quorum-state, leader-epoch-checkpoint or partition.metadata doesn't decode or has 0 bytes.",
+    "Refuses to start, or takes the log directory for failed; an empty epoch checkpoint is taken "
+    "for a log without epochs.",
+    "Restore the file from a copy; the epochs can be rebuilt from the batches.",
+    ("KAFKA-16541", "KAFKA-15412"),
+)
+PRODUCER_SNAPSHOT_BROKEN = Rule(
+    "producer-snapshot-broken",
+    _WARNING,
+    "A producer snapshot (.snapshot) doesn't decode. A metadata log has no producers.",
+    "Deletes it and scans the log instead.",
+    "Nothing; it shows that the disk or a copy was cut off.",
+)
+TOPIC_ID = Rule(
+    "topic-id",
+    _ERROR,
+    "partition.metadata names another topic than __cluster_metadata.",
+    "Refuses to load the log: inconsistent topic id.",
+    "Find out what was copied here; the id of the metadata topic is AAAAAAAAAAAAAAAAAAAAAQ.",
+    ("KAFKA-14616",),
+)
+EPOCH_CHECKPOINT_ORDER = Rule(
+    "epoch-checkpoint-order",
+    _ERROR,
+    "The entries of leader-epoch-checkpoint don't rise in both epoch and start offset.",
+    "Drops entries as it loads them, and then answers wrongly where epochs end.",
+    "Rebuild it from the batches.",
+    ("KAFKA-10706", "KAFKA-10432"),
+)
+EPOCH_CHECKPOINT_MISMATCH = Rule(
+    "epoch-checkpoint-mismatch",
+    _ERROR,
+    "leader-epoch-checkpoint and the batches tell different starts of leader epochs.",
+    "Believes the file: followers are told to truncate at wrong offsets.",
+    "Rebuild it from the batches, which come with LeaderChange records.",
+    ("KAFKA-16541", "KAFKA-10432", "linkedin/kafka#401"),
+)
+EPOCH_CHECKPOINT_AHEAD = Rule(
+    "epoch-checkpoint-ahead",
+    _INFO,
+    "leader-epoch-checkpoint knows an epoch that starts at or above the log's end.",
+    "Writes the entry before the batch; at a start it drops what lies above the log's end.",
+    "Nothing. In a copy of a running node this is normal.",
+)
+QUORUM_STATE_AHEAD = Rule(
+    "quorum-state-ahead",
+    _INFO,
+    "quorum-state is in a newer epoch than the log: an election is under way, or just was.",
+    "Writes nothing in an epoch before its leader's first record arrives.",
+    "Nothing.",
+)
+QUORUM_STATE_BEHIND = Rule(
+    "quorum-state-behind",
+    _WARNING,
+    "quorum-state is in an older epoch than the log's last batch: it was restored or is stale.",
+    "Warns, takes the log's epoch, and has forgotten its vote in it.",
+    "Make sure that log and quorum-state are of one moment; don't restore one without the other.",
+    ("KAFKA-15412", "KAFKA-14077"),
+)
+QUORUM_STATE_LEADER = Rule(
+    "quorum-state-leader",
+    _ERROR,
+    "quorum-state and the LeaderChange record of the same epoch name different leaders.",
+    "An epoch has one leader; a node that follows another one throws on the first message.",
+    "Compare with the other voters: one of the two files is another node's or another moment's.",
+    ("KAFKA-15489",),
+)
+QUORUM_STATE_VOTERS = Rule(
+    "quorum-state-voters",
+    _WARNING,
+    "quorum-state and the log's newest LeaderChange record don't agree on who votes.",
+    "A static quorum refuses to start where its configured voters aren't those of quorum-state.",
+    "Compare controller.quorum.voters of all nodes with these files.",
+    ("strimzi/strimzi-kafka-operator#6862", "bitnami/charts#16011"),
+)
+QUORUM_STATE_VOTE = Rule(
+    "quorum-state-vote",
+    _WARNING,
+    "quorum-state has a vote for a node, or of a leader, that isn't among the voters.",
+    "Follows it all the same; such a node can't have won an election by these voters.",
+    "See whether a voter was removed or replaced lately: `kraftlake dump --type KRAFT_VOTERS`.",
+    ("KAFKA-19850", "KAFKA-14077"),
+)
+QUORUM_STATE_APPLIED_OFFSET = Rule(
+    "quorum-state-applied-offset",
+    _WARNING,
+    "quorum-state's appliedOffset lies beyond the log's end. Kafka always writes 0.",
+    "Ignores the field.",
+    "Find out what wrote the file.",
+    ("KAFKA-15412",),
+)
+QUORUM_STATE_CLUSTER = Rule(
+    "quorum-state-cluster",
+    _WARNING,
+    "quorum-state names another cluster than meta.properties.",
+    "Ignores the field; the two files are of different clusters.",
+    "Find out which of the two was copied here.",
+    ("strimzi/strimzi-kafka-operator#10722",),
+)
+VOTER_DIRECTORY_ID = Rule(
+    "voter-directory-id",
+    _WARNING,
+    "The newest voters record has this node with another directory id than meta.properties.",
+    "The node isn't a voter with this disk: it observes, and its votes are rejected.",
+    "If the disk was replaced: remove the old voter and add the new one (kafka-metadata-quorum).",
+    ("KAFKA-14077", "KIP-853"),
+)
+INDEX_BROKEN = Rule(
+    "index-broken",
+    _WARNING,
+    "An offset or time index doesn't decode: a ragged end, or entries that don't rise.",
+    "Rebuilds it at a start.",
+    "Delete it while the node is stopped, or let Kafka rebuild it.",
+)
+INDEX_MISMATCH = Rule(
+    "index-mismatch",
+    _WARNING,
+    "An index entry points at no batch of its segment, or at one of other offsets or times.",
+    "Doesn't compare them; a fetch may start reading at a wrong byte.",
+    "Delete the index while the node is stopped: Kafka rebuilds it.",
+)
+INDEX_WITHOUT_SEGMENT = Rule(
+    "index-without-segment",
+    _INFO,
+    "An index of a segment that isn't there.",
+    "Deletes an index without its log at a start.",
+    "Nothing by itself; if offsets are missing too, the segment's file was lost.",
+)
+LEFTOVER = Rule(
+    "leftover",
+    _INFO,
+    "A file that is about to go: .deleted, or a .part snapshot that is or was being written.",
+    "Removes them soon after, or at the next start.",
+    "Nothing. `kraftlake ingest` keeps what they hold.",
+    ("mojaloop/project#4259",),
+)
+CHANGED_WHILE_READ = Rule(
+    "changed-while-read",
+    _INFO,
+    "A file was listed and gone when it was opened: the node is running.",
+    "Deletes segments and snapshots behind a newer snapshot.",
+    "Nothing; run the check again for the newer state.",
+)
+UNREADABLE = Rule(
+    "unreadable",
+    _WARNING,
+    "The operating system, or a bundle, didn't give the file's bytes.",
+    "Fails on it the same way, if it is the disk.",
+    "Check permissions and the disk; copy the directory again.",
+)
+NOT_KAFKA = Rule(
+    "not-kafka",
+    _WARNING,
+    "The file is no segment, snapshot or other file of a metadata directory.",
+    "Doesn't know it.",
+    "Name a metadata directory, or a file in one.",
+)
+BUNDLE = Rule(
+    "bundle",
+    _WARNING,
+    "The bundle is cut off, or holds a member that would reach outside it or its limits.",
+    "Has no part in it.",
+    "Make the bundle again; what could be unpacked was checked.",
+)
+
+RULES = (
+    META_PROPERTIES_MISSING,
+    META_PROPERTIES_BROKEN,
+    QUORUM_STATE_MISSING,
+    EPOCH_CHECKPOINT_MISSING,
+    STATE_FILE_BROKEN,
+    PRODUCER_SNAPSHOT_BROKEN,
+    TOPIC_ID,
+    EPOCH_CHECKPOINT_ORDER,
+    EPOCH_CHECKPOINT_MISMATCH,
+    EPOCH_CHECKPOINT_AHEAD,
+    QUORUM_STATE_AHEAD,
+    QUORUM_STATE_BEHIND,
+    QUORUM_STATE_LEADER,
+    QUORUM_STATE_VOTERS,
+    QUORUM_STATE_VOTE,
+    QUORUM_STATE_APPLIED_OFFSET,
+    QUORUM_STATE_CLUSTER,
+    VOTER_DIRECTORY_ID,
+    INDEX_BROKEN,
+    INDEX_MISMATCH,
+    INDEX_WITHOUT_SEGMENT,
+    LEFTOVER,
+    CHANGED_WHILE_READ,
+    UNREADABLE,
+    NOT_KAFKA,
+    BUNDLE,
+)

@@ -1,0 +1,96 @@
+"""Rules about replicas that were looked at together."""
+
+from __future__ import annotations
+
+from replica.check.rule import Rule, Severity
+
+_ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+
+LOG_DIVERGENCE = Rule(
+    "log-divergence",
+    _WARNING,
+    "Two logs hold different epochs from some offset on.",
+    "Truncates one of them when the two meet; what it loses was never committed, if Raft's rules "
+    "were kept.",
+    "`kraftlake diff` shows both branches and what would be lost; keep a copy of the loser.",
+    ("redpanda-data/redpanda#11360", "bitnami/charts#29167", "KAFKA-14704"),
+)
+CONFLICT = Rule(
+    "conflict",
+    _ERROR,
+    "Two logs hold different bytes at one offset and epoch, or agree again after they parted.",
+    "Can't see it: no run of Raft leaves that. A disk was restored or shared, the cluster was "
+    "formatted twice, or a file was changed.",
+    "Keep copies of both directories and start neither before it is known which is right.",
+    ("KAFKA-10527", "bitnami/charts#29167", "etcd-io/etcd#13766"),
+)
+COMMITTED_DATA_AT_RISK = Rule(
+    "committed-data-at-risk",
+    _ERROR,
+    "Records that are proven committed would be truncated, or two different records of one offset "
+    "are both proven.",
+    "Truncates them when the two nodes meet, and doesn't know what it loses.",
+    "Start no node. Keep copies; start first the nodes that hold the committed records.",
+    ("KAFKA-14077", "KAFKA-12460", "KIP-595"),
+)
+SNAPSHOT_ID_CONFLICT = Rule(
+    "snapshot-id-conflict",
+    _ERROR,
+    "Two replicas' snapshots of one id hold different states.",
+    "Can't notice: a follower gets the one or the other.",
+    "Find out which equals the replay of the log; the other node's state is wrong.",
+    ("KAFKA-14203", "cockroachdb/cockroach#35424", "etcd-io/etcd#13766"),
+)
+SNAPSHOT_ID_ORPHANS = Rule(
+    "snapshot-id-orphans",
+    _INFO,
+    "Two replicas' snapshots of one id differ in configs of topics that don't exist, and in "
+    "nothing else (see orphan-topic-configs).",
+    "Does this since 3.8, depending on how a node cut the log into commits.",
+    "Nothing.",
+    ("AutoMQ/automq#3556",),
+)
+DUPLICATE_IDENTITY = Rule(
+    "duplicate-identity",
+    _ERROR,
+    "Two directories claim one node id or one directory id.",
+    "Takes the two for one voter, which may then vote twice.",
+    "Stop one of them; a copied disk needs a directory.id of its own.",
+    ("KAFKA-14077", "strimzi/proposals#203"),
+)
+CLUSTER_ID_MISMATCH = Rule(
+    "cluster-id-mismatch",
+    _ERROR,
+    "Two directories hold the same records but name different clusters.",
+    "Refuses requests of a node with another cluster id.",
+    "Put the cluster id right in the meta.properties of the node that was formatted anew.",
+    ("strimzi/strimzi-kafka-operator#10722",),
+)
+VOTER_SETS_DIFFER = Rule(
+    "voter-sets-differ",
+    _WARNING,
+    "The quorum-state files of two nodes of a static quorum name different voters.",
+    "Each counts its own majority, so two leaders are possible.",
+    "Put controller.quorum.voters right on every node before any is restarted.",
+    ("strimzi/strimzi-kafka-operator#6862", "bitnami/charts#16011", "KAFKA-17608"),
+)
+TWO_LEADERS = Rule(
+    "two-leaders",
+    _ERROR,
+    "The quorum-state files of two nodes name different leaders of one epoch.",
+    "Never elects two leaders in one epoch while every voter keeps its vote.",
+    "Find the voter that voted twice: a restored disk, or a lost quorum-state.",
+    ("KAFKA-15489", "KAFKA-14077"),
+)
+
+RULES = (
+    LOG_DIVERGENCE,
+    CONFLICT,
+    COMMITTED_DATA_AT_RISK,
+    SNAPSHOT_ID_CONFLICT,
+    SNAPSHOT_ID_ORPHANS,
+    DUPLICATE_IDENTITY,
+    CLUSTER_ID_MISMATCH,
+    VOTER_SETS_DIFFER,
+    TWO_LEADERS,
+)

@@ -1,0 +1,153 @@
+"""Rules about snapshots: their bytes, their place in the log, their content (KIP-630)."""
+
+from __future__ import annotations
+
+from replica.check.rule import Rule, Severity
+
+_ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+_REMOVE = (
+    "Keep a copy; with the node stopped, delete the file if an older sound snapshot and the log "
+    "behind it are there, or let the node fetch a sound one from the leader."
+)
+
+SNAPSHOT_EMPTY = Rule(
+    "snapshot-empty",
+    _ERROR,
+    "A snapshot of 0 bytes that counts as complete.",
+    "Can't load it; a follower may be sent it.",
+    _REMOVE,
+    ("mojaloop/project#4259", "KAFKA-13098"),
+)
+SNAPSHOT_HEADER = Rule(
+    "snapshot-header",
+    _ERROR,
+    "A snapshot doesn't begin with a SNAPSHOT_HEADER record.",
+    "Takes it for incomplete or damaged when it loads it.",
+    _REMOVE,
+    ("openimsdk/open-im-server#2903",),
+)
+SNAPSHOT_FOOTER = Rule(
+    "snapshot-footer",
+    _ERROR,
+    "A snapshot doesn't end with a SNAPSHOT_FOOTER record: it was cut off.",
+    "Loads what there is and misses the rest, or fails.",
+    _REMOVE,
+    ("openimsdk/open-im-server#2903", "mojaloop/project#4259"),
+)
+SNAPSHOT_EPOCH = Rule(
+    "snapshot-epoch",
+    _ERROR,
+    "Batches of a snapshot carry another leader epoch than the file's name.",
+    "Believes the name: the snapshot was renamed or its id is wrong.",
+    _REMOVE,
+    ("KAFKA-14618",),
+)
+SNAPSHOT_TIMESTAMP = Rule(
+    "snapshot-timestamp",
+    _WARNING,
+    "LastContainedLogTimestamp in the header isn't the append time of the log's record at end "
+    "offset - 1.",
+    "Deletes old snapshots by this time, so it may keep or drop this one wrongly.",
+    "Check whether the name was changed: the id may be of another end offset.",
+    ("KAFKA-14618",),
+)
+SNAPSHOT_LOG_EPOCH = Rule(
+    "snapshot-log-epoch",
+    _ERROR,
+    "The log's record at end offset - 1 is of another epoch than the snapshot's name says.",
+    "Followers that load this snapshot are told that they diverge, or keep another branch.",
+    "Compare with the other voters (`kraftlake check` over all of them): either log or snapshot is "
+    "of a branch that was given up.",
+    ("KAFKA-14618", "KAFKA-17713"),
+)
+SNAPSHOT_INSIDE_BATCH = Rule(
+    "snapshot-inside-batch",
+    _ERROR,
+    "A snapshot ends inside a batch of the log.",
+    "A follower that loads it fetches from inside a batch, and replication breaks.",
+    _REMOVE,
+    ("KAFKA-17713", "KAFKA-14618"),
+)
+SNAPSHOT_INSIDE_TRANSACTION = Rule(
+    "snapshot-inside-transaction",
+    _ERROR,
+    "A snapshot ends between BEGIN and END of a metadata transaction.",
+    "A node that loads it applies the rest of the transaction without its beginning.",
+    _REMOVE,
+    ("KAFKA-17713",),
+)
+SNAPSHOT_BEYOND_LOG = Rule(
+    "snapshot-beyond-log",
+    _ERROR,
+    "A snapshot ends above the log's end, in an epoch that is older than the log's last one.",
+    "Raft leaves no such snapshot: what it contains was not committed, or the log lost its end.",
+    "Compare with the other voters before this node is started.",
+    ("KAFKA-12460", "KAFKA-14240"),
+)
+SNAPSHOT_NEWER_THAN_LOG = Rule(
+    "snapshot-newer-than-log",
+    _INFO,
+    "A snapshot is newer than the log, as between fetching it and truncating the log.",
+    "Truncates the whole log at start, and goes on from the snapshot.",
+    "Nothing; what only the old log holds is gone after the next start: `kraftlake ingest` keeps "
+    "it.",
+)
+LOG_START_WITHOUT_SNAPSHOT = Rule(
+    "log-start-without-snapshot",
+    _ERROR,
+    "The log starts above 0 and there is no usable snapshot: what came before is nowhere.",
+    "Refuses to start: inconsistent snapshot state.",
+    "Restore the newest snapshot from another voter's directory or a backup.",
+    ("KAFKA-14240", "KAFKA-14238"),
+)
+SNAPSHOT_LOG_HOLE = Rule(
+    "snapshot-log-hole",
+    _ERROR,
+    "Offsets are missing between the end of the newest usable snapshot and the start of the log.",
+    "Refuses to start: inconsistent snapshot state.",
+    "Look for the missing segment or a newer snapshot on other voters; don't restart this node.",
+    ("KAFKA-14238", "KAFKA-14240"),
+)
+SNAPSHOT_CONTENT = Rule(
+    "snapshot-content",
+    _ERROR,
+    "A snapshot's state isn't what the log up to its end offset adds up to.",
+    "Can't notice: nodes that load the snapshot go on with another state than those that replayed.",
+    "Compare the snapshots of all nodes; keep the log, which is the truth, and this snapshot.",
+    ("KAFKA-14203", "KAFKA-14275", "KAFKA-19497", "KAFKA-16892"),
+)
+SNAPSHOT_UNVERIFIED = Rule(
+    "snapshot-unverified",
+    _INFO,
+    "A snapshot's content couldn't be compared with a replay: no log here reaches its end offset "
+    "from 0 or from an older snapshot.",
+    "Doesn't compare them either.",
+    "Check all nodes' directories together: another one may hold the log.",
+)
+ORPHAN_TOPIC_CONFIGS = Rule(
+    "orphan-topic-configs",
+    _INFO,
+    "A snapshot holds configs of topics that don't exist: they were configured and removed within "
+    "one commit (Kafka 3.8 and newer keep such rows). The log is right.",
+    "Keeps them in every later snapshot; a new topic of the name may inherit them.",
+    "Nothing; deleting the configs by hand removes them.",
+    ("AutoMQ/automq#3556",),
+)
+
+RULES = (
+    SNAPSHOT_EMPTY,
+    SNAPSHOT_HEADER,
+    SNAPSHOT_FOOTER,
+    SNAPSHOT_EPOCH,
+    SNAPSHOT_TIMESTAMP,
+    SNAPSHOT_LOG_EPOCH,
+    SNAPSHOT_INSIDE_BATCH,
+    SNAPSHOT_INSIDE_TRANSACTION,
+    SNAPSHOT_BEYOND_LOG,
+    SNAPSHOT_NEWER_THAN_LOG,
+    LOG_START_WITHOUT_SNAPSHOT,
+    SNAPSHOT_LOG_HOLE,
+    SNAPSHOT_CONTENT,
+    SNAPSHOT_UNVERIFIED,
+    ORPHAN_TOPIC_CONFIGS,
+)

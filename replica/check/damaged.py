@@ -1,0 +1,151 @@
+"""Findings from what the readers could not take: bytes, frames, base offsets, whole files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from replica.check.catalogue import files, log, snapshots
+from replica.check.examined import Examined
+from replica.check.rule import Finding, Rule
+from replica.format.damage import Damage, DamageKind
+from replica.format.directory import SegmentFile, SnapshotFile
+from replica.format.file_names import FileKind, classify
+from replica.format.segment import SegmentScan
+from replica.format.snapshot import SnapshotState
+
+_OFFSETS = (DamageKind.OFFSET_GAP, DamageKind.OFFSET_MISMATCH)
+_IN_LOGS = {
+    DamageKind.CRC_MISMATCH: log.CRC_MISMATCH,
+    DamageKind.FRAMING: log.FRAMING,
+    DamageKind.ZERO_HOLE: log.ZERO_HOLE,
+    DamageKind.UNSUPPORTED_MAGIC: log.UNSUPPORTED_MAGIC,
+    DamageKind.TORN_TAIL: log.TORN_SEGMENT,
+    DamageKind.OFFSET_GAP: log.OFFSET_GAP,
+    DamageKind.OFFSET_MISMATCH: log.OFFSET_GOES_BACK,
+}
+_WHOLE_FILES = {
+    DamageKind.UNREADABLE: files.UNREADABLE,
+    DamageKind.CHANGED: files.CHANGED_WHILE_READ,
+    DamageKind.NOT_KAFKA: files.NOT_KAFKA,
+    DamageKind.HOSTILE_NAME: files.BUNDLE,
+}
+_BROKEN_CONTENT = {
+    FileKind.META_PROPERTIES: files.META_PROPERTIES_BROKEN,
+    FileKind.OFFSET_INDEX: files.INDEX_BROKEN,
+    FileKind.TIME_INDEX: files.INDEX_BROKEN,
+    FileKind.PRODUCER_SNAPSHOT: files.PRODUCER_SNAPSHOT_BROKEN,
+    FileKind.QUORUM_STATE: files.STATE_FILE_BROKEN,
+    FileKind.LEADER_EPOCH_CHECKPOINT: files.STATE_FILE_BROKEN,
+    FileKind.PARTITION_METADATA: files.STATE_FILE_BROKEN,
+    FileKind.BOOTSTRAP: snapshots.SNAPSHOT_EMPTY,
+    FileKind.SNAPSHOT: snapshots.SNAPSHOT_EMPTY,
+}
+
+
+def log_damage(examined: Examined) -> Iterator[Finding]:
+    """Segments: bytes that are no batch, base offsets out of order, joints that don't fit."""
+    segments = examined.directory.segments
+    for segment in segments:
+        is_last = segment is segments[-1]
+        for damage in _joined(segment.scan.damages):
+            rule = _IN_LOGS[damage.kind]
+            if damage.kind is DamageKind.TORN_TAIL and is_last:
+                rule = log.TORN_TAIL
+            elif _is_misnamed(segment, damage):
+                rule = log.SEGMENT_NAME
+            yield _finding(rule, segment, damage)
+    for before, after in pairwise(segments):
+        start, end = after.base_offset, before.end_offset
+        if start != end:
+            message = f"segment starts at {start}, the one before ends at {end}"
+            rule = log.OFFSET_GAP if start > end else log.OFFSET_GOES_BACK
+            yield rule.at(after.file.path, message, position=0, offset=min(start, end))
+
+
+def snapshot_damage(snapshot: SnapshotFile) -> Iterator[Finding]:
+    """A complete snapshot's bytes; a .part or .deleted one is allowed to be cut off."""
+    if snapshot.state is not SnapshotState.COMPLETE:
+        return
+    if not snapshot.file.size_bytes:
+        yield snapshots.SNAPSHOT_EMPTY.at(snapshot.file.path, "a snapshot of 0 bytes")
+        return
+    for damage in _joined(snapshot.scan.damages):
+        yield _finding(_IN_LOGS[damage.kind], snapshot, damage)
+    if snapshot.scan.zero_tail:
+        message = f"{snapshot.scan.zero_tail} zero bytes at the end"
+        position = snapshot.scan.end_position
+        yield log.ZERO_HOLE.at(snapshot.file.path, message, position=position)
+
+
+def file_damage(examined: Examined) -> Iterator[Finding]:
+    """Files that don't decode as a whole, that could not be read, or that a bundle withheld."""
+    logs = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
+    for damage in examined.directory.damages:
+        kind = classify(os.path.basename(damage.file)).kind
+        rule = _WHOLE_FILES.get(damage.kind)
+        if rule is None and damage.kind not in _IN_LOGS and kind not in logs:
+            rule = _BROKEN_CONTENT.get(kind, files.NOT_KAFKA)
+        if rule is not None:
+            position = damage.position if damage.kind is DamageKind.CONTENT else None
+            yield rule.at(damage.file, damage.detail, position=position)
+
+
+def bundle_damage(damages: Sequence[Damage]) -> Iterator[Finding]:
+    """What went wrong before there was a directory: unpacking, listing. Files as the user's."""
+    for damage in damages:
+        rule = _WHOLE_FILES.get(damage.kind, files.BUNDLE)
+        yield rule.at(damage.file, damage.detail)
+
+
+def _joined(damages: Sequence[Damage]) -> Iterator[Damage]:
+    """Damages with runs of misplaced batches, one behind another, as one: a file that lies at a
+    wrong offset is one finding, not thousands."""
+    run: list[Damage] = []
+    for damage in damages:
+        goes_on = run and run[-1].position + run[-1].length == damage.position
+        if run and not (goes_on and damage.kind is DamageKind.OFFSET_MISMATCH):
+            yield _as_one(run)
+            run = []
+        if damage.kind is DamageKind.OFFSET_MISMATCH:
+            run.append(damage)
+        else:
+            yield damage
+    if run:
+        yield _as_one(run)
+
+
+def _as_one(run: Sequence[Damage]) -> Damage:
+    first = run[0]
+    if len(run) == 1:
+        return first
+    length = run[-1].position + run[-1].length - first.position
+    detail = f"{first.detail}; so do the {len(run) - 1} batches behind it"
+    return Damage(first.position, length, first.kind, detail, first.file)
+
+
+def _is_misnamed(segment: SegmentFile, damage: Damage) -> bool:
+    """Whether the offsets are all right but for the file's name."""
+    if damage.position or damage.kind not in _OFFSETS:
+        return False
+    return damage.kind is DamageKind.OFFSET_GAP or damage.length == segment.scan.end_position
+
+
+def _finding(rule: Rule, file: SegmentFile | SnapshotFile, damage: Damage) -> Finding:
+    offset, epoch = _place(file.scan, damage.position)
+    return rule.at(
+        file.file.path, damage.detail, position=damage.position, offset=offset, epoch=epoch
+    )
+
+
+def _place(scan: SegmentScan, position: int) -> tuple[int | None, int | None]:
+    """Offset and epoch of the batch at a byte; the offset that should come there, if none does."""
+    offset: int | None = None
+    for batch in scan.batches:
+        if batch.position == position:
+            return batch.header.base_offset, batch.header.leader_epoch
+        if batch.position > position:
+            break
+        offset = batch.header.next_offset
+    return offset, None

@@ -1,0 +1,112 @@
+"""leader-epoch-checkpoint against the epochs that the batches tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from replica.check.catalogue import files
+from replica.check.epochs import EpochRun
+from replica.check.examined import Examined
+from replica.check.rule import Finding
+from replica.format.directory import FoundFile, MetadataDirectory
+from replica.format.file_names import FileKind
+from replica.format.leader_epoch_checkpoint import encode
+from replica.history.epochs import truncate_from_start
+from replica.types import EpochStart
+
+
+def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iterator[Finding]:
+    """The file's order, and its entries against the log's from the log start on."""
+    directory = examined.directory
+    file = examined.file_of(FileKind.LEADER_EPOCH_CHECKPOINT)
+    entries = directory.leader_epochs
+    if file is None:
+        if runs and examined.lacks(FileKind.LEADER_EPOCH_CHECKPOINT):
+            message = f"the log has batches from offset {directory.first_offset} on"
+            yield files.EPOCH_CHECKPOINT_MISSING.at("", message)
+        return
+    if entries is None or not examined.is_directory:
+        return
+    disorder = _disorder(entries)
+    if disorder is not None:
+        before, after = entries[disorder - 1], entries[disorder]
+        yield files.EPOCH_CHECKPOINT_ORDER.at(
+            file.path,
+            f"{_text(after)} follows {_text(before)}",
+            position=_position(file, entries, disorder),
+            offset=after.start_offset,
+            epoch=after.epoch,
+        )
+    elif runs:
+        yield from _differences(directory, file, entries, epochs_of_runs(runs))
+
+
+def epochs_of_runs(runs: Sequence[EpochRun]) -> tuple[EpochStart, ...]:
+    """Where each epoch starts by the log; runs whose epoch doesn't rise add nothing."""
+    found: list[EpochStart] = []
+    for run in runs:
+        if not found or run.epoch > found[-1].epoch:
+            start = run.batches[0][1].header.base_offset
+            found.append(EpochStart(run.epoch, start))
+    return tuple(found)
+
+
+def _differences(
+    directory: MetadataDirectory,
+    file: FoundFile,
+    entries: tuple[EpochStart, ...],
+    told: tuple[EpochStart, ...],
+) -> Iterator[Finding]:
+    expected = truncate_from_start(told, directory.log_start_offset)
+    end = directory.log_end_offset
+    for number, entry in enumerate(entries):
+        if entry in expected:
+            continue
+        rule, message = files.EPOCH_CHECKPOINT_MISMATCH, _contradiction(entry, expected)
+        if entry.start_offset >= end and all(entry.epoch > other.epoch for other in expected):
+            rule = files.EPOCH_CHECKPOINT_AHEAD
+            message = f"{_text(entry)}; the log ends at {end}"
+        yield rule.at(
+            file.path,
+            message,
+            position=_position(file, entries, number),
+            offset=entry.start_offset,
+            epoch=entry.epoch,
+        )
+    known = {entry.epoch for entry in entries}
+    for missing in expected:
+        if missing.epoch not in known:
+            yield files.EPOCH_CHECKPOINT_MISMATCH.at(
+                file.path,
+                f"no entry for {_text(missing)}, which the log has",
+                offset=missing.start_offset,
+                epoch=missing.epoch,
+            )
+
+
+def _contradiction(entry: EpochStart, expected: Sequence[EpochStart]) -> str:
+    same = [other for other in expected if other.epoch == entry.epoch]
+    if same:
+        return f"{_text(entry)}; by the log it starts at {same[0].start_offset}"
+    return f"{_text(entry)}; the log has no batch of that epoch from its start on"
+
+
+def _disorder(entries: Sequence[EpochStart]) -> int | None:
+    """The first entry that isn't above the one before it in both columns."""
+    for number, (before, after) in enumerate(pairwise(entries), start=1):
+        if after.epoch <= before.epoch or after.start_offset <= before.start_offset:
+            return number
+    return None
+
+
+def _position(file: FoundFile, entries: tuple[EpochStart, ...], number: int) -> int | None:
+    """The byte of an entry's line, where the file is written as Kafka writes it."""
+    if len(encode(entries)) != file.size_bytes:
+        return None
+    lines = encode(entries).splitlines(keepends=True)
+    return sum(len(line) for line in lines[: 2 + number])
+
+
+def _text(entry: EpochStart) -> str:
+    return f"epoch {entry.epoch} from offset {entry.start_offset}"

@@ -1,0 +1,217 @@
+"""One replica's directory, or one file, read once: what it holds, and the bytes of its logs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from replica.errors import DataError
+from replica.format.control import ControlMessage, KRaftVoters, LeaderChange, decode_control
+from replica.format.damage import Damage, DamageKind
+from replica.format.directory import (
+    FoundFile,
+    MetadataDirectory,
+    SegmentFile,
+    SnapshotFile,
+    read_single_file,
+)
+from replica.format.discovery import DirectoryPath, FilePath
+from replica.format.file_names import FileKind, classify
+from replica.format.reading import ReadFile, read_file
+from replica.format.record import Record, records_of
+from replica.format.segment import LocatedBatch
+from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
+from replica.scan.segments import scan
+from replica.types import NO_NODE, UNDEFINED_EPOCH, ZERO_UUID, ReplicaId, ReplicaKey
+
+_LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A replica as it was found. contents: the bytes of segments and snapshots, by their path
+    relative to the node's log directory."""
+
+    found: DirectoryPath | FilePath
+    directory: MetadataDirectory
+    contents: Mapping[str, bytes]
+
+    @property
+    def shown(self) -> str:
+        """The user's name of the directory."""
+        return self.found.shown
+
+    @property
+    def is_directory(self) -> bool:
+        """False for a file on its own, of which nothing is missing."""
+        return isinstance(self.found, DirectoryPath)
+
+    @property
+    def replica(self) -> ReplicaId | None:
+        """Whose it is; None without a readable meta.properties."""
+        return self.directory.replica
+
+    @property
+    def damages(self) -> tuple[Damage, ...]:
+        """What could not be read, named as the user would."""
+        return tuple(
+            damage.in_file(self.shown_file(damage.file)) for damage in self.directory.damages
+        )
+
+    @property
+    def hides_entries(self) -> bool:
+        """Whether part of the log could not be read; the torn end of a copy hides nothing."""
+        return any(
+            classify(os.path.basename(damage.file)).kind is FileKind.SEGMENT
+            and damage.kind is not DamageKind.TORN_TAIL
+            for damage in self.directory.damages
+        )
+
+    def shown_file(self, relative: str) -> str:
+        """The user's name of a file; of the directory itself for ""."""
+        if isinstance(self.found, FilePath) or not relative:
+            return self.shown
+        return self.found.shown_file(relative)
+
+    def file_of(self, kind: FileKind) -> FoundFile | None:
+        """The file of a kind of which there is one."""
+        return next((file for file in self.directory.files if file.name.kind is kind), None)
+
+    def lacks(self, kind: FileKind) -> bool:
+        """Whether a directory has no file of the kind, not even one that couldn't be read."""
+        if not self.is_directory or self.file_of(kind) is not None:
+            return False
+        damaged = (damage.file for damage in self.directory.damages)
+        return all(classify(os.path.basename(file)).kind is not kind for file in damaged)
+
+    def bytes_of(self, file: SegmentFile | SnapshotFile) -> memoryview:
+        """The content of a segment or snapshot."""
+        return memoryview(self.contents[file.file.path])
+
+    def records(self, start: int, end: int) -> Iterator[tuple[LocatedBatch, Record]]:
+        """The log's records from `start` to `end` (exclusive), as far as their frames decode."""
+        for segment in self.directory.segments:
+            data = self.bytes_of(segment)
+            for batch in segment.scan.batches:
+                header = batch.header
+                if header.last_offset < start or header.base_offset >= end or not batch.crc_valid:
+                    continue
+                for record in whole_records(data, batch):
+                    if start <= record.offset < end:
+                        yield batch, record
+
+    def control_records(
+        self, file: SegmentFile | SnapshotFile
+    ) -> Iterator[tuple[LocatedBatch, Record, ControlMessage]]:
+        """The control records of one file, as far as they decode."""
+        data = self.bytes_of(file)
+        for batch in file.scan.batches:
+            if not (batch.crc_valid and batch.header.is_control):
+                continue
+            for record in whole_records(data, batch):
+                try:
+                    yield batch, record, decode_control(record.key, record.value)
+                except DataError:  # the rule undecodable-record names it
+                    continue
+
+
+def examine(found: DirectoryPath | FilePath, read: ReadFile = read_file) -> Examined:
+    """Read everything once. UnreadableFileError where the folder, or the one file, can't be."""
+    if isinstance(found, FilePath):
+        name = os.path.basename(found.path)
+        content = {}
+
+        def keep_one(file: str, limit: int) -> bytes:
+            content[name] = read(file, limit)
+            return content[name]
+
+        return Examined(found, read_single_file(found.path, found.name, keep_one, scan), content)
+    contents: dict[str, bytes] = {}
+
+    def keep(file: str, limit: int) -> bytes:
+        data = read(file, limit)
+        if classify(os.path.basename(file)).kind in _LOG_KINDS:
+            contents[os.path.abspath(file)] = data
+        return data
+
+    directory = found.read(keep, scan)
+    by_path = {
+        file.path: contents[_absolute(found, file.path)]
+        for file in directory.files
+        if file.name.kind in _LOG_KINDS
+    }
+    return Examined(found, directory, by_path)
+
+
+def _absolute(found: DirectoryPath, relative: str) -> str:
+    folder = os.path.abspath(found.path)
+    _, in_folder, rest = relative.partition("/")
+    return os.path.join(folder, rest) if in_folder else f"{os.path.dirname(folder)}/{relative}"
+
+
+def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
+    """The log as a value; `unknown` stands for the directory id where nobody knows whose it is."""
+    directory = examined.directory
+    replica = examined.replica
+    batches: list[LogBatch] = []
+    voter_sets: list[VoterSetAt] = []
+    leader_changes: list[LeaderChangeAt] = []
+    for segment in directory.segments:
+        batches.extend(_batches(segment, batches[-1].last_offset if batches else -1))
+        for batch, record, message in examined.control_records(segment):
+            epoch = batch.header.leader_epoch
+            if isinstance(message, KRaftVoters):
+                voter_sets.append(VoterSetAt(record.offset, epoch, voters_of(message)))
+            elif isinstance(message, LeaderChange):
+                leader_changes.append(LeaderChangeAt(record.offset, epoch, _leaders(message)))
+    whole = [one for one in directory.snapshots if one.is_usable and one.id is not None]
+    for snapshot in whole:
+        voter_sets.extend(_snapshot_voters(examined, snapshot))
+    state = directory.quorum_state
+    return ReplicaLog(
+        key=ReplicaKey(NO_NODE, unknown) if replica is None else replica.key,
+        log_start=directory.log_start_offset,
+        batches=tuple(batches),
+        snapshots=tuple(one.id for one in whole if one.id is not None),
+        quorum_epoch=UNDEFINED_EPOCH if state is None else state.leader_epoch,
+        voter_sets=tuple(voter_sets),
+        leader_changes=tuple(leader_changes),
+    )
+
+
+def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
+    """The batches whose CRC is right, those that would overlap the ones before left out."""
+    for batch in segment.scan.batches:
+        header = batch.header
+        if batch.crc_valid and header.base_offset > last_offset:
+            last_offset = header.last_offset
+            digest = (header.crc, header.size_bytes)
+            yield LogBatch(header.base_offset, last_offset, header.leader_epoch, digest)
+
+
+def whole_records(data: memoryview, batch: LocatedBatch) -> Iterator[Record]:
+    """The records of one batch, up to the first that doesn't decode."""
+    whole = data[batch.position : batch.position + batch.header.size_bytes]
+    try:
+        yield from records_of(batch.header, whole)
+    except DataError:  # the rule undecodable-record names it
+        return
+
+
+def _snapshot_voters(examined: Examined, snapshot: SnapshotFile) -> Iterator[VoterSetAt]:
+    assert snapshot.id is not None
+    for _, _, message in examined.control_records(snapshot):
+        if isinstance(message, KRaftVoters):
+            yield VoterSetAt(snapshot.id.offset - 1, snapshot.id.epoch, voters_of(message))
+
+
+def voters_of(message: KRaftVoters) -> frozenset[ReplicaKey]:
+    """The voters that the record names."""
+    return frozenset(ReplicaKey(voter.voter_id, voter.directory_id) for voter in message.voters)
+
+
+def _leaders(message: LeaderChange) -> frozenset[ReplicaKey]:
+    return frozenset(
+        ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID) for voter in message.voters
+    )

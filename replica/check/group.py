@@ -1,0 +1,86 @@
+"""All rules over the directories of one capture group: each on its own, and against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from replica.check.directory import Facts, gather, judge_directory, judge_snapshots
+from replica.check.examined import Examined
+from replica.check.identities import judge_identities
+from replica.check.lineage import judge_lineage
+from replica.check.replaying import Replayed, Watch, replay_log
+from replica.check.rule import Finding, by_severity
+from replica.check.same_snapshots import judge_same_snapshots
+from replica.check.snapshots import SnapshotVerdict
+from replica.format.snapshot import SnapshotState
+from replica.metadata.image import Image
+from replica.types import OffsetAndEpoch
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One directory. findings: the worst first, files relative to the node's log directory;
+    those of snapshots are among them, and in `verdicts`."""
+
+    examined: Examined
+    findings: tuple[Finding, ...]
+    verdicts: tuple[SnapshotVerdict, ...]
+
+
+@dataclass(frozen=True)
+class JudgedGroup:
+    """findings: between directories, the worst first, files as the user names them."""
+
+    members: tuple[Judged, ...]
+    findings: tuple[Finding, ...]
+
+
+def judge_group(group: Sequence[Examined], watch: Watch | None = None) -> JudgedGroup:
+    """Judge directories that were looked at together; `watch` is told how far long work is."""
+    ends = {
+        snapshot.id
+        for examined in group
+        for snapshot in examined.directory.snapshots
+        if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
+    }
+    gathered = [gather(examined) for examined in group]
+    replays = [replay_log(examined, ends, watch) for examined in group]
+    members = tuple(
+        _judged(facts, replayed, _images(facts.examined, replayed, group, replays))
+        for facts, replayed in zip(gathered, replays, strict=True)
+    )
+    between = [
+        *judge_identities(group),
+        *judge_lineage(group),
+        *judge_same_snapshots(group),
+    ]
+    return JudgedGroup(members, tuple(sorted(between, key=by_severity)))
+
+
+def _judged(facts: Facts, replayed: Replayed, images: dict[OffsetAndEpoch, Image]) -> Judged:
+    verdicts = tuple(judge_snapshots(facts, images))
+    findings = [
+        *judge_directory(facts, replayed),
+        *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
+    ]
+    return Judged(facts.examined, tuple(sorted(findings, key=by_severity)), verdicts)
+
+
+def _images(
+    examined: Examined, own: Replayed, group: Sequence[Examined], replays: Sequence[Replayed]
+) -> dict[OffsetAndEpoch, Image]:
+    """States by this log; those of others of the cluster where it has none.
+
+    Logs that hold one (offset, epoch) hold the same below it (Raft's log matching).
+    """
+    images: dict[OffsetAndEpoch, Image] = {}
+    for other, replayed in zip(group, replays, strict=True):
+        if _cluster(other) == _cluster(examined):
+            images.update(replayed.images)
+    images.update(own.images)
+    return images
+
+
+def _cluster(examined: Examined) -> str | None:
+    return None if examined.replica is None else examined.replica.cluster_id

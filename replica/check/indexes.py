@@ -1,0 +1,105 @@
+"""Indexes against the batches of their segment; leftovers.
+
+A directory's indexes are read before their segment (by name), so that a running node's index can
+never be ahead of the log that is compared with it. An index of 0 bytes is legal.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+
+from replica.check.catalogue import files
+from replica.check.examined import Examined
+from replica.check.rule import Finding
+from replica.format.directory import IndexFile, SegmentFile
+from replica.format.file_names import FileKind, FileName
+from replica.format.index import OffsetIndex, TimeIndex
+from replica.format.snapshot import SnapshotState
+
+_OFFSET_ENTRY_BYTES, _TIME_ENTRY_BYTES = 8, 12
+
+
+def judge_indexes(examined: Examined) -> Iterator[Finding]:
+    """Each entry of each index; only the first wrong one of a file is named."""
+    segments = {segment.base_offset: segment for segment in examined.directory.segments}
+    for index in examined.directory.indexes:
+        segment = segments.get(index.file.name.base_offset or 0)
+        if segment is None or index.file.name.deleted:
+            continue
+        if isinstance(index.content, OffsetIndex):
+            yield from _judge_offsets(index, index.content, segment)
+        else:
+            yield from _judge_times(index, index.content, segment)
+
+
+def _judge_offsets(
+    index: IndexFile, content: OffsetIndex, segment: SegmentFile
+) -> Iterator[Finding]:
+    batches = {batch.position: batch.header for batch in segment.scan.batches}
+    for number, entry in enumerate(content.entries):
+        offset = segment.base_offset + entry.relative_offset
+        header = batches.get(entry.position)
+        if header is not None and header.last_offset == offset:
+            continue
+        if header is None and _is_damaged(segment, entry.position):
+            continue
+        at = "no batch starts there"
+        if header is not None:
+            at = f"the batch there ends at offset {header.last_offset}"
+        yield files.INDEX_MISMATCH.at(
+            index.file.path,
+            f"entry {number}: offset {offset} at byte {entry.position}, but {at}",
+            position=number * _OFFSET_ENTRY_BYTES,
+            offset=offset,
+        )
+        return
+
+
+def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> Iterator[Finding]:
+    headers = [batch.header for batch in segment.scan.batches]
+    starts = [header.base_offset for header in headers]
+    newest = list(accumulate((header.max_timestamp for header in headers), max))
+    for number, entry in enumerate(content.entries):
+        offset = segment.base_offset + entry.relative_offset
+        at = bisect_right(starts, offset) - 1
+        held = at >= 0 and headers[at].last_offset >= offset
+        if held and newest[at] == entry.timestamp:
+            continue
+        if not held and segment.scan.damages:
+            continue
+        what = "the segment doesn't hold that offset"
+        if held:
+            what = f"the newest batch up to there has {newest[at]}"
+        yield files.INDEX_MISMATCH.at(
+            index.file.path,
+            f"entry {number}: time {entry.timestamp} at offset {offset}, but {what}",
+            position=number * _TIME_ENTRY_BYTES,
+            offset=offset,
+        )
+        return
+
+
+def _is_damaged(segment: SegmentFile, position: int) -> bool:
+    return any(d.position <= position < d.position + d.length for d in segment.scan.damages)
+
+
+def judge_leftovers(examined: Examined) -> Iterator[Finding]:
+    """Files about to go, and indexes whose segment isn't there."""
+    directory = examined.directory
+    segments = {segment.base_offset for segment in directory.segments}
+    for file in directory.files:
+        name = file.name
+        part = name.snapshot is not None and name.snapshot.state is SnapshotState.PART
+        if part or name.deleted:
+            what = "an unfinished snapshot" if part else "about to be deleted"
+            message = f"{what}, {file.size_bytes} bytes"
+            yield files.LEFTOVER.at(file.path, message, offset=name.base_offset)
+        elif _is_index(name) and examined.is_directory and name.base_offset not in segments:
+            message = f"there is no segment {name.base_offset}"
+            yield files.INDEX_WITHOUT_SEGMENT.at(file.path, message, offset=name.base_offset)
+
+
+def _is_index(name: FileName) -> bool:
+    return name.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)

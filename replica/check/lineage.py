@@ -1,0 +1,143 @@
+"""Logs of one cluster against each other: divergence, conflict, and what would be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from replica.check.catalogue import groups
+from replica.check.examined import Examined, replica_log
+from replica.check.identities import by_cluster
+from replica.check.rule import Finding
+from replica.history.commitment import (
+    Commitment,
+    GroupComparison,
+    Losses,
+    classify_compared,
+    compare_group,
+    losses,
+)
+from replica.history.divergence import Divergence, Relation, diverge_compared
+from replica.history.log import ReplicaLog
+from replica.types import ReplicaKey
+
+
+@dataclass(frozen=True, slots=True)
+class _Parting:
+    """Where the log of `loser` parts from others; equal ones are told as one finding."""
+
+    loser: ReplicaKey
+    offset: int
+    epoch: int
+    other_epoch: int
+    truncates_to: int | None
+    records: int | None
+    lost: Losses | None
+
+
+def judge_lineage(group: Sequence[Examined]) -> Iterator[Finding]:
+    """Every pair of each cluster."""
+    for members in by_cluster(group):
+        if len(members) > 1:
+            yield from _judge_cluster(members)
+
+
+def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
+    owners = _distinct([replica_log(one, one.shown) for one in members])
+    by_key = {log.key: one for log, one in zip(owners, members, strict=True)}
+    compared = compare_group(owners)
+    commitment = classify_compared(compared)
+    partings: dict[_Parting, list[str]] = {}
+    for (a, b), comparison in compared.pairs.items():
+        log_a, log_b = (next(log for log in owners if log.key == key) for key in (a, b))
+        divergence = diverge_compared(log_a, log_b, comparison)
+        if divergence.relation is Relation.CONFLICT:
+            yield _conflict(by_key[a], by_key[b], divergence)
+        elif divergence.relation is Relation.DIVERGED:
+            parting, other = _parting(a, b, divergence, losses(divergence, commitment))
+            partings.setdefault(parting, []).append(by_key[other].shown)
+    for parting, others in partings.items():
+        yield from _divergence(by_key[parting.loser], parting, others)
+    yield from _contested(compared, commitment, by_key)
+
+
+def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
+    """Two directories of one replica (named by duplicate-identity) get keys of their own."""
+    seen: set[ReplicaKey] = set()
+    found = []
+    for number, log in enumerate(logs):
+        if log.key in seen:
+            key = ReplicaKey(log.key.node_id, f"{log.key.directory_id} ({number})")
+            log = replace(log, key=key)
+        seen.add(log.key)
+        found.append(log)
+    return found
+
+
+def _parting(
+    a: ReplicaKey, b: ReplicaKey, divergence: Divergence, lost: Losses | None
+) -> tuple[_Parting, ReplicaKey]:
+    offset, epoch_a, epoch_b = divergence.divergence_offset, divergence.epoch_a, divergence.epoch_b
+    assert offset is not None, "diverged logs have an offset"
+    assert epoch_a is not None, "and an epoch there"
+    assert epoch_b is not None, "each of them"
+    loser, other, epoch, other_epoch = a, b, epoch_a, epoch_b
+    if divergence.truncating == b:
+        loser, other, epoch, other_epoch = b, a, epoch_b, epoch_a
+    told = divergence.truncation_offset, divergence.records_lost
+    return _Parting(loser, offset, epoch, other_epoch, *told, lost), other
+
+
+def _conflict(a: Examined, b: Examined, divergence: Divergence) -> Finding:
+    offset = divergence.conflict_offset
+    assert offset is not None, "a conflict has an offset"
+    path, position, epoch = _located(a, offset)
+    message = f"at offset {offset} of one epoch {b.shown} holds other bytes, or agrees again"
+    return groups.CONFLICT.at(path, message, position=position, offset=offset, epoch=epoch)
+
+
+def _divergence(examined: Examined, parting: _Parting, others: list[str]) -> Iterator[Finding]:
+    path, position, _ = _located(examined, parting.offset)
+    place = {"position": position, "offset": parting.offset, "epoch": parting.epoch}
+    message = (
+        f"parts from {', '.join(others)} at offset {parting.offset}: epoch {parting.epoch} here, "
+        f"{parting.other_epoch} there"
+    )
+    lost = parting.lost
+    if lost is None:
+        yield groups.LOG_DIVERGENCE.at(path, f"{message}; neither would win an election", **place)
+        return
+    message += (
+        f"; following them it truncates to {parting.truncates_to} and loses {parting.records} "
+        f"records: {lost.committed} committed, {lost.superseded} superseded, {lost.unproven} "
+        "unproven"
+    )
+    yield groups.LOG_DIVERGENCE.at(path, message, **place)
+    if lost.committed:
+        message = f"{lost.committed} committed records would be truncated, from {parting.offset} on"
+        yield groups.COMMITTED_DATA_AT_RISK.at(path, message, **place)
+
+
+def _contested(
+    compared: GroupComparison, commitment: Commitment, by_key: dict[ReplicaKey, Examined]
+) -> Iterator[Finding]:
+    for contested in commitment.contested:
+        holders = [log for log in compared.logs if log.batch_at(contested.start) is not None]
+        path, position, epoch = _located(by_key[holders[0].key], contested.start)
+        message = (
+            f"offsets {contested.start} to {contested.end - 1} hold different records that are all "
+            "proven committed"
+        )
+        yield groups.COMMITTED_DATA_AT_RISK.at(
+            path, message, position=position, offset=contested.start, epoch=epoch
+        )
+
+
+def _located(examined: Examined, offset: int) -> tuple[str, int | None, int | None]:
+    """(the user's name of the segment, byte, epoch) of the batch that holds `offset`."""
+    for segment in examined.directory.segments:
+        for batch in segment.scan.batches:
+            if batch.crc_valid and batch.header.base_offset <= offset <= batch.header.last_offset:
+                path = examined.shown_file(segment.file.path)
+                return path, batch.position, batch.header.leader_epoch
+    return examined.shown, None, None

@@ -1,0 +1,174 @@
+"""Records that stand out: those that don't decode, those nobody knows, transaction markers.
+
+Every record is looked at. Of a large file the bulk reader names the batches that hold such records;
+only these, and control batches, are then decoded one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from replica.check.catalogue import log
+from replica.check.examined import Examined
+from replica.check.rule import Finding
+from replica.errors import DataError
+from replica.format.control import UnknownControl, decode_control, type_name
+from replica.format.directory import SegmentFile, SnapshotFile
+from replica.format.record import Record, records_of
+from replica.format.segment import LocatedBatch
+from replica.format.snapshot import SnapshotState
+from replica.metadata.reader import decode
+from replica.metadata.record import UnknownRecord
+from replica.metadata.records import RECORDS_BY_KEY
+from replica.scan.odd_batches import odd_batches
+from replica.scan.segments import is_large
+
+BEGIN, END, ABORT = (f"{word}_TRANSACTION_RECORD" for word in ("BEGIN", "END", "ABORT"))
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A metadata transaction (KIP-868): offsets of its first and last marker, both inclusive.
+
+    first: None where it began before the log does; last: None where it is open.
+    """
+
+    path: str
+    position: int
+    first: int | None
+    last: int | None
+
+    def holds(self, end_offset: int) -> bool:
+        """Whether a state that ends at `end_offset` (exclusive) would be inside."""
+        begun = self.first is None or self.first < end_offset
+        return begun and (self.last is None or end_offset <= self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class NotedRecords:
+    """findings: of the log and of complete snapshots. transactions: of the log, in its order."""
+
+    findings: tuple[Finding, ...]
+    transactions: tuple[Transaction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One record that stands out."""
+
+    file: SegmentFile | SnapshotFile
+    batch: LocatedBatch
+    offset: int
+    record: Finding | str
+    """A finding, or the name of a marker."""
+
+
+def note_records(examined: Examined) -> NotedRecords:
+    """Look at every record of the log and of complete snapshots."""
+    found: list[Finding] = []
+    transactions: list[Transaction] = []
+    for segment in examined.directory.segments:
+        for seen in _stand_out(examined, segment):
+            if isinstance(seen.record, Finding):
+                found.append(seen.record)
+            else:
+                _take_marker(transactions, seen)
+    for snapshot in examined.directory.snapshots:
+        if snapshot.state is SnapshotState.COMPLETE:
+            stand_out = _stand_out(examined, snapshot)
+            found.extend(seen.record for seen in stand_out if isinstance(seen.record, Finding))
+    return NotedRecords(tuple(found), tuple(transactions))
+
+
+def judge_transactions(transactions: tuple[Transaction, ...]) -> Iterator[Finding]:
+    """The transaction that the log ends in, if it does."""
+    if transactions and transactions[-1].last is None:
+        last = transactions[-1]
+        message = f"the transaction that begins at offset {last.first} has no end"
+        yield log.OPEN_TRANSACTION.at(last.path, message, position=last.position, offset=last.first)
+
+
+def _take_marker(transactions: list[Transaction], seen: _Seen) -> None:
+    is_open = bool(transactions) and transactions[-1].last is None
+    path, position = seen.file.file.path, seen.batch.position
+    if seen.record == BEGIN:
+        if not is_open:
+            transactions.append(Transaction(path, position, seen.offset, None))
+    elif is_open:
+        begun = transactions[-1]
+        transactions[-1] = Transaction(begun.path, begun.position, begun.first, seen.offset)
+    elif not transactions:
+        transactions.append(Transaction(path, position, None, seen.offset))
+
+
+def _stand_out(examined: Examined, file: SegmentFile | SnapshotFile) -> Iterator[_Seen]:
+    data = examined.bytes_of(file)
+    looked_at: set[int] | None = None
+    if is_large(len(data)):
+        expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
+        types = (BEGIN, END, ABORT)
+        looked_at = set(odd_batches(data, expected_offset=expected, types=types))
+    for batch in file.scan.batches:
+        known = looked_at is None or batch.position in looked_at or batch.header.is_control
+        if batch.crc_valid and known:
+            yield from _of_batch(file, batch, data)
+
+
+def _of_batch(
+    file: SegmentFile | SnapshotFile, batch: LocatedBatch, data: memoryview
+) -> Iterator[_Seen]:
+    whole = data[batch.position : batch.position + batch.header.size_bytes]
+    offset = batch.header.base_offset
+    try:
+        for record in records_of(batch.header, whole):
+            offset = record.offset
+            noted = _judge(file, batch, record)
+            if noted is not None:
+                yield _Seen(file, batch, offset, noted)
+            offset += 1
+    except DataError as error:
+        yield _Seen(file, batch, offset, _undecodable(file, batch, offset, error))
+
+
+def _judge(
+    file: SegmentFile | SnapshotFile, batch: LocatedBatch, record: Record
+) -> Finding | str | None:
+    try:
+        if batch.header.is_control:
+            control = decode_control(record.key, record.value)
+            if not isinstance(control, UnknownControl):
+                return None
+            name, version, known = type_name(control), control.version, control.version >= 0
+        else:
+            message = decode(record.value or b"")
+            if not isinstance(message, UnknownRecord):
+                marker = message.schema.name
+                return marker if marker in (BEGIN, END, ABORT) else None
+            name, version = message.type, message.version
+            known = message.api_key in RECORDS_BY_KEY
+            if not known:
+                name = f"api key {message.api_key}"
+    except DataError as error:
+        return _undecodable(file, batch, record.offset, error)
+    rule = log.UNKNOWN_RECORD_VERSION if known else log.UNKNOWN_RECORD_TYPE
+    text = f"{name} version {version}" if version >= 0 else name
+    return rule.at(
+        file.file.path,
+        f"the record at offset {record.offset} is of {text}",
+        position=batch.position,
+        offset=record.offset,
+        epoch=batch.header.leader_epoch,
+    )
+
+
+def _undecodable(
+    file: SegmentFile | SnapshotFile, batch: LocatedBatch, offset: int, error: DataError
+) -> Finding:
+    return log.UNDECODABLE_RECORD.at(
+        file.file.path,
+        f"the record at offset {offset}: {error}",
+        position=batch.position,
+        offset=offset,
+        epoch=batch.header.leader_epoch,
+    )

@@ -1,0 +1,256 @@
+"""Snapshots: whole, in their place, and equal to what the log adds up to (KIP-630)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from replica.check.catalogue import snapshots
+from replica.check.damaged import snapshot_damage
+from replica.check.examined import Examined
+from replica.check.records import Transaction
+from replica.check.replaying import snapshot_image
+from replica.check.rule import Finding, Severity
+from replica.format.directory import MetadataDirectory, SnapshotFile
+from replica.format.segment import LocatedBatch
+from replica.format.snapshot import BOOTSTRAP_ID, SnapshotState
+from replica.history.log import election_order
+from replica.metadata.image import Difference, Image, differences, orphan_topic_configs
+from replica.types import OffsetAndEpoch
+
+_SHOWN_DIFFERENCES = 3
+
+
+class Validity(StrEnum):
+    """The values are those of gold.snapshot_validity.verdict."""
+
+    VALID = "valid"
+    INVALID = "invalid"
+    UNVERIFIABLE = "unverifiable"
+    """Nothing is broken, but the content couldn't be compared with a replay."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotVerdict:
+    """broken: findings above info. notes: the others."""
+
+    id: OffsetAndEpoch
+    path: str
+    validity: Validity
+    broken: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+
+
+def snapshot_verdicts(
+    examined: Examined,
+    transactions: Sequence[Transaction],
+    noted: Collection[Finding],
+    replayed: Mapping[OffsetAndEpoch, Image],
+) -> Iterator[SnapshotVerdict]:
+    """A verdict on each complete snapshot.
+
+    noted: findings about records, of which each snapshot takes its own. replayed: the state at the
+    ends that this log, or one of the same lineage, could be replayed to.
+    """
+    for snapshot in examined.directory.snapshots:
+        if snapshot.id is None or snapshot.state is not SnapshotState.COMPLETE:
+            continue
+        found = [
+            *snapshot_damage(snapshot),
+            *_judge_delimiters(snapshot),
+            *(finding for finding in noted if finding.file == snapshot.file.path),
+        ]
+        if snapshot.id != BOOTSTRAP_ID:
+            found += _judge_place(examined, snapshot, snapshot.id, transactions)
+            if snapshot.is_whole:
+                found += _judge_content(examined, snapshot, replayed.get(snapshot.id))
+        yield _verdict(snapshot, snapshot.id, found)
+
+
+def _verdict(
+    snapshot: SnapshotFile, snapshot_id: OffsetAndEpoch, found: Sequence[Finding]
+) -> SnapshotVerdict:
+    broken = tuple(f for f in found if f.severity is not Severity.INFO)
+    notes = tuple(f for f in found if f.severity is Severity.INFO)
+    validity = Validity.VALID
+    if broken:
+        validity = Validity.INVALID
+    elif any(note.rule is snapshots.SNAPSHOT_UNVERIFIED for note in notes):
+        validity = Validity.UNVERIFIABLE
+    return SnapshotVerdict(snapshot_id, snapshot.file.path, validity, broken, notes)
+
+
+def _judge_delimiters(snapshot: SnapshotFile) -> Iterator[Finding]:
+    """Header, footer and the batches' epoch; what damage explains is not told twice."""
+    batches = snapshot.scan.batches
+    if not batches:
+        return
+    path = snapshot.file.path
+    starts_damaged = any(damage.position == 0 for damage in snapshot.scan.damages)
+    ends_damaged = any(d.position >= batches[-1].position for d in snapshot.scan.damages)
+    if not snapshot.content.has_header and not starts_damaged:
+        yield snapshots.SNAPSHOT_HEADER.at(path, "no SNAPSHOT_HEADER record first", position=0)
+    if not snapshot.content.has_footer and not ends_damaged:
+        last = batches[-1]
+        yield snapshots.SNAPSHOT_FOOTER.at(
+            path,
+            f"no SNAPSHOT_FOOTER record last; it ends at byte {snapshot.scan.end_position}",
+            position=last.position,
+        )
+    assert snapshot.id is not None
+    others = [b for b in batches if b.crc_valid and b.header.leader_epoch != snapshot.id.epoch]
+    if others:
+        epoch = others[0].header.leader_epoch
+        yield snapshots.SNAPSHOT_EPOCH.at(
+            path,
+            f"{len(others)} of {len(batches)} batches have another epoch than {snapshot.id.epoch}, "
+            f"the first of them {epoch}",
+            position=others[0].position,
+            epoch=epoch,
+        )
+
+
+def _judge_place(
+    examined: Examined,
+    snapshot: SnapshotFile,
+    snapshot_id: OffsetAndEpoch,
+    transactions: Sequence[Transaction],
+) -> Iterator[Finding]:
+    """Where the snapshot ends in this log."""
+    path, end = snapshot.file.path, snapshot_id.offset
+    place = {"offset": end, "epoch": snapshot_id.epoch}
+    directory = examined.directory
+    yield from _judge_end(directory, path, snapshot_id)
+    last = _batch_holding(directory, end - 1)
+    if last is None:
+        return
+    if last.header.leader_epoch != snapshot_id.epoch:
+        epoch = last.header.leader_epoch
+        message = f"the log's record at offset {end - 1} has epoch {epoch}, not {snapshot_id.epoch}"
+        yield snapshots.SNAPSHOT_LOG_EPOCH.at(path, message, **place)
+        return
+    if last.header.last_offset != end - 1:
+        batch = f"{last.header.base_offset} to {last.header.last_offset}"
+        message = f"it ends at offset {end}, inside the batch {batch}"
+        yield snapshots.SNAPSHOT_INSIDE_BATCH.at(path, message, **place)
+    for transaction in transactions:
+        if transaction.holds(end):
+            message = f"it ends at offset {end}, inside the transaction of {_span(transaction)}"
+            yield snapshots.SNAPSHOT_INSIDE_TRANSACTION.at(path, message, **place)
+    told = snapshot.content.last_contained_log_timestamp
+    written = [record.timestamp for _, record in examined.records(end - 1, end)]
+    if told is not None and written and written[0] != told:
+        message = f"{told} in the header; the record at offset {end - 1} was appended {written[0]}"
+        yield snapshots.SNAPSHOT_TIMESTAMP.at(path, message, position=0, **place)
+
+
+def _span(transaction: Transaction) -> str:
+    first = "an offset before the log" if transaction.first is None else f"{transaction.first}"
+    return f"{first} on" if transaction.last is None else f"{first} to {transaction.last}"
+
+
+def _judge_end(
+    directory: MetadataDirectory, path: str, snapshot_id: OffsetAndEpoch
+) -> Iterator[Finding]:
+    last = _last_batch(directory)
+    log_end = directory.log_end_offset
+    if last is None or snapshot_id.offset <= log_end:
+        return
+    log_position = OffsetAndEpoch(log_end, last.header.leader_epoch)
+    newer = election_order(snapshot_id) > election_order(log_position)
+    rule = snapshots.SNAPSHOT_NEWER_THAN_LOG if newer else snapshots.SNAPSHOT_BEYOND_LOG
+    message = (
+        f"it ends at offset {snapshot_id.offset} in epoch {snapshot_id.epoch}, the log at "
+        f"{log_end} in epoch {log_position.epoch}"
+    )
+    yield rule.at(path, message, offset=snapshot_id.offset, epoch=snapshot_id.epoch)
+
+
+def _judge_content(
+    examined: Examined, snapshot: SnapshotFile, replayed: Image | None
+) -> Iterator[Finding]:
+    assert snapshot.id is not None
+    path, place = snapshot.file.path, {"offset": snapshot.id.offset, "epoch": snapshot.id.epoch}
+    held = snapshot_image(examined, snapshot)
+    if held is None:
+        message = "part of its records can't be read or applied here"
+        yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
+    elif replayed is None:
+        message = f"no log here can be replayed up to offset {snapshot.id.offset}"
+        yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
+    else:
+        orphans, others = compare_images(held, replayed)
+        if orphans:
+            message = f"{_count(orphans, 'config')} of topics that don't exist"
+            yield snapshots.ORPHAN_TOPIC_CONFIGS.at(path, message, **place)
+        if others:
+            message = f"{describe(others)} (snapshot against replay)"
+            yield snapshots.SNAPSHOT_CONTENT.at(path, message, **place)
+
+
+def compare_images(a: Image, b: Image) -> tuple[list[Difference], list[Difference]]:
+    """(orphan topic configs that one of them has too much, all other differences)."""
+    orphans = [*orphan_topic_configs(a, b), *orphan_topic_configs(b, a)]
+    keys = {(orphan.kind, orphan.key) for orphan in orphans}
+    others = [one for one in differences(a, b) if (one.kind, one.key) not in keys]
+    return orphans, others
+
+
+def describe(found: Sequence[Difference]) -> str:
+    """The first differences, by kind and key; values may be secret."""
+    shown = [f"{one.kind} {one.key} {_how(one)}" for one in found[:_SHOWN_DIFFERENCES]]
+    more = len(found) - len(shown)
+    rest = f", and {more} more" if more else ""
+    return f"{_count(found, 'entity')} differ: {', '.join(shown)}{rest}"
+
+
+def _how(one: Difference) -> str:
+    if one.value_a is None:
+        return "is missing"
+    return "is too much" if one.value_b is None else "differs"
+
+
+def _count(found: Sequence[object], noun: str) -> str:
+    plural = "entities" if noun == "entity" else f"{noun}s"
+    return f"{len(found)} {noun if len(found) == 1 else plural}"
+
+
+def judge_log_start(examined: Examined) -> Iterator[Finding]:
+    """KIP-630's invariants: a log that starts above 0 goes on where a usable snapshot ends."""
+    directory = examined.directory
+    start = max(directory.log_start_offset, directory.first_offset or 0)
+    if not examined.is_directory or not directory.segments or start == 0:
+        return
+    path = directory.segments[0].file.path
+    usable = [s.id for s in directory.snapshots if s.id is not None and s.is_usable]
+    newest = max((one for one in usable if one != BOOTSTRAP_ID), default=None)
+    if newest is None:
+        message = f"the log starts at offset {start}, and there is no usable snapshot"
+        yield snapshots.LOG_START_WITHOUT_SNAPSHOT.at(path, message, offset=start)
+    elif newest.offset < start:
+        message = (
+            f"the newest usable snapshot ends at offset {newest.offset}, the log starts at {start}"
+        )
+        yield snapshots.SNAPSHOT_LOG_HOLE.at(path, message, offset=newest.offset)
+
+
+def judge_bootstrap(examined: Examined) -> Iterator[Finding]:
+    """bootstrap.checkpoint: its bytes only; it contains no log."""
+    bootstrap = examined.directory.bootstrap
+    if bootstrap is not None:
+        yield from snapshot_damage(bootstrap)
+
+
+def _last_batch(directory: MetadataDirectory) -> LocatedBatch | None:
+    batches = (segment.scan.batches for segment in reversed(directory.segments))
+    return next((held[-1] for held in batches if held), None)
+
+
+def _batch_holding(directory: MetadataDirectory, offset: int) -> LocatedBatch | None:
+    for segment in reversed(directory.segments):
+        if segment.scan.batches and segment.scan.batches[0].header.base_offset <= offset:
+            for batch in segment.scan.batches:
+                if batch.header.base_offset <= offset <= batch.header.last_offset:
+                    return batch if batch.crc_valid else None
+    return None
