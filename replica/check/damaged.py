@@ -9,6 +9,7 @@ from itertools import pairwise
 from replica.check.catalogue import files, log, snapshots
 from replica.check.examined import Examined
 from replica.check.rule import Finding, Rule
+from replica.format.batch import decode_header
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.file_names import FileKind, classify
@@ -47,21 +48,44 @@ _BROKEN_CONTENT = {
 def log_damage(examined: Examined) -> Iterator[Finding]:
     """Segments: bytes that are no batch, base offsets out of order, joints that don't fit."""
     segments = examined.directory.segments
-    for segment in segments:
+    starts = [_start(examined, segment) for segment in segments]
+    for segment, start in zip(segments, starts, strict=True):
+        misnamed = _is_misnamed(segment, start)
+        if misnamed:
+            message = f"the first batch is at offset {start}"
+            path = segment.file.path
+            yield log.SEGMENT_NAME.at(path, message, position=0, offset=start)
         is_last = segment is segments[-1]
         for damage in _joined(segment.scan.damages):
-            rule = _IN_LOGS[damage.kind]
-            if damage.kind is DamageKind.TORN_TAIL and is_last:
-                rule = log.TORN_TAIL
-            elif _is_misnamed(segment, damage):
-                rule = log.SEGMENT_NAME
-            yield _finding(rule, segment, damage)
-    for before, after in pairwise(segments):
-        start, end = after.base_offset, before.end_offset
+            if misnamed and damage.kind in _OFFSETS:
+                continue
+            torn = damage.kind is DamageKind.TORN_TAIL and is_last
+            yield _finding(log.TORN_TAIL if torn else _IN_LOGS[damage.kind], segment, damage)
+    for (before, after), start in zip(pairwise(segments), starts[1:], strict=True):
+        end = before.end_offset
         if start != end:
             message = f"segment starts at {start}, the one before ends at {end}"
             rule = log.OFFSET_GAP if start > end else log.OFFSET_GOES_BACK
             yield rule.at(after.file.path, message, position=0, offset=min(start, end))
+
+
+def _start(examined: Examined, segment: SegmentFile) -> int:
+    """Where the segment starts: at its first batch where that and the next ones agree against the
+    file's name, else where the name says."""
+    first = next(iter(segment.scan.damages), None)
+    if first is None or first.position or first.kind not in _OFFSETS:
+        return segment.base_offset
+    if first.kind is DamageKind.OFFSET_GAP:
+        return segment.scan.batches[0].header.base_offset
+    header = decode_header(examined.contents[segment.file.path])
+    behind = [b for b in segment.scan.batches if b.position == header.size_bytes]
+    rejected = [d for d in segment.scan.damages if d.position == header.size_bytes]
+    agree = behind and behind[0].header.base_offset == header.next_offset
+    return header.base_offset if agree or rejected else segment.base_offset
+
+
+def _is_misnamed(segment: SegmentFile, start: int) -> bool:
+    return start != segment.base_offset and segment.file.name.base_offset is not None
 
 
 def snapshot_damage(snapshot: SnapshotFile) -> Iterator[Finding]:
@@ -123,13 +147,6 @@ def _as_one(run: Sequence[Damage]) -> Damage:
     length = run[-1].position + run[-1].length - first.position
     detail = f"{first.detail}; so do the {len(run) - 1} batches behind it"
     return Damage(first.position, length, first.kind, detail, first.file)
-
-
-def _is_misnamed(segment: SegmentFile, damage: Damage) -> bool:
-    """Whether the offsets are all right but for the file's name."""
-    if damage.position or damage.kind not in _OFFSETS:
-        return False
-    return damage.kind is DamageKind.OFFSET_GAP or damage.length == segment.scan.end_position
 
 
 def _finding(rule: Rule, file: SegmentFile | SnapshotFile, damage: Damage) -> Finding:

@@ -39,7 +39,7 @@ def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iter
             epoch=after.epoch,
         )
     elif runs:
-        yield from _differences(directory, file, entries, epochs_of_runs(runs))
+        yield from _differences(directory, file, entries, runs)
 
 
 def epochs_of_runs(runs: Sequence[EpochRun]) -> tuple[EpochStart, ...]:
@@ -56,12 +56,12 @@ def _differences(
     directory: MetadataDirectory,
     file: FoundFile,
     entries: tuple[EpochStart, ...],
-    told: tuple[EpochStart, ...],
+    runs: Sequence[EpochRun],
 ) -> Iterator[Finding]:
-    expected = truncate_from_start(told, directory.log_start_offset)
+    expected = truncate_from_start(epochs_of_runs(runs), directory.log_start_offset)
     end = directory.log_end_offset
     for number, entry in enumerate(entries):
-        if entry in expected:
+        if entry in expected or _is_hidden(entry, runs, directory.log_start_offset):
             continue
         rule, message = files.EPOCH_CHECKPOINT_MISMATCH, _contradiction(entry, expected)
         if entry.start_offset >= end and all(entry.epoch > other.epoch for other in expected):
@@ -74,6 +74,19 @@ def _differences(
             offset=entry.start_offset,
             epoch=entry.epoch,
         )
+    yield from _missing(file, entries, expected)
+
+
+def _is_hidden(entry: EpochStart, runs: Sequence[EpochRun], log_start: int) -> bool:
+    """Whether the epoch may have begun where batches are missing or damaged."""
+    ends = (log_start, *(run.batches[-1][1].header.next_offset for run in runs[:-1]))
+    starts = (run.batches[0][1].header.base_offset for run in runs)
+    return any(end <= entry.start_offset < start for end, start in zip(ends, starts, strict=True))
+
+
+def _missing(
+    file: FoundFile, entries: Sequence[EpochStart], expected: Sequence[EpochStart]
+) -> Iterator[Finding]:
     known = {entry.epoch for entry in entries}
     for missing in expected:
         if missing.epoch not in known:
