@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
+from pipelines.capture.grouping import ambiguous, batch_of, capture_file, unused_names
 from pipelines.capture.inputs import Input, inputs
 from pipelines.capture.remote import is_uri
 from pipelines.capture.spool import Copying, Spool
@@ -101,10 +101,10 @@ def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
         place = look.batch if options.order else look.captured_at
         other = placed.setdefault((look.replica, place), look)
         if other.capture_id != look.capture_id:
-            raise _ambiguous(other, look)
-    unused = [name for name in options.order if name not in batches]
-    if unused:
-        raise UsageError(f"--order: no directory lies in a folder called {', '.join(unused)}")
+            raise ambiguous(other.location.shown, look.location.shown, look.replica.node_id)
+    unused = unused_names(options.order, list(batches))
+    if unused is not None:
+        raise unused
     ordered = sorted(batches, key=lambda batch: _age(batch, batches[batch].values(), options))
     rounds = _rounds([batches[batch].values() for batch in ordered])
     return Looks(rounds, tuple(damages))
@@ -134,21 +134,6 @@ def _groups(looks: Iterable[Look]) -> Iterator[Group]:
     for cluster_id, members in sorted(clusters.items()):
         group_id = capture.group_id(cluster_id, [look.capture_id for look in members])
         yield Group(cluster_id, group_id, tuple(sorted(members, key=lambda look: look.replica)))
-
-
-def _ambiguous(one: Look, other: Look) -> UsageError:
-    names = _differing_parts(one.location.shown, other.location.shown)
-    example = ",".join(names) if names else "NAME,NAME"
-    return UsageError(
-        f"{one.location.shown} and {other.location.shown} are captures of the same replica (node "
-        f"{one.replica.node_id}): say which is older, such as --order {example} (folder names, "
-        "oldest first)"
-    )
-
-
-def _differing_parts(one: str, other: str) -> list[str]:
-    pairs = zip(Path(one).parts, Path(other).parts, strict=False)
-    return next(([a, b] for a, b in pairs if a != b), [])
 
 
 @dataclass(frozen=True)
@@ -195,7 +180,7 @@ class _Looking:
             copies,
             capture.capture_id(replica_id, directory.files),
             captured_at or self.options.captured_at,
-            _batch_of(location, given.shown, node_folder, self.options),
+            batch_of(location, given.shown, self.options.order),
         )
 
     def _look_at_files(self, files: list[FilePath]) -> Iterator[Look]:
@@ -233,32 +218,10 @@ def _unidentified(location: DirectoryPath, directory: MetadataDirectory) -> Dama
     return Damage(0, 0, DamageKind.UNIDENTIFIED, detail, location.shown)
 
 
-def _batch_of(location: DirectoryPath, argument: str, node_folder: str, options: Options) -> str:
-    """What tells the group: the name in --order, else the folder of capture.json, else nothing."""
-    if not options.order:
-        return _capture_file(node_folder) or ""
-    given = Path(argument).parts or (os.path.basename(os.getcwd()),)
-    parts = given + Path(os.path.relpath(location.shown, argument)).parts
-    named = [part for part in parts if part in options.order]
-    if not named:
-        names = ",".join(options.order)
-        raise UsageError(f"--order {names}: {location.shown} lies in none of these folders")
-    return named[-1]
-
-
-def _capture_file(node_folder: str) -> str | None:
-    """The capture.json in the node's folder, or in the one above beside its siblings."""
-    for folder in (node_folder, os.path.dirname(node_folder)):
-        path = os.path.join(folder, capture.FILE_NAME)
-        if os.path.lexists(path):
-            return path
-    return None
-
-
 def _capture_time(
     node_folder: str, location: DirectoryPath, damages: list[Damage]
 ) -> datetime | None:
-    path = _capture_file(node_folder)
+    path = capture_file(location)
     if path is None:
         return None
     shown = os.path.join(location.shown_node, os.path.relpath(path, node_folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,12 @@ SOUND = [
 NODES = sorted(path.parent for path in DATA.glob("kafka-*/*/*/__cluster_metadata-0"))
 ORPHANS = {"1496-5": "8 configs", "2571-6": "12 configs", "2598-6": "12 configs"}
 
+together = cache(judged)
+
 
 @pytest.mark.parametrize("capture", SOUND)
 def test_a_sound_cluster_gives_nothing_above_info(capture: str) -> None:
-    group = judged(DATA / capture)
+    group = together(DATA / capture)
     assert len(group.members) >= 4
     assert group.findings == ()
     assert [places(member.findings) for member in group.members] == [[]] * len(group.members)
@@ -39,7 +42,7 @@ def test_each_directory_is_sound_on_its_own(node: Path) -> None:
     [("kafka-3.7.2-static", 750, 58401), ("kafka-4.1.1-dynamic", 1526, 21113)],
 )
 def test_a_split_gives_exactly_the_divergences(cluster: str, offset: int, byte: int) -> None:
-    group = judged(DATA / cluster / "split")
+    group = together(DATA / cluster / "split")
     assert [places(member.findings) for member in group.members] == [[]] * 5
     told = [(f.rule.id, f.severity, f.offset, f.position) for f in group.findings]
     # nodes 2 and 11 hold the branch that was given up, and part from the other three
@@ -53,7 +56,7 @@ def test_every_snapshot_of_kafka_is_valid_in_its_group() -> None:
     verdicts = [
         (verdict.validity, verdict.id)
         for capture in sorted({node.parent for node in NODES})
-        for member in judged(capture).members
+        for member in together(capture).members
         for verdict in member.verdicts
     ]
     complete = list(DATA.glob("kafka-*/*/*/*/*.checkpoint"))
@@ -72,7 +75,7 @@ def test_a_snapshot_whose_log_is_gone_is_unverifiable_on_its_own_with_the_reason
 def test_orphan_topic_configs_are_counted_where_kafka_leaves_them() -> None:
     found = {}
     for capture in ("live", "split", "final"):
-        for member in judged(DATA / "kafka-4.1.1-dynamic" / capture).members:
+        for member in together(DATA / "kafka-4.1.1-dynamic" / capture).members:
             for verdict in member.verdicts:
                 for note in verdict.notes:
                     if note.rule.id == "orphan-topic-configs":

@@ -1,0 +1,60 @@
+"""Which directories were looked at together, as ingest and check tell it from their places."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from replica.errors import UsageError
+from replica.format import capture
+from replica.format.discovery import DirectoryPath
+
+
+def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> str:
+    """What tells the group: the name in --order, else the folder of capture.json, else nothing.
+
+    argument: the path of the user below which the directory lies.
+    """
+    if not order:
+        return capture_file(location) or ""
+    given = Path(argument).parts or (os.path.basename(os.getcwd()),)
+    parts = given + Path(os.path.relpath(location.shown, argument)).parts
+    named = [part for part in parts if part in order]
+    if not named:
+        names = ",".join(order)
+        raise UsageError(f"--order {names}: {location.shown} lies in none of these folders")
+    return named[-1]
+
+
+def capture_file(location: DirectoryPath) -> str | None:
+    """The capture.json in the node's folder, or in the one above beside its siblings."""
+    node_folder = os.path.dirname(os.path.abspath(location.path))
+    for folder in (node_folder, os.path.dirname(node_folder)):
+        path = os.path.join(folder, capture.FILE_NAME)
+        if os.path.lexists(path):
+            return path
+    return None
+
+
+def unused_names(order: Sequence[str], batches: Sequence[str]) -> UsageError | None:
+    """The error for names of --order in which no directory lies."""
+    unused = [name for name in order if name not in batches]
+    if not unused:
+        return None
+    return UsageError(f"--order: no directory lies in a folder called {', '.join(unused)}")
+
+
+def ambiguous(one: str, other: str, node_id: int) -> UsageError:
+    """The error for two captures of one replica whose order nobody knows, by their shown names."""
+    names = _differing_parts(one, other)
+    example = ",".join(names) if names else "NAME,NAME"
+    return UsageError(
+        f"{one} and {other} are captures of the same replica (node {node_id}): say which is older, "
+        f"such as --order {example} (folder names, oldest first)"
+    )
+
+
+def _differing_parts(one: str, other: str) -> list[str]:
+    pairs = zip(Path(one).parts, Path(other).parts, strict=False)
+    return next(([a, b] for a, b in pairs if a != b), [])

@@ -1,0 +1,145 @@
+"""Replicas against each other: what no directory shows on its own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from replica.check.rule import Severity
+from tests.replica.check.editing import (
+    append,
+    batch_at,
+    batches,
+    edit_quorum_state,
+    edit_text,
+    judged,
+    metadata,
+    places,
+    segment,
+    set_value,
+    snapshot,
+)
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Nodes 2 and 3 of the dynamic quorum, healed."""
+    for node in ("2", "3"):
+        shutil.copytree(DATA / "kafka-4.1.1-dynamic/final" / node, tmp_path / node)
+    return tmp_path
+
+
+@pytest.fixture
+def static(tmp_path: Path) -> Path:
+    for node in ("1", "2", "3"):
+        shutil.copytree(DATA / "kafka-3.7.2-static/final" / node, tmp_path / node)
+    return tmp_path
+
+
+def told(cluster: Path) -> list[tuple[str, str, str, int | None]]:
+    """(rule, node, file, byte) of the findings between directories."""
+    found = judged(cluster).findings
+    parts = [(finding, Path(finding.file).relative_to(cluster).parts) for finding in found]
+    return [(f.rule.id, part[0], part[-1], f.position) for f, part in parts]
+
+
+def test_other_bytes_at_one_offset_and_epoch_are_a_conflict(cluster: Path) -> None:
+    path = segment(cluster / "2", 2722)
+    offset = batches(segment(cluster / "3", 2722))[-1].header.base_offset
+    batch = batch_at(path, offset)
+    set_value(path, batch, lambda value: value[:-1] + b"\x01")
+    (found,) = [f for f in judged(cluster).findings if f.severity is Severity.ERROR]
+    assert (found.rule.id, found.offset, found.position) == ("conflict", offset, batch.position)
+
+
+def test_committed_records_on_the_losing_branch_are_at_risk(static: Path) -> None:
+    # nodes 1 and 2 agree on 3 records more, which a majority holds in the newest epoch known to
+    # them; node 3 comes with a newer epoch and less
+    for node in ("1", "2"):
+        path = segment(static / node, 0)
+        append(path, *[metadata("NO_OP_RECORD")] * 3)
+    third = segment(static / "3", 519)
+    last = batches(third)[-1].header
+    append(third, metadata("NO_OP_RECORD"), epoch=last.leader_epoch + 1)
+    found = judged(static).findings
+    at_risk = [f for f in found if f.rule.id == "committed-data-at-risk"]
+    assert at_risk
+    assert {f.offset for f in at_risk} == {last.next_offset}
+    assert "log-divergence" in {f.rule.id for f in found}
+
+
+def test_snapshots_of_one_id_with_other_states_conflict(cluster: Path) -> None:
+    source, copy = snapshot(cluster / "3", 2571, 6), snapshot(cluster / "2", 2571, 6)
+    shutil.copy(source, copy)
+    assert told(cluster) == []
+    set_value(
+        copy, batches(copy)[-2], lambda _: metadata("TOPIC_RECORD", name="t", topicId="A" * 22)
+    )
+    name = copy.name
+    assert told(cluster) == [("snapshot-id-conflict", "3", name, None)]
+
+
+def test_snapshots_that_differ_in_orphan_configs_are_a_known_quirk(cluster: Path) -> None:
+    source, copy = snapshot(cluster / "3", 2571, 6), snapshot(cluster / "2", 2571, 6)
+    shutil.copy(source, copy)
+    config = metadata(
+        "CONFIG_RECORD", resourceType=2, resourceName="gone", name="retention.ms", value="1"
+    )
+    whole = batches(copy)
+    footer = copy.read_bytes()[whole[-1].position :]
+    copy.write_bytes(copy.read_bytes()[: whole[-1].position])
+    append(copy, config)
+    # the footer again, one offset further on
+    offset = batches(copy)[-1].header.next_offset
+    copy.write_bytes(copy.read_bytes() + offset.to_bytes(8, "big") + footer[8:])
+    (found,) = judged(cluster).findings
+    assert (found.rule.id, found.severity) == ("snapshot-id-orphans", Severity.INFO)
+    assert places(judged(cluster / "2").members[0].findings) == []
+
+
+def test_two_directories_of_one_node_are_a_duplicate(cluster: Path) -> None:
+    shutil.copytree(cluster / "3", cluster / "copy")
+    assert set(told(cluster)) == {("duplicate-identity", "copy", "meta.properties", None)}
+
+
+def test_one_log_under_two_cluster_ids_is_named(cluster: Path) -> None:
+    edit_text(cluster / "3" / "meta.properties", "Lr3UIdBxT-GFPYE5uprmrg", "MkU3OEVBNTcwNTJENDM2Qg")
+    assert told(cluster) == [("cluster-id-mismatch", "3", "meta.properties", None)]
+
+
+def test_two_clusters_in_one_call_are_fine() -> None:
+    group = judged(DATA / "kafka-4.1.1-dynamic/final", DATA / "kafka-3.7.2-static/final")
+    assert group.findings == ()
+
+
+def test_static_quorums_must_name_the_same_voters(static: Path) -> None:
+    edit_quorum_state(static / "2", currentVoters=[{"voterId": 2}, {"voterId": 3}])
+    assert told(static) == [("voter-sets-differ", "2", "quorum-state", None)]
+
+
+def test_one_epoch_has_one_leader(static: Path) -> None:
+    edit_quorum_state(static / "2", leaderId=2)
+    assert told(static) == [("two-leaders", "2", "quorum-state", None)]
+
+
+def test_a_siblings_log_verifies_a_snapshot(static: Path) -> None:
+    shutil.rmtree(static / "2")
+    alone = {v.id.offset: v.validity for m in judged(static / "3").members for v in m.verdicts}
+    together = [m for m in judged(static).members if m.examined.replica.node_id == 3]  # type: ignore[union-attr]
+    assert {v.id.offset: str(v.validity) for v in together[0].verdicts} == {
+        519: "valid",
+        1913: "valid",
+    }
+    assert alone[519] == "unverifiable"
+
+
+def test_a_siblings_log_finds_a_wrong_snapshot(static: Path) -> None:
+    path = snapshot(static / "3", 519, 5)
+    topic = metadata("TOPIC_RECORD", name="t", topicId="A" * 22)
+    set_value(path, batches(path)[-2], lambda _: topic)
+    (member,) = [m for m in judged(static).members if m.examined.replica.node_id == 3]  # type: ignore[union-attr]
+    assert ("snapshot-content", path.name, None) in places(member.findings)
