@@ -46,14 +46,16 @@ def _kraftlake(
 ) -> None:
     """The flight recorder and lakehouse of Kafka's metadata log (KRaft).
 
-    Look at one directory with dump, compare two with diff; bring any number of them, from any
-    number of nodes and moments, into Delta tables with ingest and build, and ask with sql.
-    Nothing that is examined is ever changed or locked, so a running node's directory is fine.
+    Look at one directory with dump, compare two with diff, have a cluster's checked; bring any
+    number of them, from any number of nodes and moments, into Delta tables with ingest and build,
+    and ask with sql. Nothing that is examined is ever changed or locked, so a running node's
+    directory is fine.
 
     \b
     First steps:
       kraftlake demo                           the whole way, on recorded logs
       kraftlake dump /var/kafka/metadata       what the log says
+      kraftlake check node1/ node2/ node3/     is anything wrong?
       kraftlake diff node1/ node2/             do these two agree?
       kraftlake ingest --lake lake captures/   keep it, and
       kraftlake build --lake lake              make the answers
@@ -154,6 +156,61 @@ def diff(
     from jobs import diff as job
 
     return job.run(a, b, json_output=json_output, keep_secrets=keep_secrets)
+
+
+@app.command(short_help="Check directories: what is wrong where, what to do.")
+def check(
+    paths: options.Paths,
+    json_output: options.Json = False,
+    severity: options.LeastSeverity = "info",
+    order: options.Order = None,
+) -> int:
+    """Check whether directories are sound: each file, against each other, and node against node.
+
+    For the moment before a restart or after a crash. Every batch and record is read, snapshots
+    are compared with the replay of the log, and directories that are given together are compared
+    with each other: name all nodes of a cluster. A running node's directory gives no false alarm;
+    damage leaves the rest judged. `kraftlake explain RULE` says more about a finding.
+
+    Captures of one replica from several moments are told apart by capture.json, or by --order.
+
+    Text: a verdict per directory, the findings by severity with file, byte and offset, what they
+    mean and what to do next. --json: rule, severity (info, warning, error), file, position (byte),
+    offset, epoch, message.
+
+    \b
+    Examples:
+      kraftlake check /var/kafka/metadata
+      kraftlake check node1/ node2/ node3/
+      kraftlake check --severity warning --json cluster.tar.gz | jq .rule
+      kraftlake check --order live,split,final incident/
+
+    Exit codes: 0 nothing above info, 1 findings, 2 usage.
+    """
+    from jobs import check as job
+
+    names = tuple(name for name in (order or "").split(",") if name)
+    return job.run(paths, job.Options(json_output=json_output, severity=severity, order=names))
+
+
+@app.command(short_help="Say what a finding of check means.")
+def explain(rule: options.RuleId = None, json_output: options.Json = False) -> int:
+    """Say what a rule of `kraftlake check` means, what Kafka does then, and what to do.
+
+    Without a rule: the list of all.
+
+    --json: rule, severity, meaning, kafka, next_step, issues (incidents that it would have caught).
+
+    \b
+    Examples:
+      kraftlake explain snapshot-log-hole
+      kraftlake explain --json | jq 'select(.severity == "error") | .rule'
+
+    Exit codes: 0, 2 usage (no such rule).
+    """
+    from jobs import explain as job
+
+    return job.run(rule, json_output=json_output)
 
 
 @app.command(short_help="Bring metadata directories into bronze tables.")

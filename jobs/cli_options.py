@@ -76,6 +76,15 @@ ReplicaB = Annotated[
     str, typer.Argument(metavar="B", help="Another replica's, or a later copy of the same one.")
 ]
 
+LeastSeverity = Annotated[
+    str,
+    typer.Option("--severity", metavar="S", help="Show no less than this: info, warning or error."),
+]
+RuleId = Annotated[
+    _Text,
+    typer.Argument(metavar="[RULE]", help="A rule's name, such as torn-tail.", show_default=False),
+]
+
 CapturedAt = Annotated[
     _Text,
     typer.Option(

@@ -10,6 +10,7 @@ import base64
 import itertools
 import json
 import math
+import os
 import sys
 import time
 import unicodedata
@@ -24,6 +25,7 @@ TERMINAL_CELL = 80
 """Longest cell shown on a terminal; elsewhere values are never cut."""
 _PROGRESS_AFTER = 1.0
 _PROGRESS_EVERY = 0.2
+_COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _CONTROL_CODES = {
@@ -42,6 +44,13 @@ def use_utf8() -> None:
 def one_line(text: str) -> str:
     """`text` without anything that moves a terminal's cursor or starts another line."""
     return text.translate(_CONTROL_CODES)
+
+
+def coloured(text: str, colour: str) -> str:
+    """`text` in an ANSI colour where stdout is a terminal, unless NO_COLOR is set."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
 
 
 def write_line(text: str) -> None:

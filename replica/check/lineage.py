@@ -55,7 +55,7 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
             yield _conflict(by_key[a], by_key[b], divergence)
         elif divergence.relation is Relation.DIVERGED:
             parting, other = _parting(a, b, divergence, losses(divergence, commitment))
-            partings.setdefault(parting, []).append(by_key[other].shown)
+            partings.setdefault(parting, []).append(f"node {other.node_id}")
     for parting, others in partings.items():
         yield from _divergence(by_key[parting.loser], parting, others)
     yield from _contested(compared, commitment, by_key)
@@ -92,7 +92,7 @@ def _conflict(a: Examined, b: Examined, divergence: Divergence) -> Finding:
     offset = divergence.conflict_offset
     assert offset is not None, "a conflict has an offset"
     path, position, epoch = _located(a, offset)
-    message = f"at offset {offset} of one epoch {b.shown} holds other bytes, or agrees again"
+    message = f"at offset {offset} of one epoch {b.shown} holds other bytes, or agrees again later"
     return groups.CONFLICT.at(path, message, position=position, offset=offset, epoch=epoch)
 
 

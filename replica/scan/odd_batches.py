@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from replica.metadata.log_record import UNREADABLE
 from replica.metadata.records import RECORDS
@@ -29,20 +28,12 @@ def odd_batches(
         kinds, versions = table["record_type"], table["record_version"]
         odd = pc.is_in(kinds, value_set=wanted)
         for kind in pc.unique(kinds).to_pylist():
-            if (
-                kind in newest
-                and pc.max(_versions_of(kinds, versions, kind)).as_py() > newest[kind]
-            ):
-                odd = pc.or_(odd, pc.equal(kinds, kind))
+            if kind in newest:
+                unknown = pc.and_(pc.equal(kinds, kind), pc.greater(versions, newest[kind]))
+                odd = pc.or_(odd, pc.fill_null(unknown, False))
         odd = pc.and_not(odd, table["is_control"])
         if pc.any(odd).as_py():
             for position in pc.unique(table.filter(odd)["position"]).to_pylist():
                 if position > before:
                     before = position
                     yield position
-
-
-def _versions_of(kinds: Any, versions: Any, kind: str) -> Any:
-    import pyarrow.compute as pc
-
-    return versions.filter(pc.equal(kinds, kind))

@@ -10,7 +10,6 @@ import pytest
 from replica.check.rule import Severity
 from tests.replica.check.editing import (
     append,
-    batch_at,
     batches,
     edit_quorum_state,
     edit_text,
@@ -49,8 +48,8 @@ def told(cluster: Path) -> list[tuple[str, str, str, int | None]]:
 
 def test_other_bytes_at_one_offset_and_epoch_are_a_conflict(cluster: Path) -> None:
     path = segment(cluster / "2", 2722)
-    offset = batches(segment(cluster / "3", 2722))[-1].header.base_offset
-    batch = batch_at(path, offset)
+    batch = batches(path)[-1]
+    offset = batch.header.base_offset
     set_value(path, batch, lambda value: value[:-1] + b"\x01")
     (found,) = [f for f in judged(cluster).findings if f.severity is Severity.ERROR]
     assert (found.rule.id, found.offset, found.position) == ("conflict", offset, batch.position)

@@ -1,0 +1,119 @@
+"""`kraftlake check`: is a replica's metadata directory, or a whole cluster's, sound?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from jobs.check_inputs import find_inputs
+from jobs.check_text import describe_counts, describe_group, describe_member
+from jobs.output import Progress, write_json, write_line
+from replica.check.damaged import bundle_damage
+from replica.check.examined import Examined, examine
+from replica.check.group import JudgedGroup, judge_group
+from replica.check.rule import Finding, Severity, by_severity
+from replica.errors import UnreadableFileError, UsageError
+from replica.format.damage import Damage, DamageKind
+from replica.format.discovery import Found
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `check` was asked for. severity: the least that is shown; order: see find_inputs."""
+
+    json_output: bool = False
+    severity: str = Severity.INFO
+    order: tuple[str, ...] = ()
+
+
+def run(paths: Sequence[str], options: Options) -> int:
+    """Print what is wrong and what is worth knowing; 1 where something is above info, else 0."""
+    if options.severity not in list(Severity):
+        names = ", ".join(Severity)
+        raise UsageError(f"--severity {options.severity}: expected one of {names}")
+    checking = _Checking(options)
+    with ExitStack() as stack:
+        inputs = find_inputs(paths, options.order, stack)
+        checking.between("", bundle_damage(inputs.damages))
+        for group in inputs.groups:
+            checking.group(group)
+    return checking.end()
+
+
+class _Checking:
+    """One run: what has been found so far."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.least = Severity(options.severity)
+        self.progress = Progress()
+        self.counts = dict.fromkeys(Severity, 0)
+        self.directories = 0
+
+    def group(self, found: Iterable[Found]) -> None:
+        """Read, judge and print what was looked at together."""
+        examined: list[Examined] = []
+        damages: list[Damage] = []
+        for one in found:
+            self.progress.show(f"{one.shown}: reading")
+            try:
+                examined.append(examine(one))
+            except UnreadableFileError as error:
+                damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, one.shown))
+        judged = judge_group(examined, self.progress.show)
+        self.progress.clear()
+        self.between("", bundle_damage(damages))
+        self._members(judged)
+        self.between("between the directories", judged.findings)
+
+    def _members(self, judged: JudgedGroup) -> None:
+        for member in judged.members:
+            self.directories += 1
+            shown_file = member.examined.shown_file
+            named = [finding.in_file(shown_file(finding.file)) for finding in member.findings]
+            shown = self._counted(named)
+            if self.options.json_output:
+                self._as_json(shown)
+                continue
+            for line in describe_member(member, shown):
+                write_line(line)
+
+    def between(self, title: str, findings: Iterable[Finding]) -> None:
+        """Findings that belong to no directory."""
+        found = sorted(findings, key=by_severity)
+        shown = self._counted(found)
+        if self.options.json_output:
+            self._as_json(shown)
+        elif found:
+            for line in describe_group(title, found, shown):
+                write_line(line)
+
+    def _counted(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Count them all; those to show."""
+        shown = []
+        for finding in findings:
+            self.counts[finding.severity] += 1
+            if finding.severity.rank <= self.least.rank:
+                shown.append(finding)
+        return shown
+
+    def _as_json(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            write_json(
+                {
+                    "rule": finding.rule.id,
+                    "severity": finding.severity,
+                    "file": finding.file,
+                    "position": finding.position,
+                    "offset": finding.offset,
+                    "epoch": finding.epoch,
+                    "message": finding.message,
+                }
+            )
+
+    def end(self) -> int:
+        """The last line, and the exit code."""
+        if not self.options.json_output:
+            write_line(describe_counts(self.directories, self.counts))
+        return 1 if self.counts[Severity.WARNING] or self.counts[Severity.ERROR] else 0

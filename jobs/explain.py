@@ -1,0 +1,57 @@
+"""`kraftlake explain`: what a rule of `check` means, and what to do."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from jobs.output import write_json, write_line, write_table
+from replica.check.catalogue import RULES, RULES_BY_ID
+from replica.check.rule import Rule
+from replica.errors import UsageError
+
+
+def run(rule_id: str | None, *, json_output: bool) -> int:
+    """Print one rule, or the list of all."""
+    if rule_id is not None:
+        rule = _named(rule_id)
+        if json_output:
+            write_json(_plain(rule))
+        else:
+            _describe(rule)
+    elif json_output:
+        for rule in RULES:
+            write_json(_plain(rule))
+    else:
+        rows = [(rule.id, str(rule.severity), rule.meaning) for rule in RULES]
+        write_table(("rule", "severity", "meaning"), rows)
+    return 0
+
+
+def _named(rule_id: str) -> Rule:
+    rule = RULES_BY_ID.get(rule_id.strip().lower())
+    if rule is None:
+        close = get_close_matches(rule_id.lower(), RULES_BY_ID, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(close)}?" if close else "`kraftlake explain` lists them"
+        raise UsageError(f"{rule_id}: no rule of that name; {hint}")
+    return rule
+
+
+def _plain(rule: Rule) -> dict[str, object]:
+    return {
+        "rule": rule.id,
+        "severity": str(rule.severity),
+        "meaning": rule.meaning,
+        "kafka": rule.kafka,
+        "next_step": rule.next_step,
+        "issues": list(rule.issues),
+    }
+
+
+def _describe(rule: Rule) -> None:
+    write_line(f"{rule.id} ({rule.severity})")
+    write_line("")
+    write_line(f"Meaning:  {rule.meaning}")
+    write_line(f"Kafka:    {rule.kafka}")
+    write_line(f"Next:     {rule.next_step}")
+    if rule.issues:
+        write_line(f"Seen in:  {', '.join(rule.issues)}")
