@@ -6,10 +6,9 @@ from collections import Counter
 from random import Random
 
 from replica.metadata.image import Image, Replay, to_records
-from replica.metadata.image.kind import by_name, compact
-from replica.metadata.record import MetadataRecord
 from tests.interop.image_driver import ImageDriver, Published
 from tests.interop.known_faults import Delta, UnexplainedError, faults_in, without_zk
+from tests.replica.metadata.image.canonical import canonical
 from tests.replica.metadata.image.sequences import Sequence
 
 _COMMITS = 40
@@ -62,24 +61,7 @@ def _has_doubtful_names(image: Image) -> bool:
 def _hold_snapshot_equal(published: Published) -> None:
     if published.own is None:
         return
-    theirs = sorted(map(_canonical, published.own))
-    ours = sorted(
-        _canonical(r) for r in to_records(published.image) if isinstance(r, MetadataRecord)
-    )
+    ours, theirs = canonical(to_records(published.image)), canonical(published.own)
     if ours != theirs:
         differing = sorted(set(ours) ^ set(theirs))[:4]
         raise UnexplainedError(f"the snapshots differ: {differing}")
-
-
-def _canonical(record: MetadataRecord) -> tuple[str, int, str]:
-    """Type, version and fields, sorted where Kafka's hash maps give any order."""
-    fields = dict(record.fields)
-    for name in ("endPoints", "features"):
-        if name in fields:
-            fields[name] = by_name(fields[name])  # type: ignore[arg-type, assignment]
-    for name in ("logDirs", "renewers"):
-        if name in fields:
-            fields[name] = tuple(sorted(fields[name]))  # type: ignore[arg-type, type-var]
-    if "entity" in fields:
-        fields["entity"] = tuple(sorted(fields["entity"], key=compact))  # type: ignore[arg-type]
-    return record.type, record.version, compact(fields)
