@@ -75,6 +75,14 @@ def test_configs_of_a_topic_configured_and_removed_in_one_delta_are_orphans() ->
     assert judged(*records, again, kafka=after(config("1"), again)[0]) == {LEAKED_CONFIGS}
 
 
+def test_a_reducer_that_forgets_a_topic_s_configs_is_found_out() -> None:
+    base = after(topic(), config("1"))[0]
+    delta = Delta(base, ((0, remove_topic()),), ends_commit=True)
+    forgetful = after(config("1"))[0], frozenset[int]()
+    with pytest.raises(UnexplainedError, match="configs differ"):
+        faults_in(delta, forgetful, (EMPTY, frozenset()), failed=False)
+
+
 def test_a_topic_that_had_configs_before_leaves_none() -> None:
     base = after(topic(), config("1", "cleanup.policy"))[0]
     assert judged(config("1"), remove_topic(), base=base, kafka=EMPTY) == frozenset()
