@@ -95,6 +95,8 @@ class TopicsByKafka:
 
     broken: ids of topics without image in the delta. configs: the table at its end; leaked: those
     of them that a removal should have taken.
+    has_namesakes: whether two topics had one name at a time, as after a fault that lost a
+    REMOVE_TOPIC; which of them Kafka then finds by name hangs on where commits end.
     second_removals, odd_clears: offsets of REMOVE_TOPIC that Kafka takes though the topic is gone,
     and of CLEAR_ELR that Kafka alone refuses or alone takes.
     """
@@ -106,6 +108,7 @@ class TopicsByKafka:
         self._base_configs = delta.base.tables["configs"].values
         self.configs: dict[tuple[int, str, str], str] = dict(self._base_configs)
         self.leaked: set[tuple[int, str, str]] = set()
+        self.has_namesakes = False
         self.broken: set[str] = set()
         self.second_removals: set[int] = set()
         self.odd_clears: set[int] = set()
@@ -116,8 +119,10 @@ class TopicsByKafka:
         fields = record.fields
         topic_id = str(fields.get("topicId"))
         if record.type == "TOPIC_RECORD":
-            self._live[topic_id] = str(fields["name"])
-            self._created[str(fields["name"])] = topic_id
+            name = str(fields["name"])
+            self.has_namesakes |= any(n == name and i != topic_id for i, n in self._live.items())
+            self._live[topic_id] = name
+            self._created[name] = topic_id
             self.broken.discard(topic_id)
         elif record.type in ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD"):
             if topic_id not in self._live:

@@ -13,6 +13,7 @@ from tests.interop.known_faults import (
     LOST_CREDENTIAL,
     ORPHANS,
     Delta,
+    TopicsByKafka,
     UnexplainedError,
     faults_in,
 )
@@ -118,3 +119,12 @@ def test_a_mechanism_emptied_by_a_delta_loses_all_that_the_delta_sets() -> None:
         judged(*records, base=base, kafka=after(credential("bob"))[0])
     with pytest.raises(UnexplainedError, match="lost credentials"):
         judged(*records[1:], base=base, kafka=base)
+
+
+def test_two_topics_of_one_name_are_noticed() -> None:
+    base = after(topic())[0]
+    namesake = topic("orders", OTHER_TOPIC)
+    twins = Delta(base, ((0, namesake),), ends_commit=True)
+    follower = Delta(base, ((0, remove_topic()), (1, namesake)), ends_commit=True)
+    assert TopicsByKafka(twins).has_namesakes
+    assert not TopicsByKafka(follower).has_namesakes
