@@ -1,0 +1,32 @@
+"""The state that a metadata log adds up to: the replay of its records, as Kafka does it.
+
+replay      Replay, the fold; transactions; refusals
+image       Image, the frozen result, with its entities; differences of two images
+state       the tables that a replay works on; kind: what an entity looks like from outside
+topics (with partition), configs, brokers, controllers, features, acls, scram, client_quotas,
+delegation_tokens, producer_ids, zk_migration, voters     the families: one module each
+
+Facts: KIP-631 and what came after it, read from Kafka 3.9 and 4.1.1. Where Kafka's image and the
+log disagree by a fault of Kafka, the replay follows the log.
+"""
+
+from replica.metadata.image.image import (
+    EMPTY,
+    Difference,
+    Image,
+    differences,
+    orphan_topic_configs,
+)
+from replica.metadata.image.kind import Entity
+from replica.metadata.image.replay import Refusal, Replay
+
+__all__ = [
+    "EMPTY",
+    "Difference",
+    "Entity",
+    "Image",
+    "Refusal",
+    "Replay",
+    "differences",
+    "orphan_topic_configs",
+]
