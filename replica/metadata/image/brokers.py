@@ -1,0 +1,85 @@
+"""Broker registrations (Kafka: ClusterDelta, BrokerRegistration).
+
+A change or fencing is refused unless it carries the epoch of the registration in force;
+unregistering doesn't look at it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from replica.metadata.image.kind import Kind, by_name, filled, own_fields
+from replica.metadata.image.state import Fields, Handler, Refused, State
+
+_REGISTRATION = "REGISTER_BROKER_RECORD"
+_FENCING = {-1: {"fenced": False}, 0: {}, 1: {"fenced": True}}
+"""`fenced` of a change (BrokerRegistrationFencingChange): unfence, none, fence."""
+_SHUTDOWN = {0: {}, 1: {"inControlledShutdown": True}}
+"""`inControlledShutdown` of a change: none, begun; only a new registration takes it back."""
+
+
+def _register(state: State, offset: int, fields: Fields) -> Refused | None:
+    registration = filled(_REGISTRATION, fields)
+    registration["endPoints"] = by_name(fields["endPoints"])
+    registration["features"] = by_name(fields["features"])
+    registration["logDirs"] = tuple(sorted(registration["logDirs"]))
+    broker_id = fields["brokerId"]
+    state.brokers.put(broker_id, registration, offset)
+    state.registrations[broker_id] = offset
+    return None
+
+
+def _unregister(state: State, offset: int, fields: Fields) -> Refused | None:
+    broker_id = fields["brokerId"]
+    state.brokers.drop(broker_id)
+    state.removals["brokers", broker_id] = offset
+    return None
+
+
+def _fence(state: State, offset: int, fields: Fields) -> Refused | None:
+    return _update(state, offset, fields["id"], fields["epoch"], {"fenced": True})
+
+
+def _unfence(state: State, offset: int, fields: Fields) -> Refused | None:
+    return _update(state, offset, fields["id"], fields["epoch"], {"fenced": False})
+
+
+def _change(state: State, offset: int, fields: Fields) -> Refused | None:
+    fencing = _FENCING.get(fields["fenced"])
+    shutdown = _SHUTDOWN.get(fields.get("inControlledShutdown", 0))
+    broker_id, epoch = fields["brokerId"], fields["brokerEpoch"]
+    if fencing is None or shutdown is None:
+        # Like Kafka, look at the broker first: an unknown one is the better reason.
+        refused = _update(state, offset, broker_id, epoch, {})
+        return refused or ("fenced or inControlledShutdown holds none of Kafka's values", ())
+    changes: dict[str, Any] = {**fencing, **shutdown}
+    directories = fields.get("logDirs")
+    if directories:
+        changes["logDirs"] = tuple(sorted(directories))
+    return _update(state, offset, broker_id, epoch, changes)
+
+
+def _update(
+    state: State, offset: int, broker_id: int, epoch: int, changes: dict[str, Any]
+) -> Refused | None:
+    old = state.brokers.values.get(broker_id)
+    if old is None:
+        return f"broker {broker_id} is not registered", state.removal("brokers", broker_id)
+    if old["brokerEpoch"] != epoch:
+        registered = state.registrations.get(broker_id, state.brokers.offsets[broker_id])
+        reason = f"broker {broker_id} is registered with epoch {old['brokerEpoch']}, not {epoch}"
+        return reason, (registered,)
+    new = {**old, **changes}
+    if new != old:
+        state.brokers.put(broker_id, new, offset)
+    return None
+
+
+HANDLERS: dict[str, Handler] = {
+    _REGISTRATION: _register,
+    "UNREGISTER_BROKER_RECORD": _unregister,
+    "FENCE_BROKER_RECORD": _fence,
+    "UNFENCE_BROKER_RECORD": _unfence,
+    "BROKER_REGISTRATION_CHANGE_RECORD": _change,
+}
+KINDS = (Kind("broker", "brokers", _REGISTRATION, str, own_fields),)

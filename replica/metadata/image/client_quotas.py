@@ -1,0 +1,41 @@
+"""Client quotas (KIP-546; Kafka: ClientQuotasDelta).
+
+The entity is a map: its order in a record says nothing, and of a type named twice the last counts.
+An entity name of null, the default, is another one than the empty name. A value is held as Java's
+text of the double, which tells -0.0 from 0.0 and NaN from nothing, as Kafka's equality does.
+"""
+
+from __future__ import annotations
+
+from replica.metadata.image.kind import Kind, compact
+from replica.metadata.image.state import Fields, Handler, QuotaKey, Refused, State
+from replica.metadata.json_text import double_text
+
+
+def quota_key(fields: Fields) -> QuotaKey:
+    """The key of the quota that a CLIENT_QUOTA_RECORD speaks of."""
+    entity = {part["entityType"]: part["entityName"] for part in fields["entity"]}
+    return tuple((kind, entity[kind]) for kind in sorted(entity)), fields["key"]
+
+
+def key_text(key: QuotaKey) -> str:
+    """[{entityType: name}, quota key] as JSON."""
+    return compact([dict(key[0]), key[1]])
+
+
+def _set(state: State, offset: int, fields: Fields) -> Refused | None:
+    key = quota_key(fields)
+    if fields["remove"]:
+        state.client_quotas.drop(key)
+    else:
+        state.client_quotas.put(key, double_text(fields["value"]), offset)
+    return None
+
+
+def _fields(key: QuotaKey, value: str) -> dict[str, object]:
+    entity = tuple({"entityType": kind, "entityName": name} for kind, name in key[0])
+    return {"entity": entity, "key": key[1], "value": float(value), "remove": False}
+
+
+HANDLERS: dict[str, Handler] = {"CLIENT_QUOTA_RECORD": _set}
+KINDS = (Kind("client_quota", "client_quotas", "CLIENT_QUOTA_RECORD", key_text, _fields, key_text),)

@@ -1,0 +1,32 @@
+"""Dynamic configs (Kafka: ConfigurationsDelta).
+
+A value of null removes; the empty text is a value. Resources need not exist: topics and brokers
+that are gone or not yet there may have configs, and unregistering a broker leaves its own.
+"""
+
+from __future__ import annotations
+
+from replica.metadata.image.kind import Kind, compact
+from replica.metadata.image.state import TOPIC_RESOURCE, Fields, Handler, Refused, State
+
+
+def _set(state: State, offset: int, fields: Fields) -> Refused | None:
+    resource_type, resource, name = fields["resourceType"], fields["resourceName"], fields["name"]
+    key = resource_type, resource, name
+    if fields["value"] is None:
+        state.configs.drop(key)
+        if resource_type == TOPIC_RESOURCE:
+            state.topic_configs.get(resource, set()).discard(name)
+        return None
+    state.configs.put(key, fields["value"], offset)
+    if resource_type == TOPIC_RESOURCE:
+        state.topic_configs.setdefault(resource, set()).add(name)
+    return None
+
+
+def _fields(key: tuple[int, str, str], value: str) -> dict[str, object]:
+    return {"resourceType": key[0], "resourceName": key[1], "name": key[2], "value": value}
+
+
+HANDLERS: dict[str, Handler] = {"CONFIG_RECORD": _set}
+KINDS = (Kind("config", "configs", "CONFIG_RECORD", compact, _fields),)

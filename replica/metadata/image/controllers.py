@@ -1,0 +1,20 @@
+"""Controller registrations (KIP-919; Kafka: ClusterDelta). Nothing ever removes one."""
+
+from __future__ import annotations
+
+from replica.metadata.image.kind import Kind, by_name, filled, own_fields
+from replica.metadata.image.state import Fields, Handler, Refused, State
+
+_REGISTRATION = "REGISTER_CONTROLLER_RECORD"
+
+
+def _register(state: State, offset: int, fields: Fields) -> Refused | None:
+    registration = filled(_REGISTRATION, fields)
+    registration["endPoints"] = by_name(fields["endPoints"])
+    registration["features"] = by_name(fields["features"])
+    state.controllers.put(fields["controllerId"], registration, offset)
+    return None
+
+
+HANDLERS: dict[str, Handler] = {_REGISTRATION: _register}
+KINDS = (Kind("controller", "controllers", _REGISTRATION, str, own_fields),)

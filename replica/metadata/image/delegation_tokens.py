@@ -1,0 +1,24 @@
+"""Delegation tokens by id (KIP-900; Kafka: DelegationTokenDelta)."""
+
+from __future__ import annotations
+
+from replica.metadata.image.kind import Kind, own_fields
+from replica.metadata.image.state import Fields, Handler, Refused, State
+
+_TOKEN = "DELEGATION_TOKEN_RECORD"  # noqa: S105, a record type
+
+
+def _set(state: State, offset: int, fields: Fields) -> Refused | None:
+    token = {**fields, "renewers": tuple(sorted(fields["renewers"]))}
+    state.delegation_tokens.put(fields["tokenId"], token, offset)
+    return None
+
+
+def _remove(state: State, offset: int, fields: Fields) -> Refused | None:
+    """To remove an absent token is fine."""
+    state.delegation_tokens.drop(fields["tokenId"])
+    return None
+
+
+HANDLERS: dict[str, Handler] = {_TOKEN: _set, "REMOVE_DELEGATION_TOKEN_RECORD": _remove}
+KINDS = (Kind("delegation_token", "delegation_tokens", _TOKEN, str, own_fields),)

@@ -1,0 +1,36 @@
+"""Finalized feature levels (KIP-584; Kafka: FeaturesDelta).
+
+Level 0 removes a feature, save that metadata.version is never removed. kraft.version is no feature
+of the image: the Raft layer keeps it in a control record of its own.
+"""
+
+from __future__ import annotations
+
+from replica.metadata.image.kind import Kind
+from replica.metadata.image.state import Fields, Handler, Refused, State
+
+METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
+
+
+def _set_level(state: State, offset: int, fields: Fields) -> Refused | None:
+    name, level = fields["name"], fields["featureLevel"]
+    if name == KRAFT_VERSION:
+        return None
+    if level == 0 and name != METADATA_VERSION:
+        state.features.drop(name)
+    else:
+        state.features.put(name, level, offset)
+    return None
+
+
+HANDLERS: dict[str, Handler] = {"FEATURE_LEVEL_RECORD": _set_level}
+KINDS = (
+    Kind(
+        "feature",
+        "features",
+        "FEATURE_LEVEL_RECORD",
+        str,
+        lambda name, level: {"name": name, "featureLevel": level},
+    ),
+)

@@ -1,0 +1,152 @@
+"""A partition's registration and how a change merges into it (Kafka: PartitionRegistration).
+
+An absent, empty or all-zero list of directories means that none is known: the zero uuid once per
+replica (KIP-858 calls it MIGRATING). Epochs wrap as int32, as Java's do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from replica.types import ZERO_UUID
+
+LEADER_UNCHANGED = -2
+"""leader of a PARTITION_CHANGE that says nothing about it (LeaderConstants.NO_LEADER_CHANGE)."""
+RECOVERY_UNCHANGED = -1
+RECOVERY_STATES = (0, 1)
+"""LeaderRecoveryState: recovered, recovering."""
+
+_INT32_MAX = 2**31 - 1
+
+
+class Partition(NamedTuple):
+    """The fields of a PARTITION_RECORD but its key, in Kafka's order."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    leader: int
+    leader_recovery_state: int
+    leader_epoch: int
+    partition_epoch: int
+    directories: tuple[str, ...]
+    elr: tuple[int, ...]
+    last_known_elr: tuple[int, ...]
+
+
+class RefusedPartitionError(Exception):
+    """The record can't be merged; the text says why in one line. It never leaves the package."""
+
+
+def registered(fields: Mapping[str, Any]) -> Partition:
+    """The partition that a PARTITION_RECORD of any version creates or replaces."""
+    replicas, directories = fields["replicas"], fields.get("directories")
+    if directories and len(directories) != len(replicas):
+        raise RefusedPartitionError(_wrong_length(directories, replicas))
+    return Partition(
+        replicas,
+        fields["isr"],
+        fields["removingReplicas"],
+        fields["addingReplicas"],
+        fields["leader"],
+        _recovery_state(fields["leaderRecoveryState"]),
+        fields["leaderEpoch"],
+        fields["partitionEpoch"],
+        _directories(directories, replicas),
+        fields.get("eligibleLeaderReplicas") or (),
+        fields.get("lastKnownElr") or (),
+    )
+
+
+def merged(old: Partition, fields: Mapping[str, Any]) -> Partition:
+    """The partition after a PARTITION_CHANGE_RECORD: null leaves a list, [] empties it; any leader
+    but LEADER_UNCHANGED, the same one too, begins a leader epoch."""
+    change = fields.get
+    replicas = _changed(fields["replicas"], old.replicas)
+    leader, leader_epoch = fields["leader"], old.leader_epoch
+    if leader == LEADER_UNCHANGED:
+        leader = old.leader
+    else:
+        leader_epoch = _next(leader_epoch)
+    recovery = fields["leaderRecoveryState"]
+    return Partition(
+        replicas,
+        _changed(fields["isr"], old.isr),
+        _changed(fields["removingReplicas"], old.removing_replicas),
+        _changed(fields["addingReplicas"], old.adding_replicas),
+        leader,
+        old.leader_recovery_state if recovery == RECOVERY_UNCHANGED else _recovery_state(recovery),
+        leader_epoch,
+        _next(old.partition_epoch),
+        _merged_directories(old, fields, replicas),
+        _changed(change("eligibleLeaderReplicas"), old.elr),
+        _changed(change("lastKnownElr"), old.last_known_elr),
+    )
+
+
+def without_elr(old: Partition) -> Partition:
+    """The partition after a CLEAR_ELR_RECORD (KIP-966); the same one where there is none."""
+    if not old.elr and not old.last_known_elr:
+        return old
+    epoch = _next(old.partition_epoch)
+    return old._replace(partition_epoch=epoch, elr=(), last_known_elr=())
+
+
+def fields_of(key: tuple[str, int], partition: Partition) -> dict[str, Any]:
+    """The fields of its PARTITION_RECORD at the newest version."""
+    return {
+        "partitionId": key[1],
+        "topicId": key[0],
+        "replicas": partition.replicas,
+        "isr": partition.isr,
+        "removingReplicas": partition.removing_replicas,
+        "addingReplicas": partition.adding_replicas,
+        "leader": partition.leader,
+        "leaderRecoveryState": partition.leader_recovery_state,
+        "leaderEpoch": partition.leader_epoch,
+        "partitionEpoch": partition.partition_epoch,
+        "directories": partition.directories,
+        "eligibleLeaderReplicas": partition.elr,
+        "lastKnownElr": partition.last_known_elr,
+    }
+
+
+def _changed(new: tuple[int, ...] | None, old: tuple[int, ...]) -> tuple[int, ...]:
+    return old if new is None else new
+
+
+def _next(epoch: int) -> int:
+    return epoch + 1 if epoch != _INT32_MAX else -_INT32_MAX - 1
+
+
+def _recovery_state(value: int) -> int:
+    if value not in RECOVERY_STATES:
+        raise RefusedPartitionError(f"leader recovery state {value} is none of Kafka's")
+    return value
+
+
+def _directories(directories: tuple[str, ...] | None, replicas: tuple[int, ...]) -> tuple[str, ...]:
+    if not directories or directories.count(ZERO_UUID) == len(directories):
+        return (ZERO_UUID,) * len(replicas)
+    if len(directories) != len(replicas):
+        raise RefusedPartitionError(_wrong_length(directories, replicas))
+    return directories
+
+
+def _merged_directories(
+    old: Partition, fields: Mapping[str, Any], replicas: tuple[int, ...]
+) -> tuple[str, ...]:
+    new = fields.get("directories")
+    if new is None:
+        unmoved = replicas is old.replicas
+        return old.directories if unmoved else _directories(old.directories, replicas)
+    # Only a record with replicas of its own is refused for as many zero uuids too few or too many.
+    if fields["replicas"] is not None and new and len(new) != len(replicas):
+        raise RefusedPartitionError(_wrong_length(new, replicas))
+    return _directories(new, replicas)
+
+
+def _wrong_length(directories: tuple[str, ...], replicas: tuple[int, ...]) -> str:
+    return f"{len(directories)} directories for {len(replicas)} replicas"

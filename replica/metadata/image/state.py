@@ -1,0 +1,129 @@
+"""What a replay holds while it runs: a table for each kind of entity, and the ways between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from replica.format.control import Voter
+from replica.metadata.image.partition import Partition
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+Fields: TypeAlias = Mapping[str, Any]
+"""The fields of a decoded record; to be read only."""
+
+Refused: TypeAlias = tuple[str, tuple[int, ...]]
+"""(why a record changes nothing, offsets of the earlier records that explain it)."""
+
+Handler: TypeAlias = "Callable[[State, int, Fields], Refused | None]"
+"""Applies the record with these fields, found at this offset, or refuses it."""
+
+QuotaKey: TypeAlias = tuple[tuple[tuple[str, str | None], ...], str]
+"""((entity type, entity name) sorted by type, quota key); a name of None is the default entity."""
+
+
+class Table(Generic[K, V]):
+    """The entities of one kind: their values, which are never changed in place, and the offset of
+    the record that last changed each."""
+
+    __slots__ = ("offsets", "values")
+
+    def __init__(self, values: dict[K, V] | None = None, offsets: dict[K, int] | None = None):
+        self.values: dict[K, V] = {} if values is None else values
+        self.offsets: dict[K, int] = {} if offsets is None else offsets
+
+    def put(self, key: K, value: V, offset: int) -> None:
+        self.values[key] = value
+        self.offsets[key] = offset
+
+    def drop(self, key: K) -> None:
+        """Forget the entity; one that isn't there is fine."""
+        if self.values.pop(key, None) is not None:
+            del self.offsets[key]
+
+    def copy(self) -> Table[K, V]:
+        return Table(self.values.copy(), self.offsets.copy())
+
+
+TOPIC_RESOURCE = 2
+"""Kafka's ConfigResource.Type.TOPIC."""
+
+TABLES = (
+    *("topics", "partitions", "configs", "brokers", "controllers", "features", "acls", "scram"),
+    *("client_quotas", "delegation_tokens", "producer_ids", "zk_migration"),
+    *("voters", "kraft_version"),
+)
+"""The attributes of State that are tables, in the order of DESIGN.md's entities."""
+
+
+class State:
+    """All tables, and what is derived from them or needed to explain a refusal.
+
+    topic_ids: name -> id. partition_ids: topic id -> ids of its partitions. topic_configs: topic
+    name -> names of its configs, of topics that exist or not.
+    removals: (table, key) -> offset of the record that removed it. registrations: broker id ->
+    offset of its registration. Both know nothing from before the image a replay starts from.
+    """
+
+    __slots__ = (
+        *TABLES,
+        *("partition_ids", "registrations", "removals", "topic_configs", "topic_ids"),
+    )
+
+    def __init__(self) -> None:
+        self.topics: Table[str, str] = Table()
+        self.partitions: Table[tuple[str, int], Partition] = Table()
+        self.configs: Table[tuple[int, str, str], str] = Table()
+        self.brokers: Table[int, Fields] = Table()
+        self.controllers: Table[int, Fields] = Table()
+        self.features: Table[str, int] = Table()
+        self.acls: Table[str, Fields] = Table()
+        self.scram: Table[tuple[str, int], Fields] = Table()
+        self.client_quotas: Table[QuotaKey, str] = Table()
+        self.delegation_tokens: Table[str, Fields] = Table()
+        self.producer_ids: Table[str, int] = Table()
+        self.zk_migration: Table[str, int] = Table()
+        self.voters: Table[str, tuple[Voter, ...]] = Table()
+        self.kraft_version: Table[str, int] = Table()
+        self.topic_ids: dict[str, str] = {}
+        self.partition_ids: dict[str, set[int]] = {}
+        self.topic_configs: dict[str, set[str]] = {}
+        self.removals: dict[tuple[str, Hashable], int] = {}
+        self.registrations: dict[int, int] = {}
+
+    def tables(self) -> dict[str, Table[Any, Any]]:
+        """A copy of each table, by name."""
+        return {name: getattr(self, name).copy() for name in TABLES}
+
+    def removal(self, table: str, key: Hashable) -> tuple[int, ...]:
+        """The offset of the removal, as a refusal wants it; () where there was none."""
+        offset = self.removals.get((table, key))
+        return () if offset is None else (offset,)
+
+    def copy(self) -> State:
+        twin = State()
+        for name, table in self.tables().items():
+            setattr(twin, name, table)
+        twin.topic_ids = self.topic_ids.copy()
+        twin.partition_ids = {key: ids.copy() for key, ids in self.partition_ids.items()}
+        twin.topic_configs = {key: names.copy() for key, names in self.topic_configs.items()}
+        twin.removals = self.removals.copy()
+        twin.registrations = self.registrations.copy()
+        return twin
+
+
+def state_of(tables: Mapping[str, Table[Any, Any]]) -> State:
+    """The state with copies of these tables."""
+    state = State()
+    for name, table in tables.items():
+        setattr(state, name, table.copy())
+    for topic_id, name in state.topics.values.items():
+        state.topic_ids[name] = topic_id
+    for topic_id, partition_id in state.partitions.values:
+        state.partition_ids.setdefault(topic_id, set()).add(partition_id)
+    for resource_type, resource_name, name in state.configs.values:
+        if resource_type == TOPIC_RESOURCE:
+            state.topic_configs.setdefault(resource_name, set()).add(name)
+    return state

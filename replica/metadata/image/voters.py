@@ -1,0 +1,51 @@
+"""The voter set and kraft.version: the Raft layer's own state (KIP-853).
+
+They stand in control records, hold from their append on, committed or not, and no transaction
+holds them back (Kafka: KRaftControlRecordStateMachine).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from replica.format.control import KRaftVersion, KRaftVoters, Voter
+from replica.format.control_json import to_plain
+from replica.metadata.image.kind import Kind
+from replica.metadata.image.state import State
+
+
+def _set_voters(state: State, offset: int, record: KRaftVoters) -> None:
+    voters = (
+        replace(voter, endpoints=tuple(sorted(voter.endpoints, key=lambda e: (e.name, e.host))))
+        for voter in record.voters
+    )
+    ordered = tuple(sorted(voters, key=lambda voter: (voter.voter_id, voter.directory_id)))
+    state.voters.put("", ordered, offset)
+
+
+def _set_version(state: State, offset: int, record: KRaftVersion) -> None:
+    state.kraft_version.put("", record.kraft_version, offset)
+
+
+CONTROL_HANDLERS: dict[type, Callable[[State, int, Any], None]] = {
+    KRaftVoters: _set_voters,
+    KRaftVersion: _set_version,
+}
+
+
+def _voters_fields(_: str, voters: tuple[Voter, ...]) -> dict[str, Any]:
+    return {"voters": to_plain(KRaftVoters(0, voters))["voters"]}
+
+
+KINDS = (
+    Kind("voters", "voters", "KRAFT_VOTERS", str, _voters_fields),
+    Kind(
+        "kraft_version",
+        "kraft_version",
+        "KRAFT_VERSION",
+        str,
+        lambda _, version: {"kRaftVersion": version},
+    ),
+)

@@ -1,0 +1,23 @@
+"""How far the migration from ZooKeeper has come (KIP-866; Kafka 3.4 to 3.9: FeaturesDelta)."""
+
+from __future__ import annotations
+
+from replica.metadata.image.kind import Kind
+from replica.metadata.image.state import Fields, Handler, Refused, State
+
+
+def _set(state: State, offset: int, fields: Fields) -> Refused | None:
+    state.zk_migration.put("", fields["zkMigrationState"], offset)
+    return None
+
+
+HANDLERS: dict[str, Handler] = {"ZK_MIGRATION_STATE_RECORD": _set}
+KINDS = (
+    Kind(
+        "zk_migration_state",
+        "zk_migration",
+        "ZK_MIGRATION_STATE_RECORD",
+        str,
+        lambda _, migration_state: {"zkMigrationState": migration_state},
+    ),
+)

@@ -1,0 +1,42 @@
+"""The recorded directories as records: what a log holds, what a snapshot holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from replica.format.record import records_of
+from replica.format.segment import scan
+from replica.metadata.image import EMPTY, Image, Refusal, Replay
+from replica.metadata.image.replay import ReplayedRecord
+from replica.metadata.log_record import LogRecordReader
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A record with where it stands."""
+
+    offset: int
+    epoch: int
+    record: ReplayedRecord
+
+
+def records_in(path: Path) -> Iterator[Logged]:
+    """The records of an undamaged segment or snapshot, in order."""
+    data = path.read_bytes()
+    reader = LogRecordReader(None)
+    for batch in scan(data).batches:
+        header = batch.header
+        whole = data[batch.position : batch.position + header.size_bytes]
+        for record in records_of(header, whole):
+            message = reader.read(record, is_control=header.is_control).message
+            assert message is not None, (path, record.offset)
+            yield Logged(record.offset, header.leader_epoch, message)
+
+
+def replayed(records: Iterable[Logged], image: Image = EMPTY) -> tuple[Replay, tuple[Refusal, ...]]:
+    """The replay of these records over an image, and what it refused."""
+    replay = Replay(image)
+    refusals = (replay.apply(logged.offset, logged.record) for logged in records)
+    return replay, tuple(refusal for refusal in refusals if refusal)

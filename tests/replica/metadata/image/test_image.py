@@ -1,0 +1,60 @@
+"""Equality and differences of images."""
+
+from __future__ import annotations
+
+import pytest
+
+from replica.metadata.image import EMPTY, differences, orphan_topic_configs
+from tests.replica.metadata.image.made import TOPIC, after, broker, config, partition, topic
+
+
+def test_images_are_equal_by_content_whatever_the_offsets() -> None:
+    one, _ = after(topic(), broker())
+    other, _ = after(broker(), topic())
+    assert one == other
+    assert list(one.entities()) != list(other.entities())
+    assert not list(differences(one, other))
+
+
+def test_differences_name_kind_key_and_both_values_in_canonical_order() -> None:
+    one, _ = after(topic(), config("1"), broker(10), broker(9))
+    other, _ = after(topic(), config("2"), partition())
+    found = list(differences(one, other))
+    assert [(d.kind, d.key) for d in found] == [
+        ("partition", f"{TOPIC}:0"),
+        ("config", '[2,"orders","retention.ms"]'),
+        ("broker", "9"),
+        ("broker", "10"),
+    ]
+    assert found[0].value_a is None
+    value = '{"name":"retention.ms","resourceName":"orders","resourceType":2,"value":"1"}'
+    assert found[1][2:] == (value, value.replace("1", "2"))
+    assert found[2].value_b is None
+
+
+def test_a_topic_config_only_the_snapshot_holds_of_a_topic_that_is_gone_is_an_orphan() -> None:
+    snapshot, _ = after(config("1"))
+    assert orphan_topic_configs(snapshot, EMPTY) == tuple(differences(snapshot, EMPTY))
+
+
+@pytest.mark.parametrize(
+    ("in_snapshot", "in_replay"),
+    [
+        ((), (config("1"),)),
+        ((config("1"),), (config("2"),)),
+        ((config("1"), topic()), ()),
+        ((config("1"),), (topic(),)),
+        ((config("1", resource="1", resource_type=4),), ()),
+        ((broker(),), ()),
+    ],
+)
+def test_nothing_else_is_an_orphan(in_snapshot, in_replay) -> None:  # type: ignore[no-untyped-def]
+    snapshot, replay = after(*in_snapshot)[0], after(*in_replay)[0]
+    assert list(differences(snapshot, replay))
+    assert orphan_topic_configs(snapshot, replay) == ()
+
+
+def test_no_image_equals_something_else() -> None:
+    assert EMPTY != "an image"
+    with pytest.raises(TypeError):
+        hash(EMPTY)
