@@ -1,59 +1,14 @@
-"""Real Kafka as the yardstick: its jars, its kafka-dump-log, and its classes in process."""
+"""Real Kafka as the yardstick: its kafka-dump-log, and its classes in process."""
 
 from __future__ import annotations
 
 import subprocess
-from importlib.util import find_spec
 from pathlib import Path
 
-from pipelines.jars import cache_dir
 from pipelines.java import find_java
+from tests.interop.kafka_jars import class_path
 
-VERSION = "4.1.1"
 _DRIVER = Path(__file__).with_name("JvmDecode.java")
-_MODULE = f"""<ivy-module version="2.0">
-  <info organisation="kraftlake" module="bench"/>
-  <configurations><conf name="default"/></configurations>
-  <dependencies>
-    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{VERSION}"
-      conf="default->runtime,master"/>
-  </dependencies>
-</ivy-module>
-"""
-
-
-def class_path() -> str:
-    """Kafka's jars, fetched once into the cache beside Delta's by the Ivy inside pyspark."""
-    folder = cache_dir().parent / f"kafka-{VERSION}"
-    if not list(folder.glob("kafka_2.13-*.jar")):
-        _fetch(folder)
-    return f"{folder}/*"
-
-
-def _fetch(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    spec = find_spec("pyspark")
-    assert spec is not None
-    assert spec.origin is not None
-    (ivy,) = (Path(spec.origin).parent / "jars").glob("ivy-*.jar")
-    settings, module = folder / "ivysettings.xml", folder / "ivy.xml"
-    settings.write_text(
-        '<ivysettings><settings defaultResolver="only"/>'
-        f'<caches defaultCacheDir="{folder}/ivy"/>'
-        '<resolvers><ibiblio name="only" m2compatible="true"/></resolvers></ivysettings>'
-    )
-    module.write_text(_MODULE)
-    subprocess.run(
-        [
-            str(find_java().executable),
-            f"-Divy.default.ivy.user.dir={folder}/ivy-user",
-            *("-jar", str(ivy), "-settings", str(settings), "-ivy", str(module)),
-            *("-confs", "default", "-types", "jar", "-warn"),
-            *("-retrieve", f"{folder}/[artifact]-[revision].[ext]"),
-        ],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
 
 
 def dump_log_command(segment: Path) -> list[str]:

@@ -2,6 +2,8 @@
 
 replay      Replay, the fold; transactions; refusals
 image       Image, the frozen result, with its entities; differences of two images
+snapshot    the way back: an image as the records of a snapshot
+partitioning    how a log is split into parts that can be replayed apart
 state       the tables that a replay works on; kind: what an entity looks like from outside
 topics (with partition), configs, brokers, controllers, features, acls, scram, client_quotas,
 delegation_tokens, producer_ids, zk_migration, voters     the families: one module each
@@ -18,15 +20,25 @@ from replica.metadata.image.image import (
     orphan_topic_configs,
 )
 from replica.metadata.image.kind import Entity
-from replica.metadata.image.replay import Refusal, Replay
+from replica.metadata.image.partitioning import BROADCAST, PartitionKey, family_of, key_of, owner_of
+from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord
+from replica.metadata.image.snapshot import SnapshotRecord, to_records
 
 __all__ = [
+    "BROADCAST",
     "EMPTY",
     "Difference",
     "Entity",
     "Image",
+    "PartitionKey",
     "Refusal",
     "Replay",
+    "ReplayedRecord",
+    "SnapshotRecord",
     "differences",
+    "family_of",
+    "key_of",
     "orphan_topic_configs",
+    "owner_of",
+    "to_records",
 ]

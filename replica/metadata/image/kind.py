@@ -64,19 +64,26 @@ def by_name(structures: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any
 
 
 def compact(value: object) -> str:
-    """JSON without spaces, keys sorted, non-ASCII as it is; bytes as base64."""
-    return json.dumps(
-        _plain(value), separators=(",", ":"), sort_keys=True, ensure_ascii=False, allow_nan=False
-    )
+    """JSON without spaces, keys sorted, non-ASCII as it is; bytes as base64, and numbers that JSON
+    doesn't have as Java's text."""
+    try:
+        return _encode(value)
+    except ValueError:
+        return _encode(_finite(value))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode("ascii")
+
+
+_encode = json.JSONEncoder(
+    separators=(",", ":"), sort_keys=True, ensure_ascii=False, allow_nan=False, default=_base64
+).encode
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return double_text(value)
     return value

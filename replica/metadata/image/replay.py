@@ -44,8 +44,10 @@ _HANDLERS: dict[str, Handler] = {
     **producer_ids.HANDLERS,
     **zk_migration.HANDLERS,
 }
-_MARKERS = ("BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD")
-_BEGIN, _END, _ABORT = _MARKERS
+MARKERS = ("BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD")
+"""What opens and closes a transaction (KIP-868)."""
+
+_BEGIN, _, _ABORT = MARKERS
 
 
 class Refusal(NamedTuple):
@@ -100,7 +102,7 @@ class Replay:
         handler = _HANDLERS.get(record_type)
         if handler is not None:
             refused = handler(self._state, offset, record.fields)
-        elif record_type in _MARKERS:
+        elif record_type in MARKERS:
             refused = self._cross_boundary(offset, record_type)
         else:
             return None

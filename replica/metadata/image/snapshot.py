@@ -1,0 +1,110 @@
+"""An image as the records of a snapshot (Kafka: MetadataImage.write, RecordsSnapshotWriter).
+
+What is written depends on the features the image itself has finalized, as Kafka's options do: a
+metadata.version below that of a record version or type loses what only they can say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from replica.format.control import KRaftVersion, KRaftVoters
+from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.image import KINDS, Image
+from replica.metadata.record import MetadataRecord, new_record
+from replica.metadata.records import schema_named
+
+SnapshotRecord: TypeAlias = MetadataRecord | KRaftVersion | KRaftVoters
+
+ELR_VERSION = "eligible.leader.replicas.version"
+LOWEST_METADATA_VERSION = 7
+"""3.3-IV3, the oldest that KRaft is in production with; taken where an image has none."""
+
+# The record types and versions of a metadata.version (Kafka: MetadataVersion), newest first.
+_SINCE = {
+    "REGISTER_BROKER_RECORD": ((17, 3), (8, 2), (0, 1)),
+    "PARTITION_RECORD": ((23, 2), (17, 1), (0, 0)),
+    "ZK_MIGRATION_STATE_RECORD": ((8, 0),),
+    "USER_SCRAM_CREDENTIAL_RECORD": ((11, 0),),
+    "DELEGATION_TOKEN_RECORD": ((14, 0),),
+    "REGISTER_CONTROLLER_RECORD": ((15, 0),),
+}
+_ALWAYS = ((0, 0),)
+_ELR_FIELDS = ("eligibleLeaderReplicas", "lastKnownElr")
+
+_ORDER = (
+    *("feature", "zk_migration_state", "broker", "controller", "topic", "config"),
+    *("client_quota", "producer_ids", "acl", "scram", "delegation_token"),
+)
+_KIND = {kind.name: kind for kind in KINDS}
+_PARTITION = _KIND["partition"]
+
+
+def to_records(image: Image) -> tuple[SnapshotRecord, ...]:
+    """The records between header and footer, in Kafka's order; entities of a kind by rising key.
+
+    Replaying the records gives the image again, but for what its metadata.version can't say:
+    migrating brokers and the migration's state below 8, SCRAM below 11, tokens below 14,
+    controllers below 15, directories below 17; and ELR below 23 or without
+    eligible.leader.replicas.version. Voters are written from kraft.version 1 on.
+    """
+    levels = image.tables["features"].values
+    metadata_version = levels.get(METADATA_VERSION, LOWEST_METADATA_VERSION)
+    writer = _Writer(image, metadata_version, has_elr=levels.get(ELR_VERSION, 0) > 0)
+    return (*_control_records(image), *writer.records())
+
+
+def _control_records(image: Image) -> Iterator[SnapshotRecord]:
+    version = image.tables["kraft_version"].values.get("", 0)
+    if version > 0:
+        yield KRaftVersion(0, version)
+        if "" in image.tables["voters"].values:
+            yield KRaftVoters(0, image.tables["voters"].values[""])
+
+
+class _Writer:
+    def __init__(self, image: Image, metadata_version: int, *, has_elr: bool) -> None:
+        self._image = image
+        self._metadata_version = metadata_version
+        self._has_elr = has_elr
+
+    def records(self) -> Iterator[MetadataRecord]:
+        by_topic = self._partitions_by_topic()
+        for name in _ORDER:
+            for key in self._keys(name):
+                yield from self._record(name, key)
+                if name == "topic":
+                    for partition in by_topic.get(key, ()):
+                        yield from self._record("partition", partition)
+
+    def _keys(self, name: str) -> list[Any]:
+        kind = _KIND[name]
+        keys = sorted(self._image.tables[kind.table].values, key=kind.order)
+        if name == "feature":
+            # First: it may decide how the records behind it are read.
+            keys.sort(key=lambda feature: feature != METADATA_VERSION)
+        return keys
+
+    def _partitions_by_topic(self) -> dict[str, list[tuple[str, int]]]:
+        by_topic: dict[str, list[tuple[str, int]]] = {}
+        for key in sorted(self._image.tables[_PARTITION.table].values):
+            by_topic.setdefault(key[0], []).append(key)
+        return by_topic
+
+    def _record(self, name: str, key: Any) -> Iterator[MetadataRecord]:
+        """The entity's record; none where the metadata.version has no record for it."""
+        kind = _KIND[name]
+        since = _SINCE.get(kind.record_type, _ALWAYS)
+        version = next((v for level, v in since if level <= self._metadata_version), None)
+        if version is None:
+            return
+        value = self._image.tables[kind.table].values[key]
+        fields = dict(kind.fields(key, value))
+        if name == "partition":
+            for field in _ELR_FIELDS:
+                fields[field] = (fields[field] or None) if self._has_elr else None
+        sayable = {field.name for field in schema_named(kind.record_type).fields_at(version)}
+        yield new_record(
+            kind.record_type, version, {n: v for n, v in fields.items() if n in sayable}
+        )

@@ -1,0 +1,273 @@
+"""The faults of Kafka 4.1.1's image code that random records meet, each foretold from them.
+
+All come from looking at the image before the delta (the records published together) where the
+delta so far should count. For a delta the module says what Kafka's image must be; it excuses no
+difference that it hasn't foretold.
+
+- LOST: a record of a topic that isn't there, or CLEAR_ELR after a topic was created and removed,
+  leaves a topic without image in the delta. Applying it throws, and all its records are lost
+  (TopicsDelta.getOrCreateTopicDelta; KAFKA-19497 is one way there).
+- ABORT_UNDONE: a record after ABORT in the same commit lets the aborted ones be applied, as the
+  delta is dropped only at the next flush (MetadataBatchLoader.maybeFlushBatches).
+- LEAKED_CONFIGS: REMOVE_TOPIC deletes configs only of topics that had some before the delta
+  (ConfigurationsDelta.replay). The orphans that snapshots of real clusters hold come from here.
+- LOST_CREDENTIAL: once a mechanism's last user is removed, credentials that the same delta sets
+  later (in the order of a hash map) are lost (ScramDelta.apply).
+- SECOND_REMOVAL: to remove twice in one delta what was there before it is no error to Kafka.
+- ODD_CLEAR: whether CLEAR_ELR finds its topic, too, Kafka asks the image before the delta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.metadata.image import Image, Replay, differences, orphan_topic_configs
+from replica.metadata.image.replay import MARKERS
+from replica.metadata.image.state import TOPIC_RESOURCE, Table
+from replica.metadata.record import MetadataRecord
+
+LOST = "lost delta"
+ABORT_UNDONE = "undone abort"
+ORPHANS = "orphan topic configs"
+LEAKED_CONFIGS = "configs leaked to a later topic"
+LOST_CREDENTIAL = "lost SCRAM credentials"
+SECOND_REMOVAL = "second removal not refused"
+ODD_CLEAR = "CLEAR_ELR refused by one side"
+
+Outcome = tuple[Image, frozenset[int]]
+"""The image after a delta, and the offsets of the records that it refused."""
+
+_BEGIN, _END, _ABORT = MARKERS
+_SCRAM = ("USER_SCRAM_CREDENTIAL_RECORD", "REMOVE_USER_SCRAM_CREDENTIAL_RECORD")
+
+
+@dataclass(frozen=True)
+class Delta:
+    """The records that one publication brings. base: Kafka's image before it. records: (offset,
+    record). ends_commit: published by the end of a commit, not by a BEGIN within it."""
+
+    base: Image
+    records: tuple[tuple[int, MetadataRecord], ...]
+    ends_commit: bool
+
+    @property
+    def _behind_abort(self) -> tuple[str, ...] | None:
+        """The types of the records behind the ABORT; None where no transaction was aborted.
+
+        A BEGIN starts a delta, so it holds one transaction at most.
+        """
+        types = tuple(record.type for _, record in self.records)
+        ends = [index for index, name in enumerate(types) if name in (_END, _ABORT)]
+        if _BEGIN not in types or not ends or types[ends[0]] != _ABORT:
+            return None
+        return types[ends[0] + 1 :]
+
+    @property
+    def is_applied(self) -> bool:
+        """False for the delta of an aborted transaction, which Kafka drops, or means to."""
+        return self._behind_abort is None or self.has_undone_abort
+
+    @property
+    def has_undone_abort(self) -> bool:
+        behind = self._behind_abort
+        if behind is None:
+            return False
+        return not self.ends_commit or any(name not in MARKERS for name in behind)
+
+    def replayed_without_markers(self) -> tuple[Image, frozenset[int]]:
+        """(the image, offsets refused) as though no record were a transaction marker."""
+        replay = Replay(self.base)
+        refused = {
+            offset
+            for offset, record in self.records
+            if record.type not in MARKERS and replay.apply(offset, record)
+        }
+        return replay.image(), frozenset(refused)
+
+
+def without_zk(image: Image) -> Image:
+    """Kafka 4 knows no ZooKeeper: it has the record type still, and ignores it."""
+    return Image({**image.tables, "zk_migration": Table()})
+
+
+class TopicsByKafka:
+    """What TopicsDelta and ConfigurationsDelta make of a delta's topics, faults and all.
+
+    broken: ids of topics without image in the delta. configs: the table at its end.
+    second_removals, odd_clears: offsets of REMOVE_TOPIC that Kafka takes though the topic is gone,
+    and of CLEAR_ELR that Kafka alone refuses or alone takes.
+    """
+
+    def __init__(self, delta: Delta) -> None:
+        self._in_base: dict[str, str] = delta.base.tables["topics"].values
+        self._live = dict(self._in_base)
+        self._created: dict[str, str] = {}  # name -> id, never cleaned up
+        self._base_configs = delta.base.tables["configs"].values
+        self.configs: dict[tuple[int, str, str], str] = dict(self._base_configs)
+        self.broken: set[str] = set()
+        self.second_removals: set[int] = set()
+        self.odd_clears: set[int] = set()
+        for offset, record in delta.records:
+            self._replay(offset, record)
+
+    def _replay(self, offset: int, record: MetadataRecord) -> None:
+        fields = record.fields
+        topic_id = str(fields.get("topicId"))
+        if record.type == "TOPIC_RECORD":
+            self._live[topic_id] = str(fields["name"])
+            self._created[str(fields["name"])] = topic_id
+            self.broken.discard(topic_id)
+        elif record.type in ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD"):
+            if topic_id not in self._live:
+                self.broken.add(topic_id)
+        elif record.type == "REMOVE_TOPIC_RECORD":
+            self._remove(offset, topic_id)
+        elif record.type == "CLEAR_ELR_RECORD":
+            self._clear(offset, str(fields["topicName"]))
+        elif record.type == "CONFIG_RECORD":
+            self._configure(record)
+
+    def _remove(self, offset: int, topic_id: str) -> None:
+        was_broken = topic_id in self.broken
+        self.broken.discard(topic_id)
+        name = self._live.pop(topic_id, None)
+        if name is None and not was_broken and topic_id in self._in_base:
+            name = self._in_base[topic_id]
+            self.second_removals.add(offset)
+        if any(key[:2] == (TOPIC_RESOURCE, name) for key in self._base_configs):
+            for key in [key for key in self.configs if key[:2] == (TOPIC_RESOURCE, name)]:
+                del self.configs[key]
+
+    def _clear(self, offset: int, name: str) -> None:
+        """What the delta removed is skipped silently if it was in the base, else it breaks."""
+        if not name:
+            gone = {i for i in self._created.values() if i not in self._live} - set(self._in_base)
+            if gone:
+                # Kafka stops at one of them; which partitions it cleared hangs on a hash map.
+                self.broken |= gone
+                self.odd_clears.add(offset)
+        elif name not in self._live.values():
+            created = self._created.get(name)
+            if created is not None and created not in self._in_base:
+                self.broken.add(created)
+            elif created is not None or name in self._in_base.values():
+                self.odd_clears.add(offset)
+
+    def _configure(self, record: MetadataRecord) -> None:
+        fields = record.fields
+        key = (fields["resourceType"], fields["resourceName"], fields["name"])
+        if fields["value"] is None:
+            self.configs.pop(key, None)  # type: ignore[arg-type]
+        else:
+            self.configs[key] = fields["value"]  # type: ignore[index, assignment]
+
+
+def second_acl_removals(delta: Delta) -> frozenset[int]:
+    """Offsets of removals of ACLs that were in the base and are gone already."""
+    base, live = delta.base.tables["acls"].values, set(delta.base.tables["acls"].values)
+    found = set()
+    for offset, record in delta.records:
+        if record.type == "ACCESS_CONTROL_ENTRY_RECORD":
+            live.add(record.fields["id"])
+        elif record.type == "REMOVE_ACCESS_CONTROL_ENTRY_RECORD":
+            if record.fields["id"] in base and record.fields["id"] not in live:
+                found.add(offset)
+            live.discard(record.fields["id"])
+    return frozenset(found)
+
+
+def losing_mechanisms(delta: Delta) -> frozenset[int]:
+    """SCRAM mechanisms that may lose whatever the delta sets: it removes some user, and all that
+    the mechanism had before."""
+    is_set = {
+        (str(record.fields["name"]), record.fields["mechanism"]): record.type == _SCRAM[0]
+        for _, record in delta.records
+        if record.type in _SCRAM
+    }
+    removed = {key for key, kept in is_set.items() if not kept}
+    before = set(delta.base.tables["scram"].values)
+    return frozenset(
+        int(str(mechanism))
+        for _, mechanism in removed
+        if {key for key in before if key[1] == mechanism} <= removed
+    )
+
+
+class UnexplainedError(AssertionError):
+    """Kafka and the reducer differ in a way that no named fault foretells."""
+
+
+def faults_in(
+    delta: Delta,
+    ours: tuple[Image, frozenset[int]],
+    kafka: tuple[Image, frozenset[int]],
+    failed: bool,
+) -> frozenset[str]:
+    """The names of the faults that the delta shows; ours and kafka: (image, offsets refused).
+
+    failed: whether Kafka reported that applying the delta threw. Raises UnexplainedError.
+    """
+    names = set()
+    expected, refused = ours
+    topics = TopicsByKafka(delta)
+    if delta.has_undone_abort:
+        markers = {offset for offset, record in delta.records if record.type in MARKERS}
+        expected, others = delta.replayed_without_markers()
+        refused = (refused & markers) | others
+    if failed != (bool(topics.broken) and delta.is_applied):
+        raise UnexplainedError(f"applying failed: {failed}, broken topics: {topics.broken}")
+    if failed:
+        names.add(LOST)
+        expected = delta.base
+    elif delta.is_applied:
+        names |= _config_faults(expected, topics)
+        expected = _with_table(expected, "configs", topics.configs)
+        names |= _scram_faults(expected, kafka[0], losing_mechanisms(delta))
+        if LOST_CREDENTIAL in names:
+            expected = _with_table(expected, "scram", kafka[0].tables["scram"].values)
+    expected = without_zk(expected)
+    if expected != ours[0] and delta.has_undone_abort:
+        names.add(ABORT_UNDONE)
+    if kafka[0] != expected:
+        raise UnexplainedError(f"images differ: {[*differences(kafka[0], expected)][:3]}")
+    return frozenset(names) | _refusal_faults(delta, topics, refused, kafka[1])
+
+
+def _with_table(image: Image, name: str, values: dict[object, object]) -> Image:
+    return Image({**image.tables, name: Table(values, dict.fromkeys(values, 0))})
+
+
+def _config_faults(expected: Image, topics: TopicsByKafka) -> set[str]:
+    if expected.tables["configs"].values == topics.configs:
+        return set()
+    leaky = _with_table(expected, "configs", topics.configs)
+    extra = topics.configs.keys() - expected.tables["configs"].values.keys()
+    is_orphans = len(orphan_topic_configs(leaky, expected)) == len(extra)
+    return {ORPHANS if is_orphans else LEAKED_CONFIGS}
+
+
+def _scram_faults(expected: Image, kafka: Image, losing: frozenset[int]) -> set[str]:
+    """A losing mechanism has either all that the delta set, or nothing."""
+    found = kafka.tables["scram"].values
+    kept = {key: v for key, v in expected.tables["scram"].values.items() if key in found}
+    lost = expected.tables["scram"].values.keys() - found.keys()
+    emptied = {mechanism for _, mechanism in lost}
+    if not lost:
+        return set()
+    if found != kept or not emptied <= losing or emptied & {m for _, m in found}:
+        raise UnexplainedError(f"lost credentials {lost}")
+    return {LOST_CREDENTIAL}
+
+
+def _refusal_faults(
+    delta: Delta, topics: TopicsByKafka, refused: frozenset[int], by_kafka: frozenset[int]
+) -> set[str]:
+    differing = refused ^ by_kafka
+    second = topics.second_removals | second_acl_removals(delta)
+    if not differing <= second | topics.odd_clears or differing & second & by_kafka:
+        raise UnexplainedError(f"refused by one side only: {sorted(differing)}")
+    return {
+        name
+        for name, offsets in ((SECOND_REMOVAL, second), (ODD_CLEAR, topics.odd_clears))
+        if differing & offsets
+    }
