@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 MEASURED_ROWS = 500
 """Rows looked at before a table's column widths are fixed; the rest streams through."""
@@ -47,6 +47,12 @@ def one_line(text: str) -> str:
 def write_line(text: str) -> None:
     """One line on stdout."""
     sys.stdout.write(text + "\n")
+
+
+def stdout_bytes() -> BinaryIO:
+    """For whole lines in UTF-8; what was written as text goes before them."""
+    sys.stdout.flush()
+    return sys.stdout.buffer
 
 
 def write_json(value: Mapping[str, Any]) -> None:

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from replica.errors import UsageError
 from replica.format.byte_source import Source
-from replica.format.damage import Damage
 from replica.format.segment import LocatedBatch
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
@@ -29,7 +28,7 @@ from replica.scan.columns import (
     located_table,
     scalar_table,
 )
-from replica.scan.regions import Chunk, Regions
+from replica.scan.regions import Chunk, Scan
 from replica.scan.scalar_rows import JSON, VARIANT, ScalarRow, batch_rows
 from replica.scan.tables import CONFIG_PROGRAM, program_table
 
@@ -81,27 +80,7 @@ def scan_batches(
     return iter(BatchScan(data, start=start, expected_offset=expected_offset))
 
 
-class _Scan:
-    def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
-        self._regions = Regions(data, start, expected_offset)
-
-    @property
-    def damages(self) -> tuple[Damage, ...]:
-        """As segment.scan reports them; complete once the scan has been read to its end."""
-        return self._regions.damages
-
-    @property
-    def end_position(self) -> int:
-        """The byte of the file behind the last batch or damage so far."""
-        return self._regions.end_position
-
-    @property
-    def zero_tail(self) -> int:
-        """Bytes behind end_position; once the scan was read: the preallocated ones."""
-        return self._regions.zero_tail
-
-
-class BatchScan(_Scan):
+class BatchScan(Scan):
     """Iterates once over Arrow batches of BATCH_SCHEMA: a row for each batch of the data.
 
     data: the bytes, of which the first is byte `start` of the file: a buffer, or an open file (see
@@ -127,7 +106,7 @@ class BatchScan(_Scan):
             yield located_table(located)
 
 
-class RecordScan(_Scan):
+class RecordScan(Scan):
     """Iterates once over Arrow batches of RECORD_SCHEMAS[payload]: a row for each record.
 
     data, start, expected_offset: as of BatchScan. redactor: None keeps secrets.

@@ -185,3 +185,30 @@ class Regions:
         self._walk.position += header.size_bytes
         self._judgement.expected = header.next_offset
         return LocatedBatch(self.start + position, header, crc_valid=True)
+
+
+class Scan:
+    """What every reader of a source says of it, besides its batches or records."""
+
+    def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
+        self._regions = Regions(data, start, expected_offset)
+
+    @property
+    def damages(self) -> tuple[Damage, ...]:
+        """As segment.scan reports them; complete once the scan has been read to its end."""
+        return self._regions.damages
+
+    @property
+    def end_position(self) -> int:
+        """The byte of the file behind the last batch or damage so far."""
+        return self._regions.end_position
+
+    @property
+    def zero_tail(self) -> int:
+        """Bytes behind end_position; once the scan was read: the preallocated ones."""
+        return self._regions.zero_tail
+
+    @property
+    def next_offset(self) -> int | None:
+        """The offset after the last batch so far, None where there was none."""
+        return self._regions.next_offset
