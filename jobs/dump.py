@@ -18,7 +18,7 @@ from jobs.output import (
     complain,
     ms_text,
     one_line,
-    stdout_bytes,
+    write_bytes,
     write_json,
     write_line,
 )
@@ -160,18 +160,16 @@ class _Dumping:
         found = dump_bulk.line_scan(
             opened, file.shown, expected, self.selection, keep_secrets=keep_secrets
         )
-        out = stdout_bytes()
         for piece in found:
             if isinstance(piece, memoryview):
-                out.write(piece)
+                write_bytes(piece)
             elif isinstance(piece, LocatedBatch):
                 if self.selection.may_hold(piece.header):
                     self._records(file, piece, found.bytes_of(piece))
-                out = stdout_bytes()
             else:
                 epoch, is_control = piece.leader_epoch, piece.is_control
                 line = self._line(file, piece.position, epoch, is_control, piece.record)
-                out.write(line.encode("utf-8", "surrogateescape"))
+                sys.stdout.write(line)
             self._show_progress(file, found.end_position, opened.size)
         self._damages(file, found.damages)
         self._joint(file, found.next_offset)

@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 MEASURED_ROWS = 500
 """Rows looked at before a table's column widths are fixed; the rest streams through."""
@@ -49,10 +49,11 @@ def write_line(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
-def stdout_bytes() -> BinaryIO:
-    """For whole lines in UTF-8; what was written as text goes before them."""
+def write_bytes(lines: memoryview) -> None:
+    """Whole lines in UTF-8 on stdout; what was written as text goes before them."""
     sys.stdout.flush()
-    return sys.stdout.buffer
+    while lines:  # under PYTHONUNBUFFERED a write may take a part only
+        lines = lines[sys.stdout.buffer.write(lines) :]
 
 
 def write_json(value: Mapping[str, Any]) -> None:
