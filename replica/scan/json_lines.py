@@ -26,6 +26,8 @@ from replica.scan.memory import item, set_item, store_16
 from replica.scan.straight import json_renderer
 from replica.scan.tables import (
     KERNEL_PROGRAMS,
+    LINES_REFUSED,
+    LINES_WRITTEN,
     PROGRAM_COLUMNS,
     PROGRAM_JSON_BASE,
     PROGRAM_JSON_FACTOR,
@@ -34,11 +36,6 @@ from replica.scan.tables import (
 from replica.scan.text import SLACK, copy, put_integer
 
 _render = json_renderer()
-
-FULL, REFUSED_ROW = 0, 1
-"""Why the kernel stopped: at the last row or for want of room; at a row for the scalar reader."""
-STATE_WRITTEN, STATE_WHY = range(2)
-STATE_ITEMS = 2
 
 _EPOCH, _TIME = b',"epoch":', b',"timestamp":'
 _LABELS = [
@@ -109,11 +106,10 @@ def write_lines(
 
     guarded: the program whose secrets are to be redacted, -1 for none. shown: for each program, 0
     where its rows are looked at (they may be refused) but not written. prefix: the line up
-    to the offset. places: tables.MAX_WIDTH items of scratch. state: STATE_ITEMS; bytes written,
-    why it stopped.
+    to the offset. places: tables.MAX_WIDTH items of scratch. state: tables.LINES_ITEMS.
     """
     to = 0
-    why = FULL
+    refused = 0
     k = low
     while k < high:
         row = item(chosen, k)
@@ -133,11 +129,11 @@ def write_lines(
             ):
                 behind = _put_line(source, batches, rows, row, prefix, output, to, places)
         if behind == REFUSED:
-            why = REFUSED_ROW
+            refused = 1
             break
         if item(shown, program):
             to = behind
         k += 1
-    set_item(state, STATE_WRITTEN, to)
-    set_item(state, STATE_WHY, why)
+    set_item(state, LINES_WRITTEN, to)
+    set_item(state, LINES_REFUSED, refused)
     return k

@@ -20,7 +20,15 @@ from replica.format.segment import LocatedBatch
 from replica.scan import frames
 from replica.scan.compilation import Bytes, Longs
 from replica.scan.regions import Chunk, Scan
-from replica.scan.tables import CONFIG_PROGRAM, KERNEL_PROGRAMS, MAX_WIDTH, program_table
+from replica.scan.tables import (
+    CONFIG_PROGRAM,
+    KERNEL_PROGRAMS,
+    LINES_ITEMS,
+    LINES_REFUSED,
+    LINES_WRITTEN,
+    MAX_WIDTH,
+    program_table,
+)
 
 OUTPUT_BYTES = 1024 * 1024
 """Lines written at a time. A record whose line might be longer is the scalar reader's."""
@@ -89,21 +97,21 @@ class LineScan(Scan):
         return self._regions.bytes_of(batch)
 
     def _of_chunk(self, chunk: Chunk) -> Iterator[Piece]:
-        from replica.scan import json_lines  # compiles the kernel
+        from replica.scan.json_lines import write_lines  # compiles the kernel
 
         chosen = self._chosen(chunk)
         batches, rows = chunk.batches.reshape(-1), chunk.rows.reshape(-1)
         guarded = _NO_PROGRAM if self._keep_secrets else CONFIG_PROGRAM
-        state = np.zeros(json_lines.STATE_ITEMS, np.int64)
+        state = np.zeros(LINES_ITEMS, np.int64)
         at = 0
         while at < chosen.size:
-            at = json_lines.write_lines(
+            at = write_lines(
                 *(chunk.array, batches, rows, chosen, at, chosen.size, guarded),
                 *(self._shown, self._prefix, self._output, self._places, state),
             )
-            if state[json_lines.STATE_WRITTEN]:
-                yield self._output.data[: state[json_lines.STATE_WRITTEN]]
-            if state[json_lines.STATE_WHY] == json_lines.REFUSED_ROW:
+            if state[LINES_WRITTEN]:
+                yield self._output.data[: state[LINES_WRITTEN]]
+            if state[LINES_REFUSED]:
                 yield _for_the_scalar_reader(chunk, int(chosen[at]))
                 at += 1
 
