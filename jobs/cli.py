@@ -316,6 +316,46 @@ def sql(
     )
 
 
+@app.command(short_help="What the metadata was at an offset or a moment.")
+def state(
+    lake: options.Lake,
+    cluster: options.Cluster = None,
+    at_offset: options.AtOffset = None,
+    at_time: options.AtTime = None,
+    committed_only: options.CommittedOnly = False,
+    json_output: options.Json = False,
+) -> int:
+    """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
+
+    For the question what the cluster believed when it went wrong. The log is the branch that the
+    replicas agree on, to its end; --committed-only stops where nothing proves it committed any
+    more. --at-offset N is the state of a snapshot with end offset N: records below N, an open
+    transaction left out. --at-time takes records up to and including that time.
+
+    entity, key, value (JSON with Kafka's field names, defaults filled in), and the offset of the
+    record that last changed it (NULL: before the snapshot that the lake's log begins with).
+
+    \b
+    Examples:
+      kraftlake state --lake lake
+      kraftlake state --lake lake --at-offset 1526 --json | jq 'select(.entity == "topic")'
+      kraftlake state --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --at-time 2026-11-21T05:00Z
+
+    Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
+    """
+    from jobs import state as job
+    from jobs.moments import moment_of
+
+    moment = job.Moment(at_offset, moment_of("--at-time", at_time))
+    return job.run(
+        lake=lake,
+        cluster=cluster,
+        moment=moment,
+        committed_only=committed_only,
+        json_output=json_output,
+    )
+
+
 @app.command(short_help="Show the whole way on recorded logs.")
 def demo(lake: options.DemoLake = None) -> int:
     """Show the whole way on metadata logs recorded from real Kafka: ingest, build, ask.

@@ -124,6 +124,20 @@ Csv = Annotated[bool, typer.Option("--csv", help="CSV with a header line.")]
 Tables = Annotated[
     bool, typer.Option("--tables", help="List the lake's tables and columns instead.")
 ]
+Cluster = Annotated[
+    _Text,
+    typer.Option("--cluster", metavar="C", help="The cluster id, where the lake has several."),
+]
+AtOffset = Annotated[
+    _Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
+]
+AtTime = Annotated[
+    _Text,
+    typer.Option("--at-time", metavar="T", help="After the records up to T: ISO-8601 (UTC) or ms."),
+]
+CommittedOnly = Annotated[
+    bool, typer.Option("--committed-only", help="Only what is proven to be committed.")
+]
 DemoLake = Annotated[
     _Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")
 ]

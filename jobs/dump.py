@@ -1,7 +1,7 @@
 """`kraftlake dump`: what segments, snapshots and the small files of a directory hold.
 
-One file is in memory at a time, its lines are printed batch by batch. What can't be decoded is
-named on stderr and everything else is printed.
+One file is in memory at a time; of a large one that is printed as JSON, a window. What can't be
+decoded is named on stderr and everything else is printed.
 """
 
 from __future__ import annotations
@@ -13,15 +13,24 @@ from dataclasses import dataclass
 
 from jobs import dump_bulk
 from jobs.dump_files import DumpFile, Wanted, find_files
-from jobs.output import Progress, complain, ms_text, one_line, write_json, write_line
+from jobs.output import (
+    Progress,
+    complain,
+    ms_text,
+    one_line,
+    write_bytes,
+    write_json,
+    write_line,
+)
 from jobs.redacting import make_redactor
 from jobs.selection import Selection
 from jobs.state_files import EMPTY_IS_LEGAL, READERS, plain_content
 from replica.errors import DataError, UnreadableFileError, UsageError
+from replica.format.byte_source import OpenFile
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind
-from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES, VanishedFileError, read_file
-from replica.format.record import records_of
+from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES, VanishedFileError, open_file
+from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch, scan
 from replica.format.snapshot import SnapshotState
 from replica.metadata.log_record import LogRecordReader
@@ -85,16 +94,15 @@ class _Dumping:
         """One file, whatever its kind."""
         is_log = file.name.kind in _LOG_KINDS
         try:
-            data = read_file(file.path, MAX_LOG_BYTES if is_log else MAX_STATE_BYTES)
+            with open_file(file.path, MAX_LOG_BYTES if is_log else MAX_STATE_BYTES) as opened:
+                if is_log:
+                    self._log(file, opened)
+                else:
+                    self._small_file(file, opened.read_all())
         except UnreadableFileError as error:
             vanished = isinstance(error, VanishedFileError)
             kind = DamageKind.CHANGED if vanished else DamageKind.UNREADABLE
             self.name(Damage(0, 0, kind, error.reason, file.shown))
-            return
-        if is_log:
-            self._log(file, data)
-        else:
-            self._small_file(file, data)
 
     def _small_file(self, file: DumpFile, data: bytes) -> None:
         kind = file.name.kind
@@ -118,48 +126,56 @@ class _Dumping:
         else:
             write_line(json.dumps(plain, indent=2, ensure_ascii=False))
 
-    def _log(self, file: DumpFile, data: bytes) -> None:
+    def _log(self, file: DumpFile, opened: OpenFile) -> None:
         name = file.name
         is_segment = name.kind is FileKind.SEGMENT
-        if not data and not is_segment:
+        if not opened.size and not is_segment:
             self.name(Damage(0, 0, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes", file.shown))
             return
         expected = name.base_offset if is_segment else 0
-        if self.options.json_output and not self.options.batches and dump_bulk.pays_off(data):
-            self._bulk(file, data, expected)
-            return
+        as_lines = self.options.json_output and not self.options.batches
+        if as_lines and dump_bulk.pays_off(opened.size):
+            self._bulk(file, opened, expected)
+        else:
+            self._whole(file, opened.read_all(), expected)
+
+    def _whole(self, file: DumpFile, data: bytes, expected: int | None) -> None:
+        """A file in memory, by the scalar reader."""
         found = scan(data, expected_offset=expected)
         self._damages(file, found.damages)
         self._joint(file, found.next_offset)
         view = memoryview(data)
         for number, batch in enumerate(found.batches):
             if number % _EVERY_BATCHES == 0:
-                done = 100 * batch.position // len(data)
-                self.progress.show(f"{file.shown}: {done}% of {len(data)} bytes")
+                self._show_progress(file, batch.position, len(data))
             if self.options.batches:
                 self._batch(file, batch)
             elif batch.crc_valid and self.selection.may_hold(batch.header):
                 end = batch.position + batch.header.size_bytes
                 self._records(file, batch, view[batch.position : end])
 
-    def _bulk(self, file: DumpFile, data: bytes, expected: int | None) -> None:
-        """A large file by the bulk reader: the same lines, tens of times faster."""
-        from replica.scan.arrow import RecordScan, scan_batches
-
-        next_offset = None
-        for batches in scan_batches(data, expected_offset=expected):
-            next_offset = batches["last_offset"][-1].as_py() + 1
-        self._joint(file, next_offset)
-        redactor = self.reader.redactor
-        found = RecordScan(data, expected_offset=expected, redactor=redactor, with_value=False)
-        for table in found:
-            rows = dump_bulk.selected(table, self.selection)
-            for position, offset, reason in dump_bulk.unreadable(rows):
-                self._undecodable(file, position, offset, reason)
-            sys.stdout.flush()
-            sys.stdout.buffer.write(dump_bulk.lines(rows, file.shown))
-            self.progress.show(f"{file.shown}: {100 * found.end_position // len(data)}%")
+    def _bulk(self, file: DumpFile, opened: OpenFile, expected: int | None) -> None:
+        """A large file as it is read, the same lines."""
+        keep_secrets = self.options.keep_secrets
+        found = dump_bulk.line_scan(
+            opened, file.shown, expected, self.selection, keep_secrets=keep_secrets
+        )
+        for piece in found:
+            if isinstance(piece, memoryview):
+                write_bytes(piece)
+            elif isinstance(piece, LocatedBatch):
+                if self.selection.may_hold(piece.header):
+                    self._records(file, piece, found.bytes_of(piece))
+            else:
+                epoch, is_control = piece.leader_epoch, piece.is_control
+                line = self._line(file, piece.position, epoch, is_control, piece.record)
+                sys.stdout.write(line)
+            self._show_progress(file, found.end_position, opened.size)
         self._damages(file, found.damages)
+        self._joint(file, found.next_offset)
+
+    def _show_progress(self, file: DumpFile, position: int, size: int) -> None:
+        self.progress.show(f"{file.shown}: {100 * position // max(size, 1)}% of {size} bytes")
 
     def _damages(self, file: DumpFile, damages: tuple[Damage, ...]) -> None:
         snapshot = file.name.snapshot
@@ -184,39 +200,44 @@ class _Dumping:
             self.log_end = (file.log_folder, end)
 
     def _records(self, file: DumpFile, batch: LocatedBatch, whole: memoryview) -> None:
-        header, selection = batch.header, self.selection
-        is_control, epoch = header.is_control, header.leader_epoch
+        header = batch.header
         lines: list[str] = []
-        place = json.dumps(file.shown, ensure_ascii=False)
         next_offset = header.base_offset
+        place = (file, batch.position, header.leader_epoch, header.is_control)
         try:
             for record in records_of(header, whole):
                 next_offset = record.offset + 1
-                if not selection.takes(record.offset, record.timestamp):
-                    continue
-                read = self.reader.read(record, is_control=is_control)
-                if read.error is not None:
-                    self._undecodable(file, batch.position, record.offset, read.error)
-                    continue
-                kind = read.record_type
-                if not selection.takes_type(kind):
-                    continue
-                if self.options.json_output:
-                    lines.append(
-                        f'{{"file":{place},"offset":{record.offset},"epoch":{epoch},'
-                        f'"timestamp":{record.timestamp},"type":"{kind}",'
-                        f'"version":{read.version},"data":{read.json_text()}}}\n'
-                    )
-                else:
-                    lines.append(
-                        f"{record.offset:>10}  {epoch:>4}  {ms_text(record.timestamp)}  "
-                        f"{kind} v{read.version}  {_shown(read.json_text())}\n"
-                    )
+                lines.append(self._line(*place, record))
         except DataError as error:
             self._undecodable(file, batch.position, next_offset, str(error))
-        if lines:
+        text = "".join(lines)
+        if text:
             self._head(file)
-            sys.stdout.write("".join(lines))
+            sys.stdout.write(text)
+
+    def _line(
+        self, file: DumpFile, position: int, epoch: int, is_control: bool, record: Record
+    ) -> str:
+        """The line of a record of the batch at `position`, nothing where it isn't selected."""
+        if not self.selection.takes(record.offset, record.timestamp):
+            return ""
+        read = self.reader.read(record, is_control=is_control)
+        if read.error is not None:
+            self._undecodable(file, position, record.offset, read.error)
+            return ""
+        kind = read.record_type
+        if not self.selection.takes_type(kind):
+            return ""
+        if self.options.json_output:
+            return (
+                f'{dump_bulk.line_start(file.shown)}{record.offset},"epoch":{epoch},'
+                f'"timestamp":{record.timestamp},"type":"{kind}",'
+                f'"version":{read.version},"data":{read.json_text()}}}\n'
+            )
+        return (
+            f"{record.offset:>10}  {epoch:>4}  {ms_text(record.timestamp)}  "
+            f"{kind} v{read.version}  {_shown(read.json_text())}\n"
+        )
 
     def _undecodable(self, file: DumpFile, position: int, offset: int, reason: str) -> None:
         detail = f"record at offset {offset} of the batch at this byte: {reason}"

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from jobs.moments import moment_of
 from jobs.output import complain, write_counts
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.remote import is_uri
 from pipelines.capture.spool import Spool
-from replica.errors import DataError, UsageError
-from replica.format.capture import parse_time
+from replica.errors import UsageError
 from replica.format.damage import Damage
 
 
@@ -38,7 +38,7 @@ def run(
     if is_uri(lake):
         raise UsageError(f"--lake {lake}: ingest needs a lake on a local or mounted file system")
     options = Options(
-        captured_at=_time(captured_at),
+        captured_at=moment_of("--captured-at", captured_at),
         order=tuple(order or ()),
         replica=None if as_replica is None else parse_replica(as_replica),
     )
@@ -89,15 +89,6 @@ def _write(looks: Looks, lake: str, keep_secrets: bool) -> dict[str, int]:
 def _progress(number: int, of: int) -> Callable[[str], None]:
     head = "ingest" if of == 1 else f"ingest: round {number} of {of}"
     return lambda text: complain(f"{head}: {text}")
-
-
-def _time(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        return parse_time(text)
-    except DataError as error:
-        raise UsageError(f"--captured-at: {error.reason}") from error
 
 
 if __name__ == "__main__":

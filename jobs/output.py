@@ -58,6 +58,13 @@ def write_line(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def write_bytes(lines: memoryview) -> None:
+    """Whole lines in UTF-8 on stdout; what was written as text goes before them."""
+    sys.stdout.flush()
+    while lines:  # under PYTHONUNBUFFERED a write may take a part only
+        lines = lines[sys.stdout.buffer.write(lines) :]
+
+
 def write_json(value: Mapping[str, Any]) -> None:
     """One JSON object on a line of its own."""
     sys.stdout.write(json_text(value) + "\n")

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 
-from replica.errors import DataError, UsageError
+from jobs.moments import moment_of
+from replica.errors import UsageError
 from replica.format.batch import BatchHeader
-from replica.format.capture import parse_time
 from replica.format.control import ControlType
 from replica.metadata.records import RECORDS
 
@@ -100,15 +100,8 @@ def _check_order(what: str, start: int | None, end: int | None) -> None:
 
 
 def _time(option: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        moment = parse_time(text)
-    except DataError as error:
-        raise UsageError(
-            f"{option} {text}: neither ISO-8601, such as 2026-11-21T05:00:00Z, nor ms since 1970"
-        ) from error
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    moment = moment_of(option, text)
+    return None if moment is None else (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _checked(text: str) -> str:

@@ -12,6 +12,7 @@ from replica.format.damage import MAX_RAW_BYTES, Damage
 from replica.format.directory import IndexFile, MetadataDirectory, SnapshotFile
 from replica.format.index import OffsetIndex
 from replica.format.reading import MAX_LOG_BYTES, read_file
+from replica.format.timestamps import moment
 
 Row = dict[str, Any]
 HideRaw = Callable[[str, bytes], bytes]
@@ -136,16 +137,6 @@ def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None)
         "detail": damage.detail,
         "raw": raw,
     }
-
-
-def moment(timestamp_ms: int | None) -> datetime | None:
-    """ms since the epoch as an aware time; None for Kafka's -1 and beyond any calendar."""
-    if timestamp_ms is None or timestamp_ms == -1:
-        return None
-    try:
-        return _EPOCH + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:
-        return None
 
 
 def from_microseconds(value: int) -> datetime:

@@ -141,7 +141,12 @@ def encode_header(header: BatchHeader) -> bytes:
 
 def computed_crc(batch: Buffer) -> int:
     """The CRC-32C that a whole batch should carry."""
-    return int(crc32c.crc32c(memoryview(batch)[CRC_START:]))
+    return continued_crc(memoryview(batch)[CRC_START:], 0)
+
+
+def continued_crc(part: Buffer, before: int) -> int:
+    """The CRC-32C of bytes whose first ones have the CRC `before` (0: none) and the rest `part`."""
+    return int(crc32c.crc32c(part, before))
 
 
 def encode_batch(

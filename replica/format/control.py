@@ -194,7 +194,12 @@ def encode_control(message: ControlMessage) -> tuple[bytes, bytes]:
     out = bytearray(_INT16.pack(message.version))
     _encode_body(out, message)
     write_tagged(out, message.tags)
-    return _KEY.pack(0, _TYPE_OF[type(message)]), bytes(out)
+    return control_key(_TYPE_OF[type(message)]), bytes(out)
+
+
+def control_key(kind: ControlType) -> bytes:
+    """The key of a control record of this type."""
+    return _KEY.pack(0, kind)
 
 
 def _int(buffer: Buffer, at: int, layout: struct.Struct, what: str) -> tuple[int, int]:

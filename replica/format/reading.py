@@ -1,4 +1,4 @@
-"""Reading whole files of a running node: no lock, no write, no surprise from special files."""
+"""Files of a running node: opened without a lock or a write, special files refused."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable
 
 from replica.errors import UnreadableFileError
+from replica.format.byte_source import OpenFile
 
 ReadFile = Callable[[str, int], bytes]
 """(path, most bytes) -> content. A port, so that tests can make a file change between two looks."""
@@ -21,8 +22,8 @@ class VanishedFileError(UnreadableFileError):
     """The file was listed and is gone: a running node deletes segments and snapshots."""
 
 
-def read_file(path: str, limit: int) -> bytes:
-    """All bytes of a regular file as of its opening.
+def open_file(path: str, limit: int) -> OpenFile:
+    """A regular file, to be closed by its context.
 
     Raises VanishedFileError where it is gone, UnreadableFileError where it can't be read, is
     no regular file (a pipe would block for ever) or holds more than `limit` bytes.
@@ -36,14 +37,21 @@ def read_file(path: str, limit: int) -> bytes:
     except OSError as error:
         raise UnreadableFileError(path, error.strerror or str(error)) from error
     try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise UnreadableFileError(path, "not a regular file")
-        if status.st_size > limit:
-            raise UnreadableFileError(path, f"{status.st_size} bytes, the limit is {limit}")
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(status.st_size)
-    except OSError as error:
-        raise UnreadableFileError(path, error.strerror or str(error)) from error
-    finally:
+        return OpenFile(path, handle, _checked_size(path, os.fstat(handle), limit))
+    except BaseException:
         os.close(handle)
+        raise
+
+
+def _checked_size(path: str, status: os.stat_result, limit: int) -> int:
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableFileError(path, "not a regular file")
+    if status.st_size > limit:
+        raise UnreadableFileError(path, f"{status.st_size} bytes, the limit is {limit}")
+    return status.st_size
+
+
+def read_file(path: str, limit: int) -> bytes:
+    """All bytes of a regular file as of its opening; raises as open_file does."""
+    with open_file(path, limit) as file:
+        return file.read_all()

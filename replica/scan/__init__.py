@@ -1,14 +1,18 @@
-"""The bulk reader: bytes of a segment or snapshot -> Arrow, at the machine's speed.
+"""The bulk reader: a segment or snapshot, in memory or an open file -> Arrow, at machine speed.
 
     for batch in scan_records(data, redactor=redactor):   # replica.scan.arrow
         ...                                               # pyarrow.RecordBatch, 32,768 rows or so
 
 arrow        scan_records, scan_batches: what others call
+lines        LineScan: records as lines of JSON, without Arrow
 segments     whole files for replica.format.directory, by the reader that is faster
+odd_batches  the batches that need a look record by record
 regions      drives the kernels and hands what they refuse to the scalar reader
+window       the part of a file that is in memory
 frames       kernel: batch headers, CRC-32C and the records' places in one pass
 rows         a chunk of records -> Arrow, by the kernels below; columns: schemas and columns
 json_rows    kernel: values of records -> Kafka's JSON (its pieces: json_values)
+json_lines   kernel: whole lines of dump --json
 variant_rows kernel: values of records -> Spark's VARIANT (variant_values)
 value_rows   kernel: the values themselves
 straight     writes straight-line kernels for the commonest record versions

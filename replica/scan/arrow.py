@@ -5,8 +5,9 @@
         ...
     reader.damages               # what could not be read, as replica.format.segment.scan reports it
 
-Memory doesn't grow with the data: at most a chunk's columns, payloads and values live at a time
-(see the limits of frames and of this module), besides one small object for each damage.
+Memory doesn't grow with the data: of a file there is a window in memory (replica.scan.window), and
+at most a chunk's columns, payloads and values live at a time (see the limits of frames and of this
+module), besides one small object for each damage.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from replica.errors import UsageError
-from replica.format.damage import Damage
+from replica.format.byte_source import Source
 from replica.format.segment import LocatedBatch
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
@@ -27,7 +28,7 @@ from replica.scan.columns import (
     located_table,
     scalar_table,
 )
-from replica.scan.regions import Chunk, Regions, Source
+from replica.scan.regions import Chunk, Scan
 from replica.scan.scalar_rows import JSON, VARIANT, ScalarRow, batch_rows
 from replica.scan.tables import CONFIG_PROGRAM, program_table
 
@@ -79,34 +80,13 @@ def scan_batches(
     return iter(BatchScan(data, start=start, expected_offset=expected_offset))
 
 
-class _Scan:
-    def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
-        self._regions = Regions(data, start, expected_offset)
-
-    @property
-    def damages(self) -> tuple[Damage, ...]:
-        """As segment.scan reports them; complete once the scan has been read to its end."""
-        return self._regions.damages
-
-    @property
-    def end_position(self) -> int:
-        """The byte of the file behind the last batch or damage so far."""
-        return self._regions.end_position
-
-    @property
-    def zero_tail(self) -> int:
-        """Bytes behind end_position; once the scan was read: the preallocated ones."""
-        return self._regions.zero_tail
-
-
-class BatchScan(_Scan):
+class BatchScan(Scan):
     """Iterates once over Arrow batches of BATCH_SCHEMA: a row for each batch of the data.
 
-    data: the bytes, of which the first is byte `start` of the file; any buffer, which must not
-    change while it is read. A mapped file that another process cuts short kills this process: map
-    only what nobody writes, and read the rest.
+    data: the bytes, of which the first is byte `start` of the file: a buffer, or an open file (see
+    replica.format.byte_source for what may change meanwhile).
     expected_offset: base offset that the first batch must have, None where any will do.
-    Nothing is raised for damaged bytes.
+    Nothing is raised for damaged bytes; UnreadableFileError where the file can't be read on.
     """
 
     def __init__(self, data: Source, *, start: int = 0, expected_offset: int | None = None) -> None:
@@ -121,12 +101,12 @@ class BatchScan(_Scan):
                 yield located_table(located)
                 located = []
             if isinstance(region, Chunk):
-                yield batch_table(region, self._regions.start)
+                yield batch_table(region)
         if located:
             yield located_table(located)
 
 
-class RecordScan(_Scan):
+class RecordScan(Scan):
     """Iterates once over Arrow batches of RECORD_SCHEMAS[payload]: a row for each record.
 
     data, start, expected_offset: as of BatchScan. redactor: None keeps secrets.
@@ -159,9 +139,7 @@ class RecordScan(_Scan):
         from replica.scan.rows import RowWriter  # compiles the kernels of the form that is wanted
 
         guarded = _NO_PROGRAM if self._keep_secrets else CONFIG_PROGRAM
-        writer = RowWriter(
-            self._regions, self._reader, self._form, guarded, with_value=self._with_value
-        )
+        writer = RowWriter(self._reader, self._form, guarded, with_value=self._with_value)
         for region in self._regions.read(program_table(keep_secrets=self._keep_secrets)):
             if isinstance(region, Chunk):
                 yield from writer.tables(region)
@@ -169,8 +147,7 @@ class RecordScan(_Scan):
                 yield from self._by_scalar(region)
 
     def _by_scalar(self, batch: LocatedBatch) -> Iterator[pa.RecordBatch]:
-        at = batch.position - self._regions.start
-        whole = self._regions.view[at : at + batch.header.size_bytes]
+        whole = self._regions.bytes_of(batch)
         rows: list[ScalarRow] = []
         size = 0
         for row in batch_rows(batch.header, whole, self._reader, self._form):

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.segment import LocatedBatch
+from replica.format.timestamps import FIRST_MS, LAST_MS, NO_TIMESTAMP
 from replica.scan import frames
 from replica.scan.compilation import Bytes, Longs
 from replica.scan.regions import Chunk
@@ -71,30 +73,28 @@ MAX_CELL_BYTES = 1 << 30
 """A payload or value of more bytes is NULL, and `error` says so: Arrow's offsets end at 2 GiB."""
 TOO_LARGE = f"a cell of more than {MAX_CELL_BYTES} bytes"
 
-_CONTROL = 0x20
 _MAX_LONG = (1 << 63) - 1
-_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
 def microseconds(timestamps: pa.Array) -> pa.Array:
-    """ms -> timestamp[us, UTC]; NULL for -1 and for times outside the years 1 to 9999."""
-    numbers = timestamps.fill_null(-1).to_numpy(zero_copy_only=False)
-    missing = (numbers == -1) | (numbers < _FIRST_MS) | (numbers > _LAST_MS)
+    """ms -> timestamp[us, UTC]; NULL where replica.format.timestamps.moment is None."""
+    numbers = timestamps.fill_null(NO_TIMESTAMP).to_numpy(zero_copy_only=False)
+    missing = (numbers == NO_TIMESTAMP) | (numbers < FIRST_MS) | (numbers > LAST_MS)
     scaled = np.where(missing, 0, numbers) * 1000
     return pa.array(scaled, mask=missing).cast(pa.timestamp("us", tz="UTC"))
 
 
-def batch_table(chunk: Chunk, start: int) -> pa.RecordBatch:
+def batch_table(chunk: Chunk) -> pa.RecordBatch:
     """The batches of a chunk, all of them with a right CRC."""
     columns = chunk.batches[:, : chunk.batch_count]
     arrays = [
-        pa.array(columns[frames.BATCH_POSITION] + start),
+        pa.array(columns[frames.BATCH_POSITION] + chunk.start),
         pa.array(columns[frames.BATCH_BASE_OFFSET].copy()),
         pa.array(columns[frames.BATCH_LAST_OFFSET].copy()),
         pa.array(columns[frames.BATCH_EPOCH].astype(np.int32)),
         pa.array(columns[frames.BATCH_CRC].copy()),
         pa.array(np.ones(chunk.batch_count, np.bool_)),
-        pa.array((columns[frames.BATCH_ATTRIBUTES] & _CONTROL) != 0),
+        pa.array((columns[frames.BATCH_ATTRIBUTES] & CONTROL_ATTRIBUTE) != 0),
         pa.array(columns[frames.BATCH_COUNT].astype(np.int32)),
         pa.array(columns[frames.BATCH_SIZE].copy()),
         pa.array(columns[frames.BATCH_BASE_TIME].copy()),

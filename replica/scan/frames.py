@@ -54,15 +54,18 @@ ROW_COLUMNS = 8
 """Keys and values by their position in the buffer; a size of -1 is null."""
 
 # What the kernel leaves in `state`.
-STATE_POSITION, STATE_EXPECTED, STATE_BATCHES, STATE_ROWS, STATE_STOP = range(5)
+STATE_POSITION, STATE_EXPECTED, STATE_BATCHES, STATE_ROWS, STATE_WANTED = range(5)
 STATE_ITEMS = 5
+"""WANTED: bytes of the batch (or of its header) that STOP_SHORT found cut off."""
 
 STOP_FULL = 0
 """The chunk is full; go on with an empty one."""
 STOP_FRAME = 1
-"""No whole batch with a right CRC is in its place here (or the data end)."""
+"""No batch with a right CRC is in its place here."""
 STOP_RECORDS = 2
 """A batch that is in its place and has a right CRC, but whose records aren't plain."""
+STOP_SHORT = 3
+"""The bytes end here, or inside a batch that is in its place as far as its header tells."""
 
 ENVELOPE_BYTES = 3
 """Bytes before the fields of a value that has a program: frame version, api key and version."""
@@ -76,20 +79,24 @@ _REFUSED = -1
 
 
 @inner
-def _is_in_place(source: Bytes, position: int, end: int, expected: int) -> bool:
-    """Whether a whole batch with the expected base offset lies here; its CRC is not looked at."""
+def _size_in_place(source: Bytes, position: int, end: int, expected: int) -> int:
+    """Bytes of the batch with the expected base offset that starts here, or _REFUSED.
+
+    Neither its end nor its CRC is looked at. Of a header that is cut off: HEADER_BYTES.
+    """
     if end - position < HEADER_BYTES:
-        return False
-    length = load_i32(source, position + 8)
+        return HEADER_BYTES
+    length: int = load_i32(source, position + 8)
     last_delta = load_i32(source, position + 23)
-    return (
+    if (
         load_i64(source, position) == expected
         and length >= MIN_BATCH_LENGTH
-        and length + PREFIX_BYTES <= end - position
         and byte_at(source, position + 16) == MAGIC
         and last_delta >= 0
         and expected < _MAX_LONG - last_delta
-    )
+    ):
+        return length + PREFIX_BYTES
+    return _REFUSED
 
 
 @inner
@@ -188,7 +195,7 @@ def walk_frames(
     rows: Longs,
     state: Longs,
 ) -> int:
-    """Fills `batches` and `rows` from byte `position` on; returns the STOP code, also in `state`.
+    """Fills `batches` and `rows` from byte `position` on; returns the STOP code.
 
     expected: base offset of the next batch, 0 or more. with_records: 0 leaves `rows` alone.
     program_of: KEYS * VERSIONS programs. batches, rows: BATCH_COLUMNS * BATCHES and ROW_COLUMNS *
@@ -199,11 +206,15 @@ def walk_frames(
     batch = 0
     row = 0
     stop = STOP_FULL
+    size = 0
     while batch < BATCHES and position - begin < CHUNK_BYTES:
-        if not _is_in_place(source, position, end, expected):
+        size = _size_in_place(source, position, end, expected)
+        if size > end - position:
+            stop = STOP_SHORT
+            break
+        if size == _REFUSED:
             stop = STOP_FRAME
             break
-        size = load_i32(source, position + 8) + PREFIX_BYTES
         plain = with_records == 0 or _is_plain(source, position, size)
         if with_records and plain and load_i32(source, position + 57) > ROWS - row:
             break
@@ -230,5 +241,5 @@ def walk_frames(
     set_item(state, STATE_EXPECTED, expected)
     set_item(state, STATE_BATCHES, batch)
     set_item(state, STATE_ROWS, row)
-    set_item(state, STATE_STOP, stop)
+    set_item(state, STATE_WANTED, size)
     return stop

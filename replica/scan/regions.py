@@ -1,89 +1,68 @@
-"""Drives the frame kernel over a buffer, and the scalar reader over what the kernel refuses.
+"""Drives the frame kernel over a source, and the scalar reader over what the kernel refuses.
 
-replica.format.segment.scan has two steps: a walk over frames by lengths and CRCs, then a judgement
-of base offsets which asks at most two batches behind a doubtful one. Here both go on side by side.
-The kernel takes runs of batches that the walk would take without a damage and that the judgement
-would keep without a question; neither step looks back over such a run, so the scalar walk, set
-behind it, goes on as if it had walked it. Where the kernel stops, the scalar walk makes one step at
-a time, and its frames are judged by the scalar judgement, until none is left in doubt.
+The scalar reader (replica.format.segment.scan) walks over frames by lengths and CRCs, and judges
+base offsets by at most two batches behind a doubtful one. The kernel takes runs of batches that
+the walk would take without a damage and that the judgement would keep without a question; neither
+looks back over such a run, so the scalar walk, set behind it, goes on as if it had walked it. Where
+the kernel stops, the walk makes one step at a time until none of its frames is left in doubt.
+
+The kernel sees a window of the source at a time. A batch that the window cuts off is read whole
+before anything is said of it; the scalar walk reads what it needs from the source itself.
 """
 
 from __future__ import annotations
 
-import mmap
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from replica.format import segment
-from replica.format.damage import Damage, DamageKind
-from replica.format.segment import LocatedBatch
+from replica.format.base_offsets import OffsetJudgement
+from replica.format.batch import CONTROL_ATTRIBUTE, computed_crc, decode_header
+from replica.format.byte_source import ShrankError, Source, byte_source
+from replica.format.damage import Damage
+from replica.format.record import Record
+from replica.format.segment import LocatedBatch, in_order
+from replica.format.walk import FrameWalk
 from replica.scan import frames
 from replica.scan.compilation import Bytes, Longs
+from replica.scan.window import Window
 
-Source: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap"
-
-_JUDGED_WITH = 1 + segment._WITNESSES
-"""Frames that decide over the first of them."""
 _MAX_LONG = (1 << 63) - 1
-_ZERO_SEARCH_BYTES = 1 << 20
-
-
-class _Walk(segment._Walk):
-    """The scalar walk over any buffer, one step at a time, from any frame on."""
-
-    def __init__(self, view: memoryview, array: Bytes, start: int) -> None:
-        super().__init__(b"", start)
-        self.data = view  # type: ignore[assignment]  # what bytes alone can do is done below
-        self.view = view
-        self.array = array
-        self.content_end = _content_end(array)
-        self.crc_budget = max(segment.RESYNC_CRC_FACTOR * len(view), segment.MIN_RESYNC_CRC_BYTES)
-
-    def step(self) -> bool:
-        """Reads a frame or passes a damage; False at the end of the data."""
-        if self.position >= self.content_end:
-            return False
-        header = self._header_here()
-        if header is not None:
-            self._take(header)
-        return True
-
-    def _before_a_batch(self, kind: DamageKind, detail: str, end: int) -> tuple[DamageKind, str]:
-        # The scalar walk counts zeros by a method of bytes; the text is its own.
-        if _content_end(self.array[self.position : end]) == 0:
-            return DamageKind.ZERO_HOLE, f"{end - self.position} zero bytes between batches"
-        if kind is DamageKind.TORN_TAIL:
-            return DamageKind.FRAMING, f"{detail}, yet a whole batch follows"
-        return kind, detail
-
-
-def _content_end(array: Bytes) -> int:
-    """The byte after the last one that isn't zero."""
-    end = array.size
-    while end > 0:
-        begin = max(0, end - _ZERO_SEARCH_BYTES)
-        used = np.flatnonzero(array[begin:end])
-        if used.size:
-            return begin + int(used[-1]) + 1
-        end = begin
-    return 0
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one call of the kernel took; valid until the next one, as the arrays are used again.
+    """What one call of the kernel took; valid until the next one, as all arrays are used again.
 
-    batches, rows: the tables of replica.scan.frames, by column; positions count from the buffer.
+    array: the bytes, of which the first is byte `start` of the file. batches, rows: the tables of
+    replica.scan.frames, by column; positions count from the array.
     """
 
+    array: Bytes
+    start: int
     batches: Longs
     rows: Longs
     batch_count: int
     row_count: int
+
+    def is_control(self, row: int) -> bool:
+        attributes = self.batches[frames.BATCH_ATTRIBUTES, self.rows[frames.ROW_BATCH, row]]
+        return bool(attributes & CONTROL_ATTRIBUTE)
+
+    def record(self, row: int) -> Record:
+        """A row for the scalar reader; the kernel's rows have neither headers nor attributes."""
+        number = self.rows[:, row].tolist()
+        return Record(
+            number[frames.ROW_OFFSET],
+            number[frames.ROW_TIME],
+            self._bytes(number[frames.ROW_KEY], number[frames.ROW_KEY_SIZE]),
+            self._bytes(number[frames.ROW_VALUE], number[frames.ROW_VALUE_SIZE]),
+        )
+
+    def _bytes(self, position: int, size: int) -> bytes | None:
+        return None if size < 0 else self.array[position : position + size].tobytes()
 
 
 Region: TypeAlias = "Chunk | LocatedBatch"
@@ -91,27 +70,26 @@ Region: TypeAlias = "Chunk | LocatedBatch"
 
 
 class Regions:
-    """The batches of a buffer in the order of the file, most of them in runs.
+    """The batches of a source in the order of the file, most of them in runs.
 
-    damages, end_position, zero_tail: as of segment.SegmentScan, complete once `read` has ended.
+    damages, end_position, zero_tail, next_offset: as of segment.SegmentScan, complete once `read`
+    has ended. data, start, expected_offset: as of arrow.BatchScan.
     """
 
     def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
         self.start = start
-        self.view = memoryview(data).cast("B").toreadonly()
-        self.array: Bytes = np.frombuffer(self.view, np.uint8)
-        self._walk = _Walk(self.view, self.array, start)
-        self._expected = expected_offset
-        self._doubtful: deque[LocatedBatch] = deque()
-        self._misplaced: list[Damage] = []
+        self.next_offset: int | None = None
+        self._source = byte_source(data)
+        self._window = Window(self._source)
+        self._walk = FrameWalk(self._source, start)
+        self._judgement = OffsetJudgement(expected_offset)
         self._state: Longs = np.zeros(frames.STATE_ITEMS, np.int64)
         self._batches: Longs = np.empty(frames.BATCH_COLUMNS * frames.BATCHES, np.int64)
         self._rows: Longs = np.zeros(0, np.int64)
 
     @property
     def damages(self) -> tuple[Damage, ...]:
-        found = (*self._walk.damages, *self._misplaced)
-        return tuple(sorted(found, key=lambda damage: damage.position))
+        return in_order(self._walk.damages, self._judgement.damages)
 
     @property
     def end_position(self) -> int:
@@ -119,83 +97,118 @@ class Regions:
 
     @property
     def zero_tail(self) -> int:
-        return len(self.view) - self._walk.position
+        return max(0, self._source.size - self._walk.position)
 
     def read(self, program_of: Longs | None) -> Iterator[Region]:
         """The regions; program_of: see frames.walk_frames, None where only batches are wanted."""
         if program_of is not None:
             self._rows = np.empty(frames.ROW_COLUMNS * frames.ROWS, np.int64)
-        more = True
-        while more:
+        while not self._walk.at_end:
             if self._kernel_may_go_on():
                 yield from self._by_kernel(program_of)
-            more = self._walk.step()
-            self._doubtful.extend(self._walk.frames)
-            self._walk.frames.clear()
-            yield from self._judged(at_end=not more)
+            frame = self._walk.step()
+            if frame is not None:
+                yield from map(self._believed, self._judgement.take(frame))
+        yield from map(self._believed, self._judgement.rest())
+
+    def bytes_of(self, batch: LocatedBatch) -> memoryview:
+        """The bytes of a batch with a right CRC that was given last.
+
+        None of them where the file was changed since the CRC was computed.
+        """
+        position, size = batch.position - self.start, batch.header.size_bytes
+        if self._window.holds(position, size):
+            return self._window.view(position, size)
+        try:
+            whole = memoryview(self._source.read(position, size))
+        except ShrankError:
+            return memoryview(b"")
+        return whole if computed_crc(whole) == batch.header.crc else memoryview(b"")
+
+    def _believed(self, frame: LocatedBatch) -> LocatedBatch:
+        self.next_offset = frame.header.next_offset
+        return frame
 
     def _kernel_may_go_on(self) -> bool:
-        expected = self._expected
-        return not self._doubtful and expected is not None and 0 <= expected <= _MAX_LONG
+        expected = self._judgement.expected
+        if self._judgement.in_doubt or expected is None or not 0 <= expected <= _MAX_LONG:
+            return False
+        window, position = self._window, self._walk.position
+        return window.holds(position, 0) or window.reach(position, frames.HEADER_BYTES)
 
     def _by_kernel(self, program_of: Longs | None) -> Iterator[Region]:
         """Runs up to the next frame that is out of order, and batches with odd records between."""
-        wanted = np.zeros(1, np.int64) if program_of is None else program_of
-        stop = frames.STOP_FULL
-        while stop != frames.STOP_FRAME:
-            assert self._expected is not None
-            stop = frames.walk_frames(
-                self.array,
-                self._walk.position,
-                self._expected,
-                int(program_of is not None),
-                wanted,
-                self._batches,
-                self._rows,
-                self._state,
-            )
-            self._walk.position = int(self._state[frames.STATE_POSITION])
-            self._expected = int(self._state[frames.STATE_EXPECTED])
+        more = True
+        while more:
+            stop = self._walk_frames(program_of)
+            position = self._walk.position
             if self._state[frames.STATE_BATCHES]:
+                self.next_offset = self._judgement.expected
                 yield self._chunk()
-            if stop == frames.STOP_RECORDS:  # a frame without damage, so one step takes it
-                self._walk.step()
-                yield self._next_in_place(self._walk.frames.pop())
+            if stop == frames.STOP_RECORDS:
+                yield self._believed(self._frame_in_window())
+            elif stop == frames.STOP_SHORT:
+                more = self._window.reach(position, int(self._state[frames.STATE_WANTED]))
+            else:
+                more = stop == frames.STOP_FULL
+
+    def _walk_frames(self, program_of: Longs | None) -> int:
+        begin = self._window.begin
+        stop = frames.walk_frames(
+            self._window.array,
+            self._walk.position - begin,
+            self._judgement.expected or 0,
+            int(program_of is not None),
+            np.zeros(1, np.int64) if program_of is None else program_of,
+            self._batches,
+            self._rows,
+            self._state,
+        )
+        self._walk.position = begin + int(self._state[frames.STATE_POSITION])
+        self._judgement.expected = int(self._state[frames.STATE_EXPECTED])
+        return stop
 
     def _chunk(self) -> Chunk:
         return Chunk(
+            self._window.array,
+            self.start + self._window.begin,
             self._batches.reshape(frames.BATCH_COLUMNS, frames.BATCHES),
             self._rows.reshape(frames.ROW_COLUMNS, -1),
             int(self._state[frames.STATE_BATCHES]),
             int(self._state[frames.STATE_ROWS]),
         )
 
-    def _next_in_place(self, frame: LocatedBatch) -> LocatedBatch:
-        assert frame.crc_valid
-        assert frame.header.base_offset == self._expected
-        self._expected = frame.header.next_offset
-        return frame
+    def _frame_in_window(self) -> LocatedBatch:
+        """The batch at the walk's position, which the kernel found sound but for its records."""
+        position = self._walk.position
+        header = decode_header(self._window.view(position, frames.HEADER_BYTES))
+        self._walk.position += header.size_bytes
+        self._judgement.expected = header.next_offset
+        return LocatedBatch(self.start + position, header, crc_valid=True)
 
-    def _judged(self, *, at_end: bool) -> Iterator[LocatedBatch]:
-        """The frames that can be judged by now and are believed, in order."""
-        while self._doubtful:
-            first = self._doubtful[0]
-            in_place = first.crc_valid and first.header.base_offset == self._expected
-            if not (in_place or at_end or len(self._doubtful) >= _JUDGED_WITH):
-                return
-            believed = self._judge(tuple(self._doubtful)[:_JUDGED_WITH])
-            self._doubtful.popleft()
-            if believed:
-                yield first
 
-    def _judge(self, window: Sequence[LocatedBatch]) -> bool:
-        """Whether the first frame of the window is believed; notes its damage, moves `expected`."""
-        first = window[0]
-        kept, damages = segment._in_order(window, self._expected)
-        self._misplaced += [d for d in damages if d.position == first.position]
-        believed = bool(kept) and kept[0] is first
-        if believed:
-            self._expected = first.header.next_offset
-        elif first.crc_valid and segment._fills_its_place(window, 0, self._expected):
-            self._expected = window[1].header.base_offset
-        return believed
+class Scan:
+    """What every reader of a source says of it, besides its batches or records."""
+
+    def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
+        self._regions = Regions(data, start, expected_offset)
+
+    @property
+    def damages(self) -> tuple[Damage, ...]:
+        """As segment.scan reports them; complete once the scan has been read to its end."""
+        return self._regions.damages
+
+    @property
+    def end_position(self) -> int:
+        """The byte of the file behind the last batch or damage so far."""
+        return self._regions.end_position
+
+    @property
+    def zero_tail(self) -> int:
+        """Bytes behind end_position; once the scan was read: the preallocated ones."""
+        return self._regions.zero_tail
+
+    @property
+    def next_offset(self) -> int | None:
+        """The offset after the last batch so far, None where there was none."""
+        return self._regions.next_offset

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from replica.format.record import Record
+from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.metadata.log_record import LogRecordReader
 from replica.scan import frames
 from replica.scan.columns import (
@@ -19,8 +19,8 @@ from replica.scan.columns import (
     bitmap,
     row_error,
 )
-from replica.scan.compilation import Bytes, Longs
-from replica.scan.regions import Chunk, Regions
+from replica.scan.compilation import Longs
+from replica.scan.regions import Chunk
 from replica.scan.scalar_rows import JSON, ScalarRow, record_row
 from replica.scan.tables import KERNEL_PROGRAMS, MAX_WIDTH
 from replica.scan.text import SLACK
@@ -30,7 +30,6 @@ PAYLOAD_BYTES = 24 * 1024 * 1024
 """Payloads of one Arrow batch by kernels; the row that finds no room starts the next one. A record
 whose payload might be larger than this is the scalar reader's."""
 _DICTIONARY_BYTES = 16 * 1024 * 1024
-_CONTROL = 0x20
 
 _TYPE_NAMES = np.array([program.schema.name for program in KERNEL_PROGRAMS], object)
 _VERSIONS = np.array([program.version for program in KERNEL_PROGRAMS], np.int32)
@@ -51,14 +50,12 @@ class RowWriter:
 
     def __init__(
         self,
-        regions: Regions,
         reader: LogRecordReader,
         form: str,
         guarded: int,
         *,
         with_value: bool,
     ) -> None:
-        self._regions = regions
         self._reader = reader
         self._form = form
         self._guarded = guarded
@@ -70,7 +67,7 @@ class RowWriter:
         """One Arrow batch, or more where payloads are large."""
         low = 0
         while low < chunk.row_count:
-            written = self._kernel(self._regions.array, chunk, low, self._guarded)
+            written = self._kernel(chunk, low, self._guarded)
             assert written.high > low, "a row that finds no room in an empty buffer is refused"
             yield self._table(chunk, low, written)
             low = written.high
@@ -84,13 +81,13 @@ class RowWriter:
         attributes = chunk.batches[frames.BATCH_ATTRIBUTES][in_batch]
         types, versions = _types(program, scalar)
         arrays = [
-            pa.array(chunk.batches[frames.BATCH_POSITION][in_batch] + self._regions.start),
+            pa.array(chunk.batches[frames.BATCH_POSITION][in_batch] + chunk.start),
             pa.array(chunk.batches[frames.BATCH_BASE_OFFSET][in_batch]),
             pa.array(chunk.batches[frames.BATCH_EPOCH][in_batch].astype(np.int32)),
             pa.array(chunk.batches[frames.BATCH_CRC][in_batch]),
             pa.array(rows[frames.ROW_OFFSET].copy()),
             pa.array(rows[frames.ROW_TIME].copy()),
-            pa.array((attributes & _CONTROL) != 0),
+            pa.array((attributes & CONTROL_ATTRIBUTE) != 0),
             types,
             versions,
             self._payload_column(count, written.columns, scalar),
@@ -100,18 +97,8 @@ class RowWriter:
         return pa.RecordBatch.from_arrays(arrays, schema=RECORD_SCHEMAS[self._form])
 
     def _by_scalar(self, chunk: Chunk, row: int) -> ScalarRow:
-        number = chunk.rows[:, row]
-        attributes = chunk.batches[frames.BATCH_ATTRIBUTES][number[frames.ROW_BATCH]]
-        record = Record(
-            int(number[frames.ROW_OFFSET]),
-            int(number[frames.ROW_TIME]),
-            self._bytes(int(number[frames.ROW_KEY]), int(number[frames.ROW_KEY_SIZE])),
-            self._bytes(int(number[frames.ROW_VALUE]), int(number[frames.ROW_VALUE_SIZE])),
-        )
-        return record_row(record, bool(attributes & _CONTROL), self._reader, self._form)
-
-    def _bytes(self, position: int, size: int) -> bytes | None:
-        return None if size < 0 else bytes(self._regions.view[position : position + size])
+        is_control = chunk.is_control(row)
+        return record_row(chunk.record(row), is_control, self._reader, self._form)
 
     def _payload_column(
         self, count: int, columns: tuple[Pieces, ...], scalar: list[tuple[int, ScalarRow]]
@@ -143,7 +130,7 @@ class RowWriter:
         output = np.empty(room, np.uint8)
         offsets = self._value_offsets[: count + 1]
         rows = chunk.rows.reshape(-1)
-        gather_values(self._regions.array, rows, low, high, output, offsets)
+        gather_values(chunk.array, rows, low, high, output, offsets)
         column = Pieces(output, offsets)
         present = sizes >= 0
         for k, row in scalar:
@@ -180,7 +167,7 @@ def _error_column(count: int, scalar: list[tuple[int, ScalarRow]]) -> pa.Array:
     return pa.array(cells, pa.string())
 
 
-_Kernel = Callable[[Bytes, Chunk, int, int], _Payloads]
+_Kernel = Callable[[Chunk, int, int], _Payloads]
 
 
 def _json_kernel() -> _Kernel:
@@ -190,10 +177,10 @@ def _json_kernel() -> _Kernel:
     offsets, refused = (np.empty(frames.ROWS + 1, np.int64) for _ in range(2))
     places = np.zeros(MAX_WIDTH, np.int64)
 
-    def write(source: Bytes, chunk: Chunk, low: int, guarded: int) -> _Payloads:
+    def write(chunk: Chunk, low: int, guarded: int) -> _Payloads:
         rows = chunk.rows.reshape(-1)
         high = write_json(
-            *(source, rows, low, chunk.row_count, guarded), *(output, offsets, refused, places)
+            *(chunk.array, rows, low, chunk.row_count, guarded), *(output, offsets, refused, places)
         )
         pieces = Pieces(output, offsets[: high - low + 1])
         return _Payloads(high, refused[1 : 1 + refused[0]].tolist(), (pieces,))
@@ -211,10 +198,10 @@ def _variant_kernel() -> _Kernel:
     known = np.zeros(variant_rows.KNOWN * variant_rows.KNOWN_COLUMNS, np.int64)
     known_bytes = np.zeros(variant_rows.KNOWN * variant_rows.KNOWN_STRIDE, np.uint8)
 
-    def write(source: Bytes, chunk: Chunk, low: int, guarded: int) -> _Payloads:
+    def write(chunk: Chunk, low: int, guarded: int) -> _Payloads:
         rows = chunk.rows.reshape(-1)
         high = variant_rows.write_variants(
-            *(source, rows, low, chunk.row_count, guarded),
+            *(chunk.array, rows, low, chunk.row_count, guarded),
             *(outputs[0], offsets[0], outputs[1], offsets[1]),
             *(refused, places, known, known_bytes),
         )

@@ -62,6 +62,11 @@ PROGRAM_COLUMNS = 8
 """A value of n bytes gives at most BASE + FACTOR * n bytes of JSON or VARIANT. NAMES: line in
 NAME_PLACES of the first of the program's names."""
 
+LINES_WRITTEN, LINES_REFUSED = range(2)
+LINES_ITEMS = 2
+"""What the kernel of json_lines leaves: bytes written; 1 where it stopped at a row that it refused,
+0 at the last row or for want of room."""
+
 MAX_WIDTH = 24
 """Fields of one structure; room that kernels set aside."""
 MAX_NAMES = 60

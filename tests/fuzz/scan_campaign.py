@@ -1,4 +1,4 @@
-"""Feeds damaged segments to both readers and stops at the first disagreement.
+"""Feeds damaged segments, in memory or as files, to both readers; stops at a disagreement.
 
     python -m tests.fuzz.scan_campaign --seed 1 --inputs 100000
 
@@ -11,16 +11,20 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
+from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.segment import scan
+from replica.scan import window
 from tests.replica.scan.agreement import REDACTOR, hold_equal
 from tests.replica.scan.damaging import Pool, damaged
 
 _DATA = Path(__file__).parents[1] / "data"
 _REPORT_SECONDS = 60
+_WINDOWS = (1, 61, 300, 5000)
 
 
 def say(text: str) -> None:
@@ -33,6 +37,7 @@ def one_input(pool: Pool, seed: int, number: int) -> tuple[bytes, dict[str, obje
     chance = random.Random(f"{seed} {number}")
     segment, first = pool.segment(chance)
     data = damaged(segment, chance)
+    window.WINDOW_BYTES = chance.choice(_WINDOWS)
     return data, {
         "start": chance.choice((0, 1_000_000)),
         "expected": chance.choice((first, first, None)),
@@ -41,7 +46,20 @@ def one_input(pool: Pool, seed: int, number: int) -> tuple[bytes, dict[str, obje
     }
 
 
+def hold_equal_as_file(data: bytes, path: Path, arguments: dict[str, object]) -> int:
+    """As hold_equal, the bulk reader reading from a file through its window."""
+    path.write_bytes(data)
+    with open_file(str(path), MAX_LOG_BYTES) as file:
+        return hold_equal(data, **arguments, buffer=file)  # type: ignore[arg-type]
+
+
 def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="kraftlake-fuzz-") as folder:
+        return campaign(Path(folder) / "segment")
+
+
+def campaign(path: Path) -> int:
+    """path: of the file that inputs are written to, one after another."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--inputs", type=int, default=10_000)
@@ -57,7 +75,10 @@ def main() -> int:
     for number in numbers:
         data, arguments = one_input(pool, options.seed, number)
         try:
-            counts["records"] += hold_equal(data, **arguments)  # type: ignore[arg-type]
+            if number % 2:
+                counts["records"] += hold_equal_as_file(data, path, arguments)
+            else:
+                counts["records"] += hold_equal(data, **arguments)  # type: ignore[arg-type]
         except BaseException as error:
             Path(f"scan-{options.seed}-{number}.bin").write_bytes(data)
             say(f"input {number} of seed {options.seed}: {arguments}: {error!r}"[:2000])

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
 import shutil
+import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from jobs import dump_bulk
 from jobs.dump import Options, run
 from jobs.selection import Selection, select
+from replica.format.batch import CONTROL_ATTRIBUTE, decode_header, encode_batch
+from replica.format.control import LeaderChange, encode_control
+from replica.format.record import Record, encode_records
+from replica.format.segment import scan
+from replica.metadata.record import new_record
+from replica.metadata.writer import encode
+from tests.bench.segments import batches, record_values
+from tests.replica.scan.damaging import made_batch, with_right_crc
 
 KEY = "key"
 Printed = tuple[int, str, list[str]]
@@ -19,6 +35,12 @@ Dump = Callable[[Path, Selection, bool, bool], Printed]
 SELECTIONS = {
     "everything": Selection(),
     "offsets": select(offsets=(100, 900)),
+    "from an offset": select(offsets=(517, None)),
+    "to an offset": select(offsets=(None, 40)),
+    "from a time": select(times=("1795231205200", None)),
+    "to a time": select(times=(None, "1795231293000")),
+    "control records": select(types=["LEADER_CHANGE"]),
+    "all of it": select(offsets=(1, 200000), epoch=5, types=["*"], times=("1", "2795231295000")),
     "types": select(types=["PARTITION*", "LEADER_CHANGE"]),
     "epoch": select(epoch=5),
     "times": select(times=("1700000000010", "1795231295000")),
@@ -80,3 +102,126 @@ def test_damage_is_named_alike_and_the_rest_is_printed(
     assert found[0] == found[1]
     assert found[0][0] == 1
     assert len(found[0][2]) >= 3
+
+
+_SECRET = encode(
+    new_record(
+        "CONFIG_RECORD",
+        0,
+        {"resourceType": 4, "resourceName": "1", "name": "ssl.key.password", "value": "hush"},
+    )
+)
+
+
+def _odd_segment(chance: random.Random) -> bytes:
+    """Sound batches of values of every type, among them odd ones, control batches between them."""
+    values = [b"\x01" + bytes([chance.randrange(30), chance.randrange(4)]) for _ in range(9)]
+    values += [b"\x01\x14\x00\x00", b"\x01\x14\x00\x00\x00", b"", b"\x02\x14\x00\x00"]
+    values += [b"\x01\x0b\x00\x00", *record_values(12, chance), _SECRET, _SECRET]
+    parts, offset = [], 0
+    for number in range(4):
+        if number % 2:
+            records = [Record(0, 5, *encode_control(LeaderChange(0, 1, (), ())))]
+            batch = with_right_crc(_control(records))
+        else:
+            batch = made_batch(chance.sample(values, 8), chance, chance.choice((0, 0, 0, 1)))
+        if number == 2 and chance.random() < 0.5:  # frames that break off
+            batch = with_right_crc(batch[:61] + bytes([batch[61] ^ 2]) + batch[62:])
+        parts.append(struct.pack(">q", offset) + batch[8:])
+        offset += decode_header(batch).last_offset_delta + 1
+    return b"".join(parts)
+
+
+def _control(records: list[Record]) -> bytes:
+    return encode_batch(
+        base_offset=0,
+        leader_epoch=7,
+        records=encode_records(records, 0, 5),
+        record_count=len(records),
+        last_offset_delta=len(records) - 1,
+        base_timestamp=5,
+        max_timestamp=5,
+        attributes=CONTROL_ATTRIBUTE,
+    )
+
+
+def _two_times(lines: str, chance: random.Random) -> tuple[str | None, str | None]:
+    """Bounds that some of the printed records meet exactly."""
+    times = sorted({json.loads(line)["timestamp"] for line in lines.splitlines()})
+    start, end = sorted(chance.sample(range(len(times)), 2)) if len(times) > 1 else (0, 0)
+    wanted = chance.choice(((0, 0), (0, 1), (1, 0), (1, 1) if end else (0, 0)))
+    return (str(times[start]) if wanted[0] else None, str(times[end]) if wanted[1] else None)
+
+
+_BOUNDS = st.tuples(st.none() | st.integers(-1, 20), st.none() | st.integers(21, 40))
+_TYPES = st.sampled_from(((), ("LEADER_CHANGE",), ("PARTITION*", "CONFIG"), ("NO_OP",)))
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 1 << 32), _BOUNDS, st.none() | st.integers(0, 8), _TYPES)
+def test_whatever_is_selected_of_odd_records_is_printed_and_named_alike(
+    dump: Dump,
+    tmp_path: Path,
+    seed: int,
+    offsets: tuple[int | None, int | None],
+    epoch: int | None,
+    types: tuple[str, ...],
+) -> None:
+    path = tmp_path / f"{0:020d}.log"
+    chance = random.Random(seed)
+    path.write_bytes(_odd_segment(chance))
+    times = _two_times(dump(path, Selection(), True, False)[1], chance)
+    selection = select(offsets=offsets, epoch=epoch, types=types, times=times)
+    found = [dump(path, selection, seed % 2 == 0, bulk) for bulk in (True, False)]
+    assert found[0] == found[1]
+    assert ("hush" in found[0][1]) <= (seed % 2 == 0)
+
+
+def test_a_name_that_is_no_utf8_passes_through(data: Path, dump: Dump, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b'\xff"\xc3\xa9')
+    folder.mkdir()
+    log = data / "generated-all-types" / f"{0:020d}.log"
+    path = Path(shutil.copy(log, folder / log.name))
+    assert dump(path, Selection(), True, True) == dump(path, Selection(), True, False)
+
+
+def test_lines_longer_than_the_output_at_a_time_come_too(
+    data: Path, dump: Dump, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from replica.scan import lines
+
+    folder = data / "generated-all-types"
+    whole = dump(folder, Selection(), True, False)
+    for size in (1, 700, 5000):
+        monkeypatch.setattr(lines, "OUTPUT_BYTES", size)
+        assert dump(folder, Selection(), True, True) == whole
+
+
+def test_a_gap_between_segments_is_named_alike(data: Path, dump: Dump, tmp_path: Path) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    raw = b"".join(batch for batch, _ in batches(20_000, pool=500))
+    (folder / f"{0:020d}.log").write_bytes(raw)
+    end = scan(raw).next_offset
+    assert end is not None
+    (folder / f"{end + 3:020d}.log").write_bytes(b"")
+    found = [dump(folder, Selection(), True, bulk) for bulk in (True, False)]
+    assert found[0] == found[1]
+    assert f"the one before ends at {end}" in found[0][2][0]
+
+
+def test_large_files_are_printed_without_arrow_and_without_pandas(
+    data: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{0:020d}.log"
+    raw = b"".join(batch for batch, _ in batches(dump_bulk.MIN_BYTES, pool=500))
+    path.write_bytes(raw)
+    code = (
+        "import sys; from jobs.dump import *; "
+        "code = run([sys.argv[1]], Selection(), Options(json_output=True)); "
+        "heavy = {'pyarrow', 'pandas', 'pyspark', 'rich'} & set(sys.modules); "
+        "sys.exit(f'{code} {heavy}' if code or heavy else 0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count(b"\n") == scan(raw).next_offset

@@ -1,0 +1,108 @@
+"""Bytes at known places: a buffer in memory, or an open file of which little is in memory.
+
+A running node may cut a file short or write on while it is read. The size is that of the opening;
+what is written behind it later is not looked at, and a file that ends earlier lowers `size`.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from os import preadv
+from types import TracebackType
+from typing import Protocol, TypeAlias
+
+from replica.errors import UnreadableFileError
+from replica.format.primitives import Buffer
+
+
+class ShrankError(Exception):
+    """The file ends before the bytes that were asked for; the source's `size` says where."""
+
+
+class ByteSource(Protocol):
+    """What a walk over frames reads from."""
+
+    @property
+    def size(self) -> int:
+        """Bytes there are; may get less, never more."""
+
+    def read(self, position: int, size: int) -> Buffer:
+        """Exactly `size` bytes, which lie within the source's size; ShrankError."""
+
+
+class InMemory:
+    """A buffer, which must not change while it is read.
+
+    A mapped file that another process cuts short kills this process: map only what nobody writes.
+    """
+
+    def __init__(self, data: Buffer | mmap.mmap) -> None:
+        self.view = memoryview(data).cast("B").toreadonly()
+        self.size = len(self.view)
+
+    def read(self, position: int, size: int) -> memoryview:
+        """A view, not a copy."""
+        return self.view[position : position + size]
+
+
+class OpenFile:
+    """A regular file, open for reading; closes with its context. See reading.open_file.
+
+    UnreadableFileError where the operating system fails to read.
+    """
+
+    def __init__(self, path: str, handle: int, size: int) -> None:
+        self.path = path
+        self.size = size
+        self._handle = handle
+
+    def __enter__(self) -> OpenFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._handle)
+
+    def read(self, position: int, size: int) -> memoryview:
+        """A copy of the bytes."""
+        target = memoryview(bytearray(size))
+        if self.read_into(target, position) < size:
+            raise ShrankError
+        return target.toreadonly()
+
+    def read_all(self) -> bytes:
+        """Every byte, as far as the file still reaches."""
+        try:
+            with open(self._handle, "rb", closefd=False) as file:
+                return file.read(self.size)
+        except OSError as error:
+            raise UnreadableFileError(self.path, error.strerror or str(error)) from error
+
+    def read_into(self, target: memoryview, position: int) -> int:
+        """Fills `target` with the bytes from `position` on; how many there were."""
+        wanted = min(len(target), self.size - position)
+        done = 0
+        while done < wanted:
+            try:
+                got = preadv(self._handle, [target[done:wanted]], position + done)
+            except OSError as error:
+                raise UnreadableFileError(self.path, error.strerror or str(error)) from error
+            if got == 0:
+                self.size = position + done
+            wanted = min(wanted, self.size - position)
+            done += got
+        return done
+
+
+Source: TypeAlias = "Buffer | mmap.mmap | OpenFile"
+"""What a reader of segments is given."""
+
+
+def byte_source(data: Source) -> InMemory | OpenFile:
+    """The same, to be read from."""
+    return data if isinstance(data, OpenFile) else InMemory(data)

@@ -1,0 +1,22 @@
+"""Times as Kafka has them, int64 ms since the epoch, and as a calendar has them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+NO_TIMESTAMP = -1
+"""Kafka: RecordBatch.NO_TIMESTAMP."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+FIRST_MS = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
+LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
+"""The first and the last ms of the years 1 to 9999, beyond which no calendar of ours goes."""
+
+
+def moment(timestamp: int | None) -> datetime | None:
+    """The time in UTC; None for None, NO_TIMESTAMP and beyond the calendar."""
+    if timestamp is None or timestamp == NO_TIMESTAMP or not FIRST_MS <= timestamp <= LAST_MS:
+        return None
+    return _EPOCH + timestamp * _MILLISECOND

@@ -1,0 +1,139 @@
+"""The kernel that writes rows as lines of JSON, as `kraftlake dump --json` prints them:
+
+{"file":...,"offset":0,"epoch":1,"timestamp":2,"type":"...","version":0,"data":{...}}
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replica.scan.compilation import INPUT, LONG, LONGS, OUTPUT, Bytes, Longs, inner, kernel
+from replica.scan.frames import (
+    BATCH_EPOCH,
+    BATCHES,
+    ENVELOPE_BYTES,
+    ROW_BATCH,
+    ROW_OFFSET,
+    ROW_PROGRAM,
+    ROW_TIME,
+    ROW_VALUE,
+    ROW_VALUE_SIZE,
+    ROWS,
+)
+from replica.scan.json_values import REFUSED
+from replica.scan.locate import is_telling_config
+from replica.scan.memory import item, set_item, store_16
+from replica.scan.straight import json_renderer
+from replica.scan.tables import (
+    KERNEL_PROGRAMS,
+    LINES_REFUSED,
+    LINES_WRITTEN,
+    PROGRAM_COLUMNS,
+    PROGRAM_JSON_BASE,
+    PROGRAM_JSON_FACTOR,
+    PROGRAMS,
+)
+from replica.scan.text import SLACK, copy, put_integer
+
+_render = json_renderer()
+
+_EPOCH, _TIME = b',"epoch":', b',"timestamp":'
+_LABELS = [
+    f',"type":"{program.schema.name}","version":{program.version},"data":'.encode()
+    for program in KERNEL_PROGRAMS
+]
+_TEXT = np.frombuffer(b"".join((_EPOCH, _TIME, *_LABELS)) + bytes(8), np.uint8)
+_LABEL_PLACES = np.cumsum([len(_EPOCH + _TIME), *map(len, _LABELS)]).astype(np.int64)
+_EPOCH_SIZE, _TIME_SIZE = len(_EPOCH), len(_TIME)
+_LINE_END = int.from_bytes(b"}\n", "little")
+_FIXED_ROOM = len(_EPOCH + _TIME) + 3 * 20 + max(map(len, _LABELS)) + 2 + SLACK
+"""Of a line, its prefix and its data apart."""
+
+
+@inner
+def _put_head(batches: Longs, rows: Longs, row: int, prefix: Bytes, output: Bytes, to: int) -> int:
+    """All that comes before the data."""
+    batch = item(rows, ROW_BATCH * ROWS + row)
+    label = item(rows, ROW_PROGRAM * ROWS + row)
+    to = copy(output, to, prefix, 0, prefix.size)
+    to = put_integer(output, to, item(rows, ROW_OFFSET * ROWS + row))
+    to = copy(output, to, _TEXT, 0, _EPOCH_SIZE)
+    to = put_integer(output, to, item(batches, BATCH_EPOCH * BATCHES + batch))
+    to = copy(output, to, _TEXT, _EPOCH_SIZE, _TIME_SIZE)
+    to = put_integer(output, to, item(rows, ROW_TIME * ROWS + row))
+    place = item(_LABEL_PLACES, label)
+    return copy(output, to, _TEXT, place, item(_LABEL_PLACES, label + 1) - place)
+
+
+@inner
+def _put_line(
+    source: Bytes,
+    batches: Longs,
+    rows: Longs,
+    row: int,
+    prefix: Bytes,
+    output: Bytes,
+    to: int,
+    places: Longs,
+) -> int:
+    position = item(rows, ROW_VALUE * ROWS + row)
+    end = position + item(rows, ROW_VALUE_SIZE * ROWS + row)
+    program = item(rows, ROW_PROGRAM * ROWS + row)
+    to = _put_head(batches, rows, row, prefix, output, to)
+    to = _render(source, position + ENVELOPE_BYTES, end, program, output, to, places)
+    if to == REFUSED:
+        return REFUSED
+    store_16(output, to, _LINE_END)
+    return to + 2
+
+
+@kernel(LONG, INPUT, LONGS, LONGS, LONGS, LONG, LONG, LONG, LONGS, INPUT, OUTPUT, LONGS, LONGS)
+def write_lines(
+    source: Bytes,
+    batches: Longs,
+    rows: Longs,
+    chosen: Longs,
+    low: int,
+    high: int,
+    guarded: int,
+    shown: Longs,
+    prefix: Bytes,
+    output: Bytes,
+    places: Longs,
+    state: Longs,
+) -> int:
+    """Writes a line for each of the rows chosen[low:high]; where in `chosen` it stopped.
+
+    guarded: the program whose secrets are to be redacted, -1 for none. shown: for each program, 0
+    where its rows are looked at (they may be refused) but not written. prefix: the line up
+    to the offset. places: tables.MAX_WIDTH items of scratch. state: tables.LINES_ITEMS.
+    """
+    to = 0
+    refused = 0
+    k = low
+    while k < high:
+        row = item(chosen, k)
+        program = item(rows, ROW_PROGRAM * ROWS + row)
+        behind = REFUSED
+        if program >= 0:
+            position = item(rows, ROW_VALUE * ROWS + row)
+            size = item(rows, ROW_VALUE_SIZE * ROWS + row)
+            longest = size * item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_JSON_FACTOR)
+            longest += item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_JSON_BASE)
+            longest += _FIXED_ROOM + prefix.size
+            fields = position + ENVELOPE_BYTES
+            if longest <= output.size and to + longest > output.size:
+                break
+            if longest <= output.size and not (
+                program == guarded and is_telling_config(source, fields, position + size)
+            ):
+                behind = _put_line(source, batches, rows, row, prefix, output, to, places)
+        if behind == REFUSED:
+            refused = 1
+            break
+        if item(shown, program):
+            to = behind
+        k += 1
+    set_item(state, LINES_WRITTEN, to)
+    set_item(state, LINES_REFUSED, refused)
+    return k

@@ -1,0 +1,132 @@
+"""Records as lines of JSON, without Arrow: what `kraftlake dump --json` prints of large files.
+
+found = LineScan(file, prefix=b'{"file":"x","offset":', expected_offset=0)
+for piece in found:
+    ...      # bytes of whole lines, a record or a batch for the scalar reader
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from replica.format.byte_source import Source
+from replica.format.record import Record
+from replica.format.segment import LocatedBatch
+from replica.scan import frames
+from replica.scan.compilation import Bytes, Longs
+from replica.scan.regions import Chunk, Scan
+from replica.scan.tables import (
+    CONFIG_PROGRAM,
+    KERNEL_PROGRAMS,
+    LINES_ITEMS,
+    LINES_REFUSED,
+    LINES_WRITTEN,
+    MAX_WIDTH,
+    program_table,
+)
+
+OUTPUT_BYTES = 1024 * 1024
+"""Lines written at a time. A record whose line might be longer is the scalar reader's."""
+
+_NO_PROGRAM = -1
+
+Choose: TypeAlias = Callable[[Longs, Longs, Longs], npt.NDArray[np.bool_]]
+"""(offsets, timestamps in ms, leader epochs) of rows -> which of them are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRecord:
+    """A record that the kernel refused. position: of its batch in the file."""
+
+    position: int
+    leader_epoch: int
+    is_control: bool
+    record: Record
+
+
+Piece: TypeAlias = "memoryview | ScalarRecord | LocatedBatch"
+"""Lines, valid until the next piece; or what the scalar reader has to read and to choose from."""
+
+
+def _every_type(record_type: str) -> bool:
+    return True
+
+
+class LineScan(Scan):
+    """Iterates once over the pieces of a segment or snapshot, in the order of the file.
+
+    data, expected_offset: as of arrow.BatchScan. prefix: what each line begins with, up to the
+    offset. choose: None for all rows. takes_type: which record types have lines; a record that does
+    not decode is given to the scalar reader whatever its type.
+    """
+
+    def __init__(
+        self,
+        data: Source,
+        *,
+        prefix: bytes,
+        expected_offset: int | None,
+        keep_secrets: bool,
+        choose: Choose | None = None,
+        takes_type: Callable[[str], bool] = _every_type,
+    ) -> None:
+        super().__init__(data, 0, expected_offset)
+        self._keep_secrets = keep_secrets
+        self._choose = choose
+        self._prefix: Bytes = np.frombuffer(prefix, np.uint8)
+        taken = [takes_type(program.schema.name) for program in KERNEL_PROGRAMS]
+        self._shown: Longs = np.array(taken, np.int64)
+        self._every_row: Longs = np.arange(frames.ROWS, dtype=np.int64)
+        self._output: Bytes = np.empty(OUTPUT_BYTES, np.uint8)
+        self._places: Longs = np.zeros(MAX_WIDTH, np.int64)
+
+    def __iter__(self) -> Iterator[Piece]:
+        for region in self._regions.read(program_table(keep_secrets=self._keep_secrets)):
+            if isinstance(region, Chunk):
+                yield from self._of_chunk(region)
+            elif region.crc_valid:
+                yield region
+
+    def bytes_of(self, batch: LocatedBatch) -> memoryview:
+        """The whole batch that was the last piece; nothing where its file was changed since."""
+        return self._regions.bytes_of(batch)
+
+    def _of_chunk(self, chunk: Chunk) -> Iterator[Piece]:
+        from replica.scan.json_lines import write_lines  # compiles the kernel
+
+        chosen = self._chosen(chunk)
+        batches, rows = chunk.batches.reshape(-1), chunk.rows.reshape(-1)
+        guarded = _NO_PROGRAM if self._keep_secrets else CONFIG_PROGRAM
+        state = np.zeros(LINES_ITEMS, np.int64)
+        at = 0
+        while at < chosen.size:
+            at = write_lines(
+                *(chunk.array, batches, rows, chosen, at, chosen.size, guarded),
+                *(self._shown, self._prefix, self._output, self._places, state),
+            )
+            if state[LINES_WRITTEN]:
+                yield self._output.data[: state[LINES_WRITTEN]]
+            if state[LINES_REFUSED]:
+                yield _for_the_scalar_reader(chunk, int(chosen[at]))
+                at += 1
+
+    def _chosen(self, chunk: Chunk) -> Longs:
+        """The numbers of the rows that are wanted."""
+        if self._choose is None:
+            return self._every_row[: chunk.row_count]
+        rows = chunk.rows[:, : chunk.row_count]
+        epochs = chunk.batches[frames.BATCH_EPOCH][rows[frames.ROW_BATCH]]
+        wanted = self._choose(rows[frames.ROW_OFFSET], rows[frames.ROW_TIME], epochs)
+        return np.flatnonzero(wanted)
+
+
+def _for_the_scalar_reader(chunk: Chunk, row: int) -> ScalarRecord:
+    batch = chunk.rows[frames.ROW_BATCH, row]
+    position = chunk.start + int(chunk.batches[frames.BATCH_POSITION, batch])
+    epoch = int(chunk.batches[frames.BATCH_EPOCH, batch])
+    return ScalarRecord(position, epoch, chunk.is_control(row), chunk.record(row))

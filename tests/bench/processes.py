@@ -1,0 +1,101 @@
+"""Whole processes: `kraftlake dump --json`, as a user runs it, cold and warm."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.dump_bulk import MIN_BYTES
+from tests.bench.segments import write_segment
+
+_ROOT = Path(__file__).parents[2]
+_PACKAGES = ("replica", "pipelines", "jobs")
+_PEAK = (
+    "import resource, subprocess, sys; "
+    "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
+    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+)
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Seconds of dump --json on the smallest segment that the bulk reader is used for.
+
+    cold: in a tree where nothing was compiled. warm: again.
+    """
+
+    size: int
+    cold: float
+    warm: float
+
+
+def timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def process(command: list[str], tree: Path = _ROOT, cache: str | None = None) -> float:
+    """Seconds of a whole process, its output thrown away.
+
+    tree: what it imports. cache: its XDG_CACHE_HOME, None for the user's.
+    """
+    return timed(
+        lambda: subprocess.run(
+            command,
+            check=True,
+            cwd=tree,
+            env=_environment(tree, cache),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    )
+
+
+def _environment(tree: Path, cache: str | None) -> dict[str, str]:
+    """This one's, but bytecode is kept and output buffered, as it is unless someone asks."""
+    unwanted = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
+    kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+    kept["PYTHONPATH"] = str(tree)
+    return kept if cache is None else {**kept, "XDG_CACHE_HOME": cache}
+
+
+def dump_command(segment: Path) -> list[str]:
+    return [sys.executable, "-m", "jobs.cli", "dump", "--json", "--keep-secrets", str(segment)]
+
+
+def starts() -> Starts:
+    """Measured in a copy of the code, so that the kernels that are here stay."""
+    with tempfile.TemporaryDirectory(prefix="kraftlake-bench-") as folder:
+        tree = Path(folder, "tree")
+        for package in _PACKAGES:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(_ROOT / package, tree / package, ignore=ignored)
+        segment = Path(folder) / f"{0:020d}.log"
+        write_segment(segment, MIN_BYTES)
+        command = dump_command(segment)
+        cold, warm, again = (process(command, tree, str(tree)) for _ in range(3))
+    return Starts(MIN_BYTES, cold, min(warm, again))
+
+
+def peak_memory(size: int) -> int:
+    """Peak resident bytes of dump --json on a segment of that size."""
+    with tempfile.TemporaryDirectory(prefix="kraftlake-bench-") as folder:
+        segment = Path(folder) / f"{0:020d}.log"
+        write_segment(segment, size)
+        ran = subprocess.run(
+            [sys.executable, "-c", _PEAK, *dump_command(segment)],
+            check=True,
+            cwd=_ROOT,
+            env=_environment(_ROOT, None),
+            capture_output=True,
+            text=True,
+        )
+    return int(ran.stdout) * 1024

@@ -1,0 +1,76 @@
+"""Two threads against one: the JSON lines of a segment's halves, and what the machine has to give.
+
+The ceiling is a kernel that touches nothing but a small buffer of its own: where two of them
+together are not twice as fast as one, no other two threads will be.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from replica.format.segment import scan
+from replica.scan.checksum import HAS_INSTRUCTION, compiled_checksum
+from tests.bench.works import lines
+
+_CEILING_BYTES = 1024 * 1024
+_CEILING_CALLS = 3000
+_LEAST_BATCHES = 3
+
+
+class Ceiling:
+    """The checksum of a buffer that stays in a core's cache, `_CEILING_CALLS` times."""
+
+    def __init__(self) -> None:
+        self._checksum = compiled_checksum(portable=not HAS_INSTRUCTION)
+
+    def alone(self) -> None:
+        _spin(self._checksum, _CEILING_CALLS)
+
+    def together(self) -> None:
+        """Half of the calls in each of two threads."""
+        half = _CEILING_CALLS // 2
+        at_once(*(lambda: _spin(self._checksum, half) for _ in range(2)))
+
+
+def _spin(checksum: Callable[..., int], calls: int) -> None:
+    buffer = np.zeros(_CEILING_BYTES, np.uint8)
+    for _ in range(calls):
+        checksum(buffer, 0, buffer.size)
+
+
+class Halves:
+    """A segment in memory, cut between two batches near its middle."""
+
+    def __init__(self, data: bytes) -> None:
+        view = memoryview(data)
+        cut, self._offset = _middle(data)
+        self._whole, self._first, self._second = data, view[:cut], view[cut:]
+
+    def alone(self) -> None:
+        lines(self._whole)
+
+    def together(self) -> None:
+        """Each half in a thread."""
+        at_once(lambda: lines(self._first), lambda: lines(self._second, self._offset))
+
+
+def _middle(data: bytes) -> tuple[int, int]:
+    """(position, base offset) of the batch at or behind the middle; the segment is sound."""
+    position = 0
+    while position < len(data) // 2:
+        position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+    found = scan(data[position : position + 1024 * 1024]).batches
+    assert len(found) >= _LEAST_BATCHES
+    return position, found[0].header.base_offset
+
+
+def at_once(*works: Callable[[], object]) -> None:
+    """Each in a thread of its own, until all are done."""
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

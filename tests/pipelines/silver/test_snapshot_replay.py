@@ -1,0 +1,88 @@
+"""Snapshots that Kafka wrote, beside the replay of the recorded logs on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from pipelines.delta import Lake, read
+from pipelines.silver.branch_records import branch_records
+from pipelines.silver.snapshot_replay import snapshot_replay
+from pipelines.tables import bronze, silver
+from replica.metadata.record import new_record
+from replica.metadata.writer import encode
+
+DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, built_lake: Path) -> dict[str, DataFrame]:
+    lake = Lake(built_lake)
+    branch = branch_records(
+        read(spark, lake, silver.COMMITTED_LOG), read(spark, lake, bronze.LOG_RECORDS)
+    )
+    return {
+        "branch": branch,
+        "snapshots": read(spark, lake, bronze.SNAPSHOTS),
+        "snapshot_records": read(spark, lake, bronze.SNAPSHOT_RECORDS),
+    }
+
+
+def _rows(tables: dict[str, DataFrame], buckets: int = 3) -> list[Row]:
+    names = tables["snapshots"].select("cluster_id", "content_sha256", "end_offset", "epoch")
+    replayed = snapshot_replay(**tables, buckets=buckets)
+    joined = replayed.join(names.distinct(), on=["cluster_id", "content_sha256"], how="inner")
+    return joined.orderBy("cluster_id", "end_offset", "content_sha256").collect()
+
+
+def test_every_whole_snapshot_is_reached_and_none_differs(tables: dict[str, DataFrame]) -> None:
+    rows = _rows(tables)
+    whole = tables["snapshots"].where("is_whole AND end_offset > 0")
+    expected = whole.select("cluster_id", "end_offset", "epoch", "content_sha256").distinct()
+    assert len(rows) == expected.count() == 11
+    assert {(row.different, row.base_offset) for row in rows} == {(0, 0)}
+
+
+def test_orphan_topic_configs_are_counted_and_no_difference(tables: dict[str, DataFrame]) -> None:
+    orphans = {
+        (row.cluster_id, row.end_offset, row.epoch): row.orphans
+        for row in _rows(tables)
+        if row.orphans
+    }
+    assert orphans == {(DYNAMIC, 1496, 5): 8, (DYNAMIC, 2571, 6): 12, (DYNAMIC, 2598, 6): 12}
+
+
+def test_the_number_of_parts_changes_nothing(tables: dict[str, DataFrame]) -> None:
+    assert _rows(tables, buckets=1) == _rows(tables, buckets=7)
+
+
+def test_a_log_without_its_head_starts_at_a_snapshot(tables: dict[str, DataFrame]) -> None:
+    headless = {**tables, "branch": tables["branch"].where("offset >= 300")}
+    rows = _rows(headless)
+    assert rows
+    assert {row.different for row in rows} == {0}
+    assert all(300 <= row.base_offset < row.end_offset for row in rows)
+
+
+def test_a_record_that_the_log_lacks_is_a_difference_with_both_values(
+    tables: dict[str, DataFrame],
+) -> None:
+    a_topic = tables["branch"].where("record_type = 'TOPIC_RECORD'").orderBy("offset").first()
+    assert a_topic is not None
+    is_it = (F.col("cluster_id") == a_topic.cluster_id) & (F.col("offset") == a_topic.offset)
+    no_op = F.lit(encode(new_record("NO_OP_RECORD", 0, {})))
+    emptied = F.when(is_it, no_op).otherwise(F.col("value"))
+    made = F.when(is_it, F.lit("NO_OP_RECORD")).otherwise(F.col("record_type"))
+    changed = tables["branch"].withColumns({"value": emptied, "record_type": made})
+    rows = _rows({**tables, "branch": changed})
+    broken = [row for row in rows if row.different]
+    assert {row.cluster_id for row in broken} == {a_topic.cluster_id}
+    assert all(row.end_offset > a_topic.offset for row in broken)
+    kinds = {sample.entity for row in broken for sample in row.sample}
+    assert kinds == {"topic", "partition"}
+    assert all(sample.in_log is None for row in broken for sample in row.sample)
