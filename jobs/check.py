@@ -20,11 +20,13 @@ from replica.format.discovery import Found
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `check` was asked for. severity: the least that is shown; order: see find_inputs."""
+    """What `check` was asked for. severity: the least that is shown; order: see find_inputs;
+    replay: see judge_group."""
 
     json_output: bool = False
     severity: str = Severity.INFO
     order: tuple[str, ...] = ()
+    replay: bool = True
 
 
 def run(paths: Sequence[str], options: Options) -> int:
@@ -61,7 +63,7 @@ class _Checking:
                 examined.append(examine(one))
             except UnreadableFileError as error:
                 damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, one.shown))
-        judged = judge_group(examined, self.progress.show)
+        judged = judge_group(examined, self.progress.show, replay=self.options.replay)
         self.progress.clear()
         self.between("", bundle_damage(damages))
         self._members(judged)

@@ -164,6 +164,7 @@ def check(
     json_output: options.Json = False,
     severity: options.LeastSeverity = "info",
     order: options.Order = None,
+    no_replay: options.NoReplay = False,
 ) -> int:
     """Check whether directories are sound: each file, against each other, and node against node.
 
@@ -190,7 +191,10 @@ def check(
     from jobs import check as job
 
     names = tuple(name for name in (order or "").split(",") if name)
-    return job.run(paths, job.Options(json_output=json_output, severity=severity, order=names))
+    wanted = job.Options(
+        json_output=json_output, severity=severity, order=names, replay=not no_replay
+    )
+    return job.run(paths, wanted)
 
 
 @app.command(short_help="Say what a finding of check means.")

@@ -80,6 +80,13 @@ LeastSeverity = Annotated[
     str,
     typer.Option("--severity", metavar="S", help="Show no less than this: info, warning or error."),
 ]
+NoReplay = Annotated[
+    bool,
+    typer.Option(
+        "--no-replay",
+        help="Leave out what takes longest: snapshots' content, records that can't be applied.",
+    ),
+]
 RuleId = Annotated[
     _Text,
     typer.Argument(metavar="[RULE]", help="A rule's name, such as torn-tail.", show_default=False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -158,11 +159,10 @@ def _finding(rule: Rule, file: SegmentFile | SnapshotFile, damage: Damage) -> Fi
 
 def _place(scan: SegmentScan, position: int) -> tuple[int | None, int | None]:
     """Offset and epoch of the batch at a byte; the offset that should come there, if none does."""
-    offset: int | None = None
-    for batch in scan.batches:
-        if batch.position == position:
-            return batch.header.base_offset, batch.header.leader_epoch
-        if batch.position > position:
-            break
-        offset = batch.header.next_offset
-    return offset, None
+    following = bisect_right(scan.batches, position, key=lambda batch: batch.position)
+    if not following:
+        return None, None
+    before = scan.batches[following - 1]
+    if before.position == position:
+        return before.header.base_offset, before.header.leader_epoch
+    return before.header.next_offset, None

@@ -36,8 +36,14 @@ class JudgedGroup:
     findings: tuple[Finding, ...]
 
 
-def judge_group(group: Sequence[Examined], watch: Watch | None = None) -> JudgedGroup:
-    """Judge directories that were looked at together; `watch` is told how far long work is."""
+def judge_group(
+    group: Sequence[Examined], watch: Watch | None = None, *, replay: bool = True
+) -> JudgedGroup:
+    """Judge directories that were looked at together; `watch` is told how far long work is.
+
+    replay: False leaves out what needs the replay of every record: the content of snapshots, and
+    records that can't be applied.
+    """
     ends = {
         snapshot.id
         for examined in group
@@ -45,7 +51,7 @@ def judge_group(group: Sequence[Examined], watch: Watch | None = None) -> Judged
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     }
     gathered = [gather(examined) for examined in group]
-    replays = [replay_log(examined, ends, watch) for examined in group]
+    replays = [replay_log(one, ends, watch) if replay else Replayed() for one in group]
     members = tuple(
         _judged(facts, replayed, _images(facts.examined, replayed, group, replays))
         for facts, replayed in zip(gathered, replays, strict=True)

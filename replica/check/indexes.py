@@ -82,7 +82,11 @@ def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> 
 
 
 def _is_damaged(segment: SegmentFile, position: int) -> bool:
-    return any(d.position <= position < d.position + d.length for d in segment.scan.damages)
+    damages = segment.scan.damages
+    following = bisect_right(damages, position, key=lambda damage: damage.position)
+    return (
+        following > 0 and position < damages[following - 1].position + damages[following - 1].length
+    )
 
 
 def judge_leftovers(examined: Examined) -> Iterator[Finding]:

@@ -177,7 +177,7 @@ def _judge_content(
         message = "part of its records can't be read or applied here"
         yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
     elif replayed is None:
-        message = f"no log here can be replayed up to offset {snapshot.id.offset}"
+        message = f"no log was replayed up to offset {snapshot.id.offset}"
         yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
     else:
         orphans, others = compare_images(held, replayed)

@@ -146,6 +146,13 @@ def test_bad_input_gives_one_line(kraftlake: Kraftlake, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("recorded")
+def test_without_a_replay_snapshots_stay_unverified(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("check", "--no-replay", f"{DYNAMIC}/final/3")
+    assert ended.code == 0
+    assert "snapshots: 1 valid, 1 unverifiable" in ended.lines[0]
+
+
 def test_nothing_is_changed_by_a_check(kraftlake: Kraftlake, node: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in [node, *node.rglob("*")]}
     assert kraftlake("check", node).code == 0

@@ -119,8 +119,8 @@ SNAPSHOT_CONTENT = Rule(
 SNAPSHOT_UNVERIFIED = Rule(
     "snapshot-unverified",
     _INFO,
-    "A snapshot's content couldn't be compared with a replay: no log here reaches its end offset "
-    "from 0 or from an older snapshot.",
+    "A snapshot's content wasn't compared with a replay: none was asked for, or no log here "
+    "reaches its end offset from 0 or from an older snapshot.",
     "Doesn't compare them either.",
     "Check all nodes' directories together: another one may hold the log.",
 )
