@@ -8,10 +8,10 @@ examined         a directory with the bytes of its logs
 group            judge_group; directory: all rules over one directory
 damaged          what readers could not take
 epochs           leader epochs by LeaderChange records and batches; batch sizes, churn
-epoch_checkpoint leader-epoch-checkpoint; indexes: indexes and leftovers; identity: the other files
+epoch_checkpoint leader-epoch-checkpoint; indexes: indexes and leftovers; state_files: the others
 records          every record looked at; replaying: every record applied
 snapshots        verdicts: whole, in place, equal to the replay
-identities, lineage, same_snapshots   directories against each other
+membership, lineage, same_snapshots   directories against each other
 
 Judging reads nothing and changes nothing: values in, findings out.
 """

@@ -18,7 +18,6 @@ from replica.check.epochs import (
     leader_changes,
 )
 from replica.check.examined import Examined
-from replica.check.identity import judge_identity, known_of
 from replica.check.indexes import judge_indexes, judge_leftovers
 from replica.check.records import NotedRecords, judge_transactions, note_records
 from replica.check.replaying import Replayed
@@ -29,6 +28,7 @@ from replica.check.snapshots import (
     judge_log_start,
     snapshot_verdicts,
 )
+from replica.check.state_files import judge_state_files, known_of
 from replica.metadata.image import Image
 from replica.types import OffsetAndEpoch
 
@@ -58,7 +58,7 @@ def judge_directory(facts: Facts, replayed: Replayed) -> Iterator[Finding]:
     yield from judge_churn(facts.changes)
     yield from judge_sizes(examined)
     yield from judge_epoch_checkpoint(examined, facts.runs)
-    yield from judge_identity(examined, known_of(examined, facts.runs, facts.changes))
+    yield from judge_state_files(examined, known_of(examined, facts.runs, facts.changes))
     yield from judge_indexes(examined)
     yield from judge_leftovers(examined)
     yield from judge_log_start(examined)

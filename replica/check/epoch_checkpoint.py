@@ -58,7 +58,11 @@ def _differences(
     entries: tuple[EpochStart, ...],
     runs: Sequence[EpochRun],
 ) -> Iterator[Finding]:
-    expected = truncate_from_start(epochs_of_runs(runs), directory.log_start_offset)
+    told = epochs_of_runs(runs)
+    expected = truncate_from_start(told, directory.log_start_offset)
+    if entries and entries[0] != expected[0] and entries == _from(told, entries[0].start_offset):
+        yield _cut_head(directory, file, entries)
+        return
     end = directory.log_end_offset
     for number, entry in enumerate(entries):
         if entry in expected or _is_hidden(entry, runs, directory.log_start_offset):
@@ -75,6 +79,26 @@ def _differences(
             epoch=entry.epoch,
         )
     yield from _missing(file, entries, expected)
+
+
+def _from(told: tuple[EpochStart, ...], start: int) -> tuple[EpochStart, ...]:
+    """The file's entries, if the log started at `start`; () where it doesn't hold that offset."""
+    return truncate_from_start(told, start) if start > told[0].start_offset else ()
+
+
+def _cut_head(
+    directory: MetadataDirectory, file: FoundFile, entries: tuple[EpochStart, ...]
+) -> Finding:
+    """All entries are right for another log start: a snapshot is missing, or the first lines."""
+    first = entries[0]
+    return files.EPOCH_CHECKPOINT_MISMATCH.at(
+        file.path,
+        f"it begins with {_text(first)}, as if the log started there; the log starts at "
+        f"{directory.log_start_offset}, and no snapshot ends at {first.start_offset}",
+        position=_position(file, entries, 0),
+        offset=first.start_offset,
+        epoch=first.epoch,
+    )
 
 
 def _is_hidden(entry: EpochStart, runs: Sequence[EpochRun], log_start: int) -> bool:

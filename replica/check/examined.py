@@ -155,29 +155,40 @@ def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
     directory = examined.directory
     replica = examined.replica
     batches: list[LogBatch] = []
-    voter_sets: list[VoterSetAt] = []
-    leader_changes: list[LeaderChangeAt] = []
     for segment in directory.segments:
         batches.extend(_batches(segment, batches[-1].last_offset if batches else -1))
-        for batch, record, message in examined.control_records(segment):
-            epoch = batch.header.leader_epoch
-            if isinstance(message, KRaftVoters):
-                voter_sets.append(VoterSetAt(record.offset, epoch, voters_of(message)))
-            elif isinstance(message, LeaderChange):
-                leader_changes.append(LeaderChangeAt(record.offset, epoch, _leaders(message)))
-    whole = [one for one in directory.snapshots if one.is_usable and one.id is not None]
-    for snapshot in whole:
-        voter_sets.extend(_snapshot_voters(examined, snapshot))
     state = directory.quorum_state
     return ReplicaLog(
         key=ReplicaKey(NO_NODE, unknown) if replica is None else replica.key,
         log_start=directory.log_start_offset,
         batches=tuple(batches),
-        snapshots=tuple(one.id for one in whole if one.id is not None),
+        snapshots=tuple(one.id for one in directory.snapshots if one.id and one.is_usable),
         quorum_epoch=UNDEFINED_EPOCH if state is None else state.leader_epoch,
-        voter_sets=tuple(voter_sets),
-        leader_changes=tuple(leader_changes),
+        voter_sets=tuple(voter_sets(examined)),
+        leader_changes=tuple(_leader_changes(examined)),
     )
+
+
+def voter_sets(examined: Examined) -> Iterator[VoterSetAt]:
+    """The voters records of the log and of usable snapshots."""
+    for segment in examined.directory.segments:
+        for batch, record, message in examined.control_records(segment):
+            if isinstance(message, KRaftVoters):
+                yield VoterSetAt(record.offset, batch.header.leader_epoch, _voters(message))
+    for snapshot in examined.directory.snapshots:
+        if snapshot.id is None or not snapshot.is_usable:
+            continue
+        for _, _, message in examined.control_records(snapshot):
+            if isinstance(message, KRaftVoters):
+                yield VoterSetAt(snapshot.id.offset - 1, snapshot.id.epoch, _voters(message))
+
+
+def _leader_changes(examined: Examined) -> Iterator[LeaderChangeAt]:
+    for segment in examined.directory.segments:
+        for batch, record, message in examined.control_records(segment):
+            if isinstance(message, LeaderChange):
+                epoch = batch.header.leader_epoch
+                yield LeaderChangeAt(record.offset, epoch, _leaders(message))
 
 
 def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
@@ -199,15 +210,7 @@ def whole_records(data: memoryview, batch: LocatedBatch) -> Iterator[Record]:
         return
 
 
-def _snapshot_voters(examined: Examined, snapshot: SnapshotFile) -> Iterator[VoterSetAt]:
-    assert snapshot.id is not None
-    for _, _, message in examined.control_records(snapshot):
-        if isinstance(message, KRaftVoters):
-            yield VoterSetAt(snapshot.id.offset - 1, snapshot.id.epoch, voters_of(message))
-
-
-def voters_of(message: KRaftVoters) -> frozenset[ReplicaKey]:
-    """The voters that the record names."""
+def _voters(message: KRaftVoters) -> frozenset[ReplicaKey]:
     return frozenset(ReplicaKey(voter.voter_id, voter.directory_id) for voter in message.voters)
 
 

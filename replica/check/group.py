@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from replica.check.directory import Facts, gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined
-from replica.check.identities import judge_identities
 from replica.check.lineage import judge_lineage
+from replica.check.membership import judge_membership
 from replica.check.replaying import Replayed, Watch, replay_log
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
@@ -57,7 +57,7 @@ def judge_group(
         for facts, replayed in zip(gathered, replays, strict=True)
     )
     between = [
-        *judge_identities(group),
+        *judge_membership(group),
         *judge_lineage(group),
         *judge_same_snapshots(group),
     ]

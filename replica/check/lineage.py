@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from replica.check.catalogue import groups
 from replica.check.examined import Examined, replica_log
-from replica.check.identities import by_cluster
+from replica.check.membership import by_cluster
 from replica.check.rule import Finding
 from replica.history.commitment import (
     Commitment,

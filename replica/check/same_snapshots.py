@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from replica.check.catalogue import groups
 from replica.check.examined import Examined
-from replica.check.identities import by_cluster
+from replica.check.membership import by_cluster
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.check.snapshots import compare_images, describe

@@ -64,6 +64,11 @@ def a_forgotten_epoch(node: Path) -> list[Place]:
     return [("epoch-checkpoint-mismatch", CHECKPOINT, None)]
 
 
+def forgotten_first_epochs(node: Path) -> list[Place]:
+    file(node, CHECKPOINT).write_text("0\n2\n5 1100\n6 1526\n")
+    return [("epoch-checkpoint-mismatch", CHECKPOINT, 4)]
+
+
 def epochs_in_another_order(node: Path) -> list[Place]:
     file(node, CHECKPOINT).write_text("0\n5\n1 0\n3 751\n2 501\n5 1023\n6 1526\n")
     return [("epoch-checkpoint-order", CHECKPOINT, 14)]
@@ -188,6 +193,7 @@ CHANGES: tuple[Change, ...] = (
     an_edited_epoch_start,
     an_epoch_that_the_log_never_had,
     a_forgotten_epoch,
+    forgotten_first_epochs,
     epochs_in_another_order,
     a_checkpoint_of_zero_bytes,
     a_checkpoint_with_a_broken_line,

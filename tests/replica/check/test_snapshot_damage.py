@@ -197,6 +197,17 @@ def test_a_log_whose_head_is_gone_needs_a_snapshot(cut: Path) -> None:
     assert places(findings(cut)) == [("log-start-without-snapshot", segment(cut, 519).name, None)]
 
 
+def test_a_lost_snapshot_behind_which_the_log_starts_is_missed(tmp_path: Path) -> None:
+    """Segment 519 holds leftovers below the log start, 1913, which is where the snapshot ended."""
+    node = Path(shutil.copytree(DATA / "kafka-3.7.2-static/final/12", tmp_path / "node"))
+    assert places(findings(node)) == []
+    snapshot(node, 1913, 8).unlink()
+    assert places(findings(node)) == [
+        ("epoch-checkpoint-mismatch", "leader-epoch-checkpoint", 4),
+        ("log-start-without-snapshot", segment(node, 519).name, None),
+    ]
+
+
 def test_offsets_between_the_newest_snapshot_and_the_log_must_not_be_missing(cut: Path) -> None:
     snapshot(cut, 1913, 8).unlink()
     path = segment(cut, 519)

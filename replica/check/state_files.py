@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from replica.check.catalogue import files
 from replica.check.epochs import EpochRun, LeaderChangeBatch
-from replica.check.examined import Examined, replica_log
+from replica.check.examined import Examined, voter_sets
 from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory
 from replica.format.file_names import METADATA_FOLDER, FileKind
@@ -37,18 +37,18 @@ def known_of(
     examined: Examined, runs: Sequence[EpochRun], changes: tuple[LeaderChangeBatch, ...]
 ) -> Known:
     """Gather it."""
-    voter_sets = replica_log(examined, ZERO_UUID).voter_sets
-    by_records = {key.node_id for voters in voter_sets for key in voters.voters}
+    found = tuple(voter_sets(examined))
+    by_records = {key.node_id for voters in found for key in voters.voters}
     by_leaders = {voter.voter_id for change in changes for voter in change.message.voters}
     return Known(
         runs[-1].epoch if runs else None,
         changes,
         frozenset(by_records | by_leaders),
-        max(voter_sets, key=lambda found: found.offset, default=None),
+        max(found, key=lambda voters: voters.offset, default=None),
     )
 
 
-def judge_identity(examined: Examined, known: Known) -> Iterator[Finding]:
+def judge_state_files(examined: Examined, known: Known) -> Iterator[Finding]:
     """All rules about who this is and what it voted for."""
     directory = examined.directory
     if examined.is_directory:

@@ -12,7 +12,7 @@ from replica.format.file_names import FileKind
 from replica.types import NO_NODE, ZERO_UUID
 
 
-def judge_identities(group: Sequence[Examined]) -> Iterator[Finding]:
+def judge_membership(group: Sequence[Examined]) -> Iterator[Finding]:
     """Rules that compare small files, and first records across cluster ids."""
     yield from _judge_duplicates(group)
     yield from _judge_clusters(group)
@@ -60,7 +60,10 @@ def _repeated(
 
 def _judge_clusters(group: Sequence[Examined]) -> Iterator[Finding]:
     """Logs of two cluster ids that begin with the same entry, or hold one in common later."""
-    known = [(one, replica_log(one, ZERO_UUID)) for one in group if one.replica is not None]
+    clusters = by_cluster(group)
+    if len(clusters) < 2:
+        return
+    known = [(one, replica_log(one, ZERO_UUID)) for members in clusters for one in members]
     for (a, log_a), (b, log_b) in combinations(known, 2):
         assert a.replica is not None
         assert b.replica is not None
