@@ -115,7 +115,8 @@ def _judge_leader(path: str, state: QuorumState, known: Known) -> Iterator[Findi
 
 def _judge_votes(path: str, state: QuorumState, known: Known) -> Iterator[Finding]:
     voters = known.voters | set(state.current_voters)
-    if not voters:
+    # of a newer epoch the log that was read may lack the record that made somebody a voter
+    if not voters or known.last_epoch is None or state.leader_epoch > known.last_epoch:
         return
     for what, node in (("leader", state.leader_id), ("vote for node", state.voted_id)):
         if node != NO_NODE and node not in voters:

@@ -231,7 +231,7 @@ def test_other_voters_in_the_quorum_state_of_a_static_quorum(static: Path) -> No
 
 
 def a_newer_quorum_state(node: Path) -> list[Place]:
-    edit_quorum_state(node, leaderEpoch=9, leaderId=-1)
+    edit_quorum_state(node, leaderEpoch=9, leaderId=9)
     return [("quorum-state-ahead", STATE, None)]
 
 
