@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from replica.format.segment import LocatedBatch
 from replica.scan import frames
-from replica.scan.compilation import Bytes, Longs
+from replica.scan.native import Bytes, Longs
 from replica.scan.regions import Chunk
 from replica.scan.scalar_rows import JSON, VARIANT, Payload, ScalarRow
 

@@ -22,7 +22,8 @@ from replica.format import segment
 from replica.format.damage import Damage, DamageKind
 from replica.format.segment import LocatedBatch
 from replica.scan import frames
-from replica.scan.compilation import Bytes, Longs
+from replica.scan.compiled import walk_frames
+from replica.scan.native import Bytes, Longs
 
 Source: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap"
 
@@ -122,7 +123,7 @@ class Regions:
         return len(self.view) - self._walk.position
 
     def read(self, program_of: Longs | None) -> Iterator[Region]:
-        """The regions; program_of: see frames.walk_frames, None where only batches are wanted."""
+        """The regions; program_of: see walk_frames, None where only batches are wanted."""
         if program_of is not None:
             self._rows = np.empty(frames.ROW_COLUMNS * frames.ROWS, np.int64)
         more = True
@@ -144,7 +145,7 @@ class Regions:
         stop = frames.STOP_FULL
         while stop != frames.STOP_FRAME:
             assert self._expected is not None
-            stop = frames.walk_frames(
+            stop = walk_frames(
                 self.array,
                 self._walk.position,
                 self._expected,

@@ -134,7 +134,7 @@ def start_seconds(segment: Path) -> float:
     """A new process that reads the first batches: what a start with compiled kernels costs."""
     code = (
         "import sys; from replica.scan.arrow import scan_records; "
-        "next(iter(scan_records(open(sys.argv[1], 'rb').read(1000000))))"
+        "next(iter(scan_records(open(sys.argv[1], 'rb').read(1000000), expected_offset=0)))"
     )
     return process([sys.executable, "-c", code, str(segment)])
 
