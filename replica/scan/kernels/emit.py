@@ -102,14 +102,13 @@ def _optimize(module: Any, machine: Any) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-def main(names: list[str]) -> None:
-    """Writes the object files of the named kernels to stdout."""
-    for kernel in KERNELS:
-        if kernel.name in names:
-            module = import_module(f"replica.scan.kernels.{kernel.module}")
-            function = getattr(module, kernel.name)
-            sys.stdout.buffer.write(object_file(kernel, function, host()))
+def main(name: str) -> None:
+    """Writes the object file of the kernel of that name to stdout."""
+    (kernel,) = (kernel for kernel in KERNELS if kernel.name == name)
+    module = import_module(f"replica.scan.kernels.{kernel.module}")
+    image = object_file(kernel, getattr(module, kernel.name), host())
+    sys.stdout.buffer.write(image)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1])
