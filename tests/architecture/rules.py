@@ -82,6 +82,7 @@ BANNED: dict[str, dict[str, str]] = {
 ONLY_IN = {
     "great_expectations": "pipelines.quality",
     "delta": "pipelines.delta",
+    "numba": "replica.scan.kernels",
 }
 
 SESSION_MODULE = "pipelines.session"

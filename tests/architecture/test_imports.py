@@ -50,6 +50,7 @@ PLANTED = [
     ("replica/format/__init__.py", "from ..history import epochs", "replica.format may import"),
     ("replica/history/a.py", "import replica.format.batch", "replica.history may import"),
     ("replica/scan/a.py", "from replica.history import epochs", "replica.scan may import"),
+    ("replica/scan/a.py", "from numba import njit", "only replica.scan.kernels imports numba"),
     ("replica/node/a.py", "def f():\n    import pipelines.delta", "replica runs without Spark"),
     ("replica/raft/a.py", "import time", "sans-I/O"),
     ("replica/raft/a.py", "import os.path", "sans-I/O"),
