@@ -1,6 +1,10 @@
 """How kernels, and the functions that they call, are compiled by numba.
 
 `inner` is for the functions that kernels call; they are compiled into each kernel.
+
+numba compiles an inner function for each set of argument types, and a constant has a type of its
+own. So a variable that is passed on starts as `long(0)`, not 0: else everything below is compiled
+twice, first for the constant.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ from replica.scan.frames import (
 )
 from replica.scan.kernels.checksum import crc32c
 from replica.scan.kernels.compilation import inner
-from replica.scan.kernels.memory import byte_at, item, load_i16, load_i32, load_i64, set_item
+from replica.scan.kernels.memory import byte_at, item, load_i16, load_i32, load_i64, long, set_item
 from replica.scan.kernels.varints import varint, varlong
 from replica.scan.native import Bytes, Longs
 
@@ -183,8 +183,8 @@ def walk_frames(
     """
     end = source.size
     begin = position
-    batch = 0
-    row = 0
+    batch = long(0)
+    row = long(0)
     stop = STOP_FULL
     size = 0
     while batch < BATCHES and position - begin < CHUNK_BYTES:

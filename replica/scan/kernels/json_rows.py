@@ -5,7 +5,7 @@ from __future__ import annotations
 from replica.scan.frames import ENVELOPE_BYTES, ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE, ROWS
 from replica.scan.kernels.json_values import REFUSED
 from replica.scan.kernels.locate import is_telling_config
-from replica.scan.kernels.memory import item, set_item
+from replica.scan.kernels.memory import item, long, set_item
 from replica.scan.kernels.straight import json_renderer
 from replica.scan.native import Bytes, Longs
 from replica.scan.tables import (
@@ -37,7 +37,7 @@ def write_json(
     have no text and are the scalar reader's, then their numbers counted from `low`; an item more
     than rows. places: tables.MAX_WIDTH items of scratch.
     """
-    to = 0
+    to = long(0)
     refusals = 0
     row = low
     while row < high:

@@ -186,7 +186,7 @@ def _locating(program: Program, refusal: str) -> _Lines:
     yield "at = position"
     for k, step in enumerate(program.steps):
         if step.is_tagged:
-            yield f"place_{k} = ABSENT"
+            yield f"place_{k} = long(ABSENT)"
         else:
             yield f"place_{k} = at"
             yield f"at = {_passed(step)}"

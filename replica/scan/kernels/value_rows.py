@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replica.scan.frames import ROW_VALUE, ROW_VALUE_SIZE, ROWS
-from replica.scan.kernels.memory import item, set_item
+from replica.scan.kernels.memory import item, long, set_item
 from replica.scan.kernels.text import copy
 from replica.scan.native import Bytes, Longs
 
@@ -15,7 +15,7 @@ def gather_values(
 
     output: has room for all values and tables.SLACK. offsets: one more item than rows.
     """
-    to = 0
+    to = long(0)
     for row in range(low, high):
         set_item(offsets, row - low, to)
         size = item(rows, ROW_VALUE_SIZE * ROWS + row)

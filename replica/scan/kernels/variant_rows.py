@@ -5,7 +5,7 @@ from __future__ import annotations
 from replica.scan.frames import ENVELOPE_BYTES, ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE, ROWS
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import is_telling_config
-from replica.scan.kernels.memory import item, popcount, set_item, store_8
+from replica.scan.kernels.memory import item, long, popcount, set_item, store_8
 from replica.scan.kernels.straight import variant_renderer
 from replica.scan.kernels.text import copy
 from replica.scan.kernels.variant_values import REFUSED, put_unsigned, width_of
@@ -92,8 +92,8 @@ def write_variants(
     and KNOWN * KNOWN_STRIDE bytes, zero at first, kept between calls.
     """
     ends = places[places.size // 2 :]
-    to = 0
-    dictionary_to = 0
+    to = long(0)
+    dictionary_to = long(0)
     refusals = 0
     row = low
     while row < high:
@@ -101,7 +101,7 @@ def write_variants(
         set_item(dictionary_offsets, row - low, dictionary_to)
         program = item(rows, ROW_PROGRAM * ROWS + row)
         behind = REFUSED
-        names = 0
+        names = long(0)
         if program >= 0:
             position = item(rows, ROW_VALUE * ROWS + row)
             size = item(rows, ROW_VALUE_SIZE * ROWS + row)
