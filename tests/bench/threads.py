@@ -1,7 +1,7 @@
 """Two threads against one: the JSON lines of a segment's halves, and what the machine has to give.
 
-The ceiling is zlib's checksum, which holds no lock and touches nothing but a small buffer: where two
-of them together are not twice as fast as one, no other two threads will be.
+The ceiling is zlib's checksum, which holds no lock and touches nothing but a small buffer: where
+two of them together are not twice as fast as one, no other two threads will be.
 """
 
 from __future__ import annotations
