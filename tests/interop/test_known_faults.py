@@ -13,6 +13,7 @@ from tests.interop.known_faults import (
     LOST_CREDENTIAL,
     ORPHANS,
     Delta,
+    TopicsByKafka,
     UnexplainedError,
     faults_in,
 )
@@ -75,6 +76,14 @@ def test_configs_of_a_topic_configured_and_removed_in_one_delta_are_orphans() ->
     assert judged(*records, again, kafka=after(config("1"), again)[0]) == {LEAKED_CONFIGS}
 
 
+def test_a_reducer_that_forgets_a_topic_s_configs_is_found_out() -> None:
+    base = after(topic(), config("1"))[0]
+    delta = Delta(base, ((0, remove_topic()),), ends_commit=True)
+    forgetful = after(config("1"))[0], frozenset[int]()
+    with pytest.raises(UnexplainedError, match="configs differ"):
+        faults_in(delta, forgetful, (EMPTY, frozenset()), failed=False)
+
+
 def test_a_topic_that_had_configs_before_leaves_none() -> None:
     base = after(topic(), config("1", "cleanup.policy"))[0]
     assert judged(config("1"), remove_topic(), base=base, kafka=EMPTY) == frozenset()
@@ -110,3 +119,12 @@ def test_a_mechanism_emptied_by_a_delta_loses_all_that_the_delta_sets() -> None:
         judged(*records, base=base, kafka=after(credential("bob"))[0])
     with pytest.raises(UnexplainedError, match="lost credentials"):
         judged(*records[1:], base=base, kafka=base)
+
+
+def test_two_topics_of_one_name_are_noticed() -> None:
+    base = after(topic())[0]
+    namesake = topic("orders", OTHER_TOPIC)
+    twins = Delta(base, ((0, namesake),), ends_commit=True)
+    follower = Delta(base, ((0, remove_topic()), (1, namesake)), ends_commit=True)
+    assert TopicsByKafka(twins).has_namesakes
+    assert not TopicsByKafka(follower).has_namesakes

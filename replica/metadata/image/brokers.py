@@ -30,9 +30,11 @@ def _register(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 def _unregister(state: State, offset: int, fields: Fields) -> Refused | None:
+    """To unregister a broker that isn't there is fine."""
     broker_id = fields["brokerId"]
-    state.brokers.drop(broker_id)
-    state.removals["brokers", broker_id] = offset
+    if broker_id in state.brokers.values:
+        state.brokers.drop(broker_id)
+        state.removals["brokers", broker_id] = offset
     return None
 
 

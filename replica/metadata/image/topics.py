@@ -13,8 +13,8 @@ def _create(state: State, offset: int, fields: Fields) -> Refused | None:
     topic_id, name = fields["topicId"], fields["name"]
     _drop_partitions(state, topic_id)
     former = state.topics.values.get(topic_id)
-    if former is not None and state.topic_ids.get(former) == topic_id:
-        del state.topic_ids[former]
+    if former is not None:
+        _forget_name(state, topic_id, former)
     state.topics.put(topic_id, name, offset)
     state.topic_ids[name] = topic_id
     return None
@@ -28,7 +28,7 @@ def _remove(state: State, offset: int, fields: Fields) -> Refused | None:
         return _no_topic(state, topic_id)
     _drop_partitions(state, topic_id)
     state.topics.drop(topic_id)
-    state.topic_ids.pop(name, None)
+    _forget_name(state, topic_id, name)
     for config in state.topic_configs.pop(name, ()):
         state.configs.drop((TOPIC_RESOURCE, name, config))
     state.removals["topics", topic_id] = state.removals["topic_ids", name] = offset
@@ -38,6 +38,12 @@ def _remove(state: State, offset: int, fields: Fields) -> Refused | None:
 def _drop_partitions(state: State, topic_id: str) -> None:
     for partition_id in state.partition_ids.pop(topic_id, ()):
         state.partitions.drop((topic_id, partition_id))
+
+
+def _forget_name(state: State, topic_id: str, name: str) -> None:
+    """Unless the name has meanwhile become another topic's."""
+    if state.topic_ids.get(name) == topic_id:
+        del state.topic_ids[name]
 
 
 def _no_topic(state: State, topic_id: str) -> Refused:

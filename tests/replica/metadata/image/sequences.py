@@ -21,7 +21,7 @@ from replica.types import ZERO_UUID
 _BROKERS = (1, 2, 3, 4)
 _EPOCHS = (10, 11)
 _FEATURES = ("group.version", "transaction.version", "eligible.leader.replicas.version")
-_METADATA_VERSIONS = (7, 8, 11, 14, 15, 17, 21, 23, 27)
+_METADATA_VERSIONS = (7, 8, 10, 11, 13, 14, 15, 16, 17, 22, 23, 27)
 _USERS = ("alice", "bob", "")
 _RARELY, _OFTEN = 0.04, 0.85
 
@@ -249,7 +249,7 @@ class Sequence:
             "brokerId": self._chance.choice(_BROKERS),
             "brokerEpoch": self._chance.choice(_EPOCHS),
             "fenced": self._pick((-1, 0, 1), (2, -2)),
-            "inControlledShutdown": self._pick((0, 1), (-1, 2)),
+            "inControlledShutdown": self._pick((0, 1), (-1, 2), 0.1),
             "logDirs": self._some(_DIRECTORIES),
         }
         return self._made("BROKER_REGISTRATION_CHANGE_RECORD", fields)

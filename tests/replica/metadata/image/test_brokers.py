@@ -105,9 +105,11 @@ def test_unregistering_looks_at_no_epoch_and_keeps_the_configs() -> None:
 
 
 def test_a_broker_that_is_gone_is_refused_with_its_removal() -> None:
-    _, refusals = after(broker(), UNREGISTER, fence(10), broker_change())
+    _, refusals = after(broker(), UNREGISTER, fence(10), broker_change(), UNREGISTER)
     assert [(r.offset, r.because) for r in refusals] == [(2, (1,)), (3, (1,))]
     assert {r.reason for r in refusals} == {"broker 1 is not registered"}
+    _, (refusal,) = after(UNREGISTER, fence(10))
+    assert refusal.because == ()
 
 
 def test_a_controller_s_registration_replaces_the_one_before() -> None:

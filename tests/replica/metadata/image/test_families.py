@@ -7,6 +7,7 @@ import json
 import pytest
 
 from replica.metadata.record import MetadataRecord, new_record
+from replica.metadata.redact import Redactor
 from tests.replica.metadata.image.made import ACL, after, config, feature, held, offsets
 
 
@@ -135,3 +136,15 @@ def test_the_state_of_the_zookeeper_migration_is_the_last_one_told() -> None:
 def test_an_entity_told_again_moves_its_offset(record: MetadataRecord) -> None:
     image, _ = after(record, record)
     assert set(offsets(image).values()) == {1}
+
+
+def test_redacted_records_are_replayed_like_others_and_stay_redacted() -> None:
+    records = scram("alice"), config("s3cret", name="ssl.keystore.password")
+    hidden = [Redactor(b"key").redact(record)[0] for record in records]
+    image, refusals = after(*hidden)
+    assert not refusals
+    assert [(e.kind, e.key) for e in image.entities()] == [
+        (e.kind, e.key) for e in after(*records)[0].entities()
+    ]
+    assert held(image, "scram")['["alice",1]']["salt"].startswith("***:")
+    assert not any("s3cret" in e.value for e in image.entities())

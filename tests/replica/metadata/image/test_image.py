@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from replica.metadata.image import EMPTY, differences, orphan_topic_configs
@@ -58,3 +60,10 @@ def test_no_image_equals_something_else() -> None:
     assert EMPTY != "an image"
     with pytest.raises(TypeError):
         hash(EMPTY)
+
+
+def test_an_image_travels_between_processes() -> None:
+    image, _ = after(topic(), partition(), config("1"), broker())
+    copy = pickle.loads(pickle.dumps(image))  # noqa: S301, our own bytes
+    assert copy == image
+    assert list(copy.entities()) == list(image.entities())

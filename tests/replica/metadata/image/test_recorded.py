@@ -7,8 +7,10 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from replica.metadata.image import EMPTY, Image, differences, orphan_topic_configs
+from replica.format.control import KRaftVersion, KRaftVoters
+from replica.metadata.image import EMPTY, Image, differences, orphan_topic_configs, to_records
 from replica.metadata.record import MetadataRecord
+from tests.replica.metadata.image.canonical import canonical
 from tests.replica.metadata.image.recorded import Logged, records_in, replayed
 
 
@@ -86,6 +88,19 @@ def test_snapshots_of_kafka_4_1_hold_orphan_topic_configs_and_no_other_differenc
         # A snapshot has orphans itself, which a replay over it inherits.
         *(("2571-6", 1496, 4), ("2598-6", 1496, 4), ("2598-6", 2571, 0)),
     }
+
+
+def test_a_snapshot_s_image_is_written_as_kafka_wrote_the_snapshot(data: Path) -> None:
+    paths = [p for p in data.glob("*/*/*/*/*.checkpoint*") if not p.name.startswith("0" * 20)]
+    assert len(paths) == 29
+    for path in paths:
+        kafka = [logged.record for logged in records_in(path)]
+        ours = to_records(content_of(path))
+        assert canonical(ours) == canonical(kafka), path
+        control = [record for record in kafka if isinstance(record, KRaftVersion | KRaftVoters)]
+        assert {type(record) for record in control} == {
+            type(record) for record in ours if not isinstance(record, MetadataRecord)
+        }
 
 
 def test_a_log_that_ends_inside_a_transaction_shows_the_state_before_it(data: Path) -> None:

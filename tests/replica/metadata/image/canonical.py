@@ -1,0 +1,27 @@
+"""Records of a snapshot in a form that compares, whatever order Kafka's hash maps gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from replica.metadata.image.kind import by_name, compact
+from replica.metadata.image.replay import ReplayedRecord
+from replica.metadata.record import MetadataRecord
+
+
+def canonical(records: Iterable[ReplayedRecord]) -> list[tuple[str, int, str]]:
+    """(type, version, fields) of each metadata record, sorted, as are the lists without order."""
+    return sorted(_canonical(record) for record in records if isinstance(record, MetadataRecord))
+
+
+def _canonical(record: MetadataRecord) -> tuple[str, int, str]:
+    fields = dict(record.fields)
+    for name in ("endPoints", "features"):
+        if name in fields:
+            fields[name] = by_name(fields[name])  # type: ignore[arg-type, assignment]
+    for name in ("logDirs", "renewers"):
+        if name in fields:
+            fields[name] = tuple(sorted(fields[name]))  # type: ignore[arg-type, type-var]
+    if "entity" in fields:
+        fields["entity"] = tuple(sorted(fields["entity"], key=compact))  # type: ignore[arg-type]
+    return record.type, record.version, compact(fields)
