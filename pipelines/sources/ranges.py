@@ -19,7 +19,7 @@ from pipelines.capture.remote import file_name, is_uri, read_remote, size_of
 from pipelines.sources.files import SourceFile
 from replica.errors import UnreadableFileError
 from replica.format.file_names import FileKind, classify
-from replica.format.reading import MAX_LOG_BYTES, read_file
+from replica.format.reading import MAX_LOG_BYTES
 from replica.scan.arrow import BATCH_SCHEMA, scan_batches
 
 DEFAULT_RANGE_BYTES = 32 * 1024 * 1024
@@ -110,11 +110,16 @@ def read_range(path: str, start: int, end: int) -> bytes:
 
 
 def _read_local(path: str, start: int, end: int) -> bytes:
-    if start == 0:
-        return read_file(path, MAX_LOG_BYTES)[:end]
+    if end > MAX_LOG_BYTES:
+        raise UnreadableFileError(path, f"{end} bytes, the limit is {MAX_LOG_BYTES}")
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
             file.seek(start)
             return file.read(end - start)
     except OSError as error:
         raise UnreadableFileError(path, error.strerror or str(error)) from error
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """For a pipe that has taken the file's place since it was planned."""
+    return os.open(path, flags | os.O_NONBLOCK)
