@@ -11,10 +11,17 @@ import pyarrow.compute as pc
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile
 from pipelines.sources.kraft_log import RECORD_COLUMNS
-from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, RangePartition, plan, read_range
+from pipelines.sources.ranges import (
+    DEFAULT_RANGE_BYTES,
+    RangePartition,
+    plan,
+    read_range,
+    size_of_file,
+)
 from replica.types import ReplicaId
 
 _COLUMNS = tuple(column for column in RECORD_COLUMNS if column[0] not in ("file", "position"))
+_WORTH_A_TASK_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +33,24 @@ class LogRange:
 
 
 def log_ranges(
-    files: Sequence[tuple[SourceFile, ReplicaId]], range_bytes: int = DEFAULT_RANGE_BYTES
+    files: Sequence[tuple[SourceFile, ReplicaId]],
+    *,
+    range_bytes: int = DEFAULT_RANGE_BYTES,
+    at_once: int = 1,
 ) -> list[LogRange]:
-    """The files cut into ranges of about `range_bytes`."""
+    """The files cut into ranges of about `range_bytes`, or less.
+
+    at_once: tasks that run side by side; they get about the same work, so that none is left alone
+    at the end.
+    """
+    total = sum(size_of_file(file) for file, _ in files)
+    rounds = -(-total // (range_bytes * at_once))
+    even = -(-total // max(1, rounds * at_once))
+    least = min(range_bytes, _WORTH_A_TASK_BYTES)
     return [
-        LogRange(part, replica) for file, replica in files for part in plan([file], range_bytes)
+        LogRange(part, replica)
+        for file, replica in files
+        for part in plan([file], max(even, least))
     ]
 
 

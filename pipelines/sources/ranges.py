@@ -54,7 +54,7 @@ def plan(files: list[SourceFile], range_bytes: int) -> list[RangePartition]:
 def _plan_file(file: SourceFile, range_bytes: int) -> Iterator[RangePartition]:
     name = classify(file_name(file.path))
     expected = 0 if name.kind is FileKind.SNAPSHOT else name.base_offset
-    start, end = 0, _size(file)
+    start, end = 0, size_of_file(file)
     if end > range_bytes:
         for cut in _cuts(read_range(file.path, 0, end), expected, range_bytes):
             yield RangePartition(file.path, file.shown, start, cut[0], expected)
@@ -89,7 +89,8 @@ def _cuts(data: bytes, expected: int | None, range_bytes: int) -> Iterator[tuple
         yield start, int(base[cut])
 
 
-def _size(file: SourceFile) -> int:
+def size_of_file(file: SourceFile) -> int:
+    """Bytes of the file; UnreadableFileError where the system or store refuses."""
     if is_uri(file.path):
         return size_of(file.path)
     try:

@@ -60,7 +60,7 @@ def write_directly(
     spark: SparkSession, lake: Lake, files: list[SourceFile], key: bytes | None
 ) -> delta.Written:
     delta.ensure_table(spark, lake, LOG_RECORDS)
-    parts = log_ranges([(file, OWNER) for file in files], RANGE_BYTES)
+    parts = log_ranges([(file, OWNER) for file in files], range_bytes=RANGE_BYTES)
     assert len(parts) > len(files), "some file is cut"
     batches = partial(log_record_batches, key=key)
     return delta.append_directly(spark, lake, LOG_RECORDS, parts, batches)
@@ -97,6 +97,36 @@ def test_the_rows_are_those_of_kraft_log(
     found = sorted_rows(delta.read(spark, lake, LOG_RECORDS))
     assert len(found) == len(wanted) == written.rows > 5000
     assert found == wanted
+
+
+@pytest.mark.parametrize(("at_once", "count"), [(1, 3), (2, 4), (5, 5)])
+def test_ranges_are_even_and_fill_whole_rounds_of_tasks(
+    at_once: int, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.bronze.log_ranges._WORTH_A_TASK_BYTES", 1)
+    path = tmp_path / LOG
+    batch = partial(
+        encode_batch, leader_epoch=1, records=bytes(100), record_count=1, last_offset_delta=0
+    )
+    with path.open("wb") as out:
+        for offset in range(1000):
+            out.write(batch(base_offset=offset, base_timestamp=0, max_timestamp=0))
+    size = path.stat().st_size
+    parts = log_ranges(
+        [(SourceFile(str(path), "x"), OWNER)], range_bytes=size // 3 + 1000, at_once=at_once
+    )
+    sizes = [part.range.end - part.range.start for part in parts]
+    assert len(sizes) == count
+    assert sum(sizes) == size
+    assert max(sizes) - min(sizes) < 0.1 * max(sizes)
+    assert {part.replica for part in parts} == {OWNER}
+
+
+def test_a_small_segment_is_one_task(tmp_path: Path) -> None:
+    path = tmp_path / LOG
+    path.write_bytes(bytes(1000))
+    assert len(log_ranges([(SourceFile(str(path), "x"), OWNER)], at_once=8)) == 1
+    assert log_ranges([], at_once=8) == []
 
 
 def test_a_segment_that_is_gone_is_one_clear_line(spark: SparkSession, tmp_path: Path) -> None:
