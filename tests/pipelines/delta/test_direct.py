@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -273,6 +274,38 @@ def test_everything_else_works_on_the_table(
     changes = feed.load(lake.path_of(RECORDS)).groupBy("_commit_version", "_change_type").count()
     found = {tuple(row) for row in changes.collect()}
     assert found == {(1, "insert", 8), (3, "insert", 1), (4, "delete", 7)}
+
+
+FEATURES = {
+    "delta.enableRowTracking": "true",
+    "delta.enableDeletionVectors": "true",
+    "delta.enableInCommitTimestamps": "true",
+    "delta.checkpointPolicy": "v2",
+    "delta.dataSkippingStatsColumns": "offset",
+}
+
+
+def test_a_table_keeps_what_its_features_promise(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    path = lake.path_of(RECORDS)
+    properties = ", ".join(f"'{name}' = '{value}'" for name, value in FEATURES.items())
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({properties})")
+
+    write(spark, lake, rows(0, 1), rows(2, 3))
+    write(spark, lake, rows(4))
+
+    table = DeltaTable.forPath(spark, path)
+    identified = table.toDF().selectExpr("offset", "_metadata.row_id AS id").orderBy("id").collect()
+    assert [(row.offset, row.id) for row in identified] == [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]
+    files = parquet_files(lake)
+    table.delete("offset = 1")
+    assert parquet_files(lake) == files, "a deletion vector marks the row"
+    assert offsets(spark, lake) == [0, 2, 3, 4]
+    logs = sorted(Path(path, "_delta_log").glob("*.json"))
+    actions = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+    stats = [json.loads(action["add"]["stats"]) for action in actions if "add" in action]
+    assert [of["maxValues"] for of in stats[:2]] == [{"offset": 1}, {"offset": 3}]
 
 
 REFUSED = [
