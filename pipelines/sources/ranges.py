@@ -19,7 +19,7 @@ from pipelines.capture.remote import file_name, is_uri, read_remote, size_of
 from pipelines.sources.files import SourceFile
 from replica.errors import UnreadableFileError
 from replica.format.file_names import FileKind, classify
-from replica.format.reading import MAX_LOG_BYTES
+from replica.format.reading import MAX_LOG_BYTES, VanishedFileError
 from replica.scan.arrow import BATCH_SCHEMA, scan_batches
 
 DEFAULT_RANGE_BYTES = 32 * 1024 * 1024
@@ -117,6 +117,8 @@ def _read_local(path: str, start: int, end: int) -> bytes:
         with open(path, "rb", opener=_without_waiting) as file:
             file.seek(start)
             return file.read(end - start)
+    except FileNotFoundError as error:
+        raise VanishedFileError(path, "file is gone") from error
     except OSError as error:
         raise UnreadableFileError(path, error.strerror or str(error)) from error
 

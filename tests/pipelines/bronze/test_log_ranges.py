@@ -136,6 +136,6 @@ def test_a_segment_that_is_gone_is_one_clear_line(spark: SparkSession, tmp_path:
     delta.ensure_table(spark, lake, LOG_RECORDS)
     parts = log_ranges([(SourceFile(str(path), "x"), OWNER)])
     path.unlink()
-    with pytest.raises(UnreadableFileError, match=f"^{path}: No such file"):
+    with pytest.raises(UnreadableFileError, match=f"^{path}: file is gone$"):
         delta.append_directly(spark, lake, LOG_RECORDS, parts, partial(log_record_batches, key=KEY))
     assert delta.last_commit(spark, lake, LOG_RECORDS).version == 0
