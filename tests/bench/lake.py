@@ -1,20 +1,14 @@
 """How fast a segment becomes rows of a Delta table, against kafka-dump-log that only prints it.
 
-    python -m tests.bench.lake [--rounds 5] [--bytes 300000000]
-
-All ways read the same generated segment (tests.bench.segments) from a warm page cache, in turn, in
-one warm Spark session on two cores, as pipelines.session builds it. A way's seconds run from the
-path of the segment to the end of the commit into an empty bronze.log_records.
+All ways read the same segment from a warm page cache, in one warm Spark session on two cores, as
+pipelines.session builds it. A way's seconds run from the path of the segment to the end of the
+commit into an empty bronze.log_records.
 """
 
 from __future__ import annotations
 
-import argparse
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,27 +23,10 @@ from pipelines.sources import register
 from pipelines.sources.files import log_files
 from pipelines.tables.bronze import LOG_RECORDS
 from replica.types import ReplicaId
-from tests.bench import kafka, rounds
-from tests.bench.segments import write_segment
+from tests.bench import kafka, report, rounds
+from tests.bench.processes import process, timed
 
-YARDSTICK = "kafka-dump-log"
 _OWNER = ReplicaId("abcdefghijklmnopqrstuv", 1, "ABCDEFGHIJKLMNOPQRSTUV")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--bytes", type=int, default=300_000_000)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kraftlake-bench-") as folder:
-        segment = Path(folder) / f"{0:020d}.log"
-        records = write_segment(segment, options.bytes)
-        seconds = measure(segment, options.rounds, tell)
-    sys.stdout.write(table(seconds, records))
-
-
-def tell(text: str) -> None:
-    sys.stderr.write(f"bench: {text}\n")
 
 
 def measure(segment: Path, count: int, tell: Callable[[str], None]) -> dict[str, list[float]]:
@@ -58,7 +35,7 @@ def measure(segment: Path, count: int, tell: Callable[[str], None]) -> dict[str,
         ways = contenders(spark, segment)
         for name, work in ways.items():
             tell(f"warm up: {name}: {work():.2f} s")
-        dump = {YARDSTICK: lambda: dump_log(segment)}
+        dump = {report.YARDSTICK: lambda: process(kafka.dump_log_command(segment))}
         return rounds.measure({**dump, **ways}, count, tell)
 
 
@@ -113,39 +90,3 @@ def rows(spark: SparkSession, segment: Path) -> DataFrame:
         "directory_id": _OWNER.directory_id,
     }
     return frame.withColumns({name: F.lit(value) for name, value in owner.items()})
-
-
-def dump_log(segment: Path) -> float:
-    """Seconds of kafka-dump-log, its output thrown away."""
-    command = kafka.dump_log_command(segment)
-    return timed(
-        lambda: subprocess.run(
-            command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-    )
-
-
-def timed(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
-
-
-def table(seconds: Mapping[str, list[float]], records: int) -> str:
-    """Markdown: seconds, and how many times faster than the yardstick in the same round."""
-    lines = [
-        "| what | s (median) | M records/s | ratio: least | median | most |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, values in seconds.items():
-        ratio = rounds.ratios(seconds[YARDSTICK], values)
-        median = rounds.Spread.of(values).median
-        lines.append(
-            f"| {name} | {median:.2f} | {records / median / 1e6:.2f} "
-            f"| {ratio.least:.1f} | {ratio.median:.1f} | {ratio.most:.1f} |"
-        )
-    return "\n".join([*lines, ""])
-
-
-if __name__ == "__main__":
-    main()
