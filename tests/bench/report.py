@@ -17,7 +17,7 @@ _NO_DECODING = (CEILING_ALONE, CEILING_TOGETHER)
 
 @dataclass(frozen=True)
 class Figures:
-    """seconds, into_delta: of each round, by name; jvm: of the best pass; memory: peak bytes by size."""
+    """seconds, into_delta: of each round, by name; jvm: of the best pass; memory: peak bytes."""
 
     records: int
     size: int
