@@ -50,6 +50,8 @@ setup: ## make .venv, with everything pinned (the first time takes some minutes)
 		--require-hashes -r requirements.lock; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-deps --no-build-isolation -e .; \
+	$(BIN)/python -m replica.scan.compiling || \
+		echo "kraftlake: setup goes on; dump and ingest of large files need what failed here" >&2; \
 	echo "$$key" >$(STAMP); \
 	java -version >/dev/null 2>&1 || test -n "$$JAVA_HOME" || \
 		echo "kraftlake: no java found; whatever uses Spark needs Java 17 or newer" >&2

@@ -11,18 +11,22 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from pipelines.capture.remote import file_name, is_uri, read_remote, size_of
 from pipelines.sources.files import SourceFile
 from replica.errors import UnreadableFileError
 from replica.format.file_names import FileKind, classify
-from replica.format.reading import MAX_LOG_BYTES, read_file
-from replica.format.segment import LocatedBatch, scan
+from replica.format.reading import MAX_LOG_BYTES, VanishedFileError
+from replica.scan.arrow import BATCH_SCHEMA, scan_batches
 
 DEFAULT_RANGE_BYTES = 32 * 1024 * 1024
 _SOUND_BATCHES = 3
 """Batches in sequence before a cut: one more than a scan looks ahead."""
+_NO_OFFSET = -2
+"""Stands for a last offset beyond 64 bits: no base offset is the one behind it."""
 
 
 @dataclass
@@ -50,29 +54,43 @@ def plan(files: list[SourceFile], range_bytes: int) -> list[RangePartition]:
 def _plan_file(file: SourceFile, range_bytes: int) -> Iterator[RangePartition]:
     name = classify(file_name(file.path))
     expected = 0 if name.kind is FileKind.SNAPSHOT else name.base_offset
-    start, end = 0, _size(file)
+    start, end = 0, size_of_file(file)
     if end > range_bytes:
         for cut in _cuts(read_range(file.path, 0, end), expected, range_bytes):
-            yield RangePartition(file.path, file.shown, start, cut.position, expected)
-            start, expected = cut.position, cut.header.base_offset
+            yield RangePartition(file.path, file.shown, start, cut[0], expected)
+            start, expected = cut
     if start < end:
         yield RangePartition(file.path, file.shown, start, end, expected)
 
 
-def _cuts(data: bytes, expected: int | None, range_bytes: int) -> Iterator[LocatedBatch]:
-    """The batches that begin a new range."""
-    start = end = sound = 0
-    for batch in scan(data, expected_offset=expected).batches:
-        header = batch.header
-        in_sequence = batch.position == end and header.base_offset == expected
-        if in_sequence and sound >= _SOUND_BATCHES and end - start >= range_bytes:
-            yield batch
-            start = end
-        sound = sound + 1 if in_sequence and batch.crc_valid else 0
-        end, expected = batch.position + header.size_bytes, header.next_offset
+def _cuts(data: bytes, expected: int | None, range_bytes: int) -> Iterator[tuple[int, int]]:
+    """(position, base offset) of the batches that begin a new range."""
+    batches = pa.Table.from_batches(scan_batches(data, expected_offset=expected), BATCH_SCHEMA)
+    position, base, size, valid = (
+        batches[name].to_numpy() for name in ("position", "base_offset", "size_bytes", "crc_valid")
+    )
+    next_offset = batches["last_offset"].fill_null(_NO_OFFSET).to_numpy() + 1
+    if len(position) == 0:
+        return
+    in_sequence = np.empty(len(position), np.bool_)
+    in_sequence[0] = position[0] == 0 and base[0] == expected
+    in_sequence[1:] = (position[1:] == (position + size)[:-1]) & (base[1:] == next_offset[:-1])
+    places = np.arange(len(position))
+    last_doubtful = np.maximum.accumulate(np.where(in_sequence & valid, -1, places))
+    sound = places[1:] - 1 - last_doubtful[:-1]  # batches in sequence just before
+    candidates = 1 + np.flatnonzero(in_sequence[1:] & (sound >= _SOUND_BATCHES))
+    start = 0
+    while True:
+        at = np.searchsorted(position[candidates], start + range_bytes)
+        if at == len(candidates):
+            return
+        cut = candidates[at]
+        start = int(position[cut])
+        yield start, int(base[cut])
 
 
-def _size(file: SourceFile) -> int:
+def size_of_file(file: SourceFile) -> int:
+    """Bytes of the file; UnreadableFileError where the system or store refuses."""
     if is_uri(file.path):
         return size_of(file.path)
     try:
@@ -93,11 +111,18 @@ def read_range(path: str, start: int, end: int) -> bytes:
 
 
 def _read_local(path: str, start: int, end: int) -> bytes:
-    if start == 0:
-        return read_file(path, MAX_LOG_BYTES)[:end]
+    if end > MAX_LOG_BYTES:
+        raise UnreadableFileError(path, f"{end} bytes, the limit is {MAX_LOG_BYTES}")
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
             file.seek(start)
             return file.read(end - start)
+    except FileNotFoundError as error:
+        raise VanishedFileError(path, "file is gone") from error
     except OSError as error:
         raise UnreadableFileError(path, error.strerror or str(error)) from error
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """For a pipe that has taken the file's place since it was planned."""
+    return os.open(path, flags | os.O_NONBLOCK)

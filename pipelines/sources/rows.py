@@ -21,7 +21,7 @@ _TIMES = ("timestamp", "base_timestamp", "max_timestamp")
 def batches(data: bytes, part: RangePartition, columns: _Columns) -> Iterator[Any]:
     """A row for each batch of a range, whether or not its CRC is right."""
     for table in scan_batches(data, start=part.start, expected_offset=part.expected_offset):
-        yield _with_columns(_cells(table, part), table.num_rows, columns)
+        yield _with_columns(_cells(table, part, columns), table.num_rows, columns)
 
 
 def records(
@@ -29,7 +29,7 @@ def records(
 ) -> Iterator[Any]:
     """A row for each record of each batch whose CRC is right; key None keeps secrets."""
     for table in _scanned(data, part, key):
-        yield _with_columns(_cells(table, part), table.num_rows, columns)
+        yield _with_columns(_cells(table, part, columns), table.num_rows, columns)
 
 
 def snapshot_records(
@@ -42,7 +42,7 @@ def snapshot_records(
     """The same of a snapshot: its offsets are indexes, its key is (end offset, epoch)."""
     end_offset, epoch = snapshot_id
     for table in _scanned(data, part, key):
-        cells = _cells(table, part)
+        cells = _cells(table, part, columns)
         cells["index"] = cells["offset"]
         cells["end_offset"] = _constant(end_offset, pa.int64(), table.num_rows)
         cells["epoch"] = _constant(epoch, pa.int32(), table.num_rows)
@@ -59,12 +59,13 @@ def _scanned(data: bytes, part: RangePartition, key: bytes | None) -> Iterator[A
     )
 
 
-def _cells(table: Any, part: RangePartition) -> _Cells:
+def _cells(table: Any, part: RangePartition, columns: _Columns) -> _Cells:
     cells = dict(zip(table.schema.names, table.columns, strict=True))
     for name in _TIMES:
         if name in cells:
             cells[name] = microseconds(cells[name])
-    cells["file"] = _constant(part.shown, pa.string(), table.num_rows)
+    if any(name == "file" for name, _ in columns):
+        cells["file"] = _constant(part.shown, pa.string(), table.num_rows)
     return cells
 
 

@@ -18,7 +18,7 @@ from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.segment import LocatedBatch
 from replica.format.timestamps import FIRST_MS, LAST_MS, NO_TIMESTAMP
 from replica.scan import frames
-from replica.scan.compilation import Bytes, Longs
+from replica.scan.native import Bytes, Longs
 from replica.scan.regions import Chunk
 from replica.scan.scalar_rows import JSON, VARIANT, Payload, ScalarRow
 

@@ -18,7 +18,8 @@ from replica.format.byte_source import Source
 from replica.format.record import Record
 from replica.format.segment import LocatedBatch
 from replica.scan import frames
-from replica.scan.compilation import Bytes, Longs
+from replica.scan.compiled import write_lines
+from replica.scan.native import Bytes, Longs
 from replica.scan.regions import Chunk, Scan
 from replica.scan.tables import (
     CONFIG_PROGRAM,
@@ -97,8 +98,6 @@ class LineScan(Scan):
         return self._regions.bytes_of(batch)
 
     def _of_chunk(self, chunk: Chunk) -> Iterator[Piece]:
-        from replica.scan.json_lines import write_lines  # compiles the kernel
-
         chosen = self._chosen(chunk)
         batches, rows = chunk.batches.reshape(-1), chunk.rows.reshape(-1)
         guarded = _NO_PROGRAM if self._keep_secrets else CONFIG_PROGRAM

@@ -26,7 +26,8 @@ from replica.format.record import Record
 from replica.format.segment import LocatedBatch, in_order
 from replica.format.walk import FrameWalk
 from replica.scan import frames
-from replica.scan.compilation import Bytes, Longs
+from replica.scan.compiled import walk_frames
+from replica.scan.native import Bytes, Longs
 from replica.scan.window import Window
 
 _MAX_LONG = (1 << 63) - 1
@@ -100,7 +101,7 @@ class Regions:
         return max(0, self._source.size - self._walk.position)
 
     def read(self, program_of: Longs | None) -> Iterator[Region]:
-        """The regions; program_of: see frames.walk_frames, None where only batches are wanted."""
+        """The regions; program_of: see walk_frames, None where only batches are wanted."""
         if program_of is not None:
             self._rows = np.empty(frames.ROW_COLUMNS * frames.ROWS, np.int64)
         while not self._walk.at_end:
@@ -154,7 +155,7 @@ class Regions:
 
     def _walk_frames(self, program_of: Longs | None) -> int:
         begin = self._window.begin
-        stop = frames.walk_frames(
+        stop = walk_frames(
             self._window.array,
             self._walk.position - begin,
             self._judgement.expected or 0,

@@ -19,12 +19,18 @@ from replica.scan.columns import (
     bitmap,
     row_error,
 )
-from replica.scan.compilation import Longs
+from replica.scan.compiled import gather_values, write_json, write_variants
+from replica.scan.native import Longs
 from replica.scan.regions import Chunk
 from replica.scan.scalar_rows import JSON, ScalarRow, record_row
-from replica.scan.tables import KERNEL_PROGRAMS, MAX_WIDTH
-from replica.scan.text import SLACK
-from replica.scan.value_rows import gather_values
+from replica.scan.tables import (
+    KERNEL_PROGRAMS,
+    KNOWN,
+    KNOWN_COLUMNS,
+    KNOWN_STRIDE,
+    MAX_WIDTH,
+    SLACK,
+)
 
 PAYLOAD_BYTES = 24 * 1024 * 1024
 """Payloads of one Arrow batch by kernels; the row that finds no room starts the next one. A record
@@ -171,8 +177,6 @@ _Kernel = Callable[[Chunk, int, int], _Payloads]
 
 
 def _json_kernel() -> _Kernel:
-    from replica.scan.json_rows import write_json
-
     output = np.empty(PAYLOAD_BYTES, np.uint8)
     offsets, refused = (np.empty(frames.ROWS + 1, np.int64) for _ in range(2))
     places = np.zeros(MAX_WIDTH, np.int64)
@@ -189,18 +193,16 @@ def _json_kernel() -> _Kernel:
 
 
 def _variant_kernel() -> _Kernel:
-    from replica.scan import variant_rows
-
     outputs = np.empty(PAYLOAD_BYTES, np.uint8), np.empty(_DICTIONARY_BYTES, np.uint8)
     offsets = tuple(np.empty(frames.ROWS + 1, np.int64) for _ in range(2))
     refused = np.empty(frames.ROWS + 1, np.int64)
     places = np.zeros(2 * MAX_WIDTH, np.int64)
-    known = np.zeros(variant_rows.KNOWN * variant_rows.KNOWN_COLUMNS, np.int64)
-    known_bytes = np.zeros(variant_rows.KNOWN * variant_rows.KNOWN_STRIDE, np.uint8)
+    known = np.zeros(KNOWN * KNOWN_COLUMNS, np.int64)
+    known_bytes = np.zeros(KNOWN * KNOWN_STRIDE, np.uint8)
 
     def write(chunk: Chunk, low: int, guarded: int) -> _Payloads:
         rows = chunk.rows.reshape(-1)
-        high = variant_rows.write_variants(
+        high = write_variants(
             *(chunk.array, rows, low, chunk.row_count, guarded),
             *(outputs[0], offsets[0], outputs[1], offsets[1]),
             *(refused, places, known, known_bytes),

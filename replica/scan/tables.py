@@ -14,8 +14,8 @@ import numpy as np
 from replica.metadata.program import NO_TAG, Program, Step, programs
 from replica.metadata.redact import SECRET_FIELDS
 from replica.metadata.schema import Kind
-from replica.scan.compilation import Bytes, Longs
 from replica.scan.frames import KEYS, VERSIONS
+from replica.scan.native import Bytes, Longs
 
 # Kinds as numbers; those below TEXT are of fixed size.
 _KINDS = (
@@ -194,6 +194,17 @@ MAX_DICTIONARY = max(
     for p in KERNEL_PROGRAMS
 )
 """Bytes of the longest VARIANT dictionary."""
+
+SLACK = 64
+"""Bytes beyond what they write that kernels may overwrite."""
+
+KNOWN = 256
+"""VARIANT dictionaries remembered from row to row; records of a type have few."""
+KNOWN_COLUMNS = 3
+"""Program + 1, bits of the names, bytes of the dictionary."""
+KNOWN_STRIDE = MAX_DICTIONARY + SLACK
+DICTIONARY_ROOM = MAX_DICTIONARY + SLACK
+"""Bytes that must be free for one more row's dictionary."""
 
 CONFIG_PROGRAM = next(
     number for number, p in enumerate(KERNEL_PROGRAMS) if p.schema.name == "CONFIG_RECORD"

@@ -10,7 +10,7 @@ import numpy as np
 
 from replica.format.byte_source import InMemory, OpenFile
 from replica.scan import frames
-from replica.scan.compilation import Bytes
+from replica.scan.native import Bytes
 
 WINDOW_BYTES = 1024 * 1024
 """As measured: half of a core's second-level cache, with room for what kernels write."""

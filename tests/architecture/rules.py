@@ -82,10 +82,12 @@ BANNED: dict[str, dict[str, str]] = {
 ONLY_IN = {
     "great_expectations": "pipelines.quality",
     "delta": "pipelines.delta",
+    "numba": "replica.scan.kernels",
+    "pyarrow.parquet": "pipelines.data_files",
 }
 
 SESSION_MODULE = "pipelines.session"
-DELTA_MODULE = "pipelines.delta"
+DELTA_FOLDER = "pipelines.delta"
 _SAVES = ("save", "saveAsTable", "insertInto", "writeTo", "toTable")
 
 
@@ -175,8 +177,8 @@ def _forbidden_calls(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if module != SESSION_MODULE and _builds_session(node):
             yield node.lineno, f"builds a Spark session: call {SESSION_MODULE}.spark_session"
-        if module != DELTA_MODULE and _writes_table(node):
-            yield node.lineno, f"writes a table: only {DELTA_MODULE} does"
+        if not _within(module, DELTA_FOLDER) and _writes_table(node):
+            yield node.lineno, f"writes a table: only {DELTA_FOLDER} does"
 
 
 def _builds_session(node: ast.AST) -> bool:

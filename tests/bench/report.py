@@ -17,11 +17,12 @@ _NO_DECODING = (CEILING_ALONE, CEILING_TOGETHER)
 
 @dataclass(frozen=True)
 class Figures:
-    """seconds: of each round, by name; jvm: of the best pass; memory: peak bytes by size."""
+    """seconds, into_delta: of each round, by name; jvm: of the best pass; memory: peak bytes."""
 
     records: int
     size: int
     seconds: Mapping[str, list[float]]
+    into_delta: Mapping[str, list[float]]
     jvm: Mapping[str, float]
     starts: Starts
     memory: Mapping[int, int]
@@ -29,7 +30,7 @@ class Figures:
 
 def page(figures: Figures) -> str:
     """Markdown."""
-    parts = (_contenders(figures), _jvm(figures), _others(figures))
+    parts = (_contenders(figures), _into_delta(figures), _jvm(figures), _others(figures))
     return "\n".join(line for part in parts for line in part)
 
 
@@ -44,11 +45,20 @@ def _contenders(figures: Figures) -> Iterator[str]:
         f"{YARDSTICK} and `dump` are whole processes that print to /dev/null; all others run in "
         "this one, warm."
     )
+    yield from _table(figures, figures.seconds)
+
+
+def _into_delta(figures: Figures) -> Iterator[str]:
+    yield from ("", "The same segment into a Delta table, in one warm Spark session, local[2]:")
+    yield from _table(figures, figures.into_delta)
+
+
+def _table(figures: Figures, seconds: Mapping[str, list[float]]) -> Iterator[str]:
     yield from ("", "| what | s (median) | M records/s | ratio: least | median | most |")
     yield "|---|---|---|---|---|---|"
-    for name, values in figures.seconds.items():
+    for name, values in seconds.items():
         if name not in _NO_DECODING:
-            ratio = ratios(figures.seconds[YARDSTICK], values)
+            ratio = ratios(seconds[YARDSTICK], values)
             median = Spread.of(values).median
             yield (
                 f"| {name} | {median:.3f} | {figures.records / median / 1e6:.2f} "

@@ -7,7 +7,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -26,24 +25,34 @@ from replica.metadata.redact import PASSWORD_CONFIGS, SECRET_FIELDS
 from replica.metadata.schema import Field, Kind, Value
 from replica.metadata.variant import encode_variant
 from replica.metadata.writer import encode
-from replica.scan import straight, tables
+from replica.scan import tables
 from replica.scan.arrow import RecordScan, scan_batches, scan_records
-from replica.scan.checksum import HAS_INSTRUCTION, compiled_checksum
 from replica.scan.columns import microseconds
-from replica.scan.compilation import INPUT, LONG, LONGS, OUTPUT, kernel
-from replica.scan.locate import is_telling_config
-from replica.scan.text import is_utf8, put_base64, put_escaped, put_integer, put_uuid
+from replica.scan.kernels import straight
+from replica.scan.kernels.checksum import crc_by_instruction, crc_by_tables, instructions
+from replica.scan.kernels.locate import is_telling_config
+from replica.scan.kernels.text import is_utf8, put_base64, put_escaped, put_integer, put_uuid
+from replica.scan.native import Kernel, Parameter
+from replica.scan.target import host
 from tests.bench.segments import batches
 from tests.replica.scan.agreement import REDACTOR, hold_equal
 from tests.replica.scan.damaging import made_batch
+from tests.replica.scan.kernels_made import made
 
 _ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("portable", [True, pytest.param(False, marks=pytest.mark.skipif(
-    not HAS_INSTRUCTION, reason="a CPU without SSE4.2"))])  # fmt: skip
-def test_both_checksums(portable: bool) -> None:
-    checksum = compiled_checksum(portable=portable)
+_without = pytest.mark.skipif(instructions(host()) is None, reason="a CPU without CRC-32C")
+
+
+@pytest.mark.parametrize(
+    "function", [crc_by_tables, pytest.param(crc_by_instruction, marks=_without)]
+)
+def test_both_checksums(function) -> None:  # type: ignore[no-untyped-def]
+    def over(source, start, end):  # type: ignore[no-untyped-def]
+        return function(source, start, end)
+
+    checksum = made(over, Parameter.INPUT, Parameter.LONG, Parameter.LONG)
     raw = random.Random(5).randbytes(600)
     array = np.frombuffer(raw, np.uint8)
     for start in range(9):
@@ -51,7 +60,6 @@ def test_both_checksums(portable: bool) -> None:
             assert checksum(array, start, end) == crc32c.crc32c(raw[start:end])
 
 
-@kernel(LONG, INPUT, LONG, OUTPUT)
 def _text(source, what, output):  # type: ignore[no-untyped-def]
     if what == 0:
         return put_escaped(output, 0, source, 0, source.size)
@@ -64,14 +72,18 @@ def _text(source, what, output):  # type: ignore[no-untyped-def]
     return np.int64(is_telling_config(source, 0, source.size))
 
 
-@kernel(LONG, LONGS, OUTPUT)
 def _number(numbers, output):  # type: ignore[no-untyped-def]
     return put_integer(output, 0, numbers[0])
 
 
-def _run(raw: bytes, what: int) -> bytes:
+@pytest.fixture(scope="module")
+def text() -> Kernel:
+    return made(_text, Parameter.INPUT, Parameter.LONG, Parameter.OUTPUT)
+
+
+def _run(text: Kernel, raw: bytes, what: int) -> bytes:
     output = np.zeros(6 * len(raw) + 64, np.uint8)
-    size = _text(np.frombuffer(raw, np.uint8), what, output)
+    size = text(np.frombuffer(raw, np.uint8), what, output)
     return output[:size].tobytes()
 
 
@@ -83,25 +95,26 @@ def test_integers() -> None:
     ]
     edges += [-(1 << 63), (1 << 63) - 1, *(1 << k for k in range(63))]
     output = np.zeros(64, np.uint8)
+    put = made(_number, Parameter.LONGS, Parameter.OUTPUT)
     for number in edges:
-        size = _number(np.array([number], np.int64), output)
+        size = put(np.array([number], np.int64), output)
         assert output[:size].tobytes() == str(number).encode()
 
 
-def test_escapes_base64_and_uuids() -> None:
+def test_escapes_base64_and_uuids(text: Kernel) -> None:
     from replica.metadata.json_text import quote
 
     chance = random.Random(8)
     texts = [chr(code) for code in range(256)]
     texts += ["".join(chance.choices('abc"\\\n\x01é\u20ac😀', k=k)) for k in range(40)]
-    for text in texts:
-        assert b'"' + _run(text.encode(), 0) + b'"' == quote(text).encode()
+    for plain in texts:
+        assert b'"' + _run(text, plain.encode(), 0) + b'"' == quote(plain).encode()
     for size in range(40):
         raw = chance.randbytes(size)
-        assert _run(raw, 1) == base64.b64encode(raw)
+        assert _run(text, raw, 1) == base64.b64encode(raw)
     for _ in range(50):
         raw = chance.randbytes(16)
-        assert _run(raw, 2) == base64.urlsafe_b64encode(raw).rstrip(b"=")
+        assert _run(text, raw, 2) == base64.urlsafe_b64encode(raw).rstrip(b"=")
 
 
 def _decodes(raw: bytes) -> bool:
@@ -112,7 +125,7 @@ def _decodes(raw: bytes) -> bool:
     return True
 
 
-def test_utf8_is_pythons() -> None:
+def test_utf8_is_pythons(text: Kernel) -> None:
     chance = random.Random(9)
     edges = bytes.fromhex("007f808f909fa0bfc0c1c2dfe0e1ecedeeeff0f1f3f4f5ff")
     samples = [bytes([a, b]) for a in range(256) for b in edges]
@@ -120,20 +133,20 @@ def test_utf8_is_pythons() -> None:
     samples += [b"abcdefgh" + sample for sample in samples[:3000]]
     output = np.zeros(1, np.uint8)
     for raw in samples:
-        assert bool(_text(np.frombuffer(raw, np.uint8), 3, output)) == _decodes(raw), raw
+        assert bool(text(np.frombuffer(raw, np.uint8), 3, output)) == _decodes(raw), raw
 
 
 def _config(name: bytes) -> np.ndarray:  # type: ignore[type-arg]
     return np.frombuffer(b"\x02\x02x" + bytes([len(name) + 1]) + name + b"\x02v\x00", np.uint8)
 
 
-def test_no_secret_config_passes_the_kernel() -> None:
+def test_no_secret_config_passes_the_kernel(text: Kernel) -> None:
     output = np.zeros(1, np.uint8)
     for name in (*PASSWORD_CONFIGS, "My.SECRET", "x\u017fecret", "to\u212aen", "a.TrustStore.b"):
-        assert _text(_config(name.encode()), 4, output)
+        assert text(_config(name.encode()), 4, output)
     for name in ("retention.ms", "cleanup.policy", "passwor", "p", ""):
-        assert not _text(_config(name.encode()), 4, output)
-    assert _text(_config(b"retention.ms")[:9], 4, output), "what breaks off is not judged here"
+        assert not text(_config(name.encode()), 4, output)
+    assert text(_config(b"retention.ms")[:9], 4, output), "what breaks off is not judged here"
 
 
 def test_secret_types_never_reach_the_kernels() -> None:
@@ -240,7 +253,7 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
 def test_a_cpu_without_the_instruction() -> None:
     """All kernels for numba's `generic` CPU: slicing-by-8 in the place of SSE4.2."""
     code = (
-        "from replica.scan.checksum import HAS_INSTRUCTION;assert not HAS_INSTRUCTION;"
+        "from replica.scan.target import host; assert host().cpu == 'generic';"
         "from tests.replica.scan.agreement import hold_equal;from pathlib import Path;"
         "p = Path('tests/data/generated-all-types/00000000000000000000.log');"
         "print(hold_equal(p.read_bytes()))"
@@ -250,14 +263,3 @@ def test_a_cpu_without_the_instruction() -> None:
         [sys.executable, "-c", code], cwd=_ROOT, env=environment, capture_output=True, text=True
     )
     assert done.stdout == "1051\n", done.stderr
-
-
-@pytest.mark.slow
-def test_a_second_start_loads_the_kernels() -> None:
-    code = "from replica.scan import json_rows, variant_rows, value_rows"
-    took = []
-    for _ in range(2):
-        began = time.monotonic()
-        subprocess.run([sys.executable, "-c", code], cwd=_ROOT, check=True)
-        took.append(time.monotonic() - began)
-    assert took[1] < 6, "about a second on a quiet machine; compiling takes 20"

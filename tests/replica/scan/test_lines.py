@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from replica.format.segment import LocatedBatch, scan
-from replica.scan.compilation import Longs
 from replica.scan.lines import LineScan, ScalarRecord
+from replica.scan.native import Longs
 from tests.bench.segments import batches
 from tests.replica.scan.agreement import scalar_records
 

@@ -1,16 +1,16 @@
 """Kernels' pieces of text: UTF-8, JSON strings, decimal numbers, base64.
 
 Writers take (output, position, ...) and give the position behind what they wrote. They write up to
-SLACK bytes beyond it, and never more in all than tables' bounds allow for; readers never pass the
-end of the source array.
+tables.SLACK bytes beyond it, and never more in all than tables' bounds allow for; readers never
+pass the end of the source array.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from replica.scan.compilation import Bytes, inner
-from replica.scan.memory import (
+from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.memory import (
     byte_at,
     item,
     load_raw64,
@@ -21,8 +21,7 @@ from replica.scan.memory import (
     store_32,
     store_64,
 )
-
-SLACK = 64
+from replica.scan.native import Bytes
 
 _ASCII = np.uint64(0x7F7F7F7F7F7F7F7F)
 _HIGH = np.uint64(0x8080808080808080)

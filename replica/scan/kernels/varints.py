@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from replica.scan.compilation import Bytes, inner
-from replica.scan.memory import byte_at, long
+from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.memory import byte_at, long
+from replica.scan.native import Bytes
 
 NOWHERE = 1 << 60
 """Above every end, with room to add any 32-bit length a million times over."""

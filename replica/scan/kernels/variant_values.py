@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from replica.scan.compilation import Bytes, Longs, inner
-from replica.scan.locate import ABSENT, locate, pass_tags, read_number, step_item
-from replica.scan.memory import (
+from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.locate import ABSENT, locate, pass_tags, read_number, step_item
+from replica.scan.kernels.memory import (
     byte_at,
     item,
     load_double,
@@ -25,16 +25,15 @@ from replica.scan.memory import (
     store_32,
     store_64,
 )
+from replica.scan.kernels.text import copy, put_base64, put_uuid
+from replica.scan.kernels.varints import unsigned_varint
+from replica.scan.native import Bytes, Longs
 from replica.scan.tables import (
     BOOL,
     FLOAT64,
-    NAME_PLACES,
-    NAMES,
     PROGRAM_COLUMNS,
     PROGRAM_END,
     PROGRAM_FIRST,
-    PROGRAM_NAME_COUNT,
-    PROGRAM_NAMES,
     PROGRAMS,
     STEP_BY_NAME,
     STEP_END,
@@ -48,8 +47,6 @@ from replica.scan.tables import (
     STRUCT,
     UUID,
 )
-from replica.scan.text import copy, put_base64, put_uuid
-from replica.scan.varints import unsigned_varint
 
 REFUSED = -1
 UUID_VARIANT_SIZE = 23
@@ -67,7 +64,6 @@ _INT8, _INT16, _INT32, _INT64, _DOUBLE, _LONG_STRING = (
 _MAX_SHORT = 0x3F
 _MAX_SMALL_COUNT = 0xFF
 _LARGE_ARRAY = 1 << 4
-_VERSION_SORTED = 0x11
 
 
 @inner
@@ -373,28 +369,3 @@ def interpret(
         set_item(field_ends, rank, at)
         rank += 1
     return close_object(output, to, count, at, field_ends), names
-
-
-@inner
-def put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
-    """The metadata of a VARIANT that holds the given names of its program."""
-    first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_NAMES)
-    known = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_NAME_COUNT)
-    count = popcount(names)
-    total = 0
-    for k in range(known):
-        if names >> k & 1:
-            total += item(NAME_PLACES, (first + k) * 2 + 1)
-    width = width_of(max(total, count))
-    store_8(output, to, _VERSION_SORTED | (width - 1) << 6)
-    offsets = put_unsigned(output, to + 1, count, width)
-    begin = offsets + (count + 1) * width
-    put_unsigned(output, offsets, 0, width)
-    at = begin
-    for k in range(known):
-        if names >> k & 1:
-            place, size = item(NAME_PLACES, (first + k) * 2), item(NAME_PLACES, (first + k) * 2 + 1)
-            at = copy(output, at, NAMES, place, size)
-            offsets += width
-            put_unsigned(output, offsets, at - begin, width)
-    return at

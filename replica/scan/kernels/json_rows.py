@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from replica.scan.compilation import INPUT, LONG, LONGS, OUTPUT, Bytes, Longs, kernel
 from replica.scan.frames import ENVELOPE_BYTES, ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE, ROWS
-from replica.scan.json_values import REFUSED
-from replica.scan.locate import is_telling_config
-from replica.scan.memory import item, set_item
-from replica.scan.straight import json_renderer
+from replica.scan.kernels.json_values import REFUSED
+from replica.scan.kernels.locate import is_telling_config
+from replica.scan.kernels.memory import item, long, set_item
+from replica.scan.kernels.straight import json_renderer
+from replica.scan.native import Bytes, Longs
 from replica.scan.tables import (
     PROGRAM_COLUMNS,
     PROGRAM_JSON_BASE,
     PROGRAM_JSON_FACTOR,
     PROGRAMS,
+    SLACK,
 )
-from replica.scan.text import SLACK
 
 _render = json_renderer()
 
 
-@kernel(LONG, INPUT, LONGS, LONG, LONG, LONG, OUTPUT, LONGS, LONGS, LONGS)
 def write_json(
     source: Bytes,
     rows: Longs,
@@ -38,7 +37,7 @@ def write_json(
     have no text and are the scalar reader's, then their numbers counted from `low`; an item more
     than rows. places: tables.MAX_WIDTH items of scratch.
     """
-    to = 0
+    to = long(0)
     refusals = 0
     row = low
     while row < high:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from replica.scan.compilation import INPUT, LONG, LONGS, OUTPUT, Bytes, Longs, kernel
 from replica.scan.frames import ROW_VALUE, ROW_VALUE_SIZE, ROWS
-from replica.scan.memory import item, set_item
-from replica.scan.text import copy
+from replica.scan.kernels.memory import item, long, set_item
+from replica.scan.kernels.text import copy
+from replica.scan.native import Bytes, Longs
 
 
-@kernel(LONG, INPUT, LONGS, LONG, LONG, OUTPUT, LONGS)
 def gather_values(
     source: Bytes, rows: Longs, low: int, high: int, output: Bytes, offsets: Longs
 ) -> int:
     """Copies the values of rows low <= row < high; a null takes no bytes. Returns their bytes.
 
-    output: has room for all values and text.SLACK. offsets: one more item than rows.
+    output: has room for all values and tables.SLACK. offsets: one more item than rows.
     """
-    to = 0
+    to = long(0)
     for row in range(low, high):
         set_item(offsets, row - low, to)
         size = item(rows, ROW_VALUE_SIZE * ROWS + row)

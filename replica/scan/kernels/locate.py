@@ -13,8 +13,8 @@ import numpy as np
 
 from replica.metadata import redact
 from replica.metadata.schema import Kind
-from replica.scan.compilation import Bytes, Longs, inner
-from replica.scan.memory import (
+from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.memory import (
     byte_at,
     item,
     load_i8,
@@ -24,6 +24,9 @@ from replica.scan.memory import (
     long,
     set_item,
 )
+from replica.scan.kernels.text import is_utf8
+from replica.scan.kernels.varints import NOWHERE, unsigned_varint
+from replica.scan.native import Bytes, Longs
 from replica.scan.tables import (
     BOOL,
     CONFIG_PROGRAM,
@@ -47,8 +50,6 @@ from replica.scan.tables import (
     TEXT,
     UINT16,
 )
-from replica.scan.text import is_utf8
-from replica.scan.varints import NOWHERE, unsigned_varint
 
 ABSENT = -1
 """The place of a tagged field that isn't there or holds its default."""

@@ -2,8 +2,8 @@
 
 Each is what the interpreter does for one program with all its choices made: the places of fields as
 local variables, labels as numbers, no table looked at. That is some three times as fast. Like the
-interpreter (replica.scan.locate) they refuse what isn't sound to its last byte. The text is made
-from replica.metadata.program alone; `straight_source` shows it.
+interpreter (`locate`) they refuse what isn't sound to its last byte. The text is made from
+replica.metadata.program alone; `straight_source` shows it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any
 
 from replica.metadata.program import Program, Step
 from replica.metadata.schema import Kind
-from replica.scan import json_values, locate, memory, variant_values
-from replica.scan.compilation import Bytes, inner
-from replica.scan.memory import load_i32, store_8, store_32
+from replica.scan.kernels import json_values, locate, memory, variant_values
+from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.memory import load_i32, store_8, store_32
+from replica.scan.kernels.text import put_integer
+from replica.scan.kernels.varints import unsigned_varint
+from replica.scan.native import Bytes
 from replica.scan.tables import KERNEL_PROGRAMS
-from replica.scan.text import put_integer
-from replica.scan.varints import unsigned_varint
 
 COMMON: tuple[tuple[str, int], ...] = (
     ("TOPIC_RECORD", 0),
@@ -185,7 +186,7 @@ def _locating(program: Program, refusal: str) -> _Lines:
     yield "at = position"
     for k, step in enumerate(program.steps):
         if step.is_tagged:
-            yield f"place_{k} = ABSENT"
+            yield f"place_{k} = long(ABSENT)"
         else:
             yield f"place_{k} = at"
             yield f"at = {_passed(step)}"

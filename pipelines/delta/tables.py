@@ -1,4 +1,4 @@
-"""The only place that writes Delta: thin functions over delta-spark, addressed by contract.
+"""Thin functions over delta-spark, addressed by contract.
 
 A lake is one folder, local or remote: <lake>/<schema>/<table>. Each write is one Delta commit, so
 a reader sees all of it or nothing.

@@ -13,7 +13,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from replica.scan.compilation import inner, intrinsic
+from replica.scan.kernels.compilation import inner, intrinsic
 
 Load = Callable[[Any, int], Any]
 Store = Callable[[Any, int, Any], None]

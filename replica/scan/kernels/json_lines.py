@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from replica.scan.compilation import INPUT, LONG, LONGS, OUTPUT, Bytes, Longs, inner, kernel
 from replica.scan.frames import (
     BATCH_EPOCH,
     BATCHES,
@@ -20,10 +19,13 @@ from replica.scan.frames import (
     ROW_VALUE_SIZE,
     ROWS,
 )
-from replica.scan.json_values import REFUSED
-from replica.scan.locate import is_telling_config
-from replica.scan.memory import item, set_item, store_16
-from replica.scan.straight import json_renderer
+from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.json_values import REFUSED
+from replica.scan.kernels.locate import is_telling_config
+from replica.scan.kernels.memory import item, set_item, store_16
+from replica.scan.kernels.straight import json_renderer
+from replica.scan.kernels.text import copy, put_integer
+from replica.scan.native import Bytes, Longs
 from replica.scan.tables import (
     KERNEL_PROGRAMS,
     LINES_REFUSED,
@@ -32,8 +34,8 @@ from replica.scan.tables import (
     PROGRAM_JSON_BASE,
     PROGRAM_JSON_FACTOR,
     PROGRAMS,
+    SLACK,
 )
-from replica.scan.text import SLACK, copy, put_integer
 
 _render = json_renderer()
 
@@ -87,7 +89,6 @@ def _put_line(
     return to + 2
 
 
-@kernel(LONG, INPUT, LONGS, LONGS, LONGS, LONG, LONG, LONG, LONGS, INPUT, OUTPUT, LONGS, LONGS)
 def write_lines(
     source: Bytes,
     batches: Longs,

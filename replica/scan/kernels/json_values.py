@@ -1,16 +1,16 @@
 """Kernels' pieces of Kafka's JSON, and the interpreter that writes it for any program.
 
-As replica.metadata.json_text. Sources were checked by replica.scan.locate before anything here
-reads them; outputs have the room that replica.scan.tables computes.
+As replica.metadata.json_text. Sources were checked by `locate` before anything here reads them;
+outputs have the room that replica.scan.tables computes.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from replica.scan.compilation import Bytes, Longs, inner
-from replica.scan.locate import ABSENT, locate, pass_tags, read_number, step_item
-from replica.scan.memory import (
+from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.locate import ABSENT, locate, pass_tags, read_number, step_item
+from replica.scan.kernels.memory import (
     byte_at,
     item,
     load_double,
@@ -20,6 +20,9 @@ from replica.scan.memory import (
     store_16,
     store_32,
 )
+from replica.scan.kernels.text import copy, put_base64, put_escaped, put_integer, put_uuid
+from replica.scan.kernels.varints import unsigned_varint
+from replica.scan.native import Bytes, Longs
 from replica.scan.tables import (
     BOOL,
     FLOAT64,
@@ -39,8 +42,6 @@ from replica.scan.tables import (
     STRUCT,
     UUID,
 )
-from replica.scan.text import copy, put_base64, put_escaped, put_integer, put_uuid
-from replica.scan.varints import unsigned_varint
 
 REFUSED = -1
 

@@ -2,30 +2,58 @@
 
 from __future__ import annotations
 
-from replica.scan.compilation import INPUT, LONG, LONGS, OUTPUT, Bytes, Longs, inner, kernel
 from replica.scan.frames import ENVELOPE_BYTES, ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE, ROWS
-from replica.scan.locate import is_telling_config
-from replica.scan.memory import item, set_item
-from replica.scan.straight import variant_renderer
+from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.locate import is_telling_config
+from replica.scan.kernels.memory import item, long, popcount, set_item, store_8
+from replica.scan.kernels.straight import variant_renderer
+from replica.scan.kernels.text import copy
+from replica.scan.kernels.variant_values import REFUSED, put_unsigned, width_of
+from replica.scan.native import Bytes, Longs
 from replica.scan.tables import (
-    MAX_DICTIONARY,
+    DICTIONARY_ROOM,
+    KNOWN,
+    KNOWN_COLUMNS,
+    KNOWN_STRIDE,
+    NAME_PLACES,
+    NAMES,
     PROGRAM_COLUMNS,
+    PROGRAM_NAME_COUNT,
+    PROGRAM_NAMES,
     PROGRAM_VARIANT_BASE,
     PROGRAM_VARIANT_FACTOR,
     PROGRAMS,
+    SLACK,
 )
-from replica.scan.text import SLACK, copy
-from replica.scan.variant_values import REFUSED, put_dictionary
 
 _render = variant_renderer()
 
-KNOWN = 256
-"""Dictionaries remembered from row to row; records of a type have few."""
-KNOWN_COLUMNS = 3
-"""Program + 1, bits of the names, bytes of the dictionary."""
-KNOWN_STRIDE = MAX_DICTIONARY + SLACK
-DICTIONARY_ROOM = MAX_DICTIONARY + SLACK
-"""Bytes that must be free for one more row's dictionary."""
+_VERSION_SORTED = 0x11
+
+
+@inner
+def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
+    """The metadata of a VARIANT that holds the given names of its program."""
+    first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_NAMES)
+    known = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_NAME_COUNT)
+    count = popcount(names)
+    total = 0
+    for k in range(known):
+        if names >> k & 1:
+            total += item(NAME_PLACES, (first + k) * 2 + 1)
+    width = width_of(max(total, count))
+    store_8(output, to, _VERSION_SORTED | (width - 1) << 6)
+    offsets = put_unsigned(output, to + 1, count, width)
+    begin = offsets + (count + 1) * width
+    put_unsigned(output, offsets, 0, width)
+    at = begin
+    for k in range(known):
+        if names >> k & 1:
+            place, size = item(NAME_PLACES, (first + k) * 2), item(NAME_PLACES, (first + k) * 2 + 1)
+            at = copy(output, at, NAMES, place, size)
+            offsets += width
+            put_unsigned(output, offsets, at - begin, width)
+    return at
 
 
 @inner
@@ -38,17 +66,11 @@ def _put_known(
         begin = slot * KNOWN_STRIDE
         set_item(known, entry, program + 1)
         set_item(known, entry + 1, names)
-        behind = put_dictionary(known_bytes, begin, program, names)
+        behind = _put_dictionary(known_bytes, begin, program, names)
         set_item(known, entry + 2, behind - begin)
     return copy(output, to, known_bytes, slot * KNOWN_STRIDE, item(known, entry + 2))
 
 
-@kernel(
-    LONG,
-    *(INPUT, LONGS, LONG, LONG, LONG),
-    *(OUTPUT, LONGS, OUTPUT, LONGS),
-    *(LONGS, LONGS, LONGS, OUTPUT),
-)
 def write_variants(
     source: Bytes,
     rows: Longs,
@@ -70,8 +92,8 @@ def write_variants(
     and KNOWN * KNOWN_STRIDE bytes, zero at first, kept between calls.
     """
     ends = places[places.size // 2 :]
-    to = 0
-    dictionary_to = 0
+    to = long(0)
+    dictionary_to = long(0)
     refusals = 0
     row = low
     while row < high:
@@ -79,7 +101,7 @@ def write_variants(
         set_item(dictionary_offsets, row - low, dictionary_to)
         program = item(rows, ROW_PROGRAM * ROWS + row)
         behind = REFUSED
-        names = 0
+        names = long(0)
         if program >= 0:
             position = item(rows, ROW_VALUE * ROWS + row)
             size = item(rows, ROW_VALUE_SIZE * ROWS + row)

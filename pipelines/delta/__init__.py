@@ -1,0 +1,40 @@
+"""The only place that writes Delta.
+
+tables       lakes, and thin functions over delta-spark: append, overwrite, merge, read
+direct       append where the tasks write the Parquet files themselves: for bulk loads
+transaction  the one Delta commit behind it, by Delta's own code
+actions      what such a commit says of files, as Delta's JSON
+"""
+
+from __future__ import annotations
+
+from pipelines.delta.direct import Written, append_directly
+from pipelines.delta.tables import (
+    Commit,
+    Lake,
+    Merged,
+    append,
+    ensure_table,
+    exists,
+    last_commit,
+    merge,
+    overwrite,
+    read,
+    register,
+)
+
+__all__ = [
+    "Commit",
+    "Lake",
+    "Merged",
+    "Written",
+    "append",
+    "append_directly",
+    "ensure_table",
+    "exists",
+    "last_commit",
+    "merge",
+    "overwrite",
+    "read",
+    "register",
+]

@@ -1,0 +1,95 @@
+"""What a commit says of data files, as the JSON that Delta's Action.fromJson reads.
+
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md: "Add File", "Per-file Statistics" and
+"Transaction Identifiers". Which columns have statistics is the table's own choice: its statistics
+schema comes from Delta.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pipelines.data_files import Bound, DataFile
+
+_BOUNDED_TYPES = ("byte", "short", "integer", "long", "string", "timestamp")
+_TEXT_LENGTH = 32
+"""Characters that Delta keeps of a text's bounds."""
+_LAST_CHARACTER = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsColumns:
+    """bounded: columns with least and largest value; counted: those with a count of NULLs."""
+
+    bounded: frozenset[str]
+    counted: frozenset[str]
+
+    @staticmethod
+    def of(schema: Mapping[str, Any]) -> StatisticsColumns:
+        """From the JSON of Delta's statistics schema. Fields inside of structs are left out."""
+        groups = {group["name"]: group["type"] for group in schema["fields"]}
+        columns = {
+            name: groups[name]["fields"] if name in groups else []
+            for name in ("minValues", "nullCount")
+        }
+        return StatisticsColumns(
+            frozenset(f["name"] for f in columns["minValues"] if f["type"] in _BOUNDED_TYPES),
+            frozenset(f["name"] for f in columns["nullCount"] if f["type"] == "long"),
+        )
+
+
+def add(file: DataFile, columns: StatisticsColumns) -> str:
+    """The action that makes `file` part of a table without partitions."""
+    return json.dumps(
+        {
+            "add": {
+                "path": file.name,  # a URL; our names need no escape
+                "partitionValues": {},
+                "size": file.size_bytes,
+                "modificationTime": file.modified,
+                "dataChange": True,
+                "stats": json.dumps(statistics(file, columns), ensure_ascii=False),
+            }
+        }
+    )
+
+
+def set_transaction(application: str, version: int, now: int) -> str:
+    """The action that says how far an application's writes have come. now: ms since the epoch."""
+    return json.dumps({"txn": {"appId": application, "version": version, "lastUpdated": now}})
+
+
+def statistics(file: DataFile, columns: StatisticsColumns) -> dict[str, Any]:
+    """Of a file whose rows are all there: tight bounds, texts and times cut as Delta cuts them."""
+    bounds = {name: both for name, both in file.bounds.items() if name in columns.bounded}
+    largest = {name: _largest(high) for name, (_, high) in bounds.items()}
+    return {
+        "numRecords": file.row_count,
+        "minValues": {name: _least(low) for name, (low, _) in bounds.items()},
+        "maxValues": {name: high for name, high in largest.items() if high is not None},
+        "nullCount": {n: count for n, count in file.null_counts.items() if n in columns.counted},
+    }
+
+
+def _least(value: Bound) -> int | str:
+    return value[:_TEXT_LENGTH] if isinstance(value, str) else _scalar(value)
+
+
+def _largest(value: Bound) -> int | str | None:
+    """A text that is cut is still no less than the whole; None where no such text exists."""
+    if not isinstance(value, str) or len(value) <= _TEXT_LENGTH:
+        return _scalar(value)
+    if value[_TEXT_LENGTH] == _LAST_CHARACTER:
+        return None
+    return value[:_TEXT_LENGTH] + _LAST_CHARACTER
+
+
+def _scalar(value: Bound) -> int | str:
+    """Times in ms, cut off: who reads a largest time adds the ms that may be missing."""
+    if not isinstance(value, datetime):
+        return value
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

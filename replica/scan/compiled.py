@@ -1,0 +1,45 @@
+"""The kernels as readers call them: names and signatures. Their code is in replica.scan.kernels."""
+
+from __future__ import annotations
+
+from replica.scan.native import Kernel, Parameter
+
+_INPUT, _OUTPUT = Parameter.INPUT, Parameter.OUTPUT
+_LONGS, _LONG = Parameter.LONGS, Parameter.LONG
+
+walk_frames = Kernel(
+    *("frames", "walk_frames"),
+    *(_INPUT, _LONG, _LONG, _LONG, _LONGS, _LONGS, _LONGS, _LONGS),
+)
+"""(source, position, expected, with_records, program_of, batches, rows, state) -> STOP code."""
+
+write_json = Kernel(
+    *("json_rows", "write_json"),
+    *(_INPUT, _LONGS, _LONG, _LONG, _LONG, _OUTPUT, _LONGS, _LONGS, _LONGS),
+)
+"""(source, rows, low, high, guarded, output, offsets, refused, places) -> row behind the last."""
+
+write_variants = Kernel(
+    *("variant_rows", "write_variants"),
+    *(_INPUT, _LONGS, _LONG, _LONG, _LONG),
+    *(_OUTPUT, _LONGS, _OUTPUT, _LONGS),
+    *(_LONGS, _LONGS, _LONGS, _OUTPUT),
+)
+"""(source, rows, low, high, guarded, output, offsets, dictionaries, dictionary_offsets, refused,
+places, known, known_bytes) -> row behind the last."""
+
+write_lines = Kernel(
+    *("json_lines", "write_lines"),
+    *(_INPUT, _LONGS, _LONGS, _LONGS, _LONG, _LONG, _LONG, _LONGS, _INPUT),
+    *(_OUTPUT, _LONGS, _LONGS),
+)
+"""(source, batches, rows, chosen, low, high, guarded, shown, prefix, output, places, state) ->
+where in `chosen` it stopped."""
+
+gather_values = Kernel(
+    *("value_rows", "gather_values"),
+    *(_INPUT, _LONGS, _LONG, _LONG, _OUTPUT, _LONGS),
+)
+"""(source, rows, low, high, output, offsets) -> bytes."""
+
+KERNELS = (walk_frames, write_json, write_lines, write_variants, gather_values)

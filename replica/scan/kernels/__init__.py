@@ -1,0 +1,15 @@
+"""The kernels' code: Python that numba compiles. Imported only to compile it.
+
+frames        batch headers, CRC-32C and the records' places in one pass
+json_rows     values of records -> Kafka's JSON (its pieces: json_values)
+variant_rows  values of records -> Spark's VARIANT (variant_values)
+value_rows    the values themselves
+straight      writes straight-line code for the commonest record versions
+locate        where the fields of a value lie; the interpreter of replica.scan.tables
+checksum, varints, text, memory   what kernels are made of
+compilation   the decorators of functions that kernels call
+emit          kernel -> object file
+
+A kernel is a plain function here, whose signature stands in replica.scan.compiled. It allocates
+nothing and raises nothing, which emit checks.
+"""

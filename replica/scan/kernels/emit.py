@@ -1,0 +1,114 @@
+"""Kernel -> object file: numba's code behind a C function, optimized as one, for one CPU.
+
+    python -m replica.scan.kernels.emit NAME      writes the object file to stdout
+
+numba optimizes each function that a kernel calls, with all that it calls in turn, and makes machine
+code of it; that is most of its time, and none of it is of use. So it is told not to optimize
+(NUMBA_OPT=0, see replica.scan.compiling), and all is optimized here, together and once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from llvmlite import binding
+
+from replica.scan.compiled import KERNELS
+from replica.scan.kernels.compilation import numba_code
+from replica.scan.native import Kernel, Parameter
+from replica.scan.target import Target, host
+
+_OPTIMIZATION = 3
+_ITEM_BYTES = {Parameter.INPUT: 1, Parameter.OUTPUT: 1, Parameter.LONGS: 8}
+
+
+def object_file(kernel: Kernel, function: Callable[..., Any], target: Target) -> bytes:
+    """The object file of a kernel, whose Python is `function`; it exports kernel.name."""
+    module = _behind_c(kernel, binding.parse_assembly(numba_code(kernel, function)))
+    machine = target_machine(target)
+    _optimize(module, machine)
+    left = [f.name for f in (*module.functions, *module.global_variables) if f.is_declaration]
+    left = [name for name in left if not name.startswith("llvm.")]
+    assert not left, f"{kernel.name} allocates or raises: it calls {', '.join(left)}"
+    image: bytes = machine.emit_object(module)
+    return image
+
+
+def target_machine(target: Target) -> Any:
+    """LLVM's code generator for a CPU; position-independent, to be linked anywhere in memory."""
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=_OPTIMIZATION, reloc="pic"
+    )
+
+
+def _behind_c(kernel: Kernel, module: Any) -> Any:
+    """The module with a C function around numba's, which alone can be seen from outside."""
+    defined = [f for f in module.functions if not f.is_declaration]
+    (called,) = [f for f in defined if f.linkage == binding.Linkage.external]
+    called_name = called.name
+    for part in (*defined, *module.global_variables):
+        if not part.is_declaration:
+            part.linkage = binding.Linkage.internal
+    return binding.parse_assembly(f"{module}\n{_c_function(kernel, called_name)}")
+
+
+def _c_function(kernel: Kernel, called: str) -> str:
+    """Text of the C function: an array is its address and its number of items.
+
+    numba's function gives a status, and its result by a pointer. An array comes to it as owner and
+    parent (none), number of items, their size, address, and for its one dimension the number of
+    items and the stride. `raised` doesn't exist: where a status but 0 is possible, the call stays.
+    """
+    takes: list[str] = []
+    gives: list[str] = ["ptr %result", "ptr %raised"]
+    for k, parameter in enumerate(kernel.parameters):
+        if parameter is Parameter.LONG:
+            takes.append(f"i64 %n{k}")
+            gives.append(f"i64 %n{k}")
+        else:
+            size = f"i64 {_ITEM_BYTES[parameter]}"
+            takes += (f"ptr %p{k}", f"i64 %n{k}")
+            gives += ("ptr null", "ptr null", f"i64 %n{k}", size, f"ptr %p{k}", f"i64 %n{k}", size)
+    return "\n".join(
+        (
+            "declare void @raised()",
+            f"define i64 @{kernel.name}({', '.join(takes)}) {{",
+            "  %result = alloca i64",
+            "  %raised = alloca ptr",
+            f'  %status = call i32 @"{called}"({", ".join(gives)})',
+            "  %is_fine = icmp eq i32 %status, 0",
+            "  br i1 %is_fine, label %fine, label %failed",
+            "failed:",
+            "  call void @raised()",
+            "  unreachable",
+            "fine:",
+            "  %value = load i64, ptr %result",
+            "  ret i64 %value",
+            "}",
+        )
+    )
+
+
+def _optimize(module: Any, machine: Any) -> None:
+    module.verify()
+    tuning = binding.create_pipeline_tuning_options(speed_level=_OPTIMIZATION)
+    tuning.loop_vectorization = True
+    builder = binding.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+
+
+def main(name: str) -> None:
+    """Writes the object file of the kernel of that name to stdout."""
+    (kernel,) = (kernel for kernel in KERNELS if kernel.name == name)
+    module = import_module(f"replica.scan.kernels.{kernel.module}")
+    image = object_file(kernel, getattr(module, kernel.name), host())
+    sys.stdout.buffer.write(image)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,130 @@
+"""Compiled functions as Python calls them: numpy arrays and ints in, an int out.
+
+A kernel's machine code is an object file (ELF, Mach-O) that replica.scan.store keeps and LLVM links
+into this process in some milliseconds; numba has no part in that. Where none is kept,
+replica.scan.compiling makes it. In the object an array is two arguments of the C calling
+convention, its address and its number of items.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Callable
+from enum import Enum, auto
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import binding
+
+from replica.scan import store
+
+Bytes = npt.NDArray[np.uint8]
+Longs = npt.NDArray[np.int64]
+
+
+class Parameter(Enum):
+    """What a kernel takes; arrays are one-dimensional and contiguous."""
+
+    INPUT = auto()
+    """uint8 items that are only read."""
+    OUTPUT = auto()
+    """uint8 items."""
+    LONGS = auto()
+    """int64 items."""
+    LONG = auto()
+    """A number of 64 bits."""
+
+
+_ITEM = {
+    Parameter.INPUT: np.dtype(np.uint8),
+    Parameter.OUTPUT: np.dtype(np.uint8),
+    Parameter.LONGS: np.dtype(np.int64),
+}
+_linking = threading.Lock()
+_links = itertools.count()
+
+
+class Kernel:
+    """A function of replica.scan.kernels, loaded at its first call or by `load`.
+
+    Calls release the interpreter's lock. An argument that isn't what the signature says is a bug
+    of the caller, and an assertion.
+    """
+
+    def __init__(self, module: str, name: str, *parameters: Parameter) -> None:
+        """`name` is a function of that module of replica.scan.kernels; it returns a LONG."""
+        self.module = module
+        self.name = name
+        self.parameters = parameters
+        self._loading = threading.Lock()
+        self._code: Any = None
+        self._function: Callable[..., int] | None = None
+
+    def __call__(self, *arguments: Any) -> int:
+        function = self._function or self.load()
+        flat: list[int] = []
+        for parameter, argument in zip(self.parameters, arguments, strict=True):
+            if parameter is Parameter.LONG:
+                flat.append(int(argument))
+            else:
+                assert _suits(argument, parameter), f"{self.name}: not {parameter.name}"
+                flat += (argument.ctypes.data, argument.size)
+        return function(*flat)
+
+    def load(self) -> Callable[..., int]:
+        """The function with flat arguments; compiles it where no machine code of it is kept.
+
+        UsageError where it must be compiled and numba isn't installed.
+        """
+        with self._loading:
+            return self._function or self._linked(store.find(self.name))
+
+    def _linked(self, kept: bytes | None) -> Callable[..., int]:
+        if kept is not None:
+            try:
+                return self.link(kept)
+            except RuntimeError:  # LLVM's word for an object that is none
+                pass
+        from replica.scan.compiling import compile_kernel
+
+        fresh = compile_kernel(self.name)
+        store.keep(self.name, fresh)
+        return self.link(fresh)
+
+    def link(self, image: bytes) -> Callable[..., int]:
+        """The function of an object file, which is what is called from now on.
+
+        RuntimeError where it is no object file, or not one of this kernel.
+        """
+        builder = binding.JITLibraryBuilder().add_object_img(image).export_symbol(self.name)
+        builder.add_current_process()  # where LLVM finds memcpy and its like
+        with _linking:
+            self._code = builder.link(_linker(), f"{self.name}-{next(_links)}")
+        kinds: list[Any] = []
+        for parameter in self.parameters:
+            if parameter is not Parameter.LONG:
+                kinds.append(ctypes.c_void_p)
+            kinds.append(ctypes.c_int64)
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(self._code[self.name])
+        return self._function
+
+
+def _suits(array: Any, parameter: Parameter) -> bool:
+    return (
+        isinstance(array, np.ndarray)
+        and array.dtype == _ITEM[parameter]
+        and array.ndim == 1
+        and array.flags.c_contiguous
+        and (array.flags.writeable or parameter is Parameter.INPUT)
+    )
+
+
+@cache
+def _linker() -> Any:
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding.create_lljit_compiler(use_jit_link=True)

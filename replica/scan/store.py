@@ -1,0 +1,144 @@
+"""Where the machine code of kernels is kept: a plain object file for each.
+
+The folder's name holds a digest of all that machine code depends on: the sources that are compiled,
+the compiler and the CPU. A file's name holds the digest of its content, so that a torn or foreign
+one is seen; it is written aside and renamed, so that processes that compile at once don't disturb
+each other. Code is executed from there, so only folders and files of this user are taken: beside
+the sources where these are ours to write, else in the user's cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import llvmlite
+
+from replica.scan.target import host
+
+SOURCES = (
+    *("errors.py", "format/batch.py", "format/primitives.py", "format/tagged.py"),
+    *("metadata/program.py", "metadata/record.py", "metadata/records.py"),
+    *("metadata/redact.py", "metadata/schema.py"),
+    *("scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py"),
+    "scan/kernels/*.py",
+)
+"""What kernels are compiled from, below the package `replica`: all modules that theirs import, but
+for those that only find the machine code."""
+
+KEPT = 3
+"""Folders of other digests that stay beside a new one: other branches, another Python."""
+
+_PREFIX = "kernels-"
+
+
+def find(name: str) -> bytes | None:
+    """The object file of a kernel, None where no sound one is kept."""
+    for base in _bases():
+        folder = base / f"{_PREFIX}{digest()}"
+        for path in sorted(folder.glob(f"{name}-*.o")) if _is_ours(folder) else ():
+            image = _own_bytes(path)
+            if image is not None and path.name == _file_name(name, image):
+                return image
+    return None
+
+
+def keep(name: str, image: bytes) -> None:
+    """Keeps an object file where there is a place to write, and removes the oldest folders."""
+    for base in _bases():
+        folder = base / f"{_PREFIX}{digest()}"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_ours(folder):
+                continue
+            _write(folder / _file_name(name, image), image)
+        except OSError:
+            continue
+        _prune(base, folder)
+        return
+
+
+@cache
+def digest() -> str:
+    """Changes with everything that machine code depends on."""
+    target = host()
+    said = (llvmlite.__version__, target.triple, target.cpu, target.features)
+    made = hashlib.sha256(repr(said).encode() + _numba_version())
+    package = Path(__file__).parents[1]
+    for pattern in SOURCES:
+        for path in sorted(package.glob(pattern)):
+            made.update(path.name.encode() + path.read_bytes())
+    return made.hexdigest()[:16]
+
+
+def _numba_version() -> bytes:
+    """The text of numba's version, found without the half second that its import takes."""
+    spec = find_spec("numba")
+    if spec is None or spec.origin is None:
+        return b""
+    try:
+        return Path(spec.origin).with_name("_version.py").read_bytes()
+    except OSError:
+        return b""
+
+
+def _bases() -> Iterator[Path]:
+    yield Path(__file__).parent / "__pycache__"
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    cache_home = Path(configured) if os.path.isabs(configured) else Path("~/.cache").expanduser()
+    yield cache_home / "kraftlake"
+
+
+def _file_name(name: str, image: bytes) -> str:
+    return f"{name}-{hashlib.sha256(image).hexdigest()[:32]}.o"
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether it is a folder of this user that no other may write to."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    others_write = stat.S_IWGRP | stat.S_IWOTH
+    is_folder = stat.S_ISDIR(found.st_mode)
+    return is_folder and found.st_uid == os.getuid() and not found.st_mode & others_write
+
+
+def _own_bytes(path: Path) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            return file.read() if os.fstat(file.fileno()).st_uid == os.getuid() else None
+    except OSError:
+        return None
+
+
+def _write(path: Path, image: bytes) -> None:
+    handle, aside = tempfile.mkstemp(dir=path.parent)
+    try:
+        with open(handle, "wb") as file:
+            file.write(image)
+        os.replace(aside, path)
+    except OSError:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+def _prune(base: Path, current: Path) -> None:
+    others = [path for path in base.glob(f"{_PREFIX}*") if path != current and _is_ours(path)]
+    others.sort(key=_changed, reverse=True)
+    for path in others[KEPT:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _changed(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except OSError:  # another process removed it
+        return 0.0

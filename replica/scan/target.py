@@ -1,0 +1,37 @@
+"""The CPU that kernels are compiled for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+
+from llvmlite import binding
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A CPU in LLVM's words; features: `+sse4.2,-avx512f` and so on."""
+
+    triple: str
+    cpu: str
+    features: str
+
+    def has(self, feature: str) -> bool:
+        """Whether its instructions may be used."""
+        return f"+{feature}" in self.features.split(",")
+
+
+@cache
+def host() -> Target:
+    """This machine, or the CPU that NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name, as for numba."""
+    triple = binding.get_process_triple()
+    name = os.environ.get("NUMBA_CPU_NAME", "")
+    features = os.environ.get("NUMBA_CPU_FEATURES", "")
+    if name or features:
+        return Target(triple, name or binding.get_host_cpu_name(), features)
+    try:
+        found = binding.get_host_cpu_features().flatten()
+    except RuntimeError:  # LLVM can't tell on this platform
+        found = ""
+    return Target(triple, binding.get_host_cpu_name(), found)

@@ -1,0 +1,93 @@
+"""What a commit says of a file is never less than what the file holds."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.data_files import Bound, DataFile
+from pipelines.delta.actions import StatisticsColumns, add, set_transaction, statistics
+
+COLUMNS = StatisticsColumns(frozenset({"a", "b"}), frozenset({"a", "b", "payload"}))
+
+
+def file(**bounds: tuple[Bound, Bound]) -> DataFile:
+    return DataFile("part-1.parquet", 10, 99, 3, {"a": 0, "payload": 2, "secret": 1}, bounds)
+
+
+def test_an_added_file_is_told_as_delta_s_protocol_wants_it() -> None:
+    action = json.loads(add(file(a=(1, 2)), COLUMNS))["add"]
+    stats = json.loads(action.pop("stats"))
+    assert action == {
+        "path": "part-1.parquet",
+        "partitionValues": {},
+        "size": 10,
+        "modificationTime": 99,
+        "dataChange": True,
+    }
+    assert stats == {
+        "numRecords": 3,
+        "minValues": {"a": 1},
+        "maxValues": {"a": 2},
+        "nullCount": {"a": 0, "payload": 2},
+    }
+
+
+def test_a_column_that_the_table_keeps_no_statistics_of_is_left_out() -> None:
+    assert statistics(file(c=(1, 2)), COLUMNS)["minValues"] == {}
+
+
+def test_times_are_cut_to_milliseconds() -> None:
+    low, high = (datetime(2026, 1, 2, 3, 4, 5, us, tzinfo=UTC) for us in (1999, 999_999))
+    found = statistics(file(a=(low, high)), COLUMNS)
+    assert found["minValues"] == {"a": "2026-01-02T03:04:05.001Z"}
+    assert found["maxValues"] == {"a": "2026-01-02T03:04:05.999Z"}
+
+
+@pytest.mark.parametrize(
+    ("text", "largest"),
+    [("x" * 32, "x" * 32), ("x" * 33, "x" * 32 + "\U0010ffff"), ("\U0010ffff" * 33, None)],
+)
+def test_long_texts_are_cut_and_the_largest_stays_the_largest(
+    text: str, largest: str | None
+) -> None:
+    found = statistics(file(a=(text, text)), COLUMNS)
+    assert found["minValues"] == {"a": text[:32]}
+    assert found["maxValues"] == ({} if largest is None else {"a": largest})
+
+
+@given(st.text(max_size=40))
+def test_bounds_of_a_text_hold_it_in_the_order_of_its_bytes(text: str) -> None:
+    found = statistics(file(a=(text, text)), COLUMNS)
+    assert found["minValues"]["a"].encode() <= text.encode()
+    assert found["maxValues"].get("a", text).encode() >= text.encode()
+
+
+def test_columns_of_statistics_are_those_of_delta_s_schema() -> None:
+    def group(name: str, **kinds: object) -> dict[str, object]:
+        fields = [{"name": column, "type": kind} for column, kind in kinds.items()]
+        return {"name": name, "type": {"type": "struct", "fields": fields}}
+
+    nested = {"type": "struct", "fields": []}
+    schema = {
+        "fields": [
+            {"name": "numRecords", "type": "long"},
+            group("minValues", a="long", b="string", s=nested, d="decimal(3,1)"),
+            group("nullCount", a="long", payload="long", s=nested),
+        ]
+    }
+    assert StatisticsColumns.of(schema) == StatisticsColumns(
+        frozenset({"a", "b"}), frozenset({"a", "payload"})
+    )
+    none = {"fields": [{"name": "numRecords", "type": "long"}]}
+    assert StatisticsColumns.of(none) == StatisticsColumns(frozenset(), frozenset())
+
+
+def test_a_transaction_names_application_and_version() -> None:
+    assert json.loads(set_transaction("app", 3, 5)) == {
+        "txn": {"appId": "app", "version": 3, "lastUpdated": 5}
+    }

@@ -1,0 +1,359 @@
+"""A table written directly is the table that Spark's own append makes, and behaves like it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import VariantVal
+
+from jobs.sql_delta_rs import answer
+from pipelines import delta
+from pipelines.delta import Lake, Written, direct
+from pipelines.delta.transaction import refusal
+from pipelines.tables.contract import Column, Contract
+from replica.errors import UnreadableFileError, UsageError
+
+pytestmark = pytest.mark.spark
+
+RECORDS = Contract(
+    name="bronze.records",
+    description="Records of a log.",
+    columns=(
+        Column("cluster_id", "string", "The cluster's id."),
+        Column("offset", "bigint", "The record's offset.", nullable=False),
+        Column("epoch", "int", "The epoch."),
+        Column("at", "timestamp", "When."),
+        Column("is_control", "boolean", "Who wrote it."),
+        Column("payload", "variant", "The record as Kafka's JSON."),
+        Column("value", "binary", "Its bytes."),
+    ),
+    keys=("cluster_id", "offset"),
+    change_feed=True,
+)
+VALUES = {
+    "cluster_id": "repeat('é', int(offset % 40))",
+    "epoch": "int(-offset)",
+    "at": "timestamp_micros(offset * 86400000001)",
+    "is_control": "offset % 2 = 0",
+    "payload": """parse_json(concat('{"offset":[', offset, '],"t":"x"}'))""",
+    "value": "encode(string(offset), 'utf-8')",
+}
+"""Of a row by its offset, in SQL."""
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    lake = Lake(tmp_path / "a lake's")  # a blank and a quote, to be harmless everywhere
+    delta.ensure_table(spark, lake, RECORDS)
+    return lake
+
+
+def frame(spark: SparkSession, *offsets: int, missing: str = "offset % 3 = 2") -> DataFrame:
+    """The rows of offsets; where `missing` holds they have no value that they need not have."""
+    some = [f"if({missing}, NULL, {sql}) AS {name}" for name, sql in VALUES.items()]
+    numbers = spark.createDataFrame([(offset,) for offset in offsets], "offset bigint")
+    return numbers.selectExpr("offset", *some)
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession) -> Callable[..., pa.RecordBatch]:
+    """The same as Arrow. (pyspark fails at a NULL of a VARIANT there, so they are put in here.)"""
+
+    def make(*offsets: int) -> pa.RecordBatch:
+        (batch,) = frame(spark, *offsets, missing="false").toArrow().combine_chunks().to_batches()
+        missing = pa.array([offset % 3 == 2 for offset in offsets])
+        columns = [
+            batch[name] if name == "offset" else pc.if_else(missing, None, batch[name])
+            for name in batch.schema.names
+        ]
+        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+    return make
+
+
+def write(spark: SparkSession, lake: Lake, *parts: pa.RecordBatch, **options: Any) -> Written:
+    one_each = lambda batch: [batch]  # noqa: E731 - workers can't import this module
+    return delta.append_directly(spark, lake, RECORDS, parts, one_each, **options)
+
+
+def contents(spark: SparkSession, lake: Lake) -> list[list[object]]:
+    """Every row, its VARIANT as bytes."""
+    rows = delta.read(spark, lake, RECORDS).orderBy("offset").collect()
+    return [
+        [(v.value, v.metadata) if isinstance(v, VariantVal) else v for v in row] for row in rows
+    ]
+
+
+def offsets(spark: SparkSession, lake: Lake) -> list[int]:
+    rows = delta.read(spark, lake, RECORDS).select("offset").collect()
+    return sorted(row.offset for row in rows)
+
+
+def parquet_files(lake: Lake) -> set[Path]:
+    return set(Path(lake.path_of(RECORDS)).glob("*.parquet"))
+
+
+def test_it_is_the_table_that_append_makes(
+    spark: SparkSession, lake: Lake, tmp_path: Path, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    parts = [rows(*range(5)), rows(*range(5, 50)), rows(*range(50, 90)).slice(0, 0)]
+    written = write(spark, lake, *parts)
+
+    by_spark = Lake(tmp_path / "by spark")
+    delta.ensure_table(spark, by_spark, RECORDS)
+    delta.append(by_spark, RECORDS, frame(spark, *range(50)))
+
+    found = contents(spark, lake)
+    assert len(found) == 50
+    assert found == contents(spark, by_spark)
+    size = sum(path.stat().st_size for path in parquet_files(lake))
+    assert written == Written(version=1, files=2, rows=50, size_bytes=size)
+    commit = delta.last_commit(spark, lake, RECORDS)
+    assert (commit.operation, commit.version) == ("WRITE", 1)
+    assert commit.metrics == {"numFiles": 2, "numOutputRows": 50, "numOutputBytes": size}
+
+
+def test_delta_rs_reads_the_same_rows(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    write(spark, lake, rows(0, 1, 2), rows(3, 4))
+    query = 'SELECT "offset", epoch, at, payload FROM bronze.records ORDER BY 1'
+    found = [list(row) for row in answer(lake.root, ["bronze.records"], query).rows]
+    assert [row[:2] for row in found] == [[0, 0], [1, -1], [2, None], [3, -3], [4, -4]]
+    assert [row[3] for row in found[:3]] == [
+        {"offset": [0], "t": "x"},
+        {"offset": [1], "t": "x"},
+        None,
+    ]
+    pruned = 'SELECT count(*) FROM bronze.records WHERE "offset" >= 3'
+    assert [list(row) for row in answer(lake.root, ["bronze.records"], pruned).rows] == [[2]]
+
+
+def test_bounds_keep_a_query_from_reading_other_files(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    write(spark, lake, rows(0, 1, 2))
+    (early,) = parquet_files(lake)
+    write(spark, lake, rows(100, 101))
+    early.unlink()  # whoever opens it now fails
+
+    table = delta.read(spark, lake, RECORDS)
+    late = "TIMESTAMP '1970-04-01'"
+    for condition in ("offset > 2", "epoch < -50", f"at > {late}", "cluster_id >= repeat('é', 20)"):
+        assert table.where(condition).select("payload").count() == 1 + (condition == "offset > 2")
+    with pytest.raises(Exception, match="part-00000"):
+        table.select("payload").collect()
+
+
+def test_a_transaction_is_written_once_and_its_tasks_run_once(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    assert write(spark, lake, rows(1), transaction=("feed", 7)).rows == 1
+    files = parquet_files(lake)
+
+    assert write(spark, lake, rows(1), transaction=("feed", 7)) == Written(None, 0, 0, 0)
+    delta.append(lake, RECORDS, frame(spark, 1), transaction=("feed", 7))
+    assert parquet_files(lake) == files
+
+    assert write(spark, lake, rows(2), transaction=("feed", 8)).rows == 1
+    assert write(spark, lake, rows(3), transaction=("other", 1)).rows == 1
+    assert offsets(spark, lake) == [1, 2, 3]
+
+
+def test_nothing_to_write_commits_nothing_but_a_transaction(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    assert write(spark, lake) == Written(None, 0, 0, 0)
+    assert write(spark, lake, rows(1).slice(0, 0)).version is None
+    assert write(spark, lake, transaction=("feed", 1)).version == 1
+    assert write(spark, lake, rows(1), transaction=("feed", 1)).version is None
+    assert offsets(spark, lake) == []
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Lets something happen between the beginning of the next write and its commit."""
+    run = direct._run
+
+    def interrupted(*arguments: Any) -> Any:
+        monkeypatch.setattr(direct, "_run", run)
+        happens()
+        return run(*arguments)
+
+    monkeypatch.setattr(direct, "_run", interrupted)
+
+
+def test_another_append_meanwhile_is_no_conflict(
+    spark: SparkSession,
+    lake: Lake,
+    rows: Callable[..., pa.RecordBatch],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    meanwhile(monkeypatch, lambda: write(spark, lake, rows(1)))
+    assert write(spark, lake, rows(2)).version == 2
+    assert offsets(spark, lake) == [1, 2]
+
+
+def test_the_same_transaction_meanwhile_is_one(
+    spark: SparkSession,
+    lake: Lake,
+    rows: Callable[..., pa.RecordBatch],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    meanwhile(monkeypatch, lambda: write(spark, lake, rows(1), transaction=("feed", 1)))
+    with pytest.raises(Exception, match="DELTA_CONCURRENT_TRANSACTION"):
+        write(spark, lake, rows(1), transaction=("feed", 1))
+    assert offsets(spark, lake) == [1]
+
+
+def test_a_task_that_fails_leaves_the_table_as_it_was_and_vacuum_cleans_up(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    write(spark, lake, rows(1))
+    kept = parquet_files(lake)
+    good = rows(2)
+
+    def fails(number: int) -> Iterable[pa.RecordBatch]:
+        yield good
+        if number:
+            raise UnreadableFileError("x.log", "gone")
+
+    with pytest.raises(UnreadableFileError, match=r"^x\.log: gone$"):
+        delta.append_directly(spark, lake, RECORDS, [0, 1], fails)
+
+    assert offsets(spark, lake) == [1]
+    assert parquet_files(lake) > kept
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    spark.conf.set(check, "false")
+    try:
+        DeltaTable.forPath(spark, lake.path_of(RECORDS)).vacuum(0)
+    finally:
+        spark.conf.unset(check)
+    assert parquet_files(lake) == kept
+    assert offsets(spark, lake) == [1]
+
+
+def test_not_null_holds(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    batch = rows(1)
+    empty = pa.array([None], pa.int64())
+    broken = pa.RecordBatch.from_arrays(
+        [empty if name == "offset" else batch[name] for name in batch.schema.names],
+        batch.schema.names,
+    )
+    with pytest.raises(Exception, match="column offset has no value in 1 rows"):
+        write(spark, lake, broken)
+    assert offsets(spark, lake) == []
+
+
+def test_everything_else_works_on_the_table(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    write(spark, lake, rows(*range(4)), rows(*range(4, 8)))
+    before = contents(spark, lake)
+    table = DeltaTable.forPath(spark, lake.path_of(RECORDS))
+
+    table.optimize().executeCompaction()
+    assert contents(spark, lake) == before
+
+    same = "t.offset = s.offset"
+    merged = delta.merge(spark, lake, RECORDS, frame(spark, 7, 8), condition=same)
+    assert merged.inserted == 1
+    table.delete("offset < 7")
+    assert offsets(spark, lake) == [7, 8]
+
+    feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 1)
+    changes = feed.load(lake.path_of(RECORDS)).groupBy("_commit_version", "_change_type").count()
+    found = {tuple(row) for row in changes.collect()}
+    assert found == {(1, "insert", 8), (3, "insert", 1), (4, "delete", 7)}
+
+
+FEATURES = {
+    "delta.enableRowTracking": "true",
+    "delta.enableDeletionVectors": "true",
+    "delta.enableInCommitTimestamps": "true",
+    "delta.checkpointPolicy": "v2",
+    "delta.dataSkippingStatsColumns": "offset",
+}
+
+
+def test_a_table_keeps_what_its_features_promise(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    path = lake.path_of(RECORDS)
+    properties = ", ".join(f"'{name}' = '{value}'" for name, value in FEATURES.items())
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({properties})")
+
+    write(spark, lake, rows(0, 1), rows(2, 3))
+    write(spark, lake, rows(4))
+
+    table = DeltaTable.forPath(spark, path)
+    identified = table.toDF().selectExpr("offset", "_metadata.row_id AS id").orderBy("id").collect()
+    assert [(row.offset, row.id) for row in identified] == [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]
+    files = parquet_files(lake)
+    table.delete("offset = 1")
+    assert parquet_files(lake) == files, "a deletion vector marks the row"
+    assert offsets(spark, lake) == [0, 2, 3, 4]
+    logs = sorted(Path(path, "_delta_log").glob("*.json"))
+    actions = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+    stats = [json.loads(action["add"]["stats"]) for action in actions if "add" in action]
+    assert [of["maxValues"] for of in stats[:2]] == [{"offset": 1}, {"offset": 3}]
+
+
+REFUSED = [
+    ("ALTER TABLE {} ADD CONSTRAINT positive CHECK (offset > 0)", "it has a CHECK constraint"),
+    ("ALTER TABLE {} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')", "it maps column"),
+]
+
+
+@pytest.mark.parametrize(("statement", "reason"), REFUSED)
+def test_tables_with_rules_that_only_spark_keeps_are_refused(
+    statement: str,
+    reason: str,
+    spark: SparkSession,
+    lake: Lake,
+    rows: Callable[..., pa.RecordBatch],
+) -> None:
+    spark.sql(statement.format(f"delta.`{lake.path_of(RECORDS)}`"))
+    with pytest.raises(UsageError, match=f"{reason}.*, so only Spark's own writer may append"):
+        write(spark, lake, rows(1))
+    assert not parquet_files(lake)
+
+
+def test_a_generated_column_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    builder = DeltaTable.create(spark).location(lake.path_of(RECORDS))
+    builder = builder.addColumn("offset", "bigint")
+    builder.addColumn("twice", "bigint", generatedAlwaysAs="offset * 2").execute()
+    with pytest.raises(UsageError, match="its column twice has a rule of its own"):
+        write(spark, lake)
+
+
+def test_a_folder_without_a_table_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no Delta table to append to"):
+        write(spark, Lake(tmp_path))
+
+
+def metadata(**other: Any) -> dict[str, Any]:
+    column = {"name": "a", "type": "long", "nullable": True, "metadata": {"comment": "x"}}
+    schema = f'{{"type":"struct","fields":[{column}]}}'.replace("'", '"').replace("True", "true")
+    return {"schemaString": schema, "configuration": {}, "partitionColumns": [], **other}
+
+
+def test_only_a_table_s_own_rules_make_it_refused() -> None:
+    ours = {"variantType", "invariants", "appendOnly", "checkConstraints", "columnMapping"}
+    assert refusal(ours, metadata()) is None
+    assert refusal(ours, metadata(configuration={"delta.columnMapping.mode": "none"})) is None
+    assert refusal(set(), metadata(partitionColumns=["a"])) == "it has partitions"
+    assert (
+        refusal({"icebergCompatV2", "clustering"}, metadata())
+        == "it has clustering, icebergCompatV2"
+    )
