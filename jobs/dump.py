@@ -34,6 +34,7 @@ from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch, scan
 from replica.format.snapshot import SnapshotState
 from replica.metadata.log_record import LogRecordReader
+from replica.scan.segments import is_large
 
 _LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 _EVERY_BATCHES = 64
@@ -134,7 +135,7 @@ class _Dumping:
             return
         expected = name.base_offset if is_segment else 0
         as_lines = self.options.json_output and not self.options.batches
-        if as_lines and dump_bulk.pays_off(opened.size):
+        if as_lines and is_large(opened.size):
             self._bulk(file, opened, expected)
         else:
             self._whole(file, opened.read_all(), expected)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from jobs.selection import Selection
@@ -15,14 +14,6 @@ from replica.format.byte_source import OpenFile
 
 if TYPE_CHECKING:
     from replica.scan.lines import Choose, LineScan
-
-MIN_BYTES = 8 * 1024 * 1024
-"""Below it, loading the compiled kernels takes longer than the scalar reader needs."""
-
-
-def pays_off(size: int) -> bool:
-    """Whether the bulk reader is installed and a file of `size` bytes large enough for it."""
-    return size >= MIN_BYTES and find_spec("numba") is not None
 
 
 def line_scan(

@@ -1,7 +1,7 @@
 """Records that stand out: those that don't decode, those nobody knows, transaction markers.
 
-Every record is looked at. Of a large file the bulk reader names the batches that hold such records;
-only these, and control batches, are then decoded one by one.
+Every record is looked at. Of a large file the bulk reader names the records that may be such ones;
+only their batches are then decoded one by one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from replica.format.snapshot import SnapshotState
 from replica.metadata.reader import decode
 from replica.metadata.record import UnknownRecord
 from replica.metadata.records import RECORDS_BY_KEY
-from replica.scan.odd_batches import odd_batches
+from replica.scan.odd_records import odd_records
 from replica.scan.segments import is_large
 
 BEGIN, END, ABORT = (f"{word}_TRANSACTION_RECORD" for word in ("BEGIN", "END", "ABORT"))
@@ -104,15 +104,24 @@ def _take_marker(transactions: list[Transaction], seen: _Seen) -> None:
 
 def _stand_out(examined: Examined, file: SegmentFile | SnapshotFile) -> Iterator[_Seen]:
     data = examined.bytes_of(file)
-    looked_at: set[int] | None = None
+    batches = file.scan.batches
     if is_large(len(data)):
-        expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
-        types = (BEGIN, END, ABORT)
-        looked_at = set(odd_batches(data, expected_offset=expected, types=types))
-    for batch in file.scan.batches:
-        known = looked_at is None or batch.position in looked_at or batch.header.is_control
-        if batch.crc_valid and known:
+        batches = tuple(_with_odd_records(file, data))
+    for batch in batches:
+        if batch.crc_valid:
             yield from _of_batch(file, batch, data)
+
+
+def _with_odd_records(file: SegmentFile | SnapshotFile, data: memoryview) -> Iterator[LocatedBatch]:
+    """The batches that hold what the bulk reader leaves to others, in order."""
+    expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
+    odd = odd_records(data, expected_offset=expected, types=(BEGIN, END, ABORT))
+    offset = next(odd, None)
+    for batch in file.scan.batches:
+        while offset is not None and offset < batch.header.base_offset:
+            offset = next(odd, None)
+        if offset is not None and offset <= batch.header.last_offset and batch.crc_valid:
+            yield batch
 
 
 def _of_batch(

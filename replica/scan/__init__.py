@@ -6,7 +6,7 @@
 arrow        scan_records, scan_batches: what others call
 lines        LineScan: records as lines of JSON, without Arrow
 segments     whole files for replica.format.directory, by the reader that is faster
-odd_batches  the batches that need a look record by record
+odd_records  the records that need a look by the scalar reader
 regions      drives the kernels and hands what they refuse to the scalar reader
 window       the part of a file that is in memory
 rows         a chunk of records -> Arrow; columns: schemas and columns

@@ -1,7 +1,7 @@
 """A whole segment or snapshot by the bulk reader, as the scalar reader gives it.
 
 For replica.format.directory, which takes either as its `scan` and knows of no kernels. Nothing is
-compiled or loaded before the first large file comes.
+loaded before the first large file comes; Arrow never is.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ def scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> 
 
 def is_large(size_bytes: int) -> bool:
     """Whether the bulk reader is installed and pays off for a file of this size."""
-    installed = find_spec("numba") is not None and find_spec("pyarrow") is not None
-    return installed and size_bytes >= MIN_BYTES
+    return size_bytes >= MIN_BYTES and find_spec("numba") is not None
 
 
 def bulk_scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
     """segment.scan's value from a walk by the kernels, which has checked the headers it found."""
-    from replica.scan.arrow import BatchScan
+    from replica.scan.frames import BATCH_POSITION
+    from replica.scan.regions import Chunk, Regions
 
-    walk = BatchScan(data, start=start, expected_offset=expected_offset)
-    located = tuple(
-        LocatedBatch(position, BatchHeader(*HEADER.unpack_from(data, position - start)), crc_valid)
-        for table in walk
-        for position, crc_valid in zip(
-            table["position"].to_pylist(), table["crc_valid"].to_pylist(), strict=True
+    regions = Regions(data, start, expected_offset)
+    located: list[LocatedBatch] = []
+    for region in regions.read(None):
+        if not isinstance(region, Chunk):
+            located.append(region)
+            continue
+        positions = region.batches[BATCH_POSITION, : region.batch_count] + region.start
+        located.extend(
+            LocatedBatch(position, BatchHeader(*HEADER.unpack_from(data, position - start)), True)
+            for position in positions.tolist()
         )
-    )
-    return SegmentScan(located, walk.damages, walk.end_position, walk.zero_tail)
+    return SegmentScan(tuple(located), regions.damages, regions.end_position, regions.zero_tail)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.dump_bulk import MIN_BYTES
+from replica.scan.segments import MIN_BYTES
 from tests.bench.segments import write_segment
 
 _ROOT = Path(__file__).parents[2]

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs import dump_bulk
 from jobs.dump import Options, run
 from jobs.selection import Selection, select
 from replica.format.batch import CONTROL_ATTRIBUTE, decode_header, encode_batch
@@ -25,6 +24,7 @@ from replica.format.record import Record, encode_records
 from replica.format.segment import scan
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
+from replica.scan import segments
 from tests.bench.segments import batches, record_values
 from tests.replica.scan.damaging import made_batch, with_right_crc
 
@@ -56,7 +56,7 @@ def dump(
     key.write_bytes(b"k" * 32)
 
     def printed(path: Path, selection: Selection, keep_secrets: bool, bulk: bool) -> Printed:
-        monkeypatch.setattr(dump_bulk, "MIN_BYTES", 1 if bulk else 1 << 60)
+        monkeypatch.setattr(segments, "MIN_BYTES", 1 if bulk else 1 << 60)
         options = Options(
             json_output=True,
             keep_secrets=keep_secrets,
@@ -214,7 +214,7 @@ def test_large_files_are_printed_without_arrow_and_without_pandas(
     data: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / f"{0:020d}.log"
-    raw = b"".join(batch for batch, _ in batches(dump_bulk.MIN_BYTES, pool=500))
+    raw = b"".join(batch for batch, _ in batches(segments.MIN_BYTES, pool=500))
     path.write_bytes(raw)
     code = (
         "import sys; from jobs.dump import *; "

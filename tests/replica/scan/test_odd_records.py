@@ -1,4 +1,4 @@
-"""The bulk reader names exactly the batches in which the scalar reader finds odd records."""
+"""The bulk reader names the records that stand out, and the scalar reader finds no others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replica.check.records import ABORT, BEGIN, END, note_records
 from replica.format.discovery import discover
 from replica.format.segment import scan
 from replica.scan import segments
-from replica.scan.odd_batches import odd_batches
+from replica.scan.odd_records import odd_records
 from tests.replica.check.editing import append, metadata
 from tests.replica.scan.damaging import made_batch
 
@@ -23,18 +23,17 @@ def test_odd_records_are_named_and_others_are_not(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     plain = [metadata("NO_OP_RECORD"), metadata("TOPIC_RECORD", name="t", topicId="A" * 22)]
     path.write_bytes(made_batch(plain, random.Random(0)))
-    odd = [
-        append(path, *plain, b"\x01\x63\x00"),  # api key 99
-        append(path, b"\x01\x02\x0f\x00", *plain),  # TOPIC_RECORD version 15
-        append(path, b"\x01\x02\x00\xff"),
-        append(path, *plain, metadata("BEGIN_TRANSACTION_RECORD")),
-        append(path, b""),
-    ]
+    append(path, *plain, b"\x01\x63\x00")  # api key 99
+    append(path, b"\x01\x02\x0f\x00", *plain)  # TOPIC_RECORD version 15
+    append(path, b"\x01\x02\x00\xff")
+    append(path, *plain, metadata("BEGIN_TRANSACTION_RECORD"))
+    append(path, b"")
     for _ in range(3):
         append(path, *plain)
     data = path.read_bytes()
-    assert list(odd_batches(data, expected_offset=0, types=(BEGIN, END, ABORT))) == odd
-    assert len(scan(data).batches) == 9
+    assert scan(data).next_offset == 19
+    found = list(odd_records(data, expected_offset=0, types=(BEGIN, END, ABORT)))
+    assert found == [4, 5, 8, 11, 12]
 
 
 @pytest.mark.parametrize("node", ["kafka-4.1.1-dynamic/final/3", "generated-all-types"])
