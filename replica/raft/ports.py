@@ -114,7 +114,7 @@ class Log(Protocol):
     def truncate_to(self, end_offset: int) -> int:
         """Durable: cut everything at and above `end_offset`; a batch holding it goes whole (B19).
 
-        Returns the log end that is left, for the input `Truncated` where it lies below.
+        Returns the log end that is left, for the input `Truncated`.
         """
 
     def reset_to(self, snapshot_id: OffsetAndEpoch) -> None:
