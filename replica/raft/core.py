@@ -31,7 +31,7 @@ from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Cause, Role, check
 from replica.raft.voters import Endpoints, Voter
-from replica.types import NO_NODE, ReplicaKey
+from replica.types import NO_NODE, ZERO_UUID, ReplicaKey
 
 Draw = Callable[[int], int]
 """Randomness from the host: a number from 0 to the argument (exclusive)."""
@@ -89,6 +89,19 @@ class Core:
         return self.local_key is not None and self.log.voters.is_voter(self.local_key)
 
     @property
+    def may_stand(self) -> bool:
+        """Whether it stands in elections: also while its removal is not known to be committed.
+
+        Kafka doesn't let it. Then the leader of two voters that appends its own removal and
+        restarts leaves a quorum that can elect nobody: the other needs its vote, which goes to no
+        log that lacks the removal (Ongaro's dissertation, 4.2.2).
+        """
+        if self.local_key is None:
+            return False
+        since = self.log.voters_since((self.committed or 0) - 1)
+        return any(voters.is_voter(self.local_key) for voters in since)
+
+    @property
     def high_watermark(self) -> int | None:
         """As told to others: a new leader's is unknown, whatever it knew as a follower (F04)."""
         return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
@@ -99,13 +112,20 @@ class Core:
         assert isinstance(self.role, Leader)
         return self.role
 
+    def is_local(self, key: ReplicaKey) -> bool:
+        """Whether `key` means this replica; one without a directory means its node."""
+        local = self.local_key
+        if local is None or key.node_id != local.node_id:
+            return False
+        return key.directory_id in (ZERO_UUID, local.directory_id)
+
     @property
     def is_only_voter(self) -> bool:
         return self.is_voter and len(self.log.voters) == 1
 
     def election_timeout(self) -> int:
         """A deadline between one and two election timeouts from now (FOREVER: an observer's)."""
-        if not self.is_voter:
+        if not self.may_stand:
             return FOREVER
         timeout = self.config.election_timeout_ms
         return self.now + timeout + self.draw(timeout)
@@ -248,24 +268,29 @@ class Core:
                 self.follow(epoch, leader_id, endpoints)
 
     def follow(self, epoch: int, leader_id: int, endpoints: Endpoints) -> None:
-        """Become the follower of a leader; in the same epoch the vote is kept (D18)."""
+        """Become the follower of a leader."""
         voted = self.role.voted if epoch == self.role.epoch else None
+        self.become(Cause.LEADER_FOUND, self.follower(epoch, leader_id, endpoints, voted))
+
+    def follower(
+        self, epoch: int, leader_id: int, endpoints: Endpoints, voted: ReplicaKey | None
+    ) -> Follower:
+        """The role with full timeouts; a vote of the same epoch stays (D18)."""
         wait = self.config.fetch_timeout_ms
-        follower = Follower(
+        return Follower(
             epoch,
             leader_id,
             endpoints,
             fetch_deadline=self.now + wait,
-            update_voter_deadline=self.now + 3 * wait if self.is_voter else FOREVER,
+            update_voter_deadline=self.now + 3 * wait,
             voted=voted,
         )
-        self.become(Cause.LEADER_FOUND, follower)
 
     def detach(self, epoch: int, leader_id: int = NO_NODE) -> None:
         """Become unattached in a newer epoch. Who waits for an election keeps its timer (C34), who
         had a leader draws one (C36)."""
         deadline = getattr(self.role, "election_deadline", FOREVER)
-        if deadline == FOREVER or not self.is_voter:
+        if deadline == FOREVER or not self.may_stand:
             deadline = self.election_timeout()
         self.become(Cause.HIGHER_EPOCH, Unattached(epoch, deadline, leader_id))
 

@@ -17,7 +17,6 @@ from replica.raft.leading import lead
 from replica.raft.messages import Error, VoteRequest, VoteResponse
 from replica.raft.requests import is_for_other_voter
 from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.follower import Follower
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.tally import IllegalVoteError, Tally
 from replica.raft.roles.unattached import Unattached
@@ -71,13 +70,17 @@ def handle_pre_vote_unsupported(core: Core) -> None:
 
 def poll_unattached(core: Core, role: Unattached) -> int:
     """Wait for the election timeout; an observer asks bootstrap servers for the leader."""
-    if not core.is_voter:
+    if not core.may_stand:
         return fetch_from_any(core)
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if role.election_deadline <= core.now:
         become_prospective(core)
         return core.now
+    if role.election_deadline == FOREVER:
+        # an observer that a fetched snapshot made a voter
+        role = replace(role, election_deadline=core.election_timeout())
+        core.keep(role)
     return min(role.election_deadline, fetch_from_any(core))
 
 
@@ -85,7 +88,7 @@ def poll_prospective(core: Core, role: Prospective) -> int:
     """Ask all voters; without a majority go back to where it came from."""
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
-    if role.election_deadline <= core.now or not core.is_voter:
+    if role.election_deadline <= core.now or not core.may_stand:
         _go_back(core, role, Cause.TIMEOUT)
         return core.now
     return min(role.election_deadline, _ask(core, role))
@@ -104,12 +107,11 @@ def poll_candidate(core: Core, role: Candidate) -> int:
 def become_prospective(core: Core) -> None:
     """Start a pre-vote in the same epoch; the vote and the leader of it are remembered."""
     assert core.local_key is not None
-    assert core.is_voter, "an observer stands in no election (C45)"
+    assert core.may_stand, "an observer stands in no election (C45)"
     role = core.role
-    tally = Tally(core.log.voters, frozenset({core.local_id}))
     prospective = Prospective(
         role.epoch,
-        tally,
+        own_tally(core),
         core.election_timeout(),
         role.leader_id,
         role.leader_endpoints,
@@ -122,10 +124,16 @@ def become_prospective(core: Core) -> None:
 def _stand(core: Core, cause: Cause) -> None:
     """Become candidate of the next epoch, with the local vote."""
     assert core.local_key is not None
-    tally = Tally(core.log.voters, frozenset({core.local_id}))
-    candidate = Candidate(core.role.epoch + 1, tally, core.election_timeout(), core.local_key)
+    epoch = core.role.epoch + 1
+    candidate = Candidate(epoch, own_tally(core), core.election_timeout(), core.local_key)
     core.become(cause, candidate)
     _advance(core)
+
+
+def own_tally(core: Core) -> Tally:
+    """With the local vote alone, if it counts."""
+    own = frozenset({core.local_id}) if core.is_voter else frozenset()
+    return Tally(core.log.voters, own)
 
 
 def _advance(core: Core) -> None:
@@ -151,15 +159,7 @@ def _count(core: Core, role: Candidate | Prospective, node_id: int, *, granted: 
 def _go_back(core: Core, role: Prospective, cause: Cause) -> None:
     """To the leader it had, if it can be reached (D12); else wait for the next timeout (D13)."""
     if role.leader_id != NO_NODE and role.leader_endpoints:
-        wait = core.config.fetch_timeout_ms
-        follower = Follower(
-            role.epoch,
-            role.leader_id,
-            role.leader_endpoints,
-            fetch_deadline=core.now + wait,
-            update_voter_deadline=core.now + 3 * wait,
-            voted=role.voted,
-        )
+        follower = core.follower(role.epoch, role.leader_id, role.leader_endpoints, role.voted)
         core.become(cause, follower)
     else:
         deadline = core.election_timeout()

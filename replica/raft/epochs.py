@@ -21,7 +21,7 @@ from replica.raft.roles.follower import Follower
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Cause
-from replica.types import ZERO_UUID, ReplicaKey
+from replica.types import ReplicaKey
 
 
 def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequest) -> None:
@@ -96,19 +96,10 @@ def _successor_backoff(core: Core, successors: tuple[ReplicaKey, ...]) -> int:
     """Nothing for the first of the list, then doubling up to the maximum, which is also for who is
     not on it."""
     longest = core.config.election_backoff_max_ms
-    places = [place for place, key in enumerate(successors) if _is_local(core, key)]
+    places = [place for place, key in enumerate(successors) if core.is_local(key)]
     if not places:
         return longest
     if places[0] == 0:
         return 0
     base = longest >> (len(successors) - 1)
     return min(longest, base << (places[0] - 1))
-
-
-def _is_local(core: Core, key: ReplicaKey) -> bool:
-    local = core.local_key
-    return (
-        local is not None
-        and key.node_id == local.node_id
-        and key.directory_id in (ZERO_UUID, local.directory_id)
-    )

@@ -41,7 +41,7 @@ def fetch_from_any(core: Core) -> int:
 
 def must_flush(core: Core) -> bool:
     """Whether appended records are flushed before they are acknowledged (J17)."""
-    return core.is_voter or core.config.flush_always
+    return core.may_stand or core.config.flush_always
 
 
 def _awaits_flush(core: Core) -> bool:

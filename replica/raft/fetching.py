@@ -33,7 +33,7 @@ def poll_follower(core: Core, role: Follower) -> int:
     """Fetch; a voter doubts a silent leader, an observer looks for it at the bootstrap servers."""
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
-    if not core.is_voter:
+    if not core.may_stand:
         return _poll_observer(core, role)
     if role.fetch_deadline <= core.now:
         become_prospective(core)
@@ -83,9 +83,10 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         or snapshot_id is None
         or min(snapshot_id.offset, snapshot_id.epoch) < 0
     ):
+        # gone: a plain fetch again, but not at once, or a confused leader would make it spin
         core.keep(replace(role, fetching=None))
         _trust(core)
-        return True
+        return False
     if response.error is not Error.NONE:
         return False
     end = response.position + len(response.data)

@@ -12,7 +12,7 @@ from replica.raft.inputs import Propose, Resign
 from replica.raft.messages import BeginQuorumEpochRequest, Error, VoterChangeResponse
 from replica.raft.parked import serve_parked
 from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.leader import ChangeKind, Leader, check_quorum_deadline
+from replica.raft.roles.leader import Leader, check_quorum_deadline
 from replica.raft.roles.resigned import Resigned
 from replica.raft.transitions import Cause
 from replica.raft.voters import Voter, VoterSet
@@ -167,15 +167,13 @@ def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
 
 
 def _finish_change(core: Core, high_watermark: int) -> None:
-    """A pending change whose record is committed is done; a leader that removed itself resigns."""
-    role = core.leader
-    change = role.change
+    """A pending change whose record is committed is done; a leader whose removal is, resigns."""
+    if not core.is_voter and (core.log.voters_offset or 0) < high_watermark:
+        core.keep(replace(core.leader, resign_requested=True))
+    change = core.leader.change
     if change is None or change.last_offset is None or change.last_offset >= high_watermark:
         return
     finish_change(core, Error.NONE)
-    role = core.leader
-    if change.kind is ChangeKind.REMOVE_VOTER and not core.is_voter:
-        core.keep(replace(role, resign_requested=True))
 
 
 def _send_begin(core: Core) -> None:

@@ -74,6 +74,11 @@ class LogState:
         known = [entry.voters for entry in self.voter_sets if entry.offset <= offset]
         return known[-1] if known else self.static_voters
 
+    def voters_since(self, offset: int) -> tuple[VoterSet, ...]:
+        """The set in force at `offset` (inclusive) and all newer ones."""
+        newer = (entry.voters for entry in self.voter_sets if entry.offset > offset)
+        return (self.voters_at(offset), *newer)
+
     @property
     def latest_snapshot(self) -> OffsetAndEpoch | None:
         return self.snapshots[-1].snapshot_id if self.snapshots else None

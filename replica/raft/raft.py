@@ -17,7 +17,7 @@ from replica.raft.config import FOREVER, Config
 from replica.raft.core import Core, Draw
 from replica.raft.dispatch import handle_failed, handle_request, handle_response
 from replica.raft.effects import Effects, Stopped
-from replica.raft.elections import poll_candidate, poll_prospective, poll_unattached
+from replica.raft.elections import own_tally, poll_candidate, poll_prospective, poll_unattached
 from replica.raft.epochs import poll_resigned
 from replica.raft.fetching import poll_follower
 from replica.raft.inputs import (
@@ -46,7 +46,6 @@ from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.tally import Tally
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Role
 from replica.types import NO_NODE, OffsetAndEpoch
@@ -148,17 +147,18 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
     if election.epoch < newest:
         return Unattached(newest, core.election_timeout())
     epoch, leader_id, voted = election.epoch, election.leader_id, election.voted
-    if leader_id == core.local_id != NO_NODE:
+    led = leader_id == core.local_id != NO_NODE
+    if core.is_only_voter:
+        # nobody to wait for; having led an epoch is having voted for itself in it (C06, C07)
+        return Unattached(epoch, core.now, voted=core.local_key if led else voted)
+    if led:
         return _resigned(core, epoch)
-    if core.local_key is not None and voted == core.local_key and leader_id == NO_NODE:
-        tally = Tally(core.log.voters, frozenset({core.local_id}))
-        if core.is_voter:
-            return Candidate(epoch, tally, core.election_timeout(), core.local_key)
+    stood = voted is not None and core.is_local(voted) and leader_id == NO_NODE
+    if stood and core.may_stand and core.local_key is not None:
+        return Candidate(epoch, own_tally(core), core.election_timeout(), core.local_key)
     endpoints = () if leader_id == NO_NODE else core.endpoints_of(leader_id, ())
     if endpoints:
-        wait = core.config.fetch_timeout_ms
-        update = core.now + 3 * wait if core.is_voter else FOREVER
-        return Follower(epoch, leader_id, endpoints, core.now + wait, update, voted)
+        return core.follower(epoch, leader_id, endpoints, voted)
     return Unattached(epoch, core.election_timeout(), leader_id, voted)
 
 

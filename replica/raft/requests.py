@@ -6,7 +6,7 @@ from replica.history.fetch import FencedLeaderEpoch, validate_leader_epoch
 from replica.raft.core import Core
 from replica.raft.messages import Error, PeerRequest
 from replica.raft.roles.leader import Leader
-from replica.types import ZERO_UUID, ReplicaKey
+from replica.types import ReplicaKey
 
 
 def is_of_other_cluster(core: Core, request: PeerRequest) -> bool:
@@ -16,12 +16,7 @@ def is_of_other_cluster(core: Core, request: PeerRequest) -> bool:
 
 def is_for_other_voter(core: Core, voter: ReplicaKey | None) -> bool:
     """Whether a request means another replica, as one whose disk was wiped since (C14, E11)."""
-    if voter is None:
-        return False
-    local = core.local_key
-    if local is None or voter.node_id != local.node_id:
-        return True
-    return voter.directory_id not in (ZERO_UUID, local.directory_id)
+    return voter is not None and not core.is_local(voter)
 
 
 def leader_only_error(core: Core, epoch: int) -> Error | None:

@@ -91,15 +91,16 @@ def check(current: Role, cause: Cause, following: Role, local_id: int) -> None:
     else:
         expected = int((type(current), type(following)) in _RAISES_EPOCH_BY_ONE)
         assert step == expected, f"{names} from epoch {current.epoch} to {following.epoch}"
-    _check_identity(following, local_id)
+    _check_identity(cause, following, local_id)
 
 
-def _check_identity(following: Role, local_id: int) -> None:
+def _check_identity(cause: Cause, following: Role, local_id: int) -> None:
     if isinstance(following, Follower):
         assert following.leader_id not in (local_id, NO_NODE), "nobody follows itself (C43)"
         assert following.leader_endpoints, "a follower knows where its leader listens"
-    elif isinstance(following, Unattached):
+    elif cause is Cause.VOTED:
         voted = following.voted
-        assert voted is None or voted.node_id != local_id, "only a candidate votes for itself"
+        assert voted is not None, "a vote is for somebody"
+        assert voted.node_id != local_id, "only a candidate votes for itself (C43)"
     if following.voted is not None or isinstance(following, Leader | Candidate):
         assert local_id != NO_NODE, "a replica without an id takes no part in elections (C46)"

@@ -12,7 +12,8 @@ from replica.raft.roles.follower import Follower
 def needs_update(core: Core, role: Follower) -> bool:
     """At kraft.version 1: where the voter set has other endpoints or versions. At 0, where no log
     holds them: each leader is told once, so that it can upgrade."""
-    assert core.local is not None
+    if not core.is_voter or core.local is None:
+        return False
     if core.log.kraft_version == 0:
         return not role.has_updated_leader
     return core.log.voters.voter_of(core.local.key) != core.local

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replica.raft.config import FOREVER
 from replica.raft.voters import Endpoints
 from replica.types import OffsetAndEpoch, ReplicaKey
 
@@ -33,7 +32,7 @@ class Follower:
     leader_id: int
     leader_endpoints: Endpoints
     fetch_deadline: int
-    update_voter_deadline: int = FOREVER
+    update_voter_deadline: int
     voted: ReplicaKey | None = None
     has_fetched: bool = False
     has_updated_leader: bool = False

@@ -10,6 +10,7 @@ import pickle
 from dataclasses import dataclass, field, replace
 
 from replica.history.epochs import assign
+from replica.history.log import BOOTSTRAP_SNAPSHOT
 from replica.raft.batch import Batch
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Send, SnapshotPart
@@ -26,10 +27,17 @@ from replica.raft.inputs import (
     Tick,
     Truncated,
 )
-from replica.raft.messages import FetchResponse
+from replica.raft.messages import (
+    BeginQuorumEpochRequest,
+    FetchRequest,
+    FetchResponse,
+    VoteRequest,
+    VoteResponse,
+)
 from replica.raft.ports import ElectionState, LogFacts, SnapshotFacts
 from replica.raft.raft import Raft
-from replica.raft.voters import Endpoint, Voter, voter_set
+from replica.raft.roles.leader import Leader
+from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.types import OffsetAndEpoch, ReplicaKey
 
 
@@ -54,6 +62,17 @@ def config(node_id, *voter_ids, **changes):
         request_timeout_ms=500,
         **changes,
     )
+
+
+def dynamic(configuration):
+    """The same node in a quorum that keeps its voters in the log."""
+    return replace(configuration, static_voters=VoterSet())
+
+
+def bootstrapped(*voter_ids):
+    """The disk that formatting leaves on a first voter: kraft.version 1 and the voters in 0-0."""
+    facts = SnapshotFacts(BOOTSTRAP_SNAPSHOT, 0, 0, voters(*voter_ids), 1)
+    return Disk(snapshots={BOOTSTRAP_SNAPSHOT: pickle.dumps((facts, []))})
 
 
 @dataclass
@@ -84,7 +103,8 @@ class Disk:
         )
 
     def snapshot_facts(self, snapshot_id):
-        return pickle.loads(self.snapshots[snapshot_id])[0]  # noqa: S301 (our own bytes)
+        data = self.snapshots[snapshot_id]
+        return replace(pickle.loads(data)[0], size=len(data))  # noqa: S301 (our own bytes)
 
     def read(self, start_offset, max_bytes=2**31):
         found, size = [], 0
@@ -254,3 +274,38 @@ class Host:
         if crash:
             self.disk.lose_unflushed()
         return Host(configuration or self.config, self.disk, self.now)
+
+
+def elect(host):
+    """Let its election timeout run out and everybody vote for it; its epoch as leader."""
+    host.after(host.config.election_timeout_ms)
+    while requests := host.take(VoteRequest):
+        for send in requests:
+            host.answer(send, VoteResponse(epoch=send.message.epoch, granted=True))
+    assert isinstance(host.raft.role, Leader)
+    return host.raft.role.epoch
+
+
+def fetch(host, node_id, offset, last_epoch=None, **changes):
+    """Let a replica fetch from a leader at its log end `offset`, not waiting; the response."""
+    epoch = host.raft.role.epoch
+    request = FetchRequest(
+        **{
+            "replica": key(node_id),
+            "epoch": epoch,
+            "fetch_offset": offset,
+            "last_fetched_epoch": epoch if last_epoch is None else last_epoch,
+            **changes,
+        }
+    )
+    return host.ask(request)
+
+
+def begin(host, leader_id, epoch, **changes):
+    """Let a leader make itself known; the response."""
+    message = BeginQuorumEpochRequest(epoch=epoch, leader_id=leader_id, **changes)
+    return host.ask(message)
+
+
+def batch(base, last, epoch, data=b"x", control=()):
+    return Batch(base, last, epoch, 0, control, data)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from replica.raft.inputs import Request, Response
 from replica.raft.messages import PeerRequest, PeerResponse
 from replica.raft.roles.leader import Leader
-from tests.replica.raft.host import Host, config
+from tests.replica.raft.host import Disk, Host, bootstrapped, config, dynamic
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,12 @@ def node_of(node_id):
 
 
 class Quorum:
-    """Hosts by node id. `letters` is the bag; `cut` are nodes nothing goes to or comes from."""
+    """Hosts by node id. `letters` is the bag; `cut` are nodes nothing goes to or comes from.
 
-    def __init__(self, *voter_ids, observers=(), draws=None, **changes):
+    in_log: the voters are in the log (kraft.version 1), else in the configuration.
+    """
+
+    def __init__(self, *voter_ids, observers=(), draws=None, in_log=False, **changes):
         draws = draws or (lambda node_id: lambda bound: (37 * node_id) % bound)
         self.draws = draws
         self.hosts = {}
@@ -38,7 +41,11 @@ class Quorum:
         for node_id in (*voter_ids, *observers):
             servers = tuple(-10 - voter_id for voter_id in voter_ids)
             configuration = config(node_id, *voter_ids, bootstrap_ids=servers, **changes)
-            self.hosts[node_id] = Host(configuration, draw=draws(node_id))
+            disk = Disk()
+            if in_log:
+                configuration = dynamic(configuration)
+                disk = bootstrapped(*voter_ids) if node_id in voter_ids else Disk()
+            self.hosts[node_id] = Host(configuration, disk, draw=draws(node_id))
         self.now = 0
 
     def collect(self):

@@ -24,7 +24,7 @@ def role(kind, epoch, leader_id=2):
         Unattached: lambda: Unattached(epoch),
         Prospective: lambda: Prospective(epoch, WON, 0),
         Candidate: lambda: Candidate(epoch, WON, 0, key(1)),
-        Follower: lambda: Follower(epoch, leader_id, endpoints, 0),
+        Follower: lambda: Follower(epoch, leader_id, endpoints, 0, 0),
         Leader: lambda: Leader(epoch, key(1), voter(1).endpoints, 0, 0, 0),
         Resigned: lambda: Resigned(epoch, 1, voter(1).endpoints, 0, frozenset()),
     }
