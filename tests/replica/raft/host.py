@@ -279,7 +279,13 @@ class Host:
 def elect(host):
     """Let its election timeout run out and everybody vote for it; its epoch as leader."""
     host.after(host.config.election_timeout_ms)
-    while requests := host.take(VoteRequest):
+    return win(host)
+
+
+def win(host):
+    """Let everybody grant what a prospective asks; its epoch as leader."""
+    while requests := [send for send in host.sends if isinstance(send.message, VoteRequest)]:
+        host.sends.clear()
         for send in requests:
             host.answer(send, VoteResponse(epoch=send.message.epoch, granted=True))
     assert isinstance(host.raft.role, Leader)
