@@ -108,12 +108,14 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
 def _poll_observer(core: Core, role: Follower) -> int:
     if role.fetch_deadline <= core.now:
         return fetch_from_any(core)
-    leader = role.leader_id
-    if core.connections.has_timed_out(leader, core.now):
-        core.connections.forget(leader)
+    connections, leader = core.connections, role.leader_id
+    if connections.has_timed_out(leader, core.now):
+        connections.forget(leader)
         again = fetch_from_any(core)
-    elif core.connections.is_backing_off(leader, core.now):
+    elif connections.is_backing_off(leader, core.now):
         again = fetch_from_any(core)
+    elif connections.has_any_in_flight(core.now):
+        again = connections.next_bootstrap_at(core.config.bootstrap_ids, core.now)
     else:
         again = fetch_from_leader(core, role)
     return min(again, role.fetch_deadline)
