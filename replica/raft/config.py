@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replica.errors import UsageError
 from replica.raft.voters import Voter, VoterSet
 
 FOREVER = 2**63 - 1
@@ -24,7 +25,9 @@ class Config:
     controller.quorum.bootstrap.servers. default_listener: the one peers are reached by.
     retention_bytes, retention_ms: metadata.max.retention.*, -1 for no limit. start_lag_ms:
     metadata.start.offset.lag.time.max.ms (KIP-630), which chooses that policy; None for Kafka's.
-    flush_always: flush as an observer too.
+    flush_always: flush as an observer too (Kafka's followersAlwaysFlush). False is only for a
+    replica that never becomes a voter, as a broker: what it has acknowledged counts from the
+    moment it is one.
     """
 
     cluster_id: str
@@ -44,9 +47,13 @@ class Config:
     retention_bytes: int = 100 * 1024 * 1024
     retention_ms: int = 7 * 24 * 3_600_000
     start_lag_ms: int | None = None
-    flush_always: bool = False
+    flush_always: bool = True
 
     def __post_init__(self) -> None:
         assert all(node_id < -1 for node_id in self.bootstrap_ids), "-1 is nobody's id"
-        # a voter that answers slower than this would let its leader's check-quorum run out
-        assert self.fetch_max_wait_ms < self.fetch_timeout_ms, "a fetch waits less than its timeout"
+        # a leader holds a fetch back for so long, and its answer must still be waited for
+        if self.fetch_max_wait_ms >= self.request_timeout_ms:
+            raise UsageError(
+                f"controller.quorum.request.timeout.ms {self.request_timeout_ms} must be above the "
+                f"{self.fetch_max_wait_ms} ms that a fetch may wait"
+            )

@@ -38,13 +38,16 @@ def poll_follower(core: Core, role: Follower) -> int:
     if role.fetch_deadline <= core.now:
         become_prospective(core)
         return core.now
-    if role.update_voter_deadline <= core.now:
+    if role.update_voter_deadline > core.now:
+        again = fetch_from_leader(core, role)
+    elif not core.connections.is_ready(role.leader_id, core.now):
+        # the update goes out in the place of the next fetch
+        return min(core.connections.ready_at(role.leader_id), role.fetch_deadline)
+    else:
         ask = send_update if needs_update(core, role) else fetch_from_leader
         again = ask(core, role)
         role = replace(role, update_voter_deadline=core.now + 3 * core.config.fetch_timeout_ms)
         core.keep(role)
-    else:
-        again = fetch_from_leader(core, role)
     return min(again, role.fetch_deadline, role.update_voter_deadline)
 
 

@@ -13,7 +13,7 @@ from replica.raft.leading import update_high_watermark
 from replica.raft.messages import Error, FetchRequest, FetchSnapshotRequest, FetchSnapshotResponse
 from replica.raft.parked import answer, has_news
 from replica.raft.requests import leader_only_error
-from replica.types import NO_NODE, ReplicaKey
+from replica.types import ReplicaKey
 
 
 def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest) -> None:
@@ -24,12 +24,12 @@ def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest
     ):
         core.refuse_illegal(request_id, request, "fetch with impossible numbers")
         return
-    if NO_NODE != request.replica.node_id == core.local_id:
-        core.refuse_illegal(request_id, request, "fetch from the local replica's own id")
-        return
     error = leader_only_error(core, request.epoch)
     if error is not None:
         core.refuse(request_id, request, error)
+        return
+    if request.replica.node_id == core.local_id:
+        core.refuse_illegal(request_id, request, "fetch from the leader's own id")
         return
     decision = validate_position(core.log.view, request.fetch_offset, request.last_fetched_epoch)
     if isinstance(decision, Records):

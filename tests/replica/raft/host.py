@@ -59,6 +59,7 @@ def config(node_id, *voter_ids, **changes):
         Config("cluster", voter(node_id), voters(*voter_ids)),
         election_timeout_ms=1000,
         fetch_timeout_ms=2000,
+        fetch_max_wait_ms=200,
         request_timeout_ms=500,
         **changes,
     )
@@ -315,3 +316,19 @@ def begin(host, leader_id, epoch, **changes):
 
 def batch(base, last, epoch, data=b"x", control=()):
     return Batch(base, last, epoch, 0, control, data)
+
+
+def vote(host, candidate, epoch, last_epoch=0, end_offset=0, **changes):
+    message = VoteRequest(
+        epoch=epoch,
+        candidate=key(candidate) if isinstance(candidate, int) else candidate,
+        last_epoch=last_epoch,
+        end_offset=end_offset,
+        **changes,
+    )
+    return host.ask(message)
+
+
+def stored(host):
+    state = host.disk.state
+    return (state.epoch, state.leader_id, state.voted)

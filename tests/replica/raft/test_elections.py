@@ -22,27 +22,23 @@ from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.tally import IllegalVoteError, Tally
 from replica.raft.roles.unattached import Unattached
 from replica.types import ReplicaKey
-from tests.replica.raft.host import Disk, Host, batch, begin, config, elect, key, voter, voters
+from tests.replica.raft.host import (
+    Disk,
+    Host,
+    batch,
+    begin,
+    config,
+    elect,
+    key,
+    stored,
+    vote,
+    voter,
+    voters,
+)
 
 
 def host_of_three(**changes):
     return Host(config(1, 1, 2, 3, **changes))
-
-
-def vote(host, candidate, epoch, last_epoch=0, end_offset=0, **changes):
-    message = VoteRequest(
-        epoch=epoch,
-        candidate=key(candidate) if isinstance(candidate, int) else candidate,
-        last_epoch=last_epoch,
-        end_offset=end_offset,
-        **changes,
-    )
-    return host.ask(message)
-
-
-def stored(host):
-    state = host.disk.state
-    return (state.epoch, state.leader_id, state.voted)
 
 
 def candidate():
@@ -168,44 +164,6 @@ def test_a_candidate_votes_for_another_in_a_newer_epoch():
     host = candidate()
     assert vote(host, 2, epoch=2, last_epoch=1).granted
     assert stored(host) == (2, -1, key(2))
-
-
-@pytest.mark.scenario("C01", "C02", "E23", "I06")
-def test_a_restarted_leader_is_resigned_and_votes_for_nobody_in_its_epoch():
-    host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(4, 1)))
-    assert host.raft.role.unacked == {2, 3}
-    assert not vote(host, 2, epoch=4, end_offset=99).granted
-    host.after(1000)
-    assert host.raft.role.epoch == 5
-    assert stored(host) == (5, -1, None)
-
-
-@pytest.mark.scenario("C03", "C04", "I05")
-def test_a_restarted_candidate_stays_in_its_epoch_with_its_vote():
-    host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(4, voted=key(1))))
-    assert isinstance(host.raft.role, Candidate)
-    sent = host.take(VoteRequest)
-    assert {(s.node_id, s.message.epoch, s.message.pre_vote) for s in sent} == {
-        (2, 4, False),
-        (3, 4, False),
-    }
-    assert not vote(host, 2, epoch=4, end_offset=99).granted
-    assert host.raft.role.tally.granted == {1}
-
-
-@pytest.mark.scenario("C06")
-def test_a_lone_voter_that_led_an_epoch_leads_the_next_one_never_the_same():
-    host = Host(config(1, 1), disk_with_log(batch(0, 0, 2), state=ElectionState(2, 1)))
-    assert isinstance(host.raft.role, Leader)
-    assert host.raft.role.epoch == 3
-
-
-@pytest.mark.scenario("C07", "I08")
-def test_a_fresh_lone_voter_leads_epoch_one_at_once_without_network():
-    host = Host(config(1, 1))
-    assert isinstance(host.raft.role, Leader)
-    assert (host.raft.role.epoch, host.sends) == (1, [])
-    assert stored(host) == (1, 1, None)
 
 
 @pytest.mark.scenario("C18")

@@ -360,7 +360,7 @@ def test_a_voter_flushes_before_it_fetches_on_and_an_observer_needs_not():
     (fetched,) = host.raft.step(Flushed(1), host.now).sends
     assert fetched.message.fetch_offset == 1
 
-    observer = Host(config(9, 1, 2, 3))
+    observer = Host(config(9, 1, 2, 3, flush_always=False))
     begin(observer, 2, epoch=1)
     send = observer.take(FetchRequest)[0]
     effects = observer.raft.step(Response(2, send.correlation_id, records), observer.now)

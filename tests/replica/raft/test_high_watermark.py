@@ -20,9 +20,9 @@ from tests.replica.raft.host import (
     elect,
     fetch,
     key,
+    vote,
     win,
 )
-from tests.replica.raft.test_elections import vote
 
 
 def leader(*voter_ids, log=(), epoch=0):

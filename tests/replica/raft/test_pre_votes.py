@@ -16,8 +16,18 @@ from replica.raft.roles.follower import Follower
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.tally import Tally
 from replica.raft.roles.unattached import Unattached
-from tests.replica.raft.host import Disk, Host, batch, begin, config, elect, key, voters
-from tests.replica.raft.test_elections import stored, vote
+from tests.replica.raft.host import (
+    Disk,
+    Host,
+    batch,
+    begin,
+    config,
+    elect,
+    key,
+    stored,
+    vote,
+    voters,
+)
 
 
 def prospective(state=None):

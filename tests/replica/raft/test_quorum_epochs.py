@@ -35,9 +35,9 @@ from tests.replica.raft.host import (
     elect,
     fetch,
     key,
+    vote,
     voter,
 )
-from tests.replica.raft.test_elections import vote
 
 CHECK_QUORUM = 3000  # 1.5 fetch timeouts
 
