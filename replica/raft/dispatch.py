@@ -123,9 +123,7 @@ def _learn_from(core: Core, message: PeerResponse) -> bool | None:
     if message.leader_id != NO_NODE and core.role.leader_id == NO_NODE:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
         return None if message.error is Error.NONE else True
-    if message.error is Error.INVALID_VOTER_KEY:
-        return True
-    return None
+    return False if message.error is Error.INVALID_VOTER_KEY else None
 
 
 def _check_authorized(error: Error) -> None:

@@ -136,6 +136,9 @@ class Host:
         self.sends = []
         self.replies = {}
         self.effects = []
+        self.flushes_late = False
+        """Flush only when told to by `flush`, as a slow disk does."""
+        self.must_flush = False
         self._parts = {}
         self.raft = Raft(configuration, self.disk.facts(), self.disk.state, draw, now)
         self.step(Tick())
@@ -164,8 +167,9 @@ class Host:
         for batch in effects.append:
             assert batch.base_offset == disk.log_end
             disk.batches.append(batch)
-        if effects.flush:
-            disk.flushed = disk.log_end
+        self.must_flush |= effects.flush
+        if self.must_flush and not self.flushes_late:
+            self.must_flush, disk.flushed = False, disk.log_end
             answers.append(Flushed(disk.log_end))
         answers += [a for part in effects.snapshot_parts for a in self._write(part)]
         if effects.log_start is not None:
@@ -249,6 +253,12 @@ class Host:
 
     def fail(self, send: Send, **error):
         self.step(Failed(send.node_id, send.correlation_id, **error))
+
+    def flush(self):
+        """What a slow disk has left to do."""
+        if self.must_flush:
+            self.must_flush, self.disk.flushed = False, self.disk.log_end
+            self.step(Flushed(self.disk.log_end))
 
     def propose(self, *data, records=1):
         """Append one batch for each argument."""

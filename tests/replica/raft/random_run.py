@@ -28,6 +28,8 @@ class RandomRun:
             draws=lambda node_id: lambda bound: draws[node_id].randrange(bound),
             **changes,
         )
+        for host in self.quorum.hosts.values():
+            host.flushes_late = True
         self.leaders = {}
         self.votes = {}
         self.epochs = {}
@@ -36,6 +38,7 @@ class RandomRun:
         self.events = [
             *[self.deliver] * 36,
             *[self.pass_time] * 12,
+            *[self.flush] * 12,
             *[self.propose] * 3,
             *[self.drop] * 2,
             self.repeat,
@@ -56,6 +59,9 @@ class RandomRun:
         """Faults stop: everybody must end up with the same."""
         self.quorum.cut.clear()
         self.quorum.letters.clear()
+        for host in self.quorum.hosts.values():
+            host.flushes_late = False
+            host.flush()
         self.quorum.now = max(host.now for host in self.quorum.hosts.values())
         self.quorum.run(30_000, step=200)
         self.check()
@@ -92,6 +98,9 @@ class RandomRun:
     def pass_time(self):
         self.host().after(self.random.choice((1, 20, 100, 600)))
 
+    def flush(self):
+        self.host().flush()
+
     def propose(self):
         leading = [h for h in self.quorum.hosts.values() if isinstance(h.raft.role, Leader)]
         if leading:
@@ -108,6 +117,7 @@ class RandomRun:
         node_id = self.random.choice(list(self.quorum.hosts))
         self.quorum.now = self.quorum.hosts[node_id].now
         self.quorum.restart(node_id, crash=True)
+        self.quorum.hosts[node_id].flushes_late = True
 
     def snapshot(self):
         host = self.host()

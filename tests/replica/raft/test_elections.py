@@ -362,6 +362,13 @@ def test_an_answer_with_a_newer_epoch_and_leader_is_followed():
     assert stored(host) == (9, 3, None)
 
 
+@pytest.mark.scenario("C33")
+def test_a_newer_last_epoch_beats_a_longer_log():
+    host = Host(config(1, 1, 2, 3), Disk(ElectionState(2), batches=[batch(0, 4, 2)], flushed=5))
+    assert not vote(host, 2, epoch=4, last_epoch=1, end_offset=99).granted
+    assert vote(host, 3, epoch=5, last_epoch=3, end_offset=1).granted
+
+
 def test_the_newest_of_log_and_snapshot_stands_in_an_election():
     host = host_of_three()
     begin(host, 2, epoch=3)

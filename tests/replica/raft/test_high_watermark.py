@@ -4,8 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from replica.raft.inputs import Flushed, Proposal, Propose
-from replica.raft.messages import FetchRequest, FetchResponse, RemoveVoterRequest
+from replica.raft.inputs import Flushed, Proposal, Propose, Request
+from replica.raft.messages import (
+    AddVoterRequest,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FetchRequest,
+    FetchResponse,
+    RemoveVoterRequest,
+)
 from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.voters import without_directories
 from replica.types import ReplicaKey
@@ -21,6 +28,7 @@ from tests.replica.raft.host import (
     fetch,
     key,
     vote,
+    voter,
     win,
 )
 
@@ -138,6 +146,60 @@ def test_a_follower_that_lost_its_disk_doesn_t_pull_the_watermark_back():
     fetch(host, 2, 1)
     assert host.raft.high_watermark == 3
     assert host.raft.role.progress[key(2)].log_end == 1
+
+
+def leader_of_two_with_observer(observer_end):
+    """Node 1 leads 1 and 2, committed to 5 of 6 records; observer 3 was last at its log end 5 or
+    6, as given."""
+    host = Host(dynamic(config(1)), bootstrapped(1, 2))
+    elect(host)
+    host.propose(b"a", b"b")
+    fetch(host, 2, 5)
+    fetch(host, 3, 5)
+    host.propose(b"c")
+    fetch(host, 3, observer_end)
+    assert host.raft.high_watermark == 5
+    return host
+
+
+@pytest.mark.scenario("F07")
+def test_a_new_voter_that_lags_lowers_no_watermark():
+    host = leader_of_two_with_observer(5)
+    add_voter(host, 3)
+    fetch(host, 3, 3)
+    fetch(host, 2, 3)
+    assert host.raft.high_watermark == 5
+    fetch(host, 3, 6)
+    assert host.raft.high_watermark == 6
+
+
+@pytest.mark.scenario("F08")
+def test_a_new_voter_that_has_more_raises_the_watermark_at_once():
+    host = leader_of_two_with_observer(6)
+    add_voter(host, 3)
+    assert host.raft.high_watermark == 6
+
+
+def add_voter(host, node_id):
+    new = voter(node_id)
+    host.step(Request("add", AddVoterRequest(voter=new.key, endpoints=new.endpoints)))
+    asked = next(s for s in host.sends if isinstance(s.message, ApiVersionsRequest))
+    host.answer(asked, ApiVersionsResponse(epoch=1, leader_id=1, max_kraft_version=1))
+
+
+@pytest.mark.scenario("F09")
+def test_removing_a_caught_up_voter_lowers_no_watermark():
+    host = Host(dynamic(config(1)), bootstrapped(1, 2, 3))
+    elect(host)
+    host.propose(b"a")
+    fetch(host, 2, 4)
+    fetch(host, 3, 3)
+    host.ask(RemoveVoterRequest(voter=key(2)))
+    assert host.raft.high_watermark == 4
+    fetch(host, 3, 4)
+    assert host.raft.high_watermark == 4
+    fetch(host, 3, 5)
+    assert host.raft.high_watermark == 5
 
 
 @pytest.mark.scenario("F10")

@@ -94,7 +94,8 @@ def test_a_gap_is_never_appended():
         log(batch(0, 0, 1), batch(2, 2, 1))
 
 
-def test_a_flush_covers_no_more_than_the_log():
+@pytest.mark.scenario("F11")
+def test_a_flush_covers_no_more_than_the_log_and_is_never_taken_back():
     state = log(batch(0, 9, 1))
     assert state.flushed_end == 0
     assert state.flushed(7).flushed_end == 7
