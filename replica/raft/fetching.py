@@ -109,19 +109,21 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
 
 
 def _poll_observer(core: Core, role: Follower) -> int:
-    if role.fetch_deadline <= core.now:
-        return fetch_from_any(core)
+    """Ask the leader and, each time it fails, a bootstrap server whether there is another.
+
+    Kafka goes on with the bootstrap servers alone once the fetch timeout is over, and never comes
+    back to a leader that they name but that is none of them.
+    """
     connections, leader = core.connections, role.leader_id
     if connections.has_timed_out(leader, core.now):
         connections.forget(leader)
-        again = fetch_from_any(core)
-    elif connections.is_backing_off(leader, core.now):
-        again = fetch_from_any(core)
-    elif connections.has_any_in_flight(core.now):
-        again = connections.next_bootstrap_at(core.config.bootstrap_ids, core.now)
-    else:
-        again = fetch_from_leader(core, role)
-    return min(again, role.fetch_deadline)
+        if core.config.bootstrap_ids:
+            return fetch_from_any(core)
+    if connections.is_backing_off(leader, core.now):
+        return min(fetch_from_any(core), connections.ready_at(leader))
+    if connections.has_any_in_flight(core.now):
+        return connections.next_bootstrap_at(core.config.bootstrap_ids, core.now)
+    return fetch_from_leader(core, role)
 
 
 def _truncate(core: Core, diverging: OffsetAndEpoch) -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "LogFacts",
     "QuorumStateStore",
     "SnapshotFacts",
+    "SnapshotWriter",
     "Snapshots",
     "StateMachine",
     "Voter",
