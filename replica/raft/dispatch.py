@@ -110,10 +110,10 @@ def _learn_from(core: Core, message: PeerResponse) -> bool | None:
 
     Who learned nothing waits before it asks the same again, or it would spin.
     """
+    if message.epoch < core.role.epoch or message.error is Error.UNKNOWN_LEADER_EPOCH:
+        return False
     if not core.has_consistent_leader(message.epoch, message.leader_id):
         core.illegal["a second leader of one epoch"] += 1
-        return False
-    if message.epoch < core.role.epoch or message.error is Error.UNKNOWN_LEADER_EPOCH:
         return False
     known = core.role
     refused = message.error in (Error.FENCED_LEADER_EPOCH, Error.NOT_LEADER_OR_FOLLOWER)

@@ -62,12 +62,13 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
         return False
     if not isinstance(role, Follower):
         return True
+    named = response.diverging or response.snapshot_id
+    if named is not None and min(named.offset, named.epoch) < 0:
+        core.illegal["fetch answered with impossible numbers"] += 1
+        return False
     if response.diverging is not None:
         _truncate(core, response.diverging)
     elif response.snapshot_id is not None:
-        if min(response.snapshot_id.offset, response.snapshot_id.epoch) < 0:
-            core.illegal["fetch answered with an impossible snapshot id"] += 1
-            return False
         _begin_snapshot(core, role, response.snapshot_id)
     elif not _append(core, role, response):
         return False
@@ -120,6 +121,8 @@ def _poll_observer(core: Core, role: Follower) -> int:
         if core.config.bootstrap_ids:
             return fetch_from_any(core)
     if connections.is_backing_off(leader, core.now):
+        if role.fetching is not None:
+            return connections.ready_at(leader)
         return min(fetch_from_any(core), connections.ready_at(leader))
     if connections.has_any_in_flight(core.now):
         return connections.next_bootstrap_at(core.config.bootstrap_ids, core.now)

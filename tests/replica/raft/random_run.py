@@ -143,9 +143,14 @@ class RandomRun:
 
     def check(self):
         for node_id, host in self.quorum.hosts.items():
+            self.check_nobody_is_accused(node_id, host)
             self.check_leader(node_id, host)
             self.check_vote(node_id, host)
             self.check_committed(node_id, host)
+
+    def check_nobody_is_accused(self, node_id, host):
+        """Correct peers send nothing illegal, however late it arrives."""
+        assert not host.raft.illegal_messages, f"node {node_id}: {host.raft.illegal_messages}"
 
     def check_leader(self, node_id, host):
         """One leader for each epoch, which holds everything committed before."""

@@ -127,6 +127,14 @@ def test_a_truncation_below_the_high_watermark_is_fatal_and_cuts_nothing():
     assert host.disk.log_end == 10
 
 
+@pytest.mark.parametrize("wrong", [(-1, 0), (0, -1)])
+def test_a_diverging_epoch_of_impossible_numbers_cuts_nothing(wrong):
+    host = follower(end=3)
+    deliver(host, diverging=OffsetAndEpoch(*wrong))
+    assert host.disk.log_end == 3
+    assert sum(host.raft.illegal_messages.values()) == 1
+
+
 @pytest.mark.scenario("B19")
 def test_a_batch_that_a_truncation_cuts_goes_whole_and_the_next_fetch_knows():
     host = follower()
