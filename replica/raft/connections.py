@@ -60,9 +60,11 @@ class Connections:
         self._connections[node_id] = Connection(self._last_correlation_id, deadline)
         return self._last_correlation_id
 
-    def expects(self, node_id: int, correlation_id: int) -> bool:
-        """Whether an answer is still wanted: it isn't once a newer request went out."""
-        return self._of(node_id).correlation_id == correlation_id
+    def expects(self, node_id: int, correlation_id: int, now_ms: int) -> bool:
+        """Whether an answer is still wanted: not once its time is over or a newer request went
+        out, or an old answer by one server could follow a newer one by another."""
+        connection = self._of(node_id)
+        return connection.correlation_id == correlation_id and connection.until > now_ms
 
     def answered(self, node_id: int, *, well: bool, now_ms: int) -> None:
         """The request in flight is over; after a failure the peer is left alone for a while."""

@@ -72,7 +72,7 @@ def handle_request(core: Core, event: Request) -> None:
 
 def handle_response(core: Core, event: Response) -> None:
     """Learn what a peer says, if it is still waited for."""
-    if not core.connections.expects(event.node_id, event.correlation_id):
+    if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
     core.connections.answered(event.node_id, well=True, now_ms=core.now)
     if not _handle(core, event.node_id, event.message):
@@ -81,7 +81,7 @@ def handle_response(core: Core, event: Response) -> None:
 
 def handle_failed(core: Core, event: Failed) -> None:
     """No answer will come."""
-    if not core.connections.expects(event.node_id, event.correlation_id):
+    if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
     core.connections.answered(event.node_id, well=False, now_ms=core.now)
     _check_authorized(event.error)
