@@ -104,6 +104,14 @@ def test_a_flush_covers_no_more_than_the_log_and_is_never_taken_back():
     assert state.flushed(10).truncated(4).flushed_end == 4
 
 
+def test_the_newest_of_log_and_snapshot_counts_in_elections():
+    state = log(batch(0, 9, 2))
+    assert state.position == OffsetAndEpoch(10, 2)
+    assert state.with_snapshot(snapshot(10, 1)).position == OffsetAndEpoch(10, 2)
+    assert state.with_snapshot(snapshot(20, 2)).position == OffsetAndEpoch(20, 2)
+    assert state.with_snapshot(snapshot(5, 3)).position == OffsetAndEpoch(5, 3)
+
+
 def test_what_is_in_the_way_of_a_fetch_s_answer_is_refused_in_one_line():
     with pytest.raises(UsageError, match=r"request\.timeout"):
         Config("cluster", voter(1), fetch_max_wait_ms=500, request_timeout_ms=500)

@@ -74,3 +74,11 @@ def test_an_observer_comes_back_to_a_leader_that_only_others_name():
                 host.answer(send, refusal)
         host.after(100)
     assert asked == {(late, node_id) for late in (False, True) for node_id in (3, -2)}
+
+
+def test_an_observer_flushes_as_it_may_become_a_voter_that_is_counted_at_once():
+    host = Host(config(9, 1, 2, 3))
+    begin(host, 3, epoch=5)
+    records = FetchResponse(epoch=5, leader_id=3, batches=(batch(0, 0, 5),))
+    host.answer(host.take(FetchRequest)[0], records)
+    assert host.disk.flushed == 1
