@@ -26,6 +26,7 @@ GAPS = entries((0, 10), (2, 13), (4, 17))
 THREE = entries((2, 6), (3, 8), (4, 11))
 
 
+@pytest.mark.scenario("A01", "A02", "A04", "A05", "A06", "A18", "A19")
 @pytest.mark.parametrize(
     ("cache", "log_end", "epoch", "expected"),
     [
@@ -49,16 +50,17 @@ def test_the_worked_example_of_seed_004_makes_the_old_leader_truncate_to_5():
     assert end_offset_for(new_leader, 8, 2) == OffsetAndEpoch(8, 2)
 
 
+@pytest.mark.scenario("A03")
 @pytest.mark.parametrize(
     ("epoch", "expected"),
     [(0, (0, 0)), (1, (15, 1)), (2, (15, 1)), (3, (20, 3)), (4, (30, 4)), (5, (30, 4))],
 )
 def test_the_kraft_log_clamps_to_its_end_above_the_newest_epoch(epoch, expected):
-    """A03."""
     log = entries((1, 0), (3, 15), (4, 20))
     assert kraft_end_offset_for(log, 30, None, epoch) == OffsetAndEpoch(*expected)
 
 
+@pytest.mark.scenario("A22", "B06")
 def test_the_kraft_log_answers_the_snapshot_id_below_its_first_epoch():
     """A22, B06: the log starts behind snapshot (5, e0) and holds only epoch 3."""
     snapshot = OffsetAndEpoch(5, 0)
@@ -71,6 +73,7 @@ def test_an_empty_kraft_log_ends_in_the_epoch_of_its_snapshot():
     assert kraft_end_offset_for((), 0, None, 2) == OffsetAndEpoch(0, 0)
 
 
+@pytest.mark.scenario("A21", "A24")
 def test_an_epoch_without_records_is_forgotten_when_the_next_starts_at_its_offset():
     """A21 and A24: epochs are known before any record of theirs."""
     cache = assign(entries((1, 0)), 2, 5)
@@ -79,6 +82,7 @@ def test_an_epoch_without_records_is_forgotten_when_the_next_starts_at_its_offse
     assert kraft_end_offset_for(cache, 5, None, 2) == OffsetAndEpoch(5, 1)
 
 
+@pytest.mark.scenario("A07", "A08", "A09", "A10", "A11", "A23")
 @pytest.mark.parametrize(
     ("cache", "epoch", "start", "expected"),
     [
@@ -96,12 +100,13 @@ def test_assigning_an_epoch_keeps_both_columns_ascending(cache, epoch, start, ex
     assert assign(cache, epoch, start) == expected
 
 
+@pytest.mark.scenario("A10")
 def test_both_ends_point_to_the_new_start_after_an_earlier_assignment():
-    """A10."""
     cache = assign(entries((5, 11), (6, 12), (7, 13)), 7, 12)
     assert end_offset_for(cache, 20, 5) == end_offset_for(cache, 20, 6) == OffsetAndEpoch(12, 5)
 
 
+@pytest.mark.scenario("A25")
 def test_ends_follow_the_leader_changes():
     """A25: epoch 0 never wrote."""
     cache = assign(assign(assign((), 0, 0), 1, 0), 2, 5)
@@ -109,6 +114,7 @@ def test_ends_follow_the_leader_changes():
     assert end_offset_for(cache, 9, 1).offset == 5
 
 
+@pytest.mark.scenario("A12", "A13", "A17")
 @pytest.mark.parametrize(
     ("end", "expected"),
     [
@@ -122,6 +128,7 @@ def test_cutting_the_tail_drops_epochs_that_start_at_or_after_the_cut(end, expec
     assert truncate_from_end(THREE, end) == expected
 
 
+@pytest.mark.scenario("A14", "A15", "A16", "A17")
 @pytest.mark.parametrize(
     ("start", "expected"),
     [
@@ -137,14 +144,14 @@ def test_cutting_the_head_moves_the_first_epoch_up_and_keeps_the_last(start, exp
     assert truncate_from_start(THREE, start) == expected
 
 
+@pytest.mark.scenario("A18")
 def test_cutting_an_empty_cache_does_nothing():
-    """A18."""
     assert truncate_from_end((), 3) == truncate_from_start((), 3) == ()
 
 
+@pytest.mark.scenario("A20")
 @pytest.mark.parametrize(("offset", "epoch"), [(20, 1), (25, 1), (50, 5), (5, None)])
 def test_the_epoch_of_an_offset_is_the_last_one_started(offset, epoch):
-    """A20."""
     assert epoch_for_offset(entries((0, 10), (1, 20), (5, 30)), offset) == epoch
 
 

@@ -38,6 +38,9 @@ def view(start, end, *epochs, snapshots=()):
 BEHIND_SNAPSHOT = view(3, 6, (2, 3), (4, 4), snapshots=[(3, 2)])
 
 
+@pytest.mark.scenario(
+    "B01", "B02", "B03", "B04", "B05", "B06", "B07", "B08", "B09", "B10", "B11", "B12", "B13", "G01"
+)
 @pytest.mark.parametrize(
     ("log", "offset", "epoch", "expected"),
     [
@@ -95,8 +98,8 @@ def test_a_replica_gets_records_a_diverging_epoch_or_a_snapshot(log, offset, epo
     assert validate_position(log, offset, epoch) == expected
 
 
+@pytest.mark.scenario("B15")
 def test_a_wrong_leader_epoch_is_fenced_or_unknown_before_the_position_matters():
-    """B15."""
     log = view(0, 9, (1, 0))
     assert replica_fetch(log, 5, 4, 99, 1) == FencedLeaderEpoch(5)
     assert replica_fetch(log, 5, 6, 99, 1) == UnknownLeaderEpoch(5)
@@ -104,9 +107,9 @@ def test_a_wrong_leader_epoch_is_fenced_or_unknown_before_the_position_matters()
     assert replica_fetch(log, 5, 5, 9, 1) == Records()
 
 
+@pytest.mark.scenario("B14")
 @pytest.mark.parametrize(("offset", "epoch"), [(-1, 1), (3, -1), (3, 6)])
 def test_negative_numbers_and_a_future_last_epoch_are_invalid(offset, epoch):
-    """B14."""
     assert replica_fetch(view(0, 9, (1, 0)), 5, 5, offset, epoch) == InvalidRequest()
 
 
@@ -159,6 +162,7 @@ def test_the_draft_sends_below_its_first_epoch_to_the_log_start():
 READER_LOG = view(10, 30, (1, 10), snapshots=[(10, 1)])
 
 
+@pytest.mark.scenario("B29")
 @pytest.mark.parametrize(
     ("offset", "expected"),
     [

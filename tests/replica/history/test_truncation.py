@@ -42,12 +42,14 @@ def test_truncation_looks_into_the_own_log_for_the_diverging_epoch(epoch, end, e
     assert truncation_offset(FOLLOWER, Diverging(epoch, end)) == expected
 
 
+@pytest.mark.scenario("B17")
 def test_a_follower_ahead_in_one_epoch_cuts_to_the_leaders_end():
     """B17: log end 3 at epoch 3, diverging (3, end 2)."""
     follower = LogView(0, 3, (EpochStart(3, 0),))
     assert truncation_offset(follower, Diverging(3, 2)) == 2
 
 
+@pytest.mark.scenario("B18")
 def test_truncation_below_the_high_watermark_is_fatal():
     """B18; the leader's end is held to it even where the own log would be cut less."""
     with pytest.raises(TruncationBelowHighWatermarkError, match=r"offset 12 .* watermark 13"):
@@ -58,8 +60,8 @@ def test_truncation_below_the_high_watermark_is_fatal():
     assert checked_truncation_offset(FOLLOWER, Diverging(3, 12), None) == 12
 
 
+@pytest.mark.scenario("B19")
 def test_a_batch_that_holds_the_truncation_offset_goes_whole():
-    """B19."""
     log = ReplicaLog(ReplicaKey(1), 0, (LogBatch(0, 1, 1, "a"), LogBatch(2, 2, 1, "b")))
     assert batch_aligned(log, 1) == 0
     assert batch_aligned(log, 2) == 2
@@ -77,6 +79,7 @@ def test_a_tail_of_one_epoch_needs_one_round_by_either_protocol():
     assert draft_fetch_rounds(leader, follower) == FetchOutcome(2, 1)
 
 
+@pytest.mark.scenario("B37")
 def test_interleaved_epochs_need_several_rounds():
     """B37: follower epochs 0, 2, 4 and leader epochs 1, 3, 5."""
     leader = log_of(1, 0, 1, 1, 3, 3, 5)

@@ -23,6 +23,7 @@ def watermark(ends, epoch_start, current=None, voters=None):
     return leader_high_watermark(frozenset(KEYS[n] for n in ids), flushed, epoch_start, current)
 
 
+@pytest.mark.scenario("F01", "F02", "F03")
 @pytest.mark.parametrize(
     ("ends", "epoch_start", "expected"),
     [
@@ -40,32 +41,34 @@ def test_the_majority_moves_it_past_the_epoch_start_only(ends, epoch_start, expe
     assert watermark(ends, epoch_start) == expected
 
 
+@pytest.mark.scenario("F16")
 def test_old_records_on_a_majority_commit_only_with_one_of_the_epoch():
     """F16 and Raft's figure 8."""
     assert watermark([10, 9], 9) is None
     assert watermark([10, 10], 9) == 10
 
 
+@pytest.mark.scenario("F06", "F07")
 def test_it_never_falls():
     assert watermark([15, 5], 4, current=10) == 10, "F06: a lost disk"
     assert watermark([20, 15, 10, 10], 4, current=15) == 15, "F07: a new voter behind"
     assert watermark([20, 16, 16, 10], 4, current=15) == 16, "F07: past it again"
 
 
+@pytest.mark.scenario("F08")
 def test_a_new_voter_that_is_caught_up_moves_it():
-    """F08."""
     assert watermark([15, 10, 15], 5, voters=[0, 1]) == 10
     assert watermark([15, 10, 15], 5, current=10, voters=[0, 1, 2]) == 15
 
 
+@pytest.mark.scenario("F09")
 def test_removing_a_caught_up_follower_moves_nothing():
-    """F09."""
     assert watermark([15, 15, 10], 5, current=15, voters=[0, 2]) == 15
     assert watermark([17, 15, 16], 5, current=15, voters=[0, 2]) == 16
 
 
+@pytest.mark.scenario("F10")
 def test_a_leader_outside_the_voter_set_does_not_count_itself():
-    """F10."""
     assert watermark([20, 12, 11], 5, current=11, voters=[1, 2]) == 11
     assert watermark([20, 12, 12], 5, current=11, voters=[1, 2]) == 12
 
@@ -75,6 +78,7 @@ def test_an_unheard_voter_counts_as_empty():
     assert leader_high_watermark(frozenset(KEYS[:2]), ends, 5, None) is None
 
 
+@pytest.mark.scenario("F04", "F20")
 def test_a_followers_is_capped_and_never_falls_even_with_a_new_leader():
     assert follower_high_watermark(None, 3, 5) == 3
     assert follower_high_watermark(2, 101, 100) == 100, "F20"
@@ -82,15 +86,15 @@ def test_a_followers_is_capped_and_never_falls_even_with_a_new_leader():
     assert follower_high_watermark(10, 4, 12) == 10
 
 
+@pytest.mark.scenario("F13", "F21")
 @pytest.mark.parametrize("offered", [14, None])
 def test_one_leader_naming_a_lower_one_is_an_error(offered):
-    """F13, F21."""
     with pytest.raises(HighWatermarkRegressionError, match="fall from 15"):
         checked_leader_watermark(15, offered)
 
 
+@pytest.mark.scenario("F13")
 def test_one_leader_naming_the_same_or_a_higher_one_is_fine():
-    """F13."""
     assert checked_leader_watermark(15, 15) == 15
     assert checked_leader_watermark(None, None) is None
     assert checked_leader_watermark(15, 17) == 17

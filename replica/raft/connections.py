@@ -1,0 +1,105 @@
+"""One request in flight for each peer, and a pause after a failure (Kafka: RequestManager).
+
+Pure bookkeeping over deadlines in ms; what is sent is the business of who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from replica.raft.config import FOREVER
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """correlation_id is None where nothing is in flight; `until` ends the wait or the pause."""
+
+    correlation_id: int | None = None
+    until: int = 0
+
+
+_READY = Connection()
+
+
+class Connections:
+    """All peers by node id; bootstrap servers have negative ids of their own."""
+
+    def __init__(self, request_timeout_ms: int, retry_backoff_ms: int) -> None:
+        self._request_timeout_ms = request_timeout_ms
+        self._retry_backoff_ms = retry_backoff_ms
+        self._connections: dict[int, Connection] = {}
+        self._last_correlation_id = 0
+
+    def is_ready(self, node_id: int, now_ms: int) -> bool:
+        """Nothing in flight, or no longer waited for; no pause."""
+        return self._of(node_id).until <= now_ms
+
+    def ready_at(self, node_id: int) -> int:
+        """When the wait or the pause ends."""
+        return self._of(node_id).until
+
+    def is_backing_off(self, node_id: int, now_ms: int) -> bool:
+        connection = self._of(node_id)
+        return connection.correlation_id is None and connection.until > now_ms
+
+    def has_timed_out(self, node_id: int, now_ms: int) -> bool:
+        connection = self._of(node_id)
+        return connection.correlation_id is not None and connection.until <= now_ms
+
+    def has_any_in_flight(self, now_ms: int) -> bool:
+        return any(
+            connection.correlation_id is not None and connection.until > now_ms
+            for connection in self._connections.values()
+        )
+
+    def sent(self, node_id: int, now_ms: int) -> int:
+        """A request goes out; returns its correlation id."""
+        self._last_correlation_id += 1
+        deadline = now_ms + self._request_timeout_ms
+        self._connections[node_id] = Connection(self._last_correlation_id, deadline)
+        return self._last_correlation_id
+
+    def expects(self, node_id: int, correlation_id: int, now_ms: int) -> bool:
+        """Whether an answer is still wanted: not once its time is over or a newer request went
+        out, or an old answer by one server could follow a newer one by another."""
+        connection = self._of(node_id)
+        return connection.correlation_id == correlation_id and connection.until > now_ms
+
+    def answered(self, node_id: int, *, well: bool, now_ms: int) -> None:
+        """The request in flight is over; after a failure the peer is left alone for a while."""
+        if well:
+            self._connections.pop(node_id, None)
+        else:
+            self._connections[node_id] = Connection(None, now_ms + self._retry_backoff_ms)
+
+    def reset(self) -> None:
+        """Forget what is in flight, as every change of role does: late answers find no one."""
+        self._connections.clear()
+
+    def forget(self, node_id: int) -> None:
+        self._connections.pop(node_id, None)
+
+    def ready_bootstrap(
+        self, bootstrap_ids: Sequence[int], now_ms: int, draw: Callable[[int], int]
+    ) -> int | None:
+        """A bootstrap server to ask, from a random one on; None while one is being asked."""
+        if self.has_any_in_flight(now_ms) or not bootstrap_ids:
+            return None
+        start = draw(len(bootstrap_ids))
+        ordered = (*bootstrap_ids[start:], *bootstrap_ids[:start])
+        return next((node for node in ordered if self.is_ready(node, now_ms)), None)
+
+    def next_bootstrap_at(self, bootstrap_ids: Sequence[int], now_ms: int) -> int:
+        """When a bootstrap server may be asked: after the request in flight, or the first pause."""
+        waiting = [
+            connection.until
+            for connection in self._connections.values()
+            if connection.correlation_id is not None and connection.until > now_ms
+        ]
+        if waiting:
+            return min(waiting)
+        return min((self.ready_at(node) for node in bootstrap_ids), default=FOREVER)
+
+    def _of(self, node_id: int) -> Connection:
+        return self._connections.get(node_id, _READY)

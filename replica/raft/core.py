@@ -1,0 +1,299 @@
+"""What all handlers work on: the role, the log's view, and the effects of the step at hand.
+
+`Core` is the mutable shell around frozen values. It knows no RPC; it has the few operations that
+every handler needs, each of which keeps state and effects in step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from replica.raft.config import FOREVER, Config
+from replica.raft.connections import Connections
+from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
+from replica.raft.log_state import LogState
+from replica.raft.messages import (
+    RESPONSE_OF,
+    Error,
+    FetchRequest,
+    PeerRequest,
+    PeerResponse,
+    VoterChangeResponse,
+)
+from replica.raft.ports import ElectionState, LeaderAndEpoch
+from replica.raft.roles.follower import Follower
+from replica.raft.roles.leader import Leader
+from replica.raft.roles.prospective import Prospective
+from replica.raft.roles.resigned import Resigned
+from replica.raft.roles.unattached import Unattached
+from replica.raft.transitions import Cause, Role, check
+from replica.raft.voters import Endpoints, Voter
+from replica.types import NO_NODE, ZERO_UUID, ReplicaKey
+
+Draw = Callable[[int], int]
+"""Randomness from the host: a number from 0 to the argument (exclusive)."""
+
+_Response = TypeVar("_Response", bound=PeerResponse)
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedFetch:
+    """A fetch at the log end that waits for records, or for a newer high watermark."""
+
+    request_id: Hashable
+    request: FetchRequest
+    deadline: int
+
+
+class Core:
+    """One replica. Handlers set `role` by `become` or `keep`, `log` together with its effect."""
+
+    def __init__(self, config: Config, role: Role, log: LogState, draw: Draw) -> None:
+        self.config = config
+        self.role = role
+        self.log = log
+        self.draw = draw
+        self.now = 0
+        self.effects = Effects()
+        self.connections = Connections(config.request_timeout_ms, config.retry_backoff_ms)
+        self.committed: int | None = None
+        """Everything below is known to be committed; kept across roles and epochs (F05)."""
+        self.parked: tuple[ParkedFetch, ...] = ()
+        self.persisted: ElectionState | None = None
+        self.announced: LeaderAndEpoch | None = None
+        self.truncating = False
+        """The log is being cut; the host has yet to say where it ends."""
+        self.shutdown_deadline: int | None = None
+        self.stopped = False
+        self.illegal: Counter[str] = Counter()
+        """Illegal messages of peers, by what was wrong."""
+
+    @property
+    def local(self) -> Voter | None:
+        return self.config.local
+
+    @property
+    def local_key(self) -> ReplicaKey | None:
+        return None if self.config.local is None else self.config.local.key
+
+    @property
+    def local_id(self) -> int:
+        return NO_NODE if self.config.local is None else self.config.local.key.node_id
+
+    @property
+    def is_voter(self) -> bool:
+        """Whether the voter set in force has the local replica; otherwise it observes."""
+        return self.local_key is not None and self.log.voters.is_voter(self.local_key)
+
+    @property
+    def may_stand(self) -> bool:
+        """Whether it stands in elections: also while its removal is not known to be committed.
+
+        Kafka doesn't let it. Then the leader of two voters that appends its own removal and
+        restarts leaves a quorum that can elect nobody: the other needs its vote, which goes to no
+        log that lacks the removal (Ongaro's dissertation, 4.2.2).
+        """
+        if self.local_key is None:
+            return False
+        since = self.log.voters_since((self.committed or 0) - 1)
+        return any(voters.is_voter(self.local_key) for voters in since)
+
+    @property
+    def high_watermark(self) -> int | None:
+        """As told to others: a new leader's is unknown, whatever it knew as a follower (F04)."""
+        return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
+
+    @property
+    def leader(self) -> Leader:
+        """The local role, where the caller knows that it leads."""
+        assert isinstance(self.role, Leader)
+        return self.role
+
+    def is_local(self, key: ReplicaKey) -> bool:
+        """Whether `key` means this replica; one without a directory means its node."""
+        local = self.local_key
+        if local is None or key.node_id != local.node_id:
+            return False
+        return key.directory_id in (ZERO_UUID, local.directory_id)
+
+    @property
+    def is_only_voter(self) -> bool:
+        return self.is_voter and len(self.log.voters) == 1
+
+    def election_timeout(self) -> int:
+        """A deadline between one and two election timeouts from now (FOREVER: an observer's)."""
+        if not self.may_stand:
+            return FOREVER
+        timeout = self.config.election_timeout_ms
+        return self.now + timeout + self.draw(timeout)
+
+    def emit(self, **effects: Any) -> None:
+        """Set fields of this step's effects."""
+        self.effects = replace(self.effects, **effects)
+
+    def keep(self, role: Role) -> None:
+        """The same role in the same epoch, with other data."""
+        assert (type(role), role.epoch) == (type(self.role), self.role.epoch), "use become"
+        self.role = role
+
+    def become(self, cause: Cause, role: Role) -> None:
+        """Change the role: checked, persisted before anything is sent, announced.
+
+        Whoever waits at a leader that is none any more learns it; late answers to requests of the
+        old role find no one.
+        """
+        check(self.role, cause, role, self.local_id)
+        was_leader = isinstance(self.role, Leader)
+        change = self.role.change if isinstance(self.role, Leader) else None
+        self.role = role
+        self.persist()
+        if cause is not Cause.VOTED:
+            self.connections.reset()
+        self.announce()
+        if was_leader:
+            parked, self.parked = self.parked, ()
+            for fetch in parked:
+                self.refuse(fetch.request_id, fetch.request, Error.NOT_LEADER_OR_FOLLOWER)
+            if change is not None:
+                response = VoterChangeResponse(error=Error.NOT_LEADER_OR_FOLLOWER)
+                self.reply(change.request_id, self.signed(response))
+
+    def persist(self) -> None:
+        """Write quorum-state where epoch, leader or vote differ from what is on disk."""
+        version = self.log.kraft_version
+        state = ElectionState(
+            self.role.epoch,
+            self.role.leader_id,
+            self.role.voted,
+            version,
+            self.log.voters.ids if version == 0 else (),
+        )
+        if _memorable(state) != _memorable(self.persisted):
+            self.persisted = state
+            self.emit(quorum_state=state)
+
+    def announce(self) -> None:
+        """Tell the state machine of a new leader or epoch.
+
+        Of itself as leader only once everything before its epoch is committed (F16); nothing while
+        resigned: it hears of the next epoch.
+        """
+        role = self.role
+        if isinstance(role, Resigned):
+            return
+        if isinstance(role, Leader) and role.high_watermark is None:
+            return
+        leader = LeaderAndEpoch(role.leader_id, role.epoch)
+        if leader != self.announced:
+            self.announced = leader
+            self.emit(leader_change=leader)
+
+    def commit_to(self, high_watermark: int) -> None:
+        """Everything below is now known to be committed."""
+        if self.committed is None or high_watermark > self.committed:
+            self.committed = high_watermark
+            self.emit(commit=high_watermark)
+
+    def signed(self, response: _Response) -> _Response:
+        """With the epoch and leader as known here."""
+        return replace(
+            response,
+            epoch=self.role.epoch,
+            leader_id=self.role.leader_id,
+            leader_endpoints=self.role.leader_endpoints,
+        )
+
+    def reply(
+        self,
+        request_id: Hashable,
+        response: PeerResponse,
+        read: LogRead | SnapshotRead | None = None,
+    ) -> None:
+        self.emit(replies=(*self.effects.replies, Reply(request_id, response, read)))
+
+    def refuse(self, request_id: Hashable, request: PeerRequest, error: Error) -> None:
+        """Answer with an error and nothing else."""
+        self.reply(request_id, self.signed(RESPONSE_OF[type(request)](error=error)))
+
+    def refuse_illegal(self, request_id: Hashable, request: PeerRequest, why: str) -> None:
+        """No correct peer sends this: INVALID_REQUEST, counted, nothing changes."""
+        self.illegal[why] += 1
+        self.refuse(request_id, request, Error.INVALID_REQUEST)
+
+    def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
+        """Send unless a request is in flight to that peer, or it failed just now.
+
+        Returns when to look again.
+        """
+        if self.connections.is_ready(node_id, self.now):
+            correlation_id = self.connections.sent(node_id, self.now)
+            sent = Send(node_id, endpoints, correlation_id, message)
+            self.emit(sends=(*self.effects.sends, sent))
+        return self.connections.ready_at(node_id)
+
+    def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:
+        """Where a leader listens: as a message named it, else as the voter set does."""
+        if named:
+            return named
+        voter = self.log.voters.voter(node_id)
+        return () if voter is None else voter.endpoints
+
+    def has_consistent_leader(self, epoch: int, leader_id: int) -> bool:
+        """Whether a message that names this leader of this epoch can be true: one leader each."""
+        if NO_NODE != leader_id == self.local_id:
+            return epoch == self.role.epoch and self.role.leader_id == leader_id
+        if epoch != self.role.epoch or leader_id == NO_NODE:
+            return True
+        return self.role.leader_id in (NO_NODE, leader_id)
+
+    def learn(self, epoch: int, leader_id: int, named: Endpoints, *, heard: bool = False) -> None:
+        """Adopt a newer epoch, or the leader of this one (KafkaRaftClient.maybeTransition).
+
+        heard: the leader itself says so, to which a prospective goes back (D15); what others
+        believe doesn't end a pre-vote. The caller has checked has_consistent_leader.
+        """
+        endpoints = () if leader_id == NO_NODE else self.endpoints_of(leader_id, named)
+        role = self.role
+        if epoch > role.epoch:
+            if endpoints:
+                self.follow(epoch, leader_id, endpoints)
+            else:
+                self.detach(epoch, leader_id)
+        elif epoch == role.epoch and endpoints and leader_id != self.local_id:
+            is_new = role.leader_id == NO_NODE or len(endpoints) > len(role.leader_endpoints)
+            if is_new or (heard and isinstance(role, Prospective)):
+                self.follow(epoch, leader_id, endpoints)
+
+    def follow(self, epoch: int, leader_id: int, endpoints: Endpoints) -> None:
+        """Become the follower of a leader."""
+        voted = self.role.voted if epoch == self.role.epoch else None
+        self.become(Cause.LEADER_FOUND, self.follower(epoch, leader_id, endpoints, voted))
+
+    def follower(
+        self, epoch: int, leader_id: int, endpoints: Endpoints, voted: ReplicaKey | None
+    ) -> Follower:
+        """The role with full timeouts; a vote of the same epoch stays (D18)."""
+        wait = self.config.fetch_timeout_ms
+        return Follower(
+            epoch,
+            leader_id,
+            endpoints,
+            fetch_deadline=self.now + wait,
+            update_voter_deadline=self.now + 3 * wait,
+            voted=voted,
+        )
+
+    def detach(self, epoch: int, leader_id: int = NO_NODE) -> None:
+        """Become unattached in a newer epoch. Who waits for an election keeps its timer (C34), who
+        had a leader draws one (C36)."""
+        deadline = getattr(self.role, "election_deadline", FOREVER)
+        if deadline == FOREVER or not self.may_stand:
+            deadline = self.election_timeout()
+        self.become(Cause.HIGHER_EPOCH, Unattached(epoch, deadline, leader_id))
+
+
+def _memorable(state: ElectionState | None) -> object:
+    return None if state is None else (state.epoch, state.leader_id, state.voted)

@@ -1,0 +1,105 @@
+"""BeginQuorumEpoch and EndQuorumEpoch: how an epoch's leader is made known and lets go (KIP-595).
+
+Kafka: handleBeginQuorumEpochRequest, handleEndQuorumEpochRequest, pollResigned; scenarios E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from replica.raft.core import Core
+from replica.raft.messages import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    Error,
+)
+from replica.raft.requests import is_for_other_voter
+from replica.raft.roles.follower import Follower
+from replica.raft.roles.resigned import Resigned
+from replica.raft.roles.unattached import Unattached
+from replica.raft.transitions import Cause
+from replica.types import ReplicaKey
+
+
+def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequest) -> None:
+    """Follow the leader; even where it means another replica of this id (E11)."""
+    if not _adopt(core, request_id, request):
+        return
+    if is_for_other_voter(core, request.voter):
+        core.refuse(request_id, request, Error.INVALID_VOTER_KEY)
+        return
+    core.reply(request_id, core.signed(BeginQuorumEpochResponse()))
+
+
+def handle_end(core: Core, request_id: Hashable, request: EndQuorumEpochRequest) -> None:
+    """Let the election begin: at once for the first successor, later for the others (E14, E15)."""
+    if not _adopt(core, request_id, request):
+        return
+    role = core.role
+    if isinstance(role, Follower) and role.leader_id == request.leader_id:
+        wait = _successor_backoff(core, request.preferred_successors)
+        core.keep(replace(role, fetch_deadline=core.now + wait))
+    core.reply(request_id, core.signed(EndQuorumEpochResponse()))
+
+
+def handle_end_response(core: Core, node_id: int) -> bool:
+    """A voter knows that this leader has resigned."""
+    role = core.role
+    if isinstance(role, Resigned):
+        core.keep(replace(role, unacked=role.unacked - {node_id}))
+    return True
+
+
+def poll_resigned(core: Core, role: Resigned) -> int:
+    """Tell the voters, then move on to a new epoch in which this replica is one among others."""
+    deadline = role.election_deadline
+    if core.shutdown_deadline is not None:
+        deadline = core.shutdown_deadline
+    elif deadline <= core.now:
+        following = Unattached(role.epoch + 1, core.election_timeout())
+        core.become(Cause.TIMEOUT, following)
+        return core.now
+    for voter in core.log.voters:
+        if voter.key.node_id in role.unacked:
+            request = EndQuorumEpochRequest(
+                cluster_id=core.config.cluster_id,
+                epoch=role.epoch,
+                leader_id=role.leader_id,
+                leader_endpoints=role.leader_endpoints,
+                preferred_successors=role.preferred_successors,
+            )
+            deadline = min(deadline, core.send(voter.key.node_id, voter.endpoints, request))
+    return deadline
+
+
+def _adopt(
+    core: Core, request_id: Hashable, request: BeginQuorumEpochRequest | EndQuorumEpochRequest
+) -> bool:
+    """Learn epoch and leader; False where the request was refused instead."""
+    if request.leader_id < 0 or request.epoch < 0:
+        core.refuse_illegal(request_id, request, "quorum epoch without a leader")
+    elif request.epoch < core.role.epoch:
+        core.refuse(request_id, request, Error.FENCED_LEADER_EPOCH)
+    elif not core.has_consistent_leader(request.epoch, request.leader_id):
+        core.refuse_illegal(request_id, request, "a second leader of one epoch")
+    else:
+        heard = isinstance(request, BeginQuorumEpochRequest)
+        core.learn(request.epoch, request.leader_id, request.leader_endpoints, heard=heard)
+        return True
+    return False
+
+
+def _successor_backoff(core: Core, successors: tuple[ReplicaKey, ...]) -> int:
+    """Nothing for the first of the list, then doubling up to the maximum, which is also for who is
+    not on it."""
+    longest = core.config.election_backoff_max_ms
+    places = [place for place, key in enumerate(successors) if core.is_local(key)]
+    if not places:
+        return longest
+    if places[0] == 0:
+        return 0
+    base = longest >> (len(successors) - 1)
+    return min(longest, base << (places[0] - 1))

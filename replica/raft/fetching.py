@@ -1,0 +1,186 @@
+"""The follower: what it does with a leader's answers, and when it stops trusting the leader.
+
+Kafka: handleFetchResponse, handleFetchSnapshotResponse, pollFollower; decisions on truncation and
+high watermark are replica.history's. Scenarios B, F13-F15, G.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from replica.history.fetch import Diverging
+from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.history.truncation import checked_truncation_offset
+from replica.history.watermark import (
+    HighWatermarkRegressionError,
+    checked_leader_watermark,
+    follower_high_watermark,
+)
+from replica.raft.batch import Batch
+from replica.raft.core import Core
+from replica.raft.effects import SnapshotPart
+from replica.raft.elections import become_prospective
+from replica.raft.fetch_requests import fetch_from_any, fetch_from_leader, must_flush
+from replica.raft.log_start import follow_log_start
+from replica.raft.messages import Error, FetchResponse, FetchSnapshotResponse
+from replica.raft.roles.follower import Follower, SnapshotFetch
+from replica.raft.voter_updates import needs_update, send_update
+from replica.types import OffsetAndEpoch
+
+
+def poll_follower(core: Core, role: Follower) -> int:
+    """Fetch; a voter doubts a silent leader, an observer looks for it at the bootstrap servers."""
+    if core.shutdown_deadline is not None:
+        return core.shutdown_deadline
+    if not core.may_stand:
+        return _poll_observer(core, role)
+    if role.fetch_deadline <= core.now:
+        become_prospective(core)
+        return core.now
+    if role.update_voter_deadline > core.now:
+        again = fetch_from_leader(core, role)
+    elif not core.connections.is_ready(role.leader_id, core.now):
+        # the update goes out in the place of the next fetch
+        return min(core.connections.ready_at(role.leader_id), role.fetch_deadline)
+    else:
+        ask = send_update if needs_update(core, role) else fetch_from_leader
+        again = ask(core, role)
+        role = replace(role, update_voter_deadline=core.now + 3 * core.config.fetch_timeout_ms)
+        core.keep(role)
+    return min(again, role.fetch_deadline, role.update_voter_deadline)
+
+
+def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
+    """Truncate, begin a snapshot, or append; whether the answer was a good one.
+
+    Raises TruncationBelowHighWatermarkError: one of the two logs broke Raft, and this replica must
+    not go on.
+    """
+    role = core.role
+    if response.error is not Error.NONE:
+        return False
+    if not isinstance(role, Follower):
+        return True
+    named = response.diverging or response.snapshot_id
+    if named is not None and min(named.offset, named.epoch) < 0:
+        core.illegal["fetch answered with impossible numbers"] += 1
+        return False
+    if response.diverging is not None:
+        _truncate(core, response.diverging)
+    elif response.snapshot_id is not None:
+        _begin_snapshot(core, role, response.snapshot_id)
+    elif not _append(core, role, response):
+        return False
+    _trust(core)
+    return True
+
+
+def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) -> bool:
+    """Keep a slice; after the last the host validates the whole (SnapshotFetched)."""
+    role = core.role
+    if not isinstance(role, Follower) or role.fetching is None:
+        return True
+    fetching, snapshot_id = role.fetching, response.snapshot_id
+    if (
+        response.error is Error.SNAPSHOT_NOT_FOUND
+        or snapshot_id is None
+        or min(snapshot_id.offset, snapshot_id.epoch) < 0
+    ):
+        # gone: a plain fetch again, but not at once, or a confused leader would make it spin
+        core.keep(replace(role, fetching=None))
+        _trust(core)
+        return False
+    if response.error is not Error.NONE:
+        return False
+    end = response.position + len(response.data)
+    if (
+        (snapshot_id, response.position) != (fetching.snapshot_id, fetching.position)
+        or end > response.size
+        or not response.data
+    ):
+        core.illegal["snapshot slice that was not asked for"] += 1
+        return False
+    is_last = end == response.size
+    part = SnapshotPart(snapshot_id, response.position, response.data, is_last)
+    core.emit(snapshot_parts=(*core.effects.snapshot_parts, part))
+    core.keep(replace(role, fetching=SnapshotFetch(snapshot_id, end, is_last)))
+    _trust(core)
+    return True
+
+
+def _poll_observer(core: Core, role: Follower) -> int:
+    """Ask the leader and, each time it fails, a bootstrap server whether there is another.
+
+    Kafka goes on with the bootstrap servers alone once the fetch timeout is over, and never comes
+    back to a leader that they name but that is none of them.
+    """
+    connections, leader = core.connections, role.leader_id
+    if connections.has_timed_out(leader, core.now):
+        connections.forget(leader)
+        if core.config.bootstrap_ids:
+            return fetch_from_any(core)
+    if connections.is_backing_off(leader, core.now):
+        if role.fetching is not None:
+            return connections.ready_at(leader)
+        return min(fetch_from_any(core), connections.ready_at(leader))
+    if connections.has_any_in_flight(core.now):
+        return connections.next_bootstrap_at(core.config.bootstrap_ids, core.now)
+    return fetch_from_leader(core, role)
+
+
+def _truncate(core: Core, diverging: OffsetAndEpoch) -> None:
+    decision = Diverging(diverging.epoch, diverging.offset)
+    end = checked_truncation_offset(core.log.view, decision, core.committed)
+    if end < core.log.log_end:
+        core.log = core.log.truncated(end)
+        core.truncating = True
+        core.emit(truncate_to=end)
+
+
+def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> None:
+    """Unless it is here already, or is the bootstrap snapshot, each replica's own (H25)."""
+    if snapshot_id != BOOTSTRAP_SNAPSHOT and core.log.snapshot(snapshot_id) is None:
+        core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
+
+
+def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
+    """Append what is new of the records and follow the leader's high watermark and log start."""
+    batches = [batch for batch in response.batches if batch.end_offset > core.log.log_end]
+    if not _fits(core, batches):
+        core.illegal["records that don't continue the log"] += 1
+        return False
+    try:
+        named = checked_leader_watermark(role.leader_watermark, response.high_watermark)
+    except HighWatermarkRegressionError:
+        core.illegal["a high watermark that fell"] += 1
+        return False
+    if batches:
+        core.log = core.log.appended(batches)
+        core.emit(append=tuple(batches), flush=must_flush(core))
+        if not must_flush(core):
+            core.log = core.log.flushed(core.log.log_end)
+    core.keep(replace(role, leader_watermark=named))
+    reached = follower_high_watermark(core.committed, named, core.log.log_end)
+    if reached is not None:
+        core.commit_to(reached)
+    follow_log_start(core, response.log_start)
+    return True
+
+
+def _fits(core: Core, batches: Sequence[Batch]) -> bool:
+    """Whether batches continue the log without a gap, in epochs that only rise to this one."""
+    end, epoch = core.log.log_end, core.log.last_epoch
+    for batch in batches:
+        if batch.base_offset != end or not epoch <= batch.epoch <= core.role.epoch:
+            return False
+        end, epoch = batch.end_offset, batch.epoch
+    return True
+
+
+def _trust(core: Core) -> None:
+    """A good answer: the leader lives, and this replica will not help to replace it (D03)."""
+    role = core.role
+    assert isinstance(role, Follower)
+    deadline = core.now + core.config.fetch_timeout_ms
+    core.keep(replace(role, fetch_deadline=deadline, has_fetched=True))

@@ -1,0 +1,135 @@
+"""Everything that can happen to a replica: the values `Raft.step` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from replica.raft.messages import Error, PeerRequest, PeerResponse
+from replica.raft.ports import SnapshotFacts
+from replica.types import OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed; due no later than `Raft.next_deadline`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A peer or an administrator asks; `request_id` names the Reply, which may come later."""
+
+    request_id: Hashable
+    message: PeerRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A peer's answer to the Send with this correlation id; anything else is ignored (B47)."""
+
+    node_id: int
+    correlation_id: int
+    message: PeerResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A Send got no answer: BROKER_NOT_AVAILABLE (no connection, connection lost),
+    UNSUPPORTED_VERSION (the peer lacks the request), or CLUSTER_AUTHORIZATION_FAILED."""
+
+    node_id: int
+    correlation_id: int
+    error: Error = Error.BROKER_NOT_AVAILABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One batch of `record_count` records, encoded with whatever base offset and epoch."""
+
+    record_count: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """The state machine of the leader of `epoch` wants batches appended, all or none."""
+
+    epoch: int
+    batches: tuple[Proposal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """The log is durable up to `end_offset` (exclusive): the answer to Effects.flush.
+
+    A flush that a truncation has overtaken must not be reported.
+    """
+
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """The answer to Effects.truncate_to, before any other input: the log ends at `end_offset`,
+    which lies below what was asked where that was inside a batch (B19)."""
+
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFrozen:
+    """The local state machine's snapshot is complete and durable."""
+
+    facts: SnapshotFacts
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFetched:
+    """The last SnapshotPart made a whole and valid snapshot."""
+
+    facts: SnapshotFacts
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRejected:
+    """The fetched bytes are no valid snapshot; the part is gone."""
+
+    snapshot_id: OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class Clean:
+    """Time to look at the log start; `log_bytes` is the size of the log without snapshots."""
+
+    log_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resign:
+    """The state machine of the leader of `epoch` gives up; an older epoch is ignored (E24)."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """Leave in order, within `timeout_ms`; Effects.stopped says when."""
+
+    timeout_ms: int
+
+
+Input = (
+    Tick
+    | Request
+    | Response
+    | Failed
+    | Propose
+    | Flushed
+    | Truncated
+    | SnapshotFrozen
+    | SnapshotFetched
+    | SnapshotRejected
+    | Clean
+    | Resign
+    | Shutdown
+)

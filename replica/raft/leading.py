@@ -1,0 +1,206 @@
+"""What a leader does on its own: it begins its epoch, appends, counts and resigns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from replica.errors import KraftlakeError, UsageError
+from replica.raft.batch import Batch, ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
+from replica.raft.config import FOREVER
+from replica.raft.core import Core
+from replica.raft.inputs import Propose, Resign
+from replica.raft.messages import BeginQuorumEpochRequest, Error, VoterChangeResponse
+from replica.raft.parked import serve_parked
+from replica.raft.roles.candidate import Candidate
+from replica.raft.roles.leader import Leader, check_quorum_deadline
+from replica.raft.roles.resigned import Resigned
+from replica.raft.transitions import Cause
+from replica.raft.voters import Voter, VoterSet
+
+
+class NotLeaderError(KraftlakeError):
+    """Only the leader of an epoch appends in it; ask the current one."""
+
+
+class RecordBatchTooLargeError(KraftlakeError):
+    """A batch is larger than Config.max_batch_bytes; nothing was appended."""
+
+
+def lead(core: Core, candidate: Candidate) -> None:
+    """Become leader and append the records every epoch starts with, in one batch (H22)."""
+    local = core.local
+    assert local is not None
+    wait = core.config.fetch_timeout_ms
+    voters = core.log.voters
+    leader = Leader(
+        epoch=candidate.epoch,
+        local=local.key,
+        endpoints=local.endpoints,
+        epoch_start=core.log.log_end,
+        check_quorum_deadline=check_quorum_deadline(voters, local.key, core.now, wait),
+        begin_deadline=core.now,
+        learned={local.key.node_id: local},
+    )
+    core.become(Cause.MAJORITY_GRANTED, leader)
+    append_control(core, *_start_of_epoch(core, candidate, local))
+
+
+def append_control(core: Core, *records: ControlRecord) -> int:
+    """Append a control batch, flush it; returns its last offset."""
+    base = core.log.log_end
+    last = base + len(records) - 1
+    append(core, (Batch(base, last, core.role.epoch, core.now, records),))
+    return last
+
+
+def append(core: Core, batches: tuple[Batch, ...]) -> None:
+    """Append as leader: voter sets are in force at once, waiting fetches get the records."""
+    role = core.leader
+    core.log = core.log.appended(batches)
+    core.emit(append=(*core.effects.append, *batches), flush=True)
+    role = role.with_voters(core.log.voters)
+    if role.check_quorum_deadline == FOREVER:
+        wait = core.config.fetch_timeout_ms
+        deadline = check_quorum_deadline(core.log.voters, role.local, core.now, wait)
+        role = replace(role, check_quorum_deadline=deadline)
+    core.keep(role)
+    update_high_watermark(core)
+    serve_parked(core)
+
+
+def handle_propose(core: Core, propose: Propose) -> None:
+    """Append a state machine's batches; Effects.append has their offsets (J01-J03).
+
+    Raises NotLeaderError, RecordBatchTooLargeError, or UsageError for a future epoch.
+    """
+    role = core.role
+    if propose.epoch > role.epoch:
+        raise UsageError(f"append in epoch {propose.epoch}, but the newest known is {role.epoch}")
+    if not isinstance(role, Leader) or propose.epoch < role.epoch or role.resign_requested:
+        raise NotLeaderError(f"not the leader of epoch {propose.epoch}")
+    largest = max((len(batch.data) for batch in propose.batches), default=0)
+    if largest > core.config.max_batch_bytes:
+        limit = core.config.max_batch_bytes
+        raise RecordBatchTooLargeError(f"a batch of {largest} bytes, at most {limit} are allowed")
+    base = core.log.log_end
+    batches = []
+    for proposal in propose.batches:
+        last = base + proposal.record_count - 1
+        batches.append(Batch(base, last, role.epoch, core.now, data=proposal.data))
+        base = last + 1
+    append(core, tuple(batches))
+
+
+def update_high_watermark(core: Core) -> None:
+    """Count again after a fetch, a flush or a change of voters; act on what is now committed."""
+    role = core.leader
+    counted = role.counted(core.log.voters, core.log.flushed_end)
+    if counted.high_watermark is None or counted is role:
+        return
+    core.keep(counted)
+    core.commit_to(counted.high_watermark)
+    core.announce()
+    _finish_change(core, counted.high_watermark)
+    serve_parked(core)
+
+
+def handle_resign(core: Core, resign: Resign) -> None:
+    """The state machine gives up. Raises NotLeaderError or UsageError (E24, E25)."""
+    role = core.role
+    if resign.epoch > role.epoch:
+        raise UsageError(f"resign from epoch {resign.epoch}, but the newest is {role.epoch}")
+    if resign.epoch < role.epoch:
+        return
+    if not isinstance(role, Leader):
+        raise NotLeaderError(f"not the leader of epoch {resign.epoch}")
+    core.keep(replace(role, resign_requested=True))
+
+
+def poll_leader(core: Core, role: Leader) -> int:
+    """Resign where due, expire a pending change, keep the voters told; the next deadline."""
+    if core.shutdown_deadline is not None or role.resign_requested:
+        _resign(core, role, Cause.RESIGNED)
+        return core.now
+    if role.check_quorum_deadline <= core.now and not core.is_only_voter:
+        _resign(core, role, Cause.TIMEOUT)
+        return core.now
+    if role.change is not None and role.change.deadline <= core.now:
+        finish_change(core, Error.REQUEST_TIMED_OUT, "the change was not committed in time")
+    if role.begin_deadline <= core.now:
+        _send_begin(core)
+    role = core.leader
+    check = FOREVER if core.is_only_voter else role.check_quorum_deadline
+    expiry = FOREVER if role.change is None else role.change.deadline
+    return min(check, role.begin_deadline, expiry)
+
+
+def finish_change(core: Core, error: Error, message: str = "") -> None:
+    """Answer who waits for the pending change; the voter set stays as appended (H04)."""
+    role = core.leader
+    assert role.change is not None
+    core.keep(replace(role, change=None))
+    response = VoterChangeResponse(error=error, message=message)
+    core.reply(role.change.request_id, core.signed(response))
+
+
+def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
+    """LeaderChange; and the voters, where the log has none yet (bootstrap snapshot 0-0) or the
+    leader's own entry is out of date (H19)."""
+    voters = core.log.voters
+    keys = {voter.key.node_id: voter.key for voter in voters}
+    granting = tuple(keys[node_id] for node_id in sorted(candidate.tally.granted))
+    change = LeaderChange(local.key.node_id, tuple(v.key for v in voters), granting)
+    if core.log.kraft_version == 0:
+        return [change]
+    updated = with_updated(voters, local)
+    if core.log.voters_offset != -1 and updated == voters:
+        return [change]
+    return [change, KRaftVersion(core.log.kraft_version), KRaftVoters(updated)]
+
+
+def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
+    """`voters` with the entry of the same key replaced; unchanged where there is none."""
+    known = voters.voter(voter.key.node_id)
+    if known is None or known.key != voter.key:
+        return voters
+    return voters.with_voter(voter)
+
+
+def _finish_change(core: Core, high_watermark: int) -> None:
+    """A pending change whose record is committed is done; a leader whose removal is, resigns."""
+    if not core.is_voter and (core.log.voters_offset or 0) < high_watermark:
+        core.keep(replace(core.leader, resign_requested=True))
+    change = core.leader.change
+    if change is None or change.last_offset is None or change.last_offset >= high_watermark:
+        return
+    finish_change(core, Error.NONE)
+
+
+def _send_begin(core: Core) -> None:
+    """BeginQuorumEpoch to all other voters, every half fetch timeout (E06)."""
+    role = core.leader
+    for voter in core.log.voters.others(role.local):
+        request = BeginQuorumEpochRequest(
+            cluster_id=core.config.cluster_id,
+            epoch=role.epoch,
+            leader_id=role.leader_id,
+            leader_endpoints=role.endpoints,
+            voter=voter.key,
+        )
+        core.send(voter.key.node_id, voter.endpoints, request)
+    core.keep(replace(role, begin_deadline=core.now + core.config.fetch_timeout_ms // 2))
+
+
+def _resign(core: Core, role: Leader, cause: Cause) -> None:
+    voters = core.log.voters
+    resigned = Resigned(
+        role.epoch,
+        role.leader_id,
+        role.endpoints,
+        election_deadline=core.now
+        + core.config.election_timeout_ms
+        + core.draw(core.config.election_timeout_ms),
+        unacked=frozenset(voter.key.node_id for voter in voters.others(role.local)),
+        preferred_successors=role.successors(voters),
+    )
+    core.become(cause, resigned)

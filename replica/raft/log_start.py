@@ -1,0 +1,96 @@
+"""When the log may start later, and which snapshots go with it.
+
+Two policies. Kafka's: snapshots and the log in front of them go by size and age
+(KafkaMetadataLog.maybeClean). KIP-630's: a leader waits for its live replicas or for a time limit,
+followers go no further than their leader and their own newest snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from replica.raft.core import Core
+from replica.raft.inputs import Clean
+from replica.raft.ports import SnapshotFacts
+from replica.raft.roles.leader import Leader
+
+
+def handle_clean(core: Core, clean: Clean) -> None:
+    """Move the log start as far as the configured policy lets it, never past what is committed."""
+    if core.config.start_lag_ms is not None:
+        if isinstance(core.role, Leader):
+            oldest = core.now - core.config.start_lag_ms
+            _move(core, start_by_lag(core.log.snapshots, _live_ends(core), oldest))
+        return
+    start = start_by_retention(
+        core.log.snapshots,
+        clean.log_bytes,
+        core.config.retention_bytes,
+        core.now - core.config.retention_ms if core.config.retention_ms >= 0 else None,
+    )
+    _move(core, start)
+
+
+def follow_log_start(core: Core, leader_log_start: int) -> None:
+    """KIP-630's policy on a follower: min(leader's log start, own newest snapshot)."""
+    if core.config.start_lag_ms is None:
+        return
+    offsets = [s.snapshot_id.offset for s in core.log.snapshots]
+    _move(core, max((o for o in offsets if o <= leader_log_start), default=None))
+
+
+def start_by_retention(
+    snapshots: Sequence[SnapshotFacts],
+    log_bytes: int,
+    retention_bytes: int,
+    oldest_timestamp: int | None,
+) -> int | None:
+    """Kafka's policy: drop the oldest snapshot while all files together are too large, or while it
+    is too old; never the newest (G31, G32). Returns the new log start, None for no change.
+
+    snapshots: ascending. retention_bytes: -1 for no limit. oldest_timestamp: ms, None for no limit.
+    """
+    total = log_bytes + sum(facts.size for facts in snapshots)
+    start = None
+    for facts, following in pairwise(snapshots):
+        is_too_large = 0 <= retention_bytes < total
+        is_too_old = oldest_timestamp is not None and facts.timestamp < oldest_timestamp
+        if not is_too_large and not is_too_old:
+            break
+        total -= facts.size
+        start = following.snapshot_id.offset
+    return start
+
+
+def start_by_lag(
+    snapshots: Sequence[SnapshotFacts], live_ends: Iterable[int], oldest_timestamp: int
+) -> int | None:
+    """KIP-630's policy of a leader: the newest snapshot whose end all live replicas have, or whose
+    content is older than the limit (ms)."""
+    reached = min(live_ends, default=None)
+    starts = [
+        facts.snapshot_id.offset
+        for facts in snapshots
+        if (reached is not None and facts.snapshot_id.offset <= reached)
+        or 0 <= facts.timestamp < oldest_timestamp
+    ]
+    return max(starts, default=None)
+
+
+def _live_ends(core: Core) -> list[int]:
+    """Log ends of replicas heard of within the fetch timeout, and of this leader."""
+    since = core.now - core.config.fetch_timeout_ms
+    ends = [p.log_end for p in core.leader.progress.values() if p.last_fetch >= since]
+    return [*ends, core.log.log_end]
+
+
+def _move(core: Core, start: int | None) -> None:
+    """Apply, with the snapshots that this leaves behind, the bootstrap snapshot like any other."""
+    limit = core.committed or 0
+    if start is None or not core.log.log_start < start <= limit:
+        return
+    before = {s.snapshot_id for s in core.log.snapshots}
+    core.log = core.log.started_at(start)
+    gone = sorted(before - {s.snapshot_id for s in core.log.snapshots})
+    core.emit(log_start=start, delete_snapshots=tuple(gone))

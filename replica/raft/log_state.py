@@ -1,0 +1,226 @@
+"""The core's view of its log: where it starts and ends, its epochs, snapshots and voter sets.
+
+A frozen value; each change gives a new one, to go with the effect that changes the real log. Voter
+sets and kraft.version are in force from their append on and undone by truncation (KIP-853; Kafka:
+KRaftControlRecordStateMachine, VoterSetHistory).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from replica.history.epochs import Epochs, assign, truncate_from_end, truncate_from_start
+from replica.history.fetch import LogView
+from replica.history.log import BOOTSTRAP_SNAPSHOT, election_order
+from replica.raft.batch import Batch, KRaftVersion, KRaftVoters
+from replica.raft.ports import LogFacts, SnapshotFacts
+from replica.raft.voters import VoterSet
+from replica.types import OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class VotersAt:
+    """In force from `offset` on; for a snapshot's set its end offset - 1, so -1 for 0-0."""
+
+    offset: int
+    voters: VoterSet
+
+
+@dataclass(frozen=True, slots=True)
+class VersionAt:
+    """The finalized kraft.version from `offset` on."""
+
+    offset: int
+    kraft_version: int
+
+
+_Entry = TypeVar("_Entry", bound=VotersAt | VersionAt)
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """log_start inclusive; log_end and flushed_end exclusive; snapshots ascending by id.
+
+    voter_sets, versions: ascending by offset, those of snapshots included.
+    """
+
+    log_start: int
+    log_end: int
+    flushed_end: int
+    epochs: Epochs
+    snapshots: tuple[SnapshotFacts, ...]
+    static_voters: VoterSet
+    voter_sets: tuple[VotersAt, ...] = ()
+    versions: tuple[VersionAt, ...] = ()
+
+    @property
+    def voters(self) -> VoterSet:
+        """The voter set in force, committed or not."""
+        return self.voter_sets[-1].voters if self.voter_sets else self.static_voters
+
+    @property
+    def voters_offset(self) -> int | None:
+        """Where the set in force was written; None for the static one."""
+        return self.voter_sets[-1].offset if self.voter_sets else None
+
+    @property
+    def kraft_version(self) -> int:
+        return self.versions[-1].kraft_version if self.versions else 0
+
+    def voters_at(self, offset: int) -> VoterSet:
+        """The set in force at `offset` (inclusive)."""
+        known = [entry.voters for entry in self.voter_sets if entry.offset <= offset]
+        return known[-1] if known else self.static_voters
+
+    def voters_since(self, offset: int) -> tuple[VoterSet, ...]:
+        """The set in force at `offset` (inclusive) and all newer ones."""
+        newer = (entry.voters for entry in self.voter_sets if entry.offset > offset)
+        return (self.voters_at(offset), *newer)
+
+    @property
+    def latest_snapshot(self) -> OffsetAndEpoch | None:
+        return self.snapshots[-1].snapshot_id if self.snapshots else None
+
+    @property
+    def view(self) -> LogView:
+        """What fetch decisions look at."""
+        earliest = self.snapshots[0].snapshot_id if self.snapshots else None
+        return LogView(self.log_start, self.log_end, self.epochs, earliest, self.latest_snapshot)
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record, or of the snapshot an empty log starts at, or 0."""
+        return self.view.last_fetched_epoch
+
+    @property
+    def position(self) -> OffsetAndEpoch:
+        """Where this replica stands in an election: the newest of log and snapshot (KIP-630)."""
+        log = OffsetAndEpoch(self.log_end, self.last_epoch)
+        snapshot = self.latest_snapshot
+        return log if snapshot is None else max(log, snapshot, key=election_order)
+
+    def snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts | None:
+        return next((s for s in self.snapshots if s.snapshot_id == snapshot_id), None)
+
+    def appended(self, batches: Sequence[Batch]) -> LogState:
+        """With batches that start at the log end; their voter sets are in force at once."""
+        state = self
+        for batch in batches:
+            assert batch.base_offset == state.log_end, "a batch starts at the log end"
+            state = replace(
+                _with_control(state, batch),
+                log_end=batch.end_offset,
+                epochs=assign(state.epochs, batch.epoch, batch.base_offset),
+            )
+        return state
+
+    def flushed(self, end_offset: int) -> LogState:
+        """Durable up to `end_offset`, which never falls without a truncation."""
+        return replace(self, flushed_end=max(self.flushed_end, min(end_offset, self.log_end)))
+
+    def truncated(self, end_offset: int) -> LogState:
+        """Cut at `end_offset`; an older voter set or version is in force again (H27)."""
+        return replace(
+            self,
+            log_end=min(self.log_end, end_offset),
+            flushed_end=min(self.flushed_end, end_offset),
+            epochs=truncate_from_end(self.epochs, end_offset),
+            voter_sets=tuple(v for v in self.voter_sets if v.offset < end_offset),
+            versions=tuple(v for v in self.versions if v.offset < end_offset),
+        )
+
+    def with_snapshot(self, facts: SnapshotFacts) -> LogState:
+        """A complete snapshot of this log."""
+        others = [s for s in self.snapshots if s.snapshot_id != facts.snapshot_id]
+        return replace(self, snapshots=_ascending((*others, facts)))
+
+    def reset_to(self, facts: SnapshotFacts) -> LogState:
+        """Restarted at a snapshot that is newer than the log; nothing older is left (G24)."""
+        offset = facts.snapshot_id.offset
+        newer = [s for s in self.snapshots if s.snapshot_id > facts.snapshot_id]
+        state = LogState(
+            log_start=offset,
+            log_end=offset,
+            flushed_end=offset,
+            epochs=(),
+            snapshots=_ascending((facts, *newer)),
+            static_voters=self.static_voters,
+        )
+        return _with_snapshot_control(state, facts)
+
+    def started_at(self, log_start: int) -> LogState:
+        """With the log start moved to a snapshot's end offset; what lies below it is forgotten."""
+        kept = [s for s in self.snapshots if s.snapshot_id.offset >= log_start]
+        return replace(
+            self,
+            log_start=log_start,
+            epochs=truncate_from_start(self.epochs, log_start),
+            snapshots=tuple(kept),
+            voter_sets=_since(self.voter_sets, log_start),
+            versions=_since(self.versions, log_start),
+        )
+
+
+def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
+    """The view of a log just opened: recovered, so all of it is durable.
+
+    A snapshot newer than the log (a crash between its rename and the truncation) is left for
+    `Raft` to restart the log at (G26).
+    """
+    state = LogState(
+        log_start=facts.log_start,
+        log_end=facts.log_start,
+        flushed_end=facts.log_end,
+        epochs=facts.epochs,
+        snapshots=_ascending(facts.snapshots),
+        static_voters=static_voters,
+    )
+    older = [s for s in state.snapshots if s.snapshot_id.offset <= facts.log_start]
+    for snapshot in older[-1:]:
+        state = _with_snapshot_control(state, snapshot)
+    for batch in facts.control_batches:
+        state = _with_control(state, batch)
+    return replace(state, log_end=facts.log_end)
+
+
+def is_newer_than_log(state: LogState, snapshot_id: OffsetAndEpoch) -> bool:
+    """Whether the log must restart at it: higher epoch, or same epoch and further on (G25)."""
+    if snapshot_id == BOOTSTRAP_SNAPSHOT:
+        return False
+    if not state.epochs:
+        return snapshot_id.offset > state.log_end
+    log = OffsetAndEpoch(state.log_end, state.epochs[-1].epoch)
+    return election_order(snapshot_id) > election_order(log)
+
+
+def _with_control(state: LogState, batch: Batch) -> LogState:
+    for index, record in enumerate(batch.control):
+        offset = batch.base_offset + index
+        if isinstance(record, KRaftVoters):
+            entry = VotersAt(offset, record.voters)
+            state = replace(state, voter_sets=(*state.voter_sets, entry))
+        elif isinstance(record, KRaftVersion):
+            version = VersionAt(offset, record.kraft_version)
+            state = replace(state, versions=(*state.versions, version))
+    return state
+
+
+def _with_snapshot_control(state: LogState, facts: SnapshotFacts) -> LogState:
+    """Start the histories with what the snapshot says; it says nothing in a static quorum."""
+    offset = facts.snapshot_id.offset - 1
+    voters = () if facts.voters is None else (VotersAt(offset, facts.voters),)
+    versions = (VersionAt(offset, facts.kraft_version),) if facts.kraft_version else ()
+    return replace(state, voter_sets=voters, versions=versions)
+
+
+def _ascending(snapshots: Sequence[SnapshotFacts]) -> tuple[SnapshotFacts, ...]:
+    """By epoch and offset, which agree among the snapshots of one lineage."""
+    return tuple(sorted(snapshots, key=lambda facts: election_order(facts.snapshot_id)))
+
+
+def _since(entries: tuple[_Entry, ...], offset: int) -> tuple[_Entry, ...]:
+    """From the entry in force at `offset` on (H29)."""
+    older = [entry for entry in entries if entry.offset <= offset]
+    return (*older[-1:], *(entry for entry in entries if entry.offset > offset))

@@ -1,0 +1,288 @@
+"""Requests and responses of the quorum's RPCs as values, without wire versions or topic arrays.
+
+One replicated partition is meant throughout; replica.node checks topic and partition and translates
+versions. Field names are those of Kafka's schemas, end offsets are exclusive, times in ms.
+Responses to peers name the epoch and leader the answering replica knows, by which everyone learns
+of newer epochs (KIP-595).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from replica.raft.batch import Batch
+from replica.raft.voters import Endpoints, Voter
+from replica.types import NO_NODE, UNDEFINED_EPOCH, OffsetAndEpoch, ReplicaKey
+
+
+class Error(Enum):
+    """Kafka's error names; the numbers are the wire's business."""
+
+    NONE = "NONE"
+    BROKER_NOT_AVAILABLE = "BROKER_NOT_AVAILABLE"
+    CLUSTER_AUTHORIZATION_FAILED = "CLUSTER_AUTHORIZATION_FAILED"
+    DUPLICATE_VOTER = "DUPLICATE_VOTER"
+    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
+    INCONSISTENT_CLUSTER_ID = "INCONSISTENT_CLUSTER_ID"
+    INVALID_REQUEST = "INVALID_REQUEST"
+    INVALID_UPDATE_VERSION = "INVALID_UPDATE_VERSION"
+    INVALID_VOTER_KEY = "INVALID_VOTER_KEY"
+    MISMATCH_EPOCH = "MISMATCH_EPOCH"
+    """Of the draft FetchQuorumRecords alone, as NOT_FOLLOWER."""
+    NOT_FOLLOWER = "NOT_FOLLOWER"
+    NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
+    OFFSET_OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+    POSITION_OUT_OF_RANGE = "POSITION_OUT_OF_RANGE"
+    REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
+    SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
+    UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
+    UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
+    VOTER_NOT_FOUND = "VOTER_NOT_FOUND"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerRequest:
+    """cluster_id: None where the sender names none, which is fine."""
+
+    cluster_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerResponse:
+    """epoch and leader as the answering replica knows them; NO_NODE for no leader."""
+
+    error: Error = Error.NONE
+    epoch: int = UNDEFINED_EPOCH
+    leader_id: int = NO_NODE
+    leader_endpoints: Endpoints = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteRequest(PeerRequest):
+    """A vote in `epoch`, or a pre-vote: what would you say to my next epoch (KIP-996).
+
+    voter: whom the candidate means, None in old versions. last_epoch and end_offset: the
+    candidate's newest record, or snapshot.
+    """
+
+    epoch: int
+    candidate: ReplicaKey
+    voter: ReplicaKey | None = None
+    last_epoch: int
+    end_offset: int
+    pre_vote: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteResponse(PeerResponse):
+    granted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginQuorumEpochRequest(PeerRequest):
+    """The leader of `epoch` makes itself known, again and again until voters fetch from it."""
+
+    epoch: int
+    leader_id: int
+    leader_endpoints: Endpoints = ()
+    voter: ReplicaKey | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginQuorumEpochResponse(PeerResponse):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndQuorumEpochRequest(PeerRequest):
+    """The leader of `epoch` resigns; the first of its preferred successors may stand at once."""
+
+    epoch: int
+    leader_id: int
+    leader_endpoints: Endpoints = ()
+    preferred_successors: tuple[ReplicaKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndQuorumEpochResponse(PeerResponse):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest(PeerRequest):
+    """A replica asks for records from its log end on.
+
+    replica: node id NO_NODE for a replica without one. high_watermark: what the sender knows
+    (Fetch v18, KIP-1166), -1 for nothing yet; None from older versions, which wait for records.
+    """
+
+    replica: ReplicaKey
+    epoch: int
+    fetch_offset: int
+    last_fetched_epoch: int
+    max_wait_ms: int = 0
+    max_bytes: int = 2**31 - 1
+    high_watermark: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchResponse(PeerResponse):
+    """Exactly one of: records (perhaps none), a diverging epoch, a snapshot to fetch instead.
+
+    diverging: (end offset, epoch) as the leader has it. high_watermark: None while unknown.
+    batches: filled in by the host of the leader (Reply.read), decoded by that of the follower.
+    """
+
+    batches: tuple[Batch, ...] = ()
+    high_watermark: int | None = None
+    log_start: int = 0
+    diverging: OffsetAndEpoch | None = None
+    snapshot_id: OffsetAndEpoch | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchSnapshotRequest(PeerRequest):
+    """A slice of a snapshot from byte `position` on (KIP-630)."""
+
+    replica: ReplicaKey
+    epoch: int
+    snapshot_id: OffsetAndEpoch
+    position: int
+    max_bytes: int = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchSnapshotResponse(PeerResponse):
+    """size: of the whole snapshot in bytes. data: not aligned to batches."""
+
+    snapshot_id: OffsetAndEpoch | None = None
+    size: int = 0
+    position: int = 0
+    data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiVersionsRequest(PeerRequest):
+    """What kraft.version does that node support? Asked before it may become a voter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiVersionsResponse(PeerResponse):
+    """Both ends inclusive; 0 and 0 where the node doesn't know the feature."""
+
+    min_kraft_version: int = 0
+    max_kraft_version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddVoterRequest(PeerRequest):
+    """AddRaftVoter (KIP-853), from an administrator."""
+
+    voter: ReplicaKey
+    endpoints: Endpoints
+    timeout_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveVoterRequest(PeerRequest):
+    """RemoveRaftVoter, from an administrator."""
+
+    voter: ReplicaKey
+    timeout_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateVoterRequest(PeerRequest):
+    """UpdateRaftVoter: a voter tells the leader of `epoch` its endpoints and versions."""
+
+    epoch: int
+    voter: Voter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateFeaturesRequest(PeerRequest):
+    """Finalize kraft.version; validate_only changes nothing."""
+
+    kraft_version: int
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoterChangeResponse(PeerResponse):
+    """To all four requests that change voters or kraft.version; one line says why not."""
+
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeQuorumRequest(PeerRequest):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaState:
+    """KIP-836: end offset, and leader times in ms; -1 for what is not known.
+
+    last_fetch: of the last fetch, -1 for the leader itself. last_caught_up: when the leader's log
+    ended where the replica's last fetch is now.
+    """
+
+    replica: ReplicaKey
+    log_end: int
+    last_fetch: int
+    last_caught_up: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeQuorumResponse(PeerResponse):
+    """high_watermark: -1 while unknown."""
+
+    high_watermark: int = -1
+    voters: tuple[ReplicaState, ...] = ()
+    observers: tuple[ReplicaState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchQuorumRecordsRequest(PeerRequest):
+    """Of KIP-595's draft, see replica.raft.draft.
+
+    replica: only its node id is known. fetch_epoch: of its last record.
+    """
+
+    replica: ReplicaKey
+    epoch: int
+    fetch_offset: int
+    fetch_epoch: int
+    is_follower: bool
+    max_bytes: int = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchQuorumRecordsResponse(PeerResponse):
+    """next_fetch_offset, next_fetch_epoch: -1 unless OFFSET_OUT_OF_RANGE. first_dirty_offset: the
+    end of the newest snapshot, so the first offset that is in no snapshot. last_caught_up: ms, -1
+    while unknown. records: filled in by the host (Reply.read); valid with NOT_FOLLOWER too."""
+
+    next_fetch_offset: int = -1
+    next_fetch_epoch: int = -1
+    records: bytes = b""
+    high_watermark: int = -1
+    first_dirty_offset: int = 0
+    last_caught_up: int = -1
+
+
+RESPONSE_OF: dict[type[PeerRequest], type[PeerResponse]] = {
+    VoteRequest: VoteResponse,
+    BeginQuorumEpochRequest: BeginQuorumEpochResponse,
+    EndQuorumEpochRequest: EndQuorumEpochResponse,
+    FetchRequest: FetchResponse,
+    FetchSnapshotRequest: FetchSnapshotResponse,
+    ApiVersionsRequest: ApiVersionsResponse,
+    AddVoterRequest: VoterChangeResponse,
+    RemoveVoterRequest: VoterChangeResponse,
+    UpdateVoterRequest: VoterChangeResponse,
+    UpdateFeaturesRequest: VoterChangeResponse,
+    DescribeQuorumRequest: DescribeQuorumResponse,
+    FetchQuorumRecordsRequest: FetchQuorumRecordsResponse,
+}

@@ -1,0 +1,246 @@
+"""`Raft`: one replica of the quorum, stepped by its host.
+
+Boot as QuorumState.initialize does: a replica that led or voted remembers it, and never leads or
+votes twice in one epoch. A corrupt quorum-state never gets here: the store refuses to read it, and
+so the replica to start, where Kafka would forget its vote (I01).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from replica.errors import UsageError
+from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.raft import snapshots
+from replica.raft.config import FOREVER, Config
+from replica.raft.core import Core, Draw
+from replica.raft.dispatch import handle_failed, handle_request, handle_response
+from replica.raft.effects import Effects, Stopped
+from replica.raft.elections import own_tally, poll_candidate, poll_prospective, poll_unattached
+from replica.raft.epochs import poll_resigned
+from replica.raft.fetching import poll_follower
+from replica.raft.inputs import (
+    Clean,
+    Failed,
+    Flushed,
+    Input,
+    Propose,
+    Request,
+    Resign,
+    Response,
+    Shutdown,
+    SnapshotFetched,
+    SnapshotFrozen,
+    SnapshotRejected,
+    Tick,
+    Truncated,
+)
+from replica.raft.leading import handle_propose, handle_resign, poll_leader, update_high_watermark
+from replica.raft.log_start import handle_clean
+from replica.raft.log_state import LogState, is_newer_than_log, opened
+from replica.raft.parked import expire_parked
+from replica.raft.ports import ElectionState, LogFacts
+from replica.raft.roles.candidate import Candidate
+from replica.raft.roles.follower import Follower
+from replica.raft.roles.leader import Leader
+from replica.raft.roles.prospective import Prospective
+from replica.raft.roles.resigned import Resigned
+from replica.raft.roles.unattached import Unattached
+from replica.raft.transitions import Role
+from replica.types import NO_NODE, OffsetAndEpoch
+
+_MOST_TRANSITIONS = 8
+"""In one step: a lone voter goes from resigned to leader in four."""
+
+
+class Raft:
+    """state: as the store has it, None for a replica that never wrote one.
+
+    draw: random numbers from the host, see core.Draw. Raises UsageError where the state can't be
+    this replica's. The first effects come with the first step.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        log: LogFacts,
+        state: ElectionState | None,
+        draw: Draw,
+        now_ms: int,
+    ) -> None:
+        view = opened(log, config.static_voters)
+        self._core = Core(config, Unattached(0), view, draw)
+        self._core.now = now_ms
+        self._core.persisted = state
+        newest = view.snapshots[-1] if view.snapshots else None
+        if newest is not None and is_newer_than_log(view, newest.snapshot_id):
+            snapshots.restart_at(self._core, newest)
+        elif newest is not None and newest.snapshot_id != BOOTSTRAP_SNAPSHOT:
+            # what a snapshot holds is committed; the rest is known when a leader says so
+            self._core.emit(load_snapshot=newest.snapshot_id)
+            self._core.commit_to(newest.snapshot_id.offset)
+        self._core.role = _initial_role(self._core, state)
+        self._core.persist()
+        self._core.announce()
+        self._deadline = now_ms
+
+    def step(self, event: Input, now_ms: int) -> Effects:
+        """Take one input at `now_ms` (never falling) and return what to do.
+
+        Raises NotLeaderError, RecordBatchTooLargeError and UsageError for what the host's own
+        state machine asked wrongly, without any change; TruncationBelowHighWatermarkError and
+        ClusterAuthorizationError are fatal, and the replica must stop.
+        """
+        core = self._core
+        assert now_ms >= core.now, "time never goes back"
+        core.now = now_ms
+        _HANDLERS[type(event)](core, event)
+        self._deadline = _poll(core)
+        effects, core.effects = core.effects, Effects()
+        return effects
+
+    def next_deadline(self) -> int:
+        """When the next step is due at the latest, in ms; FOREVER for none."""
+        return self._deadline
+
+    def may_create_snapshot(self, snapshot_id: OffsetAndEpoch) -> bool:
+        """See snapshots.may_create."""
+        return snapshots.may_create(self._core, snapshot_id)
+
+    @property
+    def role(self) -> Role:
+        return self._core.role
+
+    @property
+    def log(self) -> LogState:
+        return self._core.log
+
+    @property
+    def is_voter(self) -> bool:
+        return self._core.is_voter
+
+    @property
+    def high_watermark(self) -> int | None:
+        """Exclusive; None while unknown."""
+        return self._core.high_watermark
+
+    @property
+    def leader_watermark(self) -> int | None:
+        """The leader's raw high watermark, which may lie above the local log end (KIP-392)."""
+        role = self._core.role
+        return role.leader_watermark if isinstance(role, Follower) else self._core.high_watermark
+
+    @property
+    def illegal_messages(self) -> Mapping[str, int]:
+        """How many illegal messages peers have sent, by what was wrong."""
+        return dict(self._core.illegal)
+
+
+def _initial_role(core: Core, state: ElectionState | None) -> Role:
+    election = state or ElectionState(0)
+    if election.voted is not None and core.local is None:
+        raise UsageError(
+            "quorum-state holds a vote, but this replica has no node id: set node.id (I07)"
+        )
+    newest = core.log.position.epoch
+    if election.epoch < newest:
+        return Unattached(newest, core.election_timeout())
+    epoch, leader_id, voted = election.epoch, election.leader_id, election.voted
+    led = leader_id == core.local_id != NO_NODE
+    if core.is_only_voter:
+        # nobody to wait for; having led an epoch is having voted for itself in it (C06, C07)
+        return Unattached(epoch, core.now, voted=core.local_key if led else voted)
+    if led:
+        return _resigned(core, epoch)
+    stood = voted is not None and core.is_local(voted) and leader_id == NO_NODE
+    if stood and core.may_stand and core.local_key is not None:
+        return Candidate(epoch, own_tally(core), core.election_timeout(), core.local_key)
+    endpoints = () if leader_id == NO_NODE else core.endpoints_of(leader_id, ())
+    if endpoints:
+        return core.follower(epoch, leader_id, endpoints, voted)
+    return Unattached(epoch, core.election_timeout(), leader_id, voted)
+
+
+def _resigned(core: Core, epoch: int) -> Resigned:
+    """It led this epoch before the restart: it may have appended what it no longer holds (I06)."""
+    assert core.local is not None
+    others = core.log.voters.others(core.local.key)
+    timeout = core.config.election_timeout_ms
+    return Resigned(
+        epoch,
+        core.local_id,
+        core.local.endpoints,
+        election_deadline=core.now + timeout + core.draw(timeout),
+        unacked=frozenset(voter.key.node_id for voter in others),
+    )
+
+
+def _poll(core: Core) -> int:
+    """Do what is due in the current role; the next deadline in ms."""
+    expire_parked(core)
+    for _ in range(_MOST_TRANSITIONS):
+        _complete_shutdown(core)
+        if core.stopped:
+            return FOREVER
+        deadline = _POLLS[type(core.role)](core, core.role)
+        if deadline > core.now:
+            parked = min((fetch.deadline for fetch in core.parked), default=FOREVER)
+            return min(deadline, parked)
+    raise AssertionError(f"{type(core.role).__name__} never comes to rest")
+
+
+def _complete_shutdown(core: Core) -> None:
+    """Done once another leader is known, or nobody needs one; or by time (E26-E28)."""
+    if core.shutdown_deadline is None or core.stopped:
+        return
+    role = core.role
+    has_other_leader = role.leader_id not in (NO_NODE, core.local_id)
+    if not core.is_voter or core.is_only_voter or has_other_leader:
+        core.stopped = True
+        core.emit(stopped=Stopped.GRACEFULLY)
+    elif core.shutdown_deadline <= core.now:
+        core.stopped = True
+        core.emit(stopped=Stopped.BY_TIMEOUT)
+
+
+def _handle_flushed(core: Core, flushed: Flushed) -> None:
+    core.log = core.log.flushed(flushed.end_offset)
+    if isinstance(core.role, Leader):
+        update_high_watermark(core)
+
+
+def _handle_truncated(core: Core, truncated: Truncated) -> None:
+    core.log = core.log.truncated(truncated.end_offset)
+    core.truncating = False
+
+
+def _handle_shutdown(core: Core, shutdown: Shutdown) -> None:
+    if core.shutdown_deadline is None:
+        core.shutdown_deadline = core.now + shutdown.timeout_ms
+
+
+_HANDLERS: dict[type[Input], Callable[[Core, Any], None]] = {
+    Tick: lambda core, event: None,
+    Request: handle_request,
+    Response: handle_response,
+    Failed: handle_failed,
+    Propose: handle_propose,
+    Flushed: _handle_flushed,
+    Truncated: _handle_truncated,
+    SnapshotFrozen: lambda core, event: snapshots.handle_frozen(core, event.facts),
+    SnapshotFetched: lambda core, event: snapshots.handle_fetched(core, event.facts),
+    SnapshotRejected: lambda core, event: snapshots.handle_rejected(core, event.snapshot_id),
+    Clean: handle_clean,
+    Resign: handle_resign,
+    Shutdown: _handle_shutdown,
+}
+
+_POLLS: dict[type[Role], Callable[[Core, Any], int]] = {
+    Unattached: poll_unattached,
+    Prospective: poll_prospective,
+    Candidate: poll_candidate,
+    Follower: poll_follower,
+    Leader: poll_leader,
+    Resigned: poll_resigned,
+}

@@ -1,0 +1,100 @@
+"""Snapshots of the local state machine, and those fetched from a leader (KIP-630).
+
+Kafka: KafkaMetadataLog.createNewSnapshot, truncateToLatestSnapshot; scenarios G19-G26.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from replica.errors import UsageError
+from replica.history.fetch import Records, validate_position
+from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.raft.core import Core
+from replica.raft.log_state import is_newer_than_log
+from replica.raft.ports import SnapshotFacts
+from replica.raft.roles.follower import Follower
+from replica.raft.roles.leader import Leader
+from replica.types import OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPolicy:
+    """When a state machine makes a snapshot.
+
+    max_new_bytes: metadata.log.max.record.bytes.between.snapshots; max_interval_ms:
+    metadata.log.max.snapshot.interval.ms, 0 for none. Released Kafka takes whichever comes first.
+    min_changed_ratio: metadata.snapshot.min.changed_records.ratio of KIP-630's text, None to do
+    without; then that many of the last snapshot's records must have changed, and the bytes be
+    reached too.
+    """
+
+    max_new_bytes: int = 20 * 1024 * 1024
+    max_interval_ms: int = 3_600_000
+    min_changed_ratio: float | None = None
+
+    def is_due(self, new_bytes: int, interval_ms: int, changed_ratio: float) -> bool:
+        """new_bytes, interval_ms: of committed records, since the newest snapshot."""
+        has_bytes = new_bytes >= self.max_new_bytes
+        if self.min_changed_ratio is not None:
+            return has_bytes and changed_ratio >= self.min_changed_ratio
+        is_old = 0 < self.max_interval_ms <= interval_ms and new_bytes > 0
+        return has_bytes or is_old
+
+
+def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
+    """Whether a snapshot with this id is worth writing: not if it is there, or lies below the log
+    start (G22, G23). Raises UsageError for an id that is not in the committed log (G19-G21)."""
+    if snapshot_id.offset < core.log.log_start or core.log.snapshot(snapshot_id) is not None:
+        return False
+    committed = core.high_watermark
+    if committed is None or snapshot_id.offset > committed:
+        known = "unknown" if committed is None else str(committed)
+        raise UsageError(
+            f"snapshot {snapshot_id.offset}-{snapshot_id.epoch} lies above the high watermark, "
+            f"which is {known}"
+        )
+    decision = validate_position(core.log.view, snapshot_id.offset, snapshot_id.epoch)
+    if snapshot_id == BOOTSTRAP_SNAPSHOT or not isinstance(decision, Records):
+        raise UsageError(
+            f"snapshot {snapshot_id.offset}-{snapshot_id.epoch} doesn't lie in the log: no record "
+            f"of epoch {snapshot_id.epoch} is the last before offset {snapshot_id.offset}"
+        )
+    return True
+
+
+def handle_frozen(core: Core, facts: SnapshotFacts) -> None:
+    """A snapshot of the local state machine can be served from now on."""
+    core.log = core.log.with_snapshot(facts)
+
+
+def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
+    """A whole snapshot of the leader: the log restarts at it, wherever the epoch has gone since;
+    it holds nothing that isn't committed."""
+    _end_fetch(core, facts.snapshot_id)
+    if isinstance(core.role, Leader) or not is_newer_than_log(core.log, facts.snapshot_id):
+        core.log = core.log.with_snapshot(facts)
+        return
+    restart_at(core, facts)
+
+
+def handle_rejected(core: Core, snapshot_id: OffsetAndEpoch) -> None:
+    """What the leader sent is no snapshot: ask again, from a plain fetch on."""
+    core.illegal["a snapshot that is none"] += 1
+    _end_fetch(core, snapshot_id)
+
+
+def restart_at(core: Core, facts: SnapshotFacts) -> None:
+    """Drop the log, which is older, and go on at the snapshot's end offset (G24, G26)."""
+    core.log = core.log.reset_to(facts)
+    core.emit(reset_to=facts.snapshot_id, load_snapshot=facts.snapshot_id)
+    core.commit_to(facts.snapshot_id.offset)
+
+
+def _end_fetch(core: Core, snapshot_id: OffsetAndEpoch) -> None:
+    role = core.role
+    if not isinstance(role, Follower) or role.fetching is None:
+        return
+    if role.fetching.snapshot_id == snapshot_id:
+        deadline = core.now + core.config.fetch_timeout_ms
+        core.keep(replace(role, fetching=None, fetch_deadline=deadline))

@@ -1,0 +1,344 @@
+"""One core on an in-memory disk: carries out effects as the driver will, and remembers messages.
+
+`lose_unflushed` makes a crash cost what was not flushed. A snapshot's bytes are a pickle of its
+facts and of the state machine, which is the list of committed batches that hold data.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field, replace
+
+from replica.history.epochs import assign
+from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.raft.batch import Batch
+from replica.raft.config import Config
+from replica.raft.effects import Effects, LogRead, Send, SnapshotPart
+from replica.raft.inputs import (
+    Failed,
+    Flushed,
+    Proposal,
+    Propose,
+    Request,
+    Response,
+    SnapshotFetched,
+    SnapshotFrozen,
+    SnapshotRejected,
+    Tick,
+    Truncated,
+)
+from replica.raft.messages import (
+    BeginQuorumEpochRequest,
+    FetchRequest,
+    FetchResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from replica.raft.ports import ElectionState, LogFacts, SnapshotFacts
+from replica.raft.raft import Raft
+from replica.raft.roles.leader import Leader
+from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
+from replica.types import OffsetAndEpoch, ReplicaKey
+
+
+def key(node_id, directory="a"):
+    return ReplicaKey(node_id, f"directory-{node_id}{directory}")
+
+
+def voter(node_id, directory="a", port=9000):
+    return Voter(key(node_id, directory), (Endpoint("CONTROLLER", f"host-{node_id}", port),))
+
+
+def voters(*node_ids):
+    return voter_set(voter(node_id) for node_id in node_ids)
+
+
+def config(node_id, *voter_ids, **changes):
+    """Node `node_id` of a static quorum; observers name ids that aren't theirs."""
+    return replace(
+        Config("cluster", voter(node_id), voters(*voter_ids)),
+        election_timeout_ms=1000,
+        fetch_timeout_ms=2000,
+        fetch_max_wait_ms=200,
+        request_timeout_ms=500,
+        **changes,
+    )
+
+
+def dynamic(configuration):
+    """The same node in a quorum that keeps its voters in the log."""
+    return replace(configuration, static_voters=VoterSet())
+
+
+def bootstrapped(*voter_ids):
+    """The disk that formatting leaves on a first voter: kraft.version 1 and the voters in 0-0."""
+    facts = SnapshotFacts(BOOTSTRAP_SNAPSHOT, 0, 0, voters(*voter_ids), 1)
+    return Disk(snapshots={BOOTSTRAP_SNAPSHOT: pickle.dumps((facts, []))})
+
+
+@dataclass
+class Disk:
+    """What survives a stop; `flushed` batches survive a crash."""
+
+    state: ElectionState | None = None
+    log_start: int = 0
+    restarted_at: OffsetAndEpoch | None = None
+    batches: list[Batch] = field(default_factory=list)
+    flushed: int = 0
+    snapshots: dict[OffsetAndEpoch, bytes] = field(default_factory=dict)
+
+    @property
+    def log_end(self):
+        return self.batches[-1].end_offset if self.batches else self.log_start
+
+    def facts(self):
+        epochs = ()
+        for batch in self.batches:
+            epochs = assign(epochs, batch.epoch, max(batch.base_offset, self.log_start))
+        return LogFacts(
+            self.log_start,
+            self.log_end,
+            epochs,
+            tuple(self.snapshot_facts(i) for i in sorted(self.snapshots)),
+            tuple(b for b in self.batches if b.control and b.base_offset >= self.log_start),
+        )
+
+    def snapshot_facts(self, snapshot_id):
+        data = self.snapshots[snapshot_id]
+        return replace(pickle.loads(data)[0], size=len(data))  # noqa: S301 (our own bytes)
+
+    def read(self, start_offset, max_bytes=2**31):
+        found, size = [], 0
+        for batch in self.batches:
+            if batch.end_offset > start_offset:
+                size += len(batch.data)
+                if found and size > max_bytes:
+                    break
+                found.append(batch)
+        return tuple(found)
+
+    def lose_unflushed(self):
+        self.batches = [b for b in self.batches if b.end_offset <= self.flushed]
+
+
+class Host:
+    """`raft` with its disk. sends, replies, effects: everything since they were last taken."""
+
+    def __init__(self, configuration, disk=None, now=0, draw=lambda bound: 0):
+        self.config = configuration
+        self.disk = disk or Disk()
+        self.now = now
+        self.applied = []
+        """(offset, data) of committed batches that hold data."""
+        self.next_offset = 0
+        self.leaders = []
+        self.loaded = []
+        self.sends = []
+        self.replies = {}
+        self.effects = []
+        self.flushes_late = False
+        """Flush only when told to by `flush`, as a slow disk does."""
+        self.must_flush = False
+        self._parts = {}
+        self.raft = Raft(configuration, self.disk.facts(), self.disk.state, draw, now)
+        self.step(Tick())
+
+    def step(self, event):
+        """Take an input, do what follows, and all that follows from that; the first effects."""
+        effects = self.raft.step(event, self.now)
+        self.effects.append(effects)
+        for answer in self._carry_out(effects):
+            self.step(answer)
+        return effects
+
+    def _carry_out(self, effects: Effects):
+        answers = []
+        disk = self.disk
+        if effects.quorum_state is not None:
+            disk.state = effects.quorum_state
+        if effects.truncate_to is not None:
+            disk.batches = [b for b in disk.batches if b.last_offset < effects.truncate_to]
+            disk.flushed = min(disk.flushed, disk.log_end)
+            answers.append(Truncated(disk.log_end))
+        if effects.reset_to is not None:
+            offset = effects.reset_to.offset
+            disk.batches, disk.log_start, disk.flushed = [], offset, offset
+            disk.snapshots = {i: s for i, s in disk.snapshots.items() if i >= effects.reset_to}
+        for batch in effects.append:
+            assert batch.base_offset == disk.log_end
+            disk.batches.append(batch)
+        self.must_flush |= effects.flush
+        if self.must_flush and not self.flushes_late:
+            self.must_flush, disk.flushed = False, disk.log_end
+            answers.append(Flushed(disk.log_end))
+        answers += [a for part in effects.snapshot_parts for a in self._write(part)]
+        if effects.log_start is not None:
+            disk.log_start = effects.log_start
+            disk.batches = [b for b in disk.batches if b.end_offset > effects.log_start]
+        for snapshot_id in effects.delete_snapshots:
+            del disk.snapshots[snapshot_id]
+        self._tell_machine(effects)
+        self.sends += effects.sends
+        for reply in effects.replies:
+            self.replies[reply.request_id] = self._filled(reply)
+        return answers
+
+    def _tell_machine(self, effects):
+        if effects.load_snapshot is not None:
+            _, applied = pickle.loads(self.disk.snapshots[effects.load_snapshot])  # noqa: S301
+            self.applied, self.next_offset = list(applied), effects.load_snapshot.offset
+            self.loaded.append(effects.load_snapshot)
+        if effects.commit is not None:
+            for batch in self.disk.read(self.next_offset):
+                if batch.end_offset <= effects.commit:
+                    self.next_offset = batch.end_offset
+                    if batch.data:
+                        self.applied.append((batch.base_offset, batch.data))
+        if effects.leader_change is not None:
+            self.leaders.append(effects.leader_change)
+
+    def _write(self, part: SnapshotPart):
+        written = self._parts.setdefault(part.snapshot_id, b"") if part.position else b""
+        assert len(written) == part.position
+        self._parts[part.snapshot_id] = written + part.data
+        if not part.is_last:
+            return []
+        data = self._parts.pop(part.snapshot_id)
+        try:
+            facts = pickle.loads(data)[0]  # noqa: S301
+        except Exception:  # noqa: BLE001 (whatever garbage gives)
+            return [SnapshotRejected(part.snapshot_id)]
+        self.disk.snapshots[part.snapshot_id] = data
+        return [SnapshotFetched(replace(facts, size=len(data)))]
+
+    def _filled(self, reply):
+        if reply.read is None:
+            return reply.message
+        if isinstance(reply.read, LogRead):
+            batches = self.disk.read(reply.read.start_offset, reply.read.max_bytes)
+            if not isinstance(reply.message, FetchResponse):
+                return replace(reply.message, records=b"".join(b.data for b in batches))
+            return replace(reply.message, batches=batches)
+        data = self.disk.snapshots[reply.read.snapshot_id]
+        position = reply.read.position
+        return replace(reply.message, data=data[position : position + reply.read.length])
+
+    # what tests say
+
+    def at(self, now):
+        """Let time pass to `now` (ms), step by step."""
+        while (deadline := self.raft.next_deadline()) <= now:
+            self.now = max(self.now, deadline)
+            self.step(Tick())
+        self.now = now
+        self.step(Tick())
+
+    def after(self, ms):
+        self.at(self.now + ms)
+
+    def ask(self, message, request_id="request"):
+        """The response to a request; None while there is none."""
+        self.replies.pop(request_id, None)
+        self.step(Request(request_id, message))
+        return self.replies.pop(request_id, None)
+
+    def take(self, kind):
+        """The requests of one kind sent since the last take, which forgets all others too."""
+        found = [send for send in self.sends if isinstance(send.message, kind)]
+        self.sends.clear()
+        return found
+
+    def answer(self, send: Send, message):
+        self.step(Response(send.node_id, send.correlation_id, message))
+
+    def fail(self, send: Send, **error):
+        self.step(Failed(send.node_id, send.correlation_id, **error))
+
+    def flush(self):
+        """What a slow disk has left to do."""
+        if self.must_flush:
+            self.must_flush, self.disk.flushed = False, self.disk.log_end
+            self.step(Flushed(self.disk.log_end))
+
+    def propose(self, *data, records=1):
+        """Append one batch for each argument."""
+        self.step(Propose(self.raft.role.epoch, tuple(Proposal(records, d) for d in data)))
+
+    def snapshot(self, offset=None):
+        """Snapshot the state machine at what it has applied."""
+        end = self.next_offset if offset is None else offset
+        log = self.raft.log
+        epoch = max((e.epoch for e in log.epochs if e.start_offset < end), default=log.last_epoch)
+        snapshot_id = OffsetAndEpoch(end, epoch)
+        if not self.raft.may_create_snapshot(snapshot_id):
+            return None
+        in_force = log.voters_at(end - 1) if log.kraft_version else None
+        facts = SnapshotFacts(snapshot_id, 0, self.now, in_force, log.kraft_version)
+        applied = [entry for entry in self.applied if entry[0] < end]
+        data = pickle.dumps((facts, applied))
+        self.disk.snapshots[snapshot_id] = data
+        self.step(SnapshotFrozen(replace(facts, size=len(data))))
+        return snapshot_id
+
+    def restarted(self, *, crash=False, configuration=None):
+        """Another host on the same disk."""
+        if crash:
+            self.disk.lose_unflushed()
+        return Host(configuration or self.config, self.disk, self.now)
+
+
+def elect(host):
+    """Let its election timeout run out and everybody vote for it; its epoch as leader."""
+    host.after(host.config.election_timeout_ms)
+    return win(host)
+
+
+def win(host):
+    """Let everybody grant what a prospective asks; its epoch as leader."""
+    while requests := [send for send in host.sends if isinstance(send.message, VoteRequest)]:
+        host.sends.clear()
+        for send in requests:
+            host.answer(send, VoteResponse(epoch=send.message.epoch, granted=True))
+    assert isinstance(host.raft.role, Leader)
+    return host.raft.role.epoch
+
+
+def fetch(host, node_id, offset, last_epoch=None, **changes):
+    """Let a replica fetch from a leader at its log end `offset`, not waiting; the response."""
+    epoch = host.raft.role.epoch
+    request = FetchRequest(
+        **{
+            "replica": key(node_id),
+            "epoch": epoch,
+            "fetch_offset": offset,
+            "last_fetched_epoch": epoch if last_epoch is None else last_epoch,
+            **changes,
+        }
+    )
+    return host.ask(request)
+
+
+def begin(host, leader_id, epoch, **changes):
+    """Let a leader make itself known; the response."""
+    message = BeginQuorumEpochRequest(epoch=epoch, leader_id=leader_id, **changes)
+    return host.ask(message)
+
+
+def batch(base, last, epoch, data=b"x", control=()):
+    return Batch(base, last, epoch, 0, control, data)
+
+
+def vote(host, candidate, epoch, last_epoch=0, end_offset=0, **changes):
+    message = VoteRequest(
+        epoch=epoch,
+        candidate=key(candidate) if isinstance(candidate, int) else candidate,
+        last_epoch=last_epoch,
+        end_offset=end_offset,
+        **changes,
+    )
+    return host.ask(message)
+
+
+def stored(host):
+    state = host.disk.state
+    return (state.epoch, state.leader_id, state.voted)

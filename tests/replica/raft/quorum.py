@@ -1,0 +1,108 @@
+"""Several hosts and a bag of messages between them; the test decides what the bag gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.raft.inputs import Request, Response
+from replica.raft.messages import PeerRequest, PeerResponse
+from replica.raft.roles.leader import Leader
+from tests.replica.raft.host import Disk, Host, bootstrapped, config, dynamic
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A request (with the asking node's correlation id) or the response to it; the asked node is
+    named as the asking one does."""
+
+    sender: int
+    to: int
+    correlation_id: int
+    message: PeerRequest | PeerResponse
+
+
+def node_of(node_id):
+    """The node behind the id of a bootstrap server."""
+    return node_id if node_id >= -1 else -10 - node_id
+
+
+class Quorum:
+    """Hosts by node id. `letters` is the bag; `cut` are nodes nothing goes to or comes from.
+
+    in_log: the voters are in the log (kraft.version 1), else in the configuration.
+    """
+
+    def __init__(self, *voter_ids, observers=(), draws=None, in_log=False, **changes):
+        draws = draws or (lambda node_id: lambda bound: (37 * node_id) % bound)
+        self.draws = draws
+        self.hosts = {}
+        self.cut = set()
+        self.letters = []
+        for node_id in (*voter_ids, *observers):
+            servers = tuple(-10 - voter_id for voter_id in voter_ids)
+            configuration = config(node_id, *voter_ids, bootstrap_ids=servers, **changes)
+            disk = Disk()
+            if in_log:
+                configuration = dynamic(configuration)
+                disk = bootstrapped(*voter_ids) if node_id in voter_ids else Disk()
+            self.hosts[node_id] = Host(configuration, disk, draw=draws(node_id))
+        self.now = 0
+
+    def collect(self):
+        """Put what hosts have sent into the bag."""
+        for node_id, host in self.hosts.items():
+            for send in host.sends:
+                self.letters.append(
+                    Letter(node_id, send.node_id, send.correlation_id, send.message)
+                )
+            host.sends.clear()
+            for request_id in [r for r in host.replies if isinstance(r, tuple)]:
+                sender, asked, correlation_id = request_id
+                response = host.replies.pop(request_id)
+                self.letters.append(Letter(asked, sender, correlation_id, response))
+
+    def deliver(self, letter):
+        sender, to = node_of(letter.sender), node_of(letter.to)
+        if {sender, to} & self.cut or to not in self.hosts:
+            return
+        host = self.hosts[to]
+        if isinstance(letter.message, PeerRequest):
+            host.step(Request((letter.sender, letter.to, letter.correlation_id), letter.message))
+        else:
+            host.step(Response(letter.sender, letter.correlation_id, letter.message))
+
+    def settle(self, rounds=200):
+        """Deliver everything in order until nothing is left at this moment."""
+        for _ in range(rounds):
+            self.collect()
+            letters, self.letters = self.letters, []
+            if not letters:
+                return
+            for letter in letters:
+                self.deliver(letter)
+        raise AssertionError("the quorum never comes to rest")
+
+    def run(self, ms, step=50):
+        """Let time pass for all, with instant delivery."""
+        end = self.now + ms
+        while self.now < end:
+            self.now = min(self.now + step, end)
+            for host in self.hosts.values():
+                host.at(self.now)
+            self.settle()
+
+    def restart(self, node_id, *, crash=False):
+        old = self.hosts[node_id]
+        if crash:
+            old.disk.lose_unflushed()
+        self.hosts[node_id] = Host(old.config, old.disk, self.now, self.draws(node_id))
+
+    @property
+    def leader(self):
+        """The leader of the newest epoch, None without one."""
+        leading = [
+            host
+            for node_id, host in self.hosts.items()
+            if isinstance(host.raft.role, Leader) and node_id not in self.cut
+        ]
+        return max(leading, key=lambda host: host.raft.role.epoch, default=None)

@@ -1,0 +1,54 @@
+"""One request in flight for each peer, pauses after failures, bootstrap servers in turn."""
+
+from replica.raft.config import FOREVER
+from replica.raft.connections import Connections
+
+
+def connections():
+    return Connections(request_timeout_ms=500, retry_backoff_ms=20)
+
+
+def test_a_peer_is_ready_again_when_it_answered_or_its_time_is_over():
+    peers = connections()
+    first = peers.sent(2, now_ms=0)
+    assert not peers.is_ready(2, 499)
+    assert peers.is_ready(2, 500)
+    assert peers.is_ready(3, 0)
+    peers.answered(2, well=True, now_ms=100)
+    assert peers.is_ready(2, 100)
+    assert not peers.expects(2, first, 100)
+
+
+def test_a_peer_that_failed_is_left_alone_for_a_while():
+    peers = connections()
+    peers.sent(2, now_ms=0)
+    peers.answered(2, well=False, now_ms=100)
+    assert peers.is_backing_off(2, 119)
+    assert peers.ready_at(2) == 120
+    assert not peers.is_backing_off(2, 120)
+
+
+def test_an_answer_is_expected_in_time_and_to_the_last_request_alone():
+    peers = connections()
+    first = peers.sent(2, now_ms=0)
+    assert peers.expects(2, first, 499)
+    assert not peers.expects(2, first, 500)
+    assert peers.has_timed_out(2, 500)
+    second = peers.sent(2, now_ms=500)
+    assert not peers.expects(2, first, 600)
+    assert peers.expects(2, second, 600)
+    peers.reset()
+    assert not peers.expects(2, second, 600)
+
+
+def test_bootstrap_servers_are_asked_one_at_a_time_from_a_drawn_one_on():
+    peers = connections()
+    servers = (-2, -3, -4)
+    assert peers.ready_bootstrap(servers, 0, lambda bound: bound - 1) == -4
+    peers.sent(-4, now_ms=0)
+    assert peers.ready_bootstrap(servers, 100, lambda bound: 0) is None
+    assert peers.next_bootstrap_at(servers, 100) == 500
+    peers.answered(-4, well=False, now_ms=100)
+    assert peers.ready_bootstrap(servers, 100, lambda bound: bound - 1) == -2
+    assert connections().ready_bootstrap((), 0, lambda bound: 0) is None
+    assert connections().next_bootstrap_at((), 0) == FOREVER

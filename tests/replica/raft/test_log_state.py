@@ -1,0 +1,117 @@
+"""The view of the log: epochs, voter sets and versions through appends, cuts and trims."""
+
+import pytest
+
+from replica.errors import UsageError
+from replica.raft.batch import KRaftVersion, KRaftVoters
+from replica.raft.config import Config
+from replica.raft.log_state import opened
+from replica.raft.ports import LogFacts, SnapshotFacts
+from replica.types import EpochStart, OffsetAndEpoch
+from tests.replica.raft.host import batch, voter, voters
+
+STATIC = voters(1)
+A, B, C = voters(1, 2), voters(1, 2, 3), voters(1, 2, 3, 4)
+
+
+def voters_at(offset, voter_set, epoch=1):
+    return batch(offset, offset, epoch, b"", (KRaftVoters(voter_set),))
+
+
+def log(*batches, **facts):
+    return opened(LogFacts(**facts), STATIC).appended(batches)
+
+
+def snapshot(offset, epoch=1, voter_set=None, version=0):
+    return SnapshotFacts(OffsetAndEpoch(offset, epoch), 10, 0, voter_set, version)
+
+
+@pytest.mark.scenario("H27")
+def test_truncation_brings_back_the_voters_before_then_the_static_ones():
+    state = log(voters_at(0, A), batch(1, 4, 1), voters_at(5, B))
+    assert state.voters == B
+    assert state.truncated(5).voters == A
+    assert state.truncated(1).voters == A
+    assert state.truncated(0).voters == STATIC
+
+
+@pytest.mark.scenario("H28")
+def test_voters_of_the_log_win_over_the_snapshot_s_which_hold_at_its_offset():
+    state = log(
+        batch(10, 10, 1),
+        voters_at(11, B),
+        log_start=10,
+        log_end=10,
+        snapshots=(snapshot(10, 1, A, 1),),
+    )
+    assert state.voters == B
+    assert state.voters_at(9) == A
+    assert state.voters_at(10) == A
+    assert state.voters_since(9) == (A, B)
+    assert state.voters_since(11) == (B,)
+
+
+@pytest.mark.scenario("H29")
+def test_a_trimmed_prefix_leaves_what_is_in_force_at_the_new_start():
+    state = log(
+        batch(0, 1, 1, b"", (KRaftVersion(1), KRaftVoters(A))),
+        batch(2, 4, 1),
+        voters_at(5, B),
+        batch(6, 9, 1),
+    ).with_snapshot(snapshot(7))
+    trimmed = state.started_at(7)
+    assert [entry.voters for entry in trimmed.voter_sets] == [B]
+    assert trimmed.kraft_version == 1
+    assert trimmed.epochs == (EpochStart(1, 7),)
+
+
+@pytest.mark.scenario("H33")
+def test_voters_of_a_bootstrap_snapshot_are_there_before_the_first_record():
+    state = log(batch(0, 0, 1), snapshots=(snapshot(0, 0, A, 1),))
+    assert state.voters_offset == -1
+    assert state.voters_at(-1) == A
+    assert state.voters == A
+
+
+def test_control_records_of_one_batch_have_offsets_of_their_own():
+    state = log(batch(0, 2, 1, b"", (KRaftVersion(1), KRaftVoters(A), KRaftVoters(B))))
+    assert state.truncated(2).voters == A
+    assert state.voters == B
+
+
+@pytest.mark.scenario("G24")
+def test_a_reset_forgets_log_epochs_voters_and_older_snapshots():
+    state = log(voters_at(0, A), batch(1, 9, 1)).with_snapshot(snapshot(5))
+    reset = state.reset_to(snapshot(20, 3, C, 1))
+    assert (reset.log_start, reset.log_end, reset.flushed_end) == (20, 20, 20)
+    assert (reset.last_epoch, reset.voters, reset.kraft_version) == (3, C, 1)
+    assert [s.snapshot_id.offset for s in reset.snapshots] == [20]
+
+
+@pytest.mark.scenario("B26")
+def test_a_gap_is_never_appended():
+    with pytest.raises(AssertionError):
+        log(batch(0, 0, 1), batch(2, 2, 1))
+
+
+@pytest.mark.scenario("F11")
+def test_a_flush_covers_no_more_than_the_log_and_is_never_taken_back():
+    state = log(batch(0, 9, 1))
+    assert state.flushed_end == 0
+    assert state.flushed(7).flushed_end == 7
+    assert state.flushed(7).flushed(3).flushed_end == 7
+    assert state.flushed(99).flushed_end == 10
+    assert state.flushed(10).truncated(4).flushed_end == 4
+
+
+def test_the_newest_of_log_and_snapshot_counts_in_elections():
+    state = log(batch(0, 9, 2))
+    assert state.position == OffsetAndEpoch(10, 2)
+    assert state.with_snapshot(snapshot(10, 1)).position == OffsetAndEpoch(10, 2)
+    assert state.with_snapshot(snapshot(20, 2)).position == OffsetAndEpoch(20, 2)
+    assert state.with_snapshot(snapshot(5, 3)).position == OffsetAndEpoch(5, 3)
+
+
+def test_what_is_in_the_way_of_a_fetch_s_answer_is_refused_in_one_line():
+    with pytest.raises(UsageError, match=r"request\.timeout"):
+        Config("cluster", voter(1), fetch_max_wait_ms=500, request_timeout_ms=500)

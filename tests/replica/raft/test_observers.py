@@ -1,0 +1,84 @@
+"""Replicas outside of the voter set: how they find their leader (scenarios B43-B46)."""
+
+import pytest
+
+from replica.raft.messages import Error, FetchRequest, FetchResponse
+from tests.replica.raft.host import Host, batch, begin, config
+
+
+@pytest.mark.scenario("B43")
+def test_an_observer_without_a_leader_asks_one_bootstrap_server_after_the_other():
+    host = Host(config(9, 1, 2, 3, bootstrap_ids=(-2, -3)))
+    first = host.take(FetchRequest)[0]
+    host.fail(first)
+    second = host.take(FetchRequest)[0]
+    assert {first.node_id, second.node_id} == {-2, -3}
+    host.fail(second)
+    assert host.take(FetchRequest) == []
+    host.after(20)
+    assert len(host.take(FetchRequest)) == 1
+
+
+@pytest.mark.scenario("B44")
+def test_an_observer_follows_the_leader_that_a_bootstrap_server_names():
+    host = Host(config(9, 1, 2, 3, bootstrap_ids=(-2,)))
+    answer = FetchResponse(error=Error.FENCED_LEADER_EPOCH, epoch=5, leader_id=2)
+    host.answer(host.take(FetchRequest)[0], answer)
+    assert (host.raft.role.leader_id, host.raft.role.epoch) == (2, 5)
+    assert host.take(FetchRequest)[0].node_id == 2
+
+
+@pytest.mark.scenario("B45", "B46")
+def test_an_observer_asks_a_bootstrap_server_when_its_leader_is_silent():
+    host = Host(config(9, 1, 2, 3, bootstrap_ids=(-2,)))
+    begin(host, 2, epoch=5)
+    host.sends.clear()
+    host.after(600)
+    asked = host.take(FetchRequest)
+    assert asked[-1].node_id == -2
+    assert asked[-1].message.epoch == 5
+
+
+@pytest.mark.scenario("B46")
+def test_the_same_records_from_two_servers_are_appended_once():
+    host = Host(config(9, 1, 2, 3, bootstrap_ids=(-2,)))
+    begin(host, 2, epoch=5)
+    to_leader = next(s for s in host.take(FetchRequest) if s.node_id == 2)
+    host.after(600)
+    to_server = host.take(FetchRequest)[-1]
+    records = FetchResponse(epoch=5, leader_id=2, batches=(batch(0, 0, 5), batch(1, 1, 5)))
+    for send in (to_server, to_leader):
+        host.answer(send, records)
+    again = host.take(FetchRequest)[-1]
+    host.answer(again, records)
+    assert [b.base_offset for b in host.disk.batches] == [0, 1]
+    assert host.raft.illegal_messages == {}
+
+
+def test_an_observer_without_bootstrap_servers_keeps_asking_its_silent_leader():
+    host = Host(config(9, 1, 2, 3))
+    begin(host, 3, epoch=5)
+    host.after(5000)
+    assert [send.node_id for send in host.take(FetchRequest)] == [3] * 11
+
+
+def test_an_observer_comes_back_to_a_leader_that_only_others_name():
+    host = Host(config(9, 1, 2, 3, bootstrap_ids=(-2,)))
+    begin(host, 3, epoch=5)
+    asked = set()
+    for _ in range(60):
+        for send in host.take(FetchRequest):
+            asked.add((host.now > 2500, send.node_id))
+            if send.node_id == -2:
+                refusal = FetchResponse(error=Error.NOT_LEADER_OR_FOLLOWER, epoch=5, leader_id=3)
+                host.answer(send, refusal)
+        host.after(100)
+    assert asked == {(late, node_id) for late in (False, True) for node_id in (3, -2)}
+
+
+def test_an_observer_flushes_as_it_may_become_a_voter_that_is_counted_at_once():
+    host = Host(config(9, 1, 2, 3))
+    begin(host, 3, epoch=5)
+    records = FetchResponse(epoch=5, leader_id=3, batches=(batch(0, 0, 5),))
+    host.answer(host.take(FetchRequest)[0], records)
+    assert host.disk.flushed == 1

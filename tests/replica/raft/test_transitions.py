@@ -1,0 +1,95 @@
+"""The table of transitions, and what check refuses."""
+
+from itertools import product
+
+import pytest
+
+from replica.raft.roles.candidate import Candidate
+from replica.raft.roles.follower import Follower
+from replica.raft.roles.leader import Leader
+from replica.raft.roles.prospective import Prospective
+from replica.raft.roles.resigned import Resigned
+from replica.raft.roles.tally import Tally
+from replica.raft.roles.unattached import Unattached
+from replica.raft.transitions import IMPOSSIBLE, ROLES, TRANSITIONS, Cause, check
+from tests.replica.raft.host import key, voter, voters
+
+WON = Tally(voters(1, 2, 3), frozenset({1, 2}))
+
+
+def role(kind, epoch, leader_id=2):
+    """A role of node 1 in `epoch`."""
+    endpoints = voter(leader_id).endpoints
+    made = {
+        Unattached: lambda: Unattached(epoch),
+        Prospective: lambda: Prospective(epoch, WON, 0),
+        Candidate: lambda: Candidate(epoch, WON, 0, key(1)),
+        Follower: lambda: Follower(epoch, leader_id, endpoints, 0, 0),
+        Leader: lambda: Leader(epoch, key(1), voter(1).endpoints, 0, 0, 0),
+        Resigned: lambda: Resigned(epoch, 1, voter(1).endpoints, 0, frozenset()),
+    }
+    return made[kind]()
+
+
+def test_every_pair_of_role_and_cause_is_in_the_table_or_impossible():
+    pairs = set(product(ROLES, Cause))
+    assert set(TRANSITIONS) | IMPOSSIBLE == pairs
+    assert not set(TRANSITIONS) & IMPOSSIBLE
+
+
+def test_every_role_can_be_reached_and_left():
+    targets = {target for after in TRANSITIONS.values() for target in after}
+    assert targets == set(ROLES) == {before for before, _ in TRANSITIONS}
+
+
+@pytest.mark.scenario("C40", "C41", "C42")
+@pytest.mark.parametrize(("before", "cause"), sorted(IMPOSSIBLE, key=str))
+def test_an_impossible_transition_is_refused(before, cause):
+    for after in ROLES:
+        with pytest.raises(AssertionError):
+            check(role(before, 5), cause, role(after, 5), local_id=1)
+
+
+@pytest.mark.scenario("C40")
+@pytest.mark.parametrize("before", ROLES)
+def test_no_role_goes_back_to_a_lower_epoch(before):
+    for after in ROLES:
+        for cause in Cause:
+            with pytest.raises(AssertionError):
+                check(role(before, 5), cause, role(after, 4), local_id=1)
+
+
+@pytest.mark.scenario("C38", "C42", "D19")
+def test_only_a_prospective_becomes_candidate_and_raises_the_epoch_by_one():
+    check(role(Prospective, 5), Cause.MAJORITY_GRANTED, role(Candidate, 6), local_id=1)
+    for epoch in (5, 7):
+        with pytest.raises(AssertionError):
+            check(role(Prospective, 5), Cause.MAJORITY_GRANTED, role(Candidate, epoch), 1)
+    check(role(Candidate, 5), Cause.TIMEOUT, role(Prospective, 5), local_id=1)
+    with pytest.raises(AssertionError):
+        check(role(Candidate, 5), Cause.TIMEOUT, role(Prospective, 6), local_id=1)
+
+
+@pytest.mark.scenario("C36")
+def test_a_higher_epoch_is_no_higher_epoch_when_it_is_the_same():
+    check(role(Follower, 5), Cause.HIGHER_EPOCH, Unattached(6, 100), local_id=1)
+    with pytest.raises(AssertionError):
+        check(role(Follower, 5), Cause.HIGHER_EPOCH, Unattached(5, 100), local_id=1)
+
+
+@pytest.mark.scenario("C43")
+def test_nobody_follows_itself_or_votes_for_itself_without_being_candidate():
+    with pytest.raises(AssertionError):
+        check(Unattached(5), Cause.LEADER_FOUND, role(Follower, 5, leader_id=1), local_id=1)
+    with pytest.raises(AssertionError):
+        check(Unattached(5), Cause.VOTED, Unattached(5, 0, voted=key(1)), local_id=1)
+
+
+@pytest.mark.scenario("C46")
+def test_a_replica_without_an_id_follows_but_takes_no_part_in_elections():
+    check(Unattached(5), Cause.LEADER_FOUND, role(Follower, 5), local_id=-1)
+    check(Unattached(5), Cause.HIGHER_EPOCH, Unattached(6), local_id=-1)
+    with pytest.raises(AssertionError):
+        check(Unattached(5), Cause.VOTED, Unattached(5, 0, voted=key(2)), local_id=-1)
+    with pytest.raises(AssertionError):
+        check(role(Candidate, 5), Cause.MAJORITY_GRANTED, role(Leader, 5), local_id=-1)
