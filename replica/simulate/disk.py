@@ -147,6 +147,11 @@ class SimulatedDisk:
         """Lose power during the call that comes after `calls` more; None: not at all."""
         self._calls_left = calls
 
+    @property
+    def is_armed(self) -> bool:
+        """Whether power will be lost."""
+        return self._calls_left is not None
+
     def crash(self) -> None:
         """Power is lost now; what was not synced survives or not. Nothing works until restart."""
         self._is_down = True

@@ -120,9 +120,9 @@ class FileLog:
                 remove_segment(self._files, self._folder, self._active.base_offset)
                 self._active = self._closed.pop().reopen(self._config)
             self._active.truncate_to(end_offset)
+            self._drop_leftovers()  # before the checkpoint: it may hold the log start alone
             self._checkpoint.truncate_from_end(self.log_end)
             self._checkpoint.save()
-            self._drop_leftovers()
         self._control = [batch for batch in self._control if batch.end_offset <= self.log_end]
         self._control_from = min(self._control_from, self.log_end)
         return self.log_end

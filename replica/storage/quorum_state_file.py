@@ -27,7 +27,7 @@ class QuorumStateFile:
             state = quorum_state.decode(read_whole(self._files, path, _MAX_BYTES))
         except DataError as error:
             reason = (
-                f"{error.reason}; the vote it held is lost, so this replica must not vote on: "
+                f"{error.reason}; the vote it held is lost, so this replica must not vote again: "
                 "restore the file, or format the directory anew to get a new directory id"
             )
             raise type(error)(reason, error.position, path) from error

@@ -208,8 +208,8 @@ class _Opening:
             )
             raise _refusal(CorruptDataError(reason, damage.position, path))
         self.repairs.append(
-            f"{path}: byte {segment.size}: {size - segment.size} bytes cut that were never "
-            f"synced: {damage.reason}"
+            f"{path}: byte {segment.size}: {size - segment.size} bytes cut, a torn end: "
+            f"{damage.reason}"
         )
 
     def _entries(
