@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from replica.errors import UnreadableFileError, UnwritableFileError
-from replica.storage.filesystem import File
+from replica.storage.filesystem import File, FileSystem
 
 Content = bytearray
 Names = dict[str, "_Inode"]
@@ -127,7 +127,7 @@ def _subset(random: Random, items: list[_T]) -> list[_T]:
     return [item for item in items if random.random() < 0.5]
 
 
-class SimulatedDisk:
+class SimulatedDisk(FileSystem):
     """A FileSystem of one machine; `faults` may be changed at any time.
 
     calls: calls made so far. busy_ms: time that slow calls took and nobody has taken account of.
@@ -288,7 +288,7 @@ class SimulatedDisk:
         return inode
 
 
-class _SimulatedFile:
+class _SimulatedFile(File):
     def __init__(self, disk: SimulatedDisk, path: str, inode: _Inode) -> None:
         self._disk = disk
         self._path = path

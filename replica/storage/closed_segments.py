@@ -56,6 +56,7 @@ def check_closed(
         last = _last_batch(log, base_offset, b"")
     scanned = scan_segment(files, folder, base_offset, config)
     if scanned.damage is not None:
+        scanned.segment.close()
         raise scanned.damage
     scanned.segment.cut()
     return CheckedSegment(scanned.segment.seal(), last, rebuilt=True)

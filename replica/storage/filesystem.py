@@ -76,7 +76,7 @@ class FileSystem(Protocol):
         """With all folders above it, and safe on return; an existing one is left as it is."""
 
 
-class LocalDisk:
+class LocalDisk(FileSystem):
     """The machine's own file system."""
 
     def open(self, path: str) -> File:
@@ -118,7 +118,7 @@ class LocalDisk:
         self.sync_directory(above)
 
 
-class _LocalFile:
+class _LocalFile(File):
     def __init__(self, path: str, handle: int) -> None:
         self._path = path
         self._handle = handle

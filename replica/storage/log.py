@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from replica.errors import CorruptDataError, KraftlakeError
-from replica.raft.ports import Batch, LogFacts
+from replica.raft.ports import Batch, Log, LogFacts
 from replica.storage.batches import Frame, batch_in, bytes_of, frames
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
@@ -33,7 +33,7 @@ READ_BYTES = 1024 * 1024
 _NO_LIMIT = 2**63 - 1
 
 
-class FileLog:
+class FileLog(Log):
     """See the port for what each method promises.
 
     log_start inclusive, log_end exclusive. repairs: what opening changed, a line each.
@@ -115,10 +115,7 @@ class FileLog:
         if end_offset >= self.log_end:
             return self.log_end
         with self._changing():
-            while self._closed and self._active.base_offset >= end_offset:
-                self._active.close()
-                remove_segment(self._files, self._folder, self._active.base_offset)
-                self._active = self._closed.pop().reopen(self._config)
+            self._remove_from(end_offset)
             self._active.truncate_to(end_offset)
             self._drop_leftovers()  # before the checkpoint: it may hold the log start alone
             self._checkpoint.truncate_from_end(self.log_end)
@@ -200,6 +197,16 @@ class FileLog:
         self._closed.append(self._active.seal())
         self._checkpoint.save()
         self._active = create_segment(self._files, self._folder, self.log_end, self._config)
+
+    def _remove_from(self, end_offset: int) -> None:
+        """Remove segments that begin at or above an offset, the newest first; the oldest stays."""
+        if not self._closed or self._active.base_offset < end_offset:
+            return
+        self._active.close()
+        remove_segment(self._files, self._folder, self._active.base_offset)
+        while len(self._closed) > 1 and self._closed[-1].base_offset >= end_offset:
+            remove_segment(self._files, self._folder, self._closed.pop().base_offset)
+        self._active = self._closed.pop().reopen(self._config)
 
     def _drop_leftovers(self) -> None:
         """Remove segments that lie wholly below the log start.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from replica.errors import DataError
 from replica.format import quorum_state
-from replica.raft.ports import ElectionState
+from replica.raft.ports import ElectionState, QuorumStateStore
 from replica.storage.filesystem import FileSystem, read_whole, replace_durably
 from replica.types import NO_NODE, ZERO_UUID, ReplicaKey
 
 _MAX_BYTES = 16 * 1024 * 1024
 
 
-class QuorumStateFile:
+class QuorumStateFile(QuorumStateStore):
     """The file in the partition's folder. Only this class writes it, one state after another."""
 
     def __init__(self, files: FileSystem, folder: str) -> None:

@@ -62,7 +62,11 @@ def open_log(
     if partition_metadata.FILE_NAME not in names:
         content = partition_metadata.encode(topic_id)
         replace_durably(files, folder, partition_metadata.FILE_NAME, content)
-    opening = _Opening(files, folder, config, SnapshotFiles(files, folder))
+    try:
+        snapshots = SnapshotFiles(files, folder)
+    except DataError as error:
+        raise _refusal(error) from error
+    opening = _Opening(files, folder, config, snapshots)
     return opening.run(_base_offsets(names), read_checkpoint(files, folder))
 
 

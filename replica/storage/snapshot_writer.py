@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from replica.format import control
-from replica.raft.ports import ControlRecord, SnapshotFacts
+from replica.raft.ports import ControlRecord, SnapshotFacts, SnapshotWriter
 from replica.storage.batches import control_batch, message_of, value_batch
 from replica.storage.filesystem import FileSystem
 from replica.types import OffsetAndEpoch
@@ -15,7 +15,7 @@ BATCH_BYTES = 1024 * 1024
 _VERSION = 0
 
 
-class FileSnapshotWriter:
+class FileSnapshotWriter(SnapshotWriter):
     """The port SnapshotWriter. Every batch carries the header's timestamp, so that replicas which
     snapshot the same state at the same offset write the same bytes."""
 

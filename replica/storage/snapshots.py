@@ -14,7 +14,14 @@ from replica.format import control
 from replica.format.primitives import Buffer
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
 from replica.history.epochs import Epochs
-from replica.raft.ports import Batch, ControlRecord, KRaftVersion, KRaftVoters, SnapshotFacts
+from replica.raft.ports import (
+    Batch,
+    ControlRecord,
+    KRaftVersion,
+    KRaftVoters,
+    SnapshotFacts,
+    Snapshots,
+)
 from replica.storage.batch_walk import walk
 from replica.storage.batches import batch_in, messages_in, record_of
 from replica.storage.filesystem import File, FileSystem
@@ -44,7 +51,7 @@ def file_name(snapshot_id: OffsetAndEpoch, state: SnapshotState = SnapshotState.
     return format_name(SnapshotName(snapshot_id, state))
 
 
-class SnapshotFiles:
+class SnapshotFiles(Snapshots):
     """The complete snapshots of a folder, iterated from the oldest to the newest id."""
 
     def __init__(self, files: FileSystem, folder: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -29,6 +30,7 @@ from tests.replica.storage.content import batch, leader_change
 
 FOLDER = "/log"
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=150)
+SEEDS = st.integers(0, 2**32)
 
 
 @dataclass(frozen=True)
@@ -67,28 +69,29 @@ class CrashingLog(RuleBasedStateMachine):
         self.epoch = 1
         self.log: FileLog = open_log(self.disk, FOLDER, CONFIG)
 
-    @rule(seed=st.integers(0, 2**32), calls=st.integers(0, 40))
+    @rule(seed=SEEDS, calls=st.integers(0, 40))
     def let_power_go_soon(self, seed: int, calls: int) -> None:
+        """In this rule or a later one."""
         self.random.seed(seed)
         self.disk.power_loss_in(calls)
 
-    @rule(seed=st.integers(0, 2**32))
+    @rule(seed=SEEDS)
     def pull_the_plug(self, seed: int) -> None:
         self.random.seed(seed)
         self.recover(self.state)
 
-    @rule(seed=st.integers(0, 2**32), rate=st.sampled_from([0.05, 0.5]))
+    @rule(seed=SEEDS, rate=st.sampled_from([0.05, 0.5]))
     def break_the_disk(self, seed: int, rate: float) -> None:
         """Until the next restart, writes and syncs fail now and then."""
         self.random.seed(seed)
         self.disk.faults = DiskFaults(write_error_rate=rate, sync_error_rate=rate)
 
-    @rule(seed=st.integers(0, 2**32), left=st.integers(0, 500))
+    @rule(seed=SEEDS, left=st.integers(0, 500))
     def fill_the_disk(self, seed: int, left: int) -> None:
         self.random.seed(seed)
         self.disk.faults = DiskFaults(capacity_bytes=self.disk.used_bytes() + left)
 
-    @rule(records=st.lists(st.integers(1, 4), max_size=5), elects=st.booleans())
+    @rule(records=st.lists(st.integers(1, 4), min_size=1, max_size=8), elects=st.booleans())
     def append(self, records: list[int], elects: bool) -> None:
         added: list[Batch] = []
         if elects:
@@ -279,5 +282,46 @@ def snapshot_bytes(snapshot_id: OffsetAndEpoch) -> bytes:
     return snapshots.read(snapshot_id, 0, size)
 
 
+def tell_a_story(machine: CrashingLog) -> None:
+    """Every kind of change, once at least where it meets the others."""
+    machine.append([1, 4, 1, 4, 2, 3], elects=True)
+    machine.flush()
+    machine.vote(1)
+    machine.append([2, 2, 4], elects=True)
+    machine.snapshot(2)
+    machine.truncate(5)
+    machine.append([4, 1, 1, 4], elects=True)
+    machine.flush()
+    machine.vote(2)
+    machine.append([3, 3, 1], elects=False)
+    machine.truncate(30)
+    machine.append([4, 4, 4, 4], elects=True)
+    machine.flush()
+    machine.snapshot(7)
+    machine.trim(1)
+    machine.restart()
+    machine.restart_at_a_fetched_snapshot(7)
+    machine.append([4, 4, 4], elects=True)
+    machine.flush()
+    machine.snapshot(2)
+    machine.trim(1)
+    machine.append([2], elects=False)
+    machine.truncate(30)
+    machine.restart()
+    machine.log_is_what_the_model_says()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_power_may_go_in_any_call_of_a_story(seed: int) -> None:
+    whole = CrashingLog()
+    before = whole.disk.calls
+    tell_a_story(whole)
+    for calls in range(whole.disk.calls - before):
+        machine = CrashingLog()
+        machine.random.seed(1_000 * calls + seed)
+        machine.disk.power_loss_in(calls)
+        tell_a_story(machine)
+
+
 TestCrashingLog = CrashingLog.TestCase
-TestCrashingLog.settings = settings(max_examples=60, stateful_step_count=30)
+TestCrashingLog.settings = settings(max_examples=100, stateful_step_count=40)
