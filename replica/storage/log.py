@@ -70,6 +70,11 @@ class FileLog(Log):
         return self._active.end_offset
 
     @property
+    def size_bytes(self) -> int:
+        """Of the segments, without indexes and snapshots (Kafka: UnifiedLog.size)."""
+        return sum(segment.size for segment in self._closed) + self._active.size
+
+    @property
     def first_base_offset(self) -> int:
         """Where the oldest segment begins: at or below the log start."""
         return (self._closed[0] if self._closed else self._active).base_offset

@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from replica.errors import FileSystemError
+from replica.errors import DataError, FileSystemError
 from replica.history.epochs import epoch_for_offset
 from replica.raft.ports import Batch, ElectionState
 from replica.simulate.disk import DiskFaults, PowerLossError, SimulatedDisk
@@ -311,8 +311,7 @@ def tell_a_story(machine: CrashingLog) -> None:
     machine.log_is_what_the_model_says()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_power_may_go_in_any_call_of_a_story(seed: int) -> None:
+def lose_power_in_each_call(seed: int) -> None:
     whole = CrashingLog()
     before = whole.disk.calls
     tell_a_story(whole)
@@ -321,6 +320,21 @@ def test_power_may_go_in_any_call_of_a_story(seed: int) -> None:
         machine.random.seed(1_000 * calls + seed)
         machine.disk.power_loss_in(calls)
         tell_a_story(machine)
+
+
+@pytest.mark.scenario("I13")
+@pytest.mark.parametrize("seed", range(4))
+def test_power_may_go_in_any_call_of_a_story(seed: int) -> None:
+    lose_power_in_each_call(seed)
+
+
+@pytest.mark.parametrize("what", ["_Inode", "_Folder"])
+def test_a_disk_that_lies_about_its_syncs_is_found_out(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"replica.simulate.disk.{what}.sync", lambda self: None)
+    with pytest.raises((AssertionError, DataError)):
+        lose_power_in_each_call(0)
 
 
 TestCrashingLog = CrashingLog.TestCase

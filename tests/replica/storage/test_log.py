@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from replica.errors import CorruptDataError
+from replica.history.epochs import kraft_end_offset_for
 from replica.raft.ports import Batch, KRaftVersion, KRaftVoters, Voter, VoterSet
 from replica.storage.batches import batches_of
 from replica.storage.log import FileLog
@@ -344,6 +345,26 @@ def test_batches_come_back_with_their_data(place: Place) -> None:
     assert list(log.batches(10, 99)) == []
 
 
+def test_the_size_of_a_log_is_that_of_its_segments(place: Place) -> None:
+    log = place.open(segment_bytes=300)
+    written = batches(0, 10)
+    log.append(written)
+    assert log.size_bytes == len(on_disk(written))
+
+
+@pytest.mark.scenario("A22")
+def test_a_log_that_restarted_at_a_snapshot_ends_older_epochs_there(place: Place) -> None:
+    log = place.open()
+    snapshot_id = snapshot_at(log, 5, 0)
+    log.reset_to(snapshot_id)
+    log.append([batch(5, epoch=3)])
+    log.close()
+    facts = place.open().facts()
+    found = kraft_end_offset_for(facts.epochs, facts.log_end, facts.snapshots[0].snapshot_id, 0)
+    assert found == OffsetAndEpoch(5, 0)
+
+
+@pytest.mark.scenario("J18")
 def test_a_batch_that_rotted_on_disk_is_not_given(place: Place) -> None:
     log = place.open()
     log.append(batches(0, 3))
