@@ -254,6 +254,18 @@ def test_a_damaged_end_of_a_closed_segment_is_refused(place: Place) -> None:
         place.open(segment_bytes=300)
 
 
+def test_opening_reads_no_older_segment_and_reading_finds_its_rot(place: Place) -> None:
+    settings = {"segment_bytes": 600, "index_interval_bytes": 100}
+    made(place, **settings)
+    data = bytearray(place.content(LOG))
+    data[100] ^= 1  # in the second batch, far before the last entry of the index
+    place.put(LOG, bytes(data))
+    log = place.open(**settings)
+    assert (log.log_end, log.repairs) == (12, [])
+    with pytest.raises(CorruptDataError, match=rf"/{LOG}: byte \d+: batch 1-1: .*CRC"):
+        log.read(1, 100)
+
+
 def test_segments_that_vanished_altogether_are_refused(place: Place) -> None:
     made(place)
     for name in (LOG, INDEX, TIMES):
