@@ -1,8 +1,8 @@
 """The replicated log on disk: the port Log of the consensus core (Kafka: KafkaMetadataLog over
 UnifiedLog).
 
-Made by `replica.storage.recovery.open_log`. Flush policy: on `flush`, and before a new segment, a
-truncation or a new log start; the host decides how many appends share one sync.
+Made by `replica.storage.recovery.open_log`. Flush policy: on `flush`, before a new segment
+is made, and with a truncation; the host decides how many appends share one sync.
 
 After a failed write or sync nobody knows what the disk holds. Every later change raises that first
 error; opening the log again finds out.
@@ -95,11 +95,15 @@ class FileLog(Log):
     def append(self, batches: Sequence[Batch]) -> int:
         """Raises CorruptDataError, and appends nothing, for data that is not the batch it is
         said to be."""
-        located = [self._located(batch) for batch in batches]
+        end, epoch = self.log_end, self._checkpoint.latest_epoch
+        located = []
+        for batch in batches:
+            assert batch.base_offset == end, "a batch starts at the log end"
+            assert batch.epoch >= epoch, "an epoch never goes back"
+            located.append(_located(batch))
+            end, epoch = batch.end_offset, batch.epoch
         with self._changing():
             for batch, (data, frame) in zip(batches, located, strict=True):
-                assert batch.base_offset == self.log_end, "a batch starts at the log end"
-                assert batch.epoch >= self._checkpoint.latest_epoch, "an epoch never goes back"
                 if self._active.should_roll(frame.size, frame.last_offset, frame.max_timestamp):
                     self._roll()
                 self._active.append(data, frame)
@@ -190,14 +194,6 @@ class FileLog(Log):
             self._failure = error
             raise
 
-    def _located(self, batch: Batch) -> tuple[bytes, Frame]:
-        data = bytes_of(batch)
-        found = tuple(frames(data, start=0, expected_offset=batch.base_offset))
-        if len(found) != 1 or found[0].size != len(data):
-            raise CorruptDataError(f"not one whole batch: {len(data)} bytes hold {len(found)}")
-        assert found[0].last_offset == batch.last_offset, "a batch and its bytes agree"
-        return data, found[0]
-
     def _roll(self) -> None:
         self._closed.append(self._active.seal())
         self._checkpoint.save()
@@ -250,3 +246,13 @@ class FileLog(Log):
                 if frame.is_control or not control_only:
                     yield batch_in(data, frame)
                 start_offset = frame.end_offset
+
+
+def _located(batch: Batch) -> tuple[bytes, Frame]:
+    """The bytes to write, and their frame at position 0."""
+    data = bytes_of(batch)
+    found = tuple(frames(data, start=0, expected_offset=batch.base_offset))
+    if len(found) != 1 or found[0].size != len(data):
+        raise CorruptDataError(f"not one whole batch: {len(data)} bytes hold {len(found)}")
+    assert found[0].last_offset == batch.last_offset, "a batch and its bytes agree"
+    return data, found[0]

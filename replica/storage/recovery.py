@@ -27,6 +27,7 @@ from replica.storage.filesystem import TEMPORARY_SUFFIX, FileSystem, replace_dur
 from replica.storage.log import FileLog
 from replica.storage.segment import (
     INDEXES,
+    ActiveSegment,
     LogConfig,
     ScannedSegment,
     create_segment,
@@ -108,19 +109,7 @@ class _Opening:
 
         scanned.segment.cut()
         checkpoint = EpochCheckpoint(self.files, self.folder, entries, saved)
-        checkpoint.save()
-        log = FileLog(
-            self.files,
-            self.folder,
-            self.config,
-            self.snapshots,
-            checkpoint,
-            [checked.segment for checked in closed],
-            scanned.segment,
-            log_start,
-            self.control,
-            self.repairs,
-        )
+        log = self._log(checkpoint, closed, scanned.segment, log_start)
         self._restart_at_newer_snapshot(log)
         self._clean(log)
         return log
@@ -128,27 +117,36 @@ class _Opening:
     def _without_segments(self, saved: Epochs | None) -> FileLog:
         """A new directory, or one where a crash came while a snapshot took the log's place."""
         newest = self.snapshots.newest
-        if newest is None and saved:
-            path = f"{self.folder}/{segment_file_name(saved[0].start_offset, FileKind.SEGMENT)}"
+        if saved and (newest is None or not is_newer(newest, saved, saved[-1].start_offset)):
+            path = segment_path(self.folder, saved[0].start_offset, FileKind.SEGMENT)
             raise CorruptDataError(f"the log's segments are gone; {ADVICE}", None, path)
         start = 0 if newest is None else newest.offset
         checkpoint = EpochCheckpoint(self.files, self.folder, (), saved)
-        checkpoint.save()
         active = create_segment(self.files, self.folder, start, self.config)
-        log = FileLog(
+        log = self._log(checkpoint, [], active, start)
+        self._clean(log)
+        return log
+
+    def _log(
+        self,
+        checkpoint: EpochCheckpoint,
+        closed: list[CheckedSegment],
+        active: ActiveSegment,
+        log_start: int,
+    ) -> FileLog:
+        checkpoint.save()
+        return FileLog(
             self.files,
             self.folder,
             self.config,
             self.snapshots,
             checkpoint,
-            [],
+            [checked.segment for checked in closed],
             active,
-            start,
-            [],
+            log_start,
+            self.control,
             self.repairs,
         )
-        self._clean(log)
-        return log
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:
         """DESIGN's definition: the checkpoint says it where a snapshot ends there."""

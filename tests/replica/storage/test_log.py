@@ -78,6 +78,13 @@ def test_a_batch_that_does_not_start_at_the_log_end_is_the_hosts_bug(
         log.append([batch(base)])
 
 
+def test_nothing_is_appended_where_a_later_batch_does_not_follow(place: Place) -> None:
+    log = place.open()
+    with pytest.raises(AssertionError, match="starts at the log end"):
+        log.append([batch(0), batch(2)])
+    assert log.log_end == 0
+
+
 def test_an_epoch_never_goes_back(place: Place) -> None:
     log = place.open()
     log.append([batch(0, epoch=3)])
