@@ -74,11 +74,6 @@ class FileLog(Log):
         """Of the segments, without indexes and snapshots (Kafka: UnifiedLog.size)."""
         return sum(segment.size for segment in self._closed) + self._active.size
 
-    @property
-    def first_base_offset(self) -> int:
-        """Where the oldest segment begins: at or below the log start."""
-        return (self._closed[0] if self._closed else self._active).base_offset
-
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
         """Whether the log must restart at a snapshot."""
         return is_newer(snapshot_id, self._checkpoint.entries, self.log_end)

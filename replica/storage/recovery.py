@@ -107,6 +107,9 @@ class _Opening:
         entries = self._entries(saved, closed, scanned, log_start)
         self._judge_snapshots(log_start, entries, scanned.segment.end_offset)
 
+        for base in bases:
+            if base < kept[0]:  # before the checkpoint: it may hold the log start alone
+                remove_segment(self.files, self.folder, base)
         scanned.segment.cut()
         checkpoint = EpochCheckpoint(self.files, self.folder, entries, saved)
         log = self._log(checkpoint, closed, scanned.segment, log_start)
@@ -222,9 +225,8 @@ class _Opening:
         log_start: int,
     ) -> Epochs:
         """The cache: the checkpoint for closed segments if it fits them, batches for the rest."""
-        segment = scanned.segment
-        end = segment.base_offset + (segment.size == 0)
-        entries = epochs.truncate_from_end(saved or (), end)
+        # an entry that starts in the newest segment counts only if a batch there survived
+        entries = epochs.truncate_from_end(saved or (), scanned.segment.base_offset)
         ends = [checked.last for checked in closed]
         if any(epochs.epoch_for_offset(entries, last.last_offset) != last.epoch for last in ends):
             entries = epochs_of(checked.segment for checked in closed)
@@ -263,10 +265,7 @@ class _Opening:
         """Remove what no one will ask for again; the log is sound without it."""
         self.snapshots.delete([id for id in self.snapshots if id.offset < log.log_start])
         names = self.files.names(self.folder)
-        for base in _base_offsets(names):
-            if base < log.first_base_offset:
-                remove_segment(self.files, self.folder, base)
-        leftovers = [name for name in self.files.names(self.folder) if _is_leftover(name, names)]
+        leftovers = [name for name in names if _is_leftover(name, names)]
         for name in leftovers:
             self.files.remove(f"{self.folder}/{name}")
             self.repairs.append(f"{self.folder}/{name}: a leftover, removed")

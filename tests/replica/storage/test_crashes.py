@@ -253,7 +253,10 @@ class CrashingLog(RuleBasedStateMachine):
 
         facts = self.log.facts()
         assert all(epoch_for_offset(facts.epochs, b.last_offset) == b.epoch for b in found)
-        assert not found or facts.epochs[-1].epoch == found[-1].epoch
+        if found:
+            assert facts.epochs[-1].epoch == found[-1].epoch
+        elif facts.epochs:
+            assert OffsetAndEpoch(start, facts.epochs[-1].epoch) in allowed.snapshots
         control = [b for b in found if b.control]
         assert list(facts.control_batches) == control
 

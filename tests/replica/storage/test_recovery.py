@@ -215,6 +215,18 @@ def test_a_lost_or_wrong_checkpoint_is_made_anew_from_the_batches(
     assert place.content("leader-epoch-checkpoint") == b"0\n3\n1 0\n2 4\n3 8\n"
 
 
+def test_a_checkpoint_that_is_ahead_of_the_log_claims_no_epoch_without_a_record(
+    place: Place,
+) -> None:
+    made(place, count=8, segment_bytes=300)  # it was saved, the first batch of epoch 3 was lost
+    last = max(name for name in place.names() if name.endswith(".log"))
+    place.put(last, b"")
+    place.put("leader-epoch-checkpoint", f"0\n3\n1 0\n2 4\n3 {int(last[:20])}\n".encode())
+    log = place.open(segment_bytes=300)
+    assert log.log_end == int(last[:20])
+    assert log.facts().epochs == (EpochStart(1, 0), EpochStart(2, 4))
+
+
 @pytest.mark.parametrize("name", [INDEX, TIMES])
 @pytest.mark.parametrize("segment_bytes", [300, 10**6])
 def test_a_lost_index_is_made_anew(place: Place, name: str, segment_bytes: int) -> None:
