@@ -341,4 +341,4 @@ def test_a_disk_that_lies_about_its_syncs_is_found_out(
 
 
 TestCrashingLog = CrashingLog.TestCase
-TestCrashingLog.settings = settings(max_examples=100, stateful_step_count=40)
+TestCrashingLog.settings = settings(stateful_step_count=40)
