@@ -6,7 +6,9 @@ KraftlakeError
 │   ├── TruncatedDataError  the bytes end before the value does (a torn write, or a cut copy)
 │   ├── CorruptDataError    a checksum, a length or a value contradicts the format
 │   └── UnsupportedDataError  well formed, but of a version or type this release doesn't know
-└── UnreadableFileError     the operating system or an object store refused; may be temporary
+└── FileSystemError         the operating system or an object store refused; may be temporary
+    ├── UnreadableFileError   to give the bytes
+    └── UnwritableFileError   to take them: the disk is full, broken or read-only
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ class UnsupportedDataError(DataError):
     """Well formed, but of a type or version this release doesn't know."""
 
 
-class UnreadableFileError(KraftlakeError):
-    """The operating system or an object store refused to give the bytes."""
+class FileSystemError(KraftlakeError):
+    """The operating system or an object store refused."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
@@ -71,3 +73,15 @@ class UnreadableFileError(KraftlakeError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
+
+
+class UnreadableFileError(FileSystemError):
+    """The operating system or an object store refused to give the bytes."""
+
+
+class UnwritableFileError(FileSystemError):
+    """The operating system refused to take bytes, or to say that they are safe.
+
+    What the file holds now is unknown, also after a later call that succeeds (a failed fsync
+    forgets what it could not write): only reading it again tells.
+    """

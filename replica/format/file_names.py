@@ -54,6 +54,7 @@ _NUMBERED_KINDS = {
     "timeindex": FileKind.TIME_INDEX,
     "snapshot": FileKind.PRODUCER_SNAPSHOT,
 }
+_SUFFIXES = {kind: suffix for suffix, kind in _NUMBERED_KINDS.items()}
 _FIXED_NAMES = {
     leader_epoch_checkpoint.FILE_NAME: FileKind.LEADER_EPOCH_CHECKPOINT,
     quorum_state.FILE_NAME: FileKind.QUORUM_STATE,
@@ -61,6 +62,11 @@ _FIXED_NAMES = {
     partition_metadata.FILE_NAME: FileKind.PARTITION_METADATA,
     snapshot.BOOTSTRAP_NAME: FileKind.BOOTSTRAP,
 }
+
+
+def segment_file_name(base_offset: int, kind: FileKind) -> str:
+    """The name of a segment, or of what lies beside it, as classify reads it."""
+    return f"{base_offset:020d}.{_SUFFIXES[kind]}"
 
 
 def classify(name: str) -> FileName:

@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from replica.errors import CorruptDataError
 
-_OFFSET_ENTRY = struct.Struct(">ii")
-_TIME_ENTRY = struct.Struct(">qi")
+OFFSET_ENTRY = struct.Struct(">ii")
+TIME_ENTRY = struct.Struct(">qi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class TimeIndex:
 
 def decode_offset_index(data: bytes) -> OffsetIndex:
     """Raises CorruptDataError, with the byte, for a ragged end or entries that don't rise."""
-    used = _used_bytes(data, _OFFSET_ENTRY.size)
-    entries = tuple(OffsetIndexEntry(*pair) for pair in _OFFSET_ENTRY.iter_unpack(data[:used]))
+    used = _used_bytes(data, OFFSET_ENTRY.size)
+    entries = tuple(OffsetIndexEntry(*pair) for pair in OFFSET_ENTRY.iter_unpack(data[:used]))
     for index, (before, after) in enumerate(pairwise(entries), start=1):
         if after.relative_offset <= before.relative_offset or after.position <= before.position:
             raise CorruptDataError(
                 f"index entry {after.relative_offset}@{after.position} follows "
                 f"{before.relative_offset}@{before.position}",
-                index * _OFFSET_ENTRY.size,
+                index * OFFSET_ENTRY.size,
             )
     if entries and (entries[0].relative_offset < 0 or entries[0].position < 0):
         raise CorruptDataError("index entry is negative", 0)
@@ -69,27 +69,27 @@ def decode_offset_index(data: bytes) -> OffsetIndex:
 
 def decode_time_index(data: bytes) -> TimeIndex:
     """Raises CorruptDataError, with the byte, for a ragged end or entries that go back."""
-    used = _used_bytes(data, _TIME_ENTRY.size)
-    entries = tuple(TimeIndexEntry(*pair) for pair in _TIME_ENTRY.iter_unpack(data[:used]))
+    used = _used_bytes(data, TIME_ENTRY.size)
+    entries = tuple(TimeIndexEntry(*pair) for pair in TIME_ENTRY.iter_unpack(data[:used]))
     for index, (before, after) in enumerate(pairwise(entries), start=1):
         if after.timestamp < before.timestamp or after.relative_offset < before.relative_offset:
             raise CorruptDataError(
                 f"time index entry {after.timestamp}@{after.relative_offset} follows "
                 f"{before.timestamp}@{before.relative_offset}",
-                index * _TIME_ENTRY.size,
+                index * TIME_ENTRY.size,
             )
     return TimeIndex(entries, len(data) - used)
 
 
 def encode_offset_index(index: OffsetIndex) -> bytes:
     """The file's bytes, preallocation included."""
-    entries = (_OFFSET_ENTRY.pack(e.relative_offset, e.position) for e in index.entries)
+    entries = (OFFSET_ENTRY.pack(e.relative_offset, e.position) for e in index.entries)
     return b"".join(entries) + bytes(index.preallocated_bytes)
 
 
 def encode_time_index(index: TimeIndex) -> bytes:
     """The file's bytes, preallocation included."""
-    entries = (_TIME_ENTRY.pack(e.timestamp, e.relative_offset) for e in index.entries)
+    entries = (TIME_ENTRY.pack(e.timestamp, e.relative_offset) for e in index.entries)
     return b"".join(entries) + bytes(index.preallocated_bytes)
 
 

@@ -1,0 +1,348 @@
+"""A disk in memory that keeps what is synced apart from what isn't, and can be told to fail.
+
+After `crash` each file holds its synced bytes and an arbitrary subset of the writes since, the
+last of them possibly torn; a folder its synced names and an arbitrary subset of the creations,
+renames and removals since. Every call is a place where the power can go: see `power_loss_in`.
+The random numbers are the caller's, so one seed decides everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from types import TracebackType
+from typing import TypeVar
+
+from replica.errors import UnreadableFileError, UnwritableFileError
+from replica.storage.filesystem import File, FileSystem
+
+Content = bytearray
+Names = dict[str, "_Inode"]
+NameChange = Callable[[Names], None]
+_T = TypeVar("_T")
+
+
+class PowerLossError(Exception):
+    """The machine went down during this call; until `restart` every call raises this."""
+
+
+@dataclass(slots=True)
+class DiskFaults:
+    """What goes wrong from now on; rates are probabilities per call, from 0 to 1.
+
+    capacity_bytes: writes that need more fail, None for an endless disk. call_ms: how slow every
+    write and sync is; see `SimulatedDisk.busy_ms`.
+    """
+
+    read_error_rate: float = 0.0
+    write_error_rate: float = 0.0
+    sync_error_rate: float = 0.0
+    capacity_bytes: int | None = None
+    call_ms: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Write:
+    """An unsynced write or, where `data` is None, a truncation to `position`."""
+
+    position: int
+    data: bytes | None
+
+    def apply(self, content: Content, torn_at: int | None = None) -> None:
+        if self.data is None:
+            del content[self.position :]
+            content.extend(bytes(self.position - len(content)))
+            return
+        data = self.data[:torn_at]
+        content.extend(bytes(max(0, self.position - len(content))))
+        content[self.position : self.position + len(data)] = data
+
+
+@dataclass(slots=True, eq=False)
+class _Inode:
+    content: Content = field(default_factory=Content)
+    synced: Content = field(default_factory=Content)
+    unsynced: list[_Write] = field(default_factory=list)
+
+    def change(self, write: _Write) -> None:
+        write.apply(self.content)
+        self.unsynced.append(write)
+
+    def sync(self) -> None:
+        for write in self.unsynced:
+            write.apply(self.synced)
+        self.unsynced.clear()
+
+    def lose(self, random: Random) -> None:
+        """A sync failed: what it didn't write stays readable, and no later sync writes it."""
+        for write in _subset(random, self.unsynced):
+            write.apply(self.synced)
+        self.unsynced.clear()
+
+    def crash(self, random: Random) -> None:
+        survivors = _subset(random, self.unsynced)
+        longest = len(self.content)
+        for write in survivors[:-1]:
+            write.apply(self.synced)
+        for write in survivors[-1:]:
+            is_torn = write.data and random.random() < 0.5
+            write.apply(self.synced, random.randrange(len(write.data or b"")) if is_torn else None)
+        if self.unsynced and random.random() < 0.2:  # the size was written, the bytes were not
+            self.synced.extend(bytes(max(0, longest - len(self.synced))))
+        self.unsynced.clear()
+        self.content = Content(self.synced)
+
+
+@dataclass(slots=True, eq=False)
+class _Folder:
+    names: Names = field(default_factory=dict)
+    synced: Names = field(default_factory=dict)
+    unsynced: list[NameChange] = field(default_factory=list)
+
+    def change(self, change: NameChange) -> None:
+        change(self.names)
+        self.unsynced.append(change)
+
+    def sync(self) -> None:
+        self.synced = dict(self.names)
+        self.unsynced.clear()
+
+    def crash(self, random: Random) -> None:
+        for change in _subset(random, self.unsynced):
+            change(self.synced)
+        self.names = dict(self.synced)
+        self.unsynced.clear()
+
+
+def _subset(random: Random, items: list[_T]) -> list[_T]:
+    """All, none, a beginning or any subset: each in a share of the crashes."""
+    mode = random.randrange(4)
+    if mode == 0:
+        return []
+    if mode == 1:
+        return list(items)
+    if mode == 2:
+        return items[: random.randint(0, len(items))]
+    return [item for item in items if random.random() < 0.5]
+
+
+class SimulatedDisk(FileSystem):
+    """A FileSystem of one machine; `faults` may be changed at any time.
+
+    calls: calls made so far. busy_ms: time that slow calls took and nobody has taken account of.
+    """
+
+    def __init__(self, random: Random, faults: DiskFaults | None = None) -> None:
+        self.faults = faults if faults is not None else DiskFaults()
+        self.calls = 0
+        self.busy_ms = 0.0
+        self._random = random
+        self._folders: dict[str, _Folder] = {}
+        self._calls_left: int | None = None
+        self._is_down = False
+        self._boots = 0
+
+    def power_loss_in(self, calls: int | None) -> None:
+        """Lose power during the call that comes after `calls` more; None: not at all."""
+        self._calls_left = calls
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether power will be lost."""
+        return self._calls_left is not None
+
+    def crash(self) -> None:
+        """Power is lost now; what was not synced survives or not. Nothing works until restart."""
+        self._is_down = True
+        self._calls_left = None
+        for folder in self._folders.values():
+            inodes = {id(i): i for i in (*folder.names.values(), *folder.synced.values())}
+            folder.crash(self._random)
+            inodes |= {id(inode): inode for inode in folder.names.values()}
+            for inode in inodes.values():
+                inode.crash(self._random)
+
+    def restart(self) -> None:
+        """Power is back. Files opened before are of no use any more."""
+        self._is_down = False
+        self._boots += 1
+
+    def used_bytes(self) -> int:
+        return sum(len(i.content) for f in self._folders.values() for i in f.names.values())
+
+    def content(self, path: str) -> bytes:
+        """The bytes of a file as a program would read them now; no call to the disk."""
+        folder, name = _parts(path)
+        return bytes(self._folders[folder].names[name].content)
+
+    def open(self, path: str) -> File:
+        self._call(path, self.faults.read_error_rate, UnreadableFileError)
+        return _SimulatedFile(self, path, self._inode(path, UnreadableFileError))
+
+    def create(self, path: str) -> File:
+        folder, name = _parts(path)
+        inode = self._folder(folder).names.get(name)
+        if inode is not None:
+            self._write(path, inode, _Write(0, None))
+            return _SimulatedFile(self, path, inode)
+        created = _Inode()
+        self._change(path, lambda names: names.__setitem__(name, created))
+        return _SimulatedFile(self, path, created)
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        self._call(folder, self.faults.read_error_rate, UnreadableFileError)
+        return tuple(sorted(self._folder(folder).names))
+
+    def rename(self, source: str, target: str) -> None:
+        folder, name = _parts(source)
+        assert _parts(target)[0] == folder, "files stay in their folder"
+        inode, new_name = self._inode(source, UnwritableFileError), _parts(target)[1]
+
+        def change(names: Names) -> None:
+            names.pop(name, None)
+            names[new_name] = inode
+
+        self._change(source, change)
+
+    def remove(self, path: str) -> None:
+        self._inode(path, UnwritableFileError)
+        name = _parts(path)[1]
+        self._change(path, lambda names: names.pop(name, None))
+
+    def sync_directory(self, folder: str) -> None:
+        self._sync(folder, self._folder(folder).sync)
+
+    def make_directory(self, folder: str) -> None:
+        self._call(folder, self.faults.write_error_rate, UnwritableFileError)
+        self._folders.setdefault(folder, _Folder())
+
+    def _change(self, path: str, change: Callable[[Names], object]) -> None:
+        """A creation, rename or removal; power may go before it or after it."""
+        folder = self._folder(_parts(path)[0])
+
+        def act(names: Names) -> None:
+            change(names)
+
+        self._call(
+            path, self.faults.write_error_rate, UnwritableFileError, lambda: folder.change(act)
+        )
+        folder.change(act)
+
+    def _write(self, path: str, inode: _Inode, write: _Write) -> None:
+        grown = write.position + len(write.data or b"") - len(inode.content)
+        full = self.faults.capacity_bytes
+        if write.data and full is not None and self.used_bytes() + max(0, grown) > full:
+            # a full disk takes what fits: half a batch may be there
+            fits = max(0, len(write.data) - (self.used_bytes() + max(0, grown) - full))
+            inode.change(_Write(write.position, write.data[:fits]))
+            raise UnwritableFileError(path, "no space left on device")
+        self._call(
+            path, self.faults.write_error_rate, UnwritableFileError, lambda: inode.change(write)
+        )
+        inode.change(write)
+
+    def _sync(self, path: str, sync: Callable[[], None]) -> None:
+        self._call(path, self.faults.sync_error_rate, UnwritableFileError, sync)
+        sync()
+
+    def _call(
+        self,
+        path: str,
+        error_rate: float,
+        error: type[UnreadableFileError] | type[UnwritableFileError],
+        halfway: Callable[[], None] | None = None,
+    ) -> None:
+        """Account for one call; `halfway` is what may still have happened when power went."""
+        self._check_power(path)
+        self.calls += 1
+        if halfway is not None:
+            self.busy_ms += self.faults.call_ms
+        if self._calls_left is not None:
+            self._calls_left -= 1
+            if self._calls_left < 0:
+                if halfway is not None and self._random.random() < 0.5:
+                    halfway()
+                self.crash()
+                raise PowerLossError(path)
+        if error_rate and self._random.random() < error_rate:
+            raise error(path, "input/output error")
+
+    def _check_power(self, path: str) -> None:
+        if self._is_down:
+            raise PowerLossError(path)
+
+    def _folder(self, folder: str) -> _Folder:
+        self._check_power(folder)
+        if folder not in self._folders:
+            raise UnreadableFileError(folder, "no such file or directory")
+        return self._folders[folder]
+
+    def _inode(
+        self, path: str, error: type[UnreadableFileError] | type[UnwritableFileError]
+    ) -> _Inode:
+        folder, name = _parts(path)
+        inode = self._folder(folder).names.get(name)
+        if inode is None:
+            raise error(path, "no such file or directory")
+        return inode
+
+
+class _SimulatedFile(File):
+    def __init__(self, disk: SimulatedDisk, path: str, inode: _Inode) -> None:
+        self._disk = disk
+        self._path = path
+        self._inode = inode
+        self._boot = disk._boots
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    def size(self) -> int:
+        self._check()
+        return len(self._inode.content)
+
+    def read(self, position: int, size: int) -> bytes:
+        self._check()
+        self._disk._call(self._path, self._disk.faults.read_error_rate, UnreadableFileError)
+        return bytes(self._inode.content[position : position + size])
+
+    def write(self, position: int, data: bytes) -> None:
+        self._check()
+        self._disk._write(self._path, self._inode, _Write(position, bytes(data)))
+
+    def truncate(self, size: int) -> None:
+        self._check()
+        self._disk._write(self._path, self._inode, _Write(size, None))
+
+    def sync(self) -> None:
+        self._check()
+        try:
+            self._disk._sync(self._path, self._inode.sync)
+        except UnwritableFileError:
+            self._inode.lose(self._disk._random)
+            raise
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _check(self) -> None:
+        if self._boot != self._disk._boots:
+            raise PowerLossError(self._path)
+
+
+def _parts(path: str) -> tuple[str, str]:
+    folder, _, name = path.rpartition("/")
+    return folder, name

@@ -1,0 +1,103 @@
+"""Walking over the batches of a file piece by piece, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from replica.errors import DataError, TruncatedDataError
+from replica.format.batch import HEADER, LENGTH_PREFIX
+from replica.format.primitives import Buffer
+from replica.storage.batches import Frame, frames
+from replica.storage.filesystem import File
+
+PIECE_BYTES = 1024 * 1024
+SEARCH_BYTES = 8 * 1024
+"""Read at once while looking for an offset: two intervals of the index."""
+
+
+def walk(
+    file: File,
+    *,
+    expected_offset: int | None,
+    position: int = 0,
+    end: int | None = None,
+    epoch: int = -1,
+    check_crc: bool = True,
+    piece_bytes: int = PIECE_BYTES,
+) -> Iterator[tuple[Frame, Buffer]]:
+    """Each batch from byte `position` to byte `end` (None: the file's), with its bytes.
+
+    piece_bytes: what is read at once, unless a batch is larger. Raises DataError naming file and
+    byte, as `frames` does and where the file ends in a batch.
+    """
+    end = file.size() if end is None else end
+    wanted = piece_bytes
+    while position < end:
+        piece = memoryview(file.read(position, min(wanted, end - position)))
+        walked = position
+        try:
+            found = frames(
+                piece,
+                start=position,
+                expected_offset=expected_offset,
+                epoch=epoch,
+                check_crc=check_crc,
+            )
+            for frame in found:
+                at = frame.position - position
+                yield frame, piece[at : at + frame.size]
+                walked, expected_offset, epoch = frame.end_position, frame.end_offset, frame.epoch
+        except DataError as error:
+            raise error.in_file(file.path) from error
+        if walked > position:
+            position, wanted = walked, piece_bytes
+            continue
+        wanted = _size_of_first(piece)
+        if wanted > end - position or not piece:
+            reason = f"{end - position} bytes at the end are no whole batch"
+            raise TruncatedDataError(reason, position, file.path)
+
+
+def _size_of_first(piece: memoryview) -> int:
+    """Bytes of the batch that `piece` is the beginning of; those of a header where it is cut."""
+    if len(piece) < LENGTH_PREFIX.size:
+        return HEADER.size
+    (_, length) = LENGTH_PREFIX.unpack_from(piece)
+    return max(HEADER.size, LENGTH_PREFIX.size + int(length))
+
+
+def read_batches(
+    file: File, *, size: int, search_from: int, start_offset: int, max_bytes: int, end_offset: int
+) -> bytes:
+    """Whole batches from the one that holds `start_offset` on; b"" where there is none.
+
+    size: bytes of the file that count. search_from: byte of a batch at or before that one.
+    At most `max_bytes`, but the first batch is whole; only batches that start below `end_offset`.
+    Raises DataError naming file and byte where their CRC is wrong.
+    """
+    first = _first_at(file, size, search_from, start_offset)
+    if first is None:
+        return b""
+    wanted = max(first.size, min(max_bytes, size - first.position))
+    piece = file.read(first.position, wanted)
+    used = 0
+    try:
+        for frame in frames(piece, start=first.position, expected_offset=first.base_offset):
+            if frame.base_offset >= end_offset:
+                break
+            used = frame.end_position - first.position
+    except DataError as error:
+        raise error.in_file(file.path) from error
+    return piece[:used]
+
+
+def _first_at(file: File, size: int, search_from: int, start_offset: int) -> Frame | None:
+    candidates = walk(
+        file,
+        expected_offset=None,
+        position=search_from,
+        end=size,
+        check_crc=False,
+        piece_bytes=SEARCH_BYTES,
+    )
+    return next((frame for frame, _ in candidates if frame.last_offset >= start_offset), None)

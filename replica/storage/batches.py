@@ -1,0 +1,263 @@
+"""Batches as the consensus core sees them, to and from the bytes of replica.format.
+
+The core knows no bytes: its control records become Kafka's control messages here, and back.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import crc32c
+
+from replica.errors import CorruptDataError, DataError
+from replica.format import control
+from replica.format.batch import (
+    CONTROL_ATTRIBUTE,
+    CRC_START,
+    HEADER,
+    LENGTH_PREFIX,
+    MAGIC,
+    MIN_BATCH_LENGTH,
+    decode_header,
+    encode_batch,
+)
+from replica.format.primitives import Buffer
+from replica.format.record import Record, encode_records, records_of
+from replica.raft.ports import (
+    Batch,
+    ControlRecord,
+    Endpoint,
+    KRaftVersion,
+    KRaftVoters,
+    LeaderChange,
+    Voter,
+    VoterSet,
+)
+from replica.types import ZERO_UUID, ReplicaKey
+
+_BASE_OFFSET = struct.Struct(">q")
+_LEADER_EPOCH = struct.Struct(">i")
+_MESSAGE_VERSION = 0
+"""Kafka 4.1 writes every control message in this version, LEADER_CHANGE too."""
+
+
+class Frame(NamedTuple):
+    """A whole batch in a file: `position` and `size` in bytes, both offsets inclusive."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+    epoch: int
+    max_timestamp: int
+    is_control: bool
+
+    @property
+    def end_position(self) -> int:
+        return self.position + self.size
+
+    @property
+    def end_offset(self) -> int:
+        """Exclusive."""
+        return self.last_offset + 1
+
+
+def frames(
+    data: Buffer,
+    *,
+    start: int,
+    expected_offset: int | None,
+    epoch: int = -1,
+    check_crc: bool = True,
+) -> Iterator[Frame]:
+    """The whole batches of `data`, whose first byte is byte `start` of its file.
+
+    Ends where the rest is no whole batch. Raises DataError, with the byte in the file, for a batch
+    whose frame or CRC is wrong, which doesn't begin at the offset after the last one (the first:
+    at `expected_offset`, None where any will do), or whose epoch goes back (the first: below
+    `epoch`).
+    """
+    view = memoryview(data)
+    unpack, crc_of = HEADER.unpack_from, crc32c.crc32c
+    at, end = 0, len(view)
+    while at + HEADER.size <= end:
+        base, length, leader_epoch, magic, crc, attributes, delta, _, latest = unpack(view, at)[:9]
+        if expected_offset is None:
+            expected_offset = base
+        if magic != MAGIC or length < MIN_BATCH_LENGTH or delta < 0 or base != expected_offset:
+            raise _misfit(view, at, start, expected_offset)
+        after = at + LENGTH_PREFIX.size + length
+        if after > end:
+            return
+        if check_crc and crc_of(view[at + CRC_START : after]) != crc:
+            reason = f"batch {base}-{base + delta}: its CRC is not that of its bytes"
+            raise CorruptDataError(reason, start + at)
+        if leader_epoch < epoch:
+            reason = f"leader epoch {leader_epoch} after {epoch} at offset {base}"
+            raise CorruptDataError(reason, start + at)
+        epoch, expected_offset = leader_epoch, base + delta + 1
+        control_batch = bool(attributes & CONTROL_ATTRIBUTE)
+        yield Frame(start + at, after - at, base, base + delta, epoch, latest, control_batch)
+        at = after
+
+
+def _misfit(view: memoryview, at: int, start: int, expected_offset: int) -> DataError:
+    try:
+        header = decode_header(view, at)
+    except DataError as error:
+        return type(error)(error.reason, start + at)
+    reason = f"batch starts at offset {header.base_offset} instead of {expected_offset}"
+    return CorruptDataError(reason, start + at)
+
+
+def batches_of(data: bytes, expected_offset: int, epoch: int = -1) -> tuple[Batch, ...]:
+    """The batches of a fetch response, ready to append; a cut one at the end is left out.
+
+    expected_offset: the log end; epoch: that of its last batch. Raises DataError with the byte
+    in `data` for anything that may not follow there: a peer's mistake, not ours.
+    """
+    return tuple(
+        batch_in(data, frame)
+        for frame in frames(data, start=0, expected_offset=expected_offset, epoch=epoch)
+    )
+
+
+def batch_in(data: Buffer, frame: Frame, start: int = 0) -> Batch:
+    """The batch of a frame; the first byte of `data` is byte `start` of the file."""
+    at = frame.position - start
+    whole = bytes(memoryview(data)[at : at + frame.size])
+    records: tuple[ControlRecord, ...] = ()
+    if frame.is_control:
+        try:
+            records = control_records(whole)
+        except DataError as error:
+            raise error.shifted(frame.position) from error
+    return Batch(
+        frame.base_offset, frame.last_offset, frame.epoch, frame.max_timestamp, records, whole
+    )
+
+
+def bytes_of(batch: Batch) -> bytes:
+    """The batch as it goes to disk: control records encoded, base offset and epoch stamped.
+
+    Neither is covered by the CRC, so a fetched batch comes out as it came in.
+    """
+    if not batch.data:
+        assert batch.control, "a batch needs data or control records"
+        messages = [message_of(record) for record in batch.control]
+        return control_batch(batch.base_offset, batch.epoch, batch.timestamp, messages)
+    stamped = bytearray(batch.data)
+    _BASE_OFFSET.pack_into(stamped, 0, batch.base_offset)
+    _LEADER_EPOCH.pack_into(stamped, LENGTH_PREFIX.size, batch.epoch)
+    return bytes(stamped)
+
+
+def control_batch(
+    base_offset: int, epoch: int, timestamp: int, messages: Sequence[control.ControlMessage]
+) -> bytes:
+    """A control batch, one offset for each message; `timestamp` in ms."""
+    records = [
+        Record(base_offset + index, timestamp, *control.encode_control(message))
+        for index, message in enumerate(messages)
+    ]
+    return _encoded(records, base_offset, epoch, timestamp, CONTROL_ATTRIBUTE)
+
+
+def value_batch(base_offset: int, epoch: int, timestamp: int, values: Sequence[bytes]) -> bytes:
+    """A batch of records without keys, one offset for each value; `timestamp` in ms."""
+    records = [
+        Record(base_offset + index, timestamp, None, value) for index, value in enumerate(values)
+    ]
+    return _encoded(records, base_offset, epoch, timestamp, 0)
+
+
+def _encoded(
+    records: Sequence[Record], base_offset: int, epoch: int, timestamp: int, attributes: int
+) -> bytes:
+    return encode_batch(
+        base_offset=base_offset,
+        leader_epoch=epoch,
+        records=encode_records(records, base_offset, timestamp),
+        record_count=len(records),
+        last_offset_delta=len(records) - 1,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        attributes=attributes,
+    )
+
+
+def messages_in(batch: Buffer) -> tuple[control.ControlMessage, ...]:
+    """The control messages of a whole control batch; DataError names the byte in it."""
+    header = decode_header(batch)
+    return tuple(
+        control.decode_control(record.key, record.value) for record in records_of(header, batch)
+    )
+
+
+def control_records(batch: Buffer) -> tuple[ControlRecord, ...]:
+    """Those records of a whole control batch that concern Raft, in order."""
+    found = (record_of(message) for message in messages_in(batch))
+    return tuple(record for record in found if record is not None)
+
+
+def record_of(message: control.ControlMessage) -> ControlRecord | None:
+    """The core's value of a control message; None for snapshot delimiters and unknown types."""
+    match message:
+        case control.LeaderChange():
+            return LeaderChange(
+                message.leader_id,
+                tuple(_key(voter) for voter in message.voters),
+                tuple(_key(voter) for voter in message.granting_voters),
+            )
+        case control.KRaftVersion():
+            return KRaftVersion(message.kraft_version)
+        case control.KRaftVoters():
+            voters = sorted(message.voters, key=lambda voter: voter.voter_id)
+            return KRaftVoters(VoterSet(tuple(_voter(voter) for voter in voters)))
+        case _:
+            return None
+
+
+def message_of(record: ControlRecord) -> control.ControlMessage:
+    """The control message that Kafka 4.1 writes for a record of the core.
+
+    LEADER_CHANGE loses the directory ids: its version 0 has none.
+    """
+    match record:
+        case LeaderChange():
+            return control.LeaderChange(
+                _MESSAGE_VERSION,
+                record.leader_id,
+                tuple(control.LeaderVoter(key.node_id) for key in record.voters),
+                tuple(control.LeaderVoter(key.node_id) for key in record.granting_voters),
+            )
+        case KRaftVersion():
+            return control.KRaftVersion(_MESSAGE_VERSION, record.kraft_version)
+        case KRaftVoters():
+            voters = tuple(_control_voter(voter) for voter in record.voters)
+            return control.KRaftVoters(_MESSAGE_VERSION, voters)
+
+
+def _key(voter: control.LeaderVoter) -> ReplicaKey:
+    return ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID)
+
+
+def _voter(voter: control.Voter) -> Voter:
+    return Voter(
+        ReplicaKey(voter.voter_id, voter.directory_id),
+        tuple(Endpoint(e.name, e.host, e.port) for e in voter.endpoints),
+        voter.min_supported_version,
+        voter.max_supported_version,
+    )
+
+
+def _control_voter(voter: Voter) -> control.Voter:
+    return control.Voter(
+        voter.key.node_id,
+        voter.key.directory_id,
+        tuple(control.VoterEndpoint(e.name, e.host, e.port) for e in voter.endpoints),
+        voter.min_kraft_version,
+        voter.max_kraft_version,
+    )

@@ -1,0 +1,108 @@
+"""Looking at segments that were complete and synced before a newer one was made.
+
+Opening trusts them: it reads what lies behind the last entry of their index, and the whole of one
+only where an index is missing or wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from replica.errors import CorruptDataError, DataError
+from replica.format.file_names import FileKind, segment_file_name
+from replica.format.index import OFFSET_ENTRY
+from replica.history import epochs
+from replica.history.epochs import Epochs
+from replica.storage.batch_walk import walk
+from replica.storage.batches import Frame
+from replica.storage.filesystem import File, FileSystem, read_whole
+from replica.storage.segment import (
+    INDEXES,
+    MAX_INDEX_FILE_BYTES,
+    ClosedSegment,
+    LogConfig,
+    scan_segment,
+    segment_path,
+)
+from replica.storage.segment_index import MAX_RELATIVE_OFFSET, ascending_prefix, position_before
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSegment:
+    """A closed segment and its last batch; `rebuilt` where its indexes were made anew."""
+
+    segment: ClosedSegment
+    last: Frame
+    rebuilt: bool
+
+
+def check_closed(
+    files: FileSystem, folder: str, base_offset: int, config: LogConfig
+) -> CheckedSegment:
+    """Find where a closed segment ends. Raises DataError, naming file and byte, for a damage."""
+    there = files.names(folder)
+    with files.open(segment_path(folder, base_offset, FileKind.SEGMENT)) as log:
+        if all(segment_file_name(base_offset, kind) in there for kind in INDEXES):
+            offsets = _entries(files, folder, base_offset)
+            try:
+                last = _last_batch(log, base_offset, offsets)
+                segment = ClosedSegment(
+                    files, folder, base_offset, last.end_offset, last.end_position, offsets
+                )
+                return CheckedSegment(segment, last, rebuilt=False)
+            except DataError:
+                pass  # the index may be what is wrong: read all
+        last = _last_batch(log, base_offset, b"")
+    scanned = scan_segment(files, folder, base_offset, config)
+    if scanned.damage is not None:
+        scanned.segment.close()
+        raise scanned.damage
+    scanned.segment.cut()
+    return CheckedSegment(scanned.segment.seal(), last, rebuilt=True)
+
+
+def epochs_of(segments: Iterable[ClosedSegment]) -> Epochs:
+    """Where each leader epoch starts, by the headers of all batches."""
+    entries: Epochs = ()
+    for segment in segments:
+        with segment.opened() as log:
+            for frame, _ in walk(log, expected_offset=segment.base_offset, check_crc=False):
+                if not entries or frame.epoch > entries[-1].epoch:
+                    entries = epochs.assign(entries, frame.epoch, frame.base_offset)
+    return entries
+
+
+def synced_end(files: FileSystem, folder: str, base_offset: int) -> int:
+    """An offset (exclusive) below which the newest segment was synced: where the last entry of its
+    index points to. base_offset where the index says nothing.
+
+    A torn entry only says less, its numbers being written from their high bytes on. A
+    preallocated file is one of a running Kafka, which writes entries without a sync of the log.
+    """
+    if segment_file_name(base_offset, FileKind.OFFSET_INDEX) not in files.names(folder):
+        return base_offset
+    path = segment_path(folder, base_offset, FileKind.OFFSET_INDEX)
+    content = read_whole(files, path, MAX_INDEX_FILE_BYTES)
+    entries = ascending_prefix(content)
+    rest = content[len(entries) :]
+    if not entries or (len(rest) >= OFFSET_ENTRY.size and not any(rest)):
+        return base_offset
+    (relative, _) = OFFSET_ENTRY.unpack_from(entries, len(entries) - OFFSET_ENTRY.size)
+    return base_offset + int(relative) + 1
+
+
+def _entries(files: FileSystem, folder: str, base_offset: int) -> bytes:
+    path = segment_path(folder, base_offset, FileKind.OFFSET_INDEX)
+    return ascending_prefix(read_whole(files, path, MAX_INDEX_FILE_BYTES))
+
+
+def _last_batch(log: File, base_offset: int, offsets: bytes) -> Frame:
+    position = position_before(offsets, MAX_RELATIVE_OFFSET)
+    expected = base_offset if position == 0 else None
+    last = None
+    for frame, _ in walk(log, expected_offset=expected, position=position):
+        last = frame
+    if last is None:
+        raise CorruptDataError("a segment of 0 bytes that is not the newest", 0, log.path)
+    return last

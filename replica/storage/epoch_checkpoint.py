@@ -1,0 +1,67 @@
+"""The leader-epoch cache and its file, leader-epoch-checkpoint (Kafka: LeaderEpochFileCache)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from replica.errors import DataError
+from replica.format import leader_epoch_checkpoint
+from replica.format.leader_epoch_checkpoint import FILE_NAME
+from replica.history import epochs
+from replica.history.epochs import Epochs
+from replica.storage.filesystem import FileSystem, read_whole, replace_durably
+
+_MAX_BYTES = 16 * 1024 * 1024
+
+
+class EpochCheckpoint:
+    """`entries` in memory; `save` makes them durable where they changed."""
+
+    def __init__(self, files: FileSystem, folder: str, entries: Epochs, saved: Epochs | None):
+        self.entries = entries
+        self._files = files
+        self._folder = folder
+        self._saved = saved
+
+    @property
+    def latest_epoch(self) -> int:
+        """-1 without an entry."""
+        return self.entries[-1].epoch if self.entries else -1
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        self.entries = epochs.assign(self.entries, epoch, start_offset)
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        self.entries = epochs.truncate_from_end(self.entries, end_offset)
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        self.entries = epochs.truncate_from_start(self.entries, start_offset)
+
+    def clear(self) -> None:
+        self.entries = ()
+
+    def save(self) -> None:
+        """Durable: the file is the old one or this one after a crash."""
+        if self._saved != self.entries:
+            data = leader_epoch_checkpoint.encode(self.entries)
+            replace_durably(self._files, self._folder, FILE_NAME, data)
+            self._saved = self.entries
+
+
+def read_checkpoint(files: FileSystem, folder: str) -> Epochs | None:
+    """The file's entries; None where it is missing, damaged or its columns don't rise.
+
+    It holds nothing that the batches don't say too, but for the log start: it can be made anew.
+    """
+    if FILE_NAME not in files.names(folder):
+        return None
+    try:
+        entries = leader_epoch_checkpoint.decode(
+            read_whole(files, f"{folder}/{FILE_NAME}", _MAX_BYTES)
+        )
+    except DataError:
+        return None
+    for before, after in pairwise(entries):
+        if after.epoch <= before.epoch or after.start_offset <= before.start_offset:
+            return None
+    return entries

@@ -1,0 +1,213 @@
+"""The port to a disk, and the real one.
+
+Everything that storage does to a disk goes through `FileSystem`, so the same code runs on the
+simulated disk of replica.simulate.disk, which loses what was not synced. The rules are POSIX's:
+bytes are safe after `File.sync`, names (created, renamed, removed) after `sync_directory`.
+Paths are strings with '/' between their parts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Protocol
+
+from replica.errors import UnreadableFileError, UnwritableFileError
+
+TEMPORARY_SUFFIX = ".tmp"
+
+
+class File(Protocol):
+    """An open file, read and written at byte positions. Raises as FileSystem does."""
+
+    @property
+    def path(self) -> str: ...
+
+    def size(self) -> int:
+        """Bytes."""
+
+    def read(self, position: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer only where the file ends."""
+
+    def write(self, position: int, data: bytes) -> None:
+        """All of `data`; a gap below `position` reads as zeros."""
+
+    def truncate(self, size: int) -> None: ...
+
+    def sync(self) -> None:
+        """Returns once content and size are on the disk."""
+
+    def close(self) -> None:
+        """Without a sync; closing twice is no error."""
+
+    def __enter__(self) -> File: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+class FileSystem(Protocol):
+    """Raises UnreadableFileError where reading fails, UnwritableFileError where writing does."""
+
+    def open(self, path: str) -> File:
+        """An existing file, to read and to write."""
+
+    def create(self, path: str) -> File:
+        """A new file, or an existing one emptied."""
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """Names of the files in a folder, sorted; folders in it are left out."""
+
+    def rename(self, source: str, target: str) -> None:
+        """Atomic; an existing `target` is replaced."""
+
+    def remove(self, path: str) -> None: ...
+
+    def sync_directory(self, folder: str) -> None:
+        """Returns once the folder's names are on the disk."""
+
+    def make_directory(self, folder: str) -> None:
+        """With all folders above it, and safe on return; an existing one is left as it is."""
+
+
+class LocalDisk(FileSystem):
+    """The machine's own file system."""
+
+    def open(self, path: str) -> File:
+        with _reading(path):
+            return _LocalFile(path, os.open(path, os.O_RDWR | os.O_CLOEXEC))
+
+    def create(self, path: str) -> File:
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        with _writing(path):
+            return _LocalFile(path, os.open(path, flags, 0o644))
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        with _reading(folder), os.scandir(folder) as entries:
+            return tuple(sorted(entry.name for entry in entries if entry.is_file()))
+
+    def rename(self, source: str, target: str) -> None:
+        with _writing(target):
+            os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        with _writing(path):
+            os.remove(path)
+
+    def sync_directory(self, folder: str) -> None:
+        with _writing(folder):
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+    def make_directory(self, folder: str) -> None:
+        if os.path.isdir(folder):
+            return
+        above = os.path.dirname(os.path.abspath(folder))
+        self.make_directory(above)
+        with _writing(folder):
+            os.makedirs(folder, exist_ok=True)
+        self.sync_directory(above)
+
+
+class _LocalFile(File):
+    def __init__(self, path: str, handle: int) -> None:
+        self._path = path
+        self._handle = handle
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    def size(self) -> int:
+        with _reading(self._path):
+            return os.fstat(self._handle).st_size
+
+    def read(self, position: int, size: int) -> bytes:
+        with _reading(self._path):
+            data = os.pread(self._handle, size, position)
+            while 0 < len(data) < size:
+                more = os.pread(self._handle, size - len(data), position + len(data))
+                if not more:
+                    break
+                data += more
+            return data
+
+    def write(self, position: int, data: bytes) -> None:
+        rest = memoryview(data)
+        with _writing(self._path):
+            while rest:
+                written = os.pwrite(self._handle, rest, position)
+                rest = rest[written:]
+                position += written
+
+    def truncate(self, size: int) -> None:
+        with _writing(self._path):
+            os.ftruncate(self._handle, size)
+
+    def sync(self) -> None:
+        with _writing(self._path):
+            os.fsync(self._handle)
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            handle, self._handle = self._handle, -1
+            with _writing(self._path):
+                os.close(handle)
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UnreadableFileError(path, error.strerror or str(error)) from error
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UnwritableFileError(path, error.strerror or str(error)) from error
+
+
+def read_whole(files: FileSystem, path: str, limit: int) -> bytes:
+    """All bytes of a small file; UnreadableFileError where it holds more than `limit`."""
+    with files.open(path) as file:
+        size = file.size()
+        if size > limit:
+            raise UnreadableFileError(path, f"{size} bytes, the limit is {limit}")
+        return file.read(0, size)
+
+
+def replace_durably(files: FileSystem, folder: str, name: str, data: bytes) -> None:
+    """Write a small file whole: after a crash it is the old one or this one, on return this one.
+
+    Kafka: FileQuorumStateStore and CheckpointFile, with a sync of the folder on top.
+    """
+    temporary = f"{folder}/{name}{TEMPORARY_SUFFIX}"
+    with files.create(temporary) as file:
+        file.write(0, data)
+        file.sync()
+    files.rename(temporary, f"{folder}/{name}")
+    files.sync_directory(folder)

@@ -1,0 +1,39 @@
+"""meta.properties: whose directory this is, written once by format (Kafka: StorageTool)."""
+
+from __future__ import annotations
+
+from replica.errors import DataError, UsageError
+from replica.format import meta_properties
+from replica.format.meta_properties import FILE_NAME
+from replica.storage.filesystem import FileSystem, read_whole, replace_durably
+from replica.types import ReplicaId
+
+_MAX_BYTES = 1024 * 1024
+
+
+def write_identity(
+    files: FileSystem, folder: str, replica: ReplicaId, comments: tuple[str, ...] = ()
+) -> None:
+    """Durable: make the node's log directory and name it. comments: lines on top, as Java's date.
+
+    Raises UsageError where the directory has a name already: a replica keeps its own.
+    """
+    files.make_directory(folder)
+    if FILE_NAME in files.names(folder):
+        raise UsageError(f"{folder}/{FILE_NAME}: already formatted; format an empty directory")
+    content = meta_properties.new_meta_properties(replica, comments)
+    replace_durably(files, folder, FILE_NAME, meta_properties.encode(content))
+
+
+def read_identity(files: FileSystem, folder: str) -> ReplicaId | None:
+    """The replica named there; None where nothing was formatted or the file names no replica.
+
+    Raises DataError naming file and byte.
+    """
+    if FILE_NAME not in files.names(folder):
+        return None
+    path = f"{folder}/{FILE_NAME}"
+    try:
+        return meta_properties.decode(read_whole(files, path, _MAX_BYTES)).replica
+    except DataError as error:
+        raise error.in_file(path) from error

@@ -1,0 +1,253 @@
+"""The replicated log on disk: the port Log of the consensus core (Kafka: KafkaMetadataLog over
+UnifiedLog).
+
+Made by `replica.storage.recovery.open_log`. Flush policy: on `flush`, before a new segment
+is made, and with a truncation; the host decides how many appends share one sync.
+
+After a failed write or sync nobody knows what the disk holds. Every later change raises that first
+error; opening the log again finds out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from replica.errors import CorruptDataError, KraftlakeError
+from replica.raft.ports import Batch, Log, LogFacts
+from replica.storage.batches import Frame, batch_in, bytes_of, frames
+from replica.storage.epoch_checkpoint import EpochCheckpoint
+from replica.storage.filesystem import FileSystem
+from replica.storage.segment import (
+    ActiveSegment,
+    ClosedSegment,
+    LogConfig,
+    create_segment,
+    remove_segment,
+)
+from replica.storage.snapshots import SnapshotFiles, is_newer
+from replica.types import OffsetAndEpoch
+
+READ_BYTES = 1024 * 1024
+_NO_LIMIT = 2**63 - 1
+
+
+class FileLog(Log):
+    """See the port for what each method promises.
+
+    log_start inclusive, log_end exclusive. repairs: what opening changed, a line each.
+    """
+
+    def __init__(
+        self,
+        files: FileSystem,
+        folder: str,
+        config: LogConfig,
+        snapshots: SnapshotFiles,
+        checkpoint: EpochCheckpoint,
+        closed: list[ClosedSegment],
+        active: ActiveSegment,
+        log_start: int,
+        active_control: list[Batch],
+        repairs: list[str],
+    ) -> None:
+        self.snapshots = snapshots
+        self.log_start = log_start
+        self.repairs = repairs
+        self._files = files
+        self._folder = folder
+        self._config = config
+        self._checkpoint = checkpoint
+        self._closed = closed
+        self._active = active
+        self._control = active_control
+        self._control_from = active.base_offset
+        self._failure: KraftlakeError | None = None
+
+    @property
+    def log_end(self) -> int:
+        return self._active.end_offset
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the segments, without indexes and snapshots (Kafka: UnifiedLog.size)."""
+        return sum(segment.size for segment in self._closed) + self._active.size
+
+    def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
+        """Whether the log must restart at a snapshot."""
+        return is_newer(snapshot_id, self._checkpoint.entries, self.log_end)
+
+    def facts(self) -> LogFacts:
+        return LogFacts(
+            log_start=self.log_start,
+            log_end=self.log_end,
+            epochs=self._checkpoint.entries,
+            snapshots=self.snapshots.facts(),
+            control_batches=tuple(self._control_batches()),
+        )
+
+    def append(self, batches: Sequence[Batch]) -> int:
+        """Raises CorruptDataError, and appends nothing, for data that is not the batch it is
+        said to be."""
+        end, epoch = self.log_end, self._checkpoint.latest_epoch
+        located = []
+        for batch in batches:
+            assert batch.base_offset == end, "a batch starts at the log end"
+            assert batch.epoch >= epoch, "an epoch never goes back"
+            located.append(_located(batch))
+            end, epoch = batch.end_offset, batch.epoch
+        with self._changing():
+            for batch, (data, frame) in zip(batches, located, strict=True):
+                if self._active.should_roll(frame.size, frame.last_offset, frame.max_timestamp):
+                    self._roll()
+                self._active.append(data, frame)
+                if batch.epoch > self._checkpoint.latest_epoch:
+                    self._checkpoint.assign(batch.epoch, batch.base_offset)
+                if frame.is_control:
+                    self._control.append(batch_in(data, frame))
+        return self.log_end
+
+    def flush(self) -> int:
+        with self._changing():
+            self._active.flush()
+            self._checkpoint.save()
+        return self.log_end
+
+    def truncate_to(self, end_offset: int) -> int:
+        assert end_offset >= self.log_start, "what lies below the log start is committed"
+        if end_offset >= self.log_end:
+            return self.log_end
+        with self._changing():
+            self._remove_from(end_offset)
+            self._active.truncate_to(end_offset)
+            self._drop_leftovers()  # before the checkpoint: it may hold the log start alone
+            self._checkpoint.truncate_from_end(self.log_end)
+            self._checkpoint.save()
+        self._control = [batch for batch in self._control if batch.end_offset <= self.log_end]
+        self._control_from = min(self._control_from, self.log_end)
+        return self.log_end
+
+    def reset_to(self, snapshot_id: OffsetAndEpoch) -> None:
+        assert self.is_older_than(snapshot_id), "only a newer snapshot takes a log's place"
+        assert snapshot_id in self.snapshots, "the snapshot is complete before the log goes"
+        with self._changing():
+            self._active.close()
+            for base_offset in (self._active.base_offset, *reversed(self._bases())):
+                remove_segment(self._files, self._folder, base_offset)
+            self._checkpoint.clear()
+            self._checkpoint.save()
+            self._closed.clear()
+            self._active = create_segment(
+                self._files, self._folder, snapshot_id.offset, self._config
+            )
+            self.log_start = snapshot_id.offset
+            self._control.clear()
+            self._control_from = snapshot_id.offset
+            self.snapshots.delete_before(snapshot_id)
+
+    def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> bytes:
+        """Raises CorruptDataError, naming file and byte, rather than give a batch whose CRC is
+        wrong. What it gives lies in one segment."""
+        assert self.log_start <= start_offset <= self.log_end, "an offset the log doesn't hold"
+        if start_offset == self.log_end:
+            return b""
+        limit = _NO_LIMIT if end_offset is None else end_offset
+        return self._segment_of(start_offset).read(start_offset, max_bytes, limit)
+
+    def batches(self, start_offset: int, end_offset: int) -> Iterable[Batch]:
+        return self._batches(start_offset, min(end_offset, self.log_end))
+
+    def advance_log_start(self, offset: int) -> None:
+        """Durable."""
+        assert self.log_start <= offset <= self.log_end, "a log starts inside of itself"
+        assert any(id.offset == offset for id in self.snapshots), (
+            "a log starts where a snapshot ends"
+        )
+        if offset == self.log_start:
+            return
+        with self._changing():
+            self._checkpoint.truncate_from_start(offset)
+            self._checkpoint.save()
+            self.log_start = offset
+            self._drop_leftovers()
+
+    def close(self) -> None:
+        """Durable: everything appended, indexes too, and the files are closed."""
+        with self._changing():
+            self._active.sync_all()
+            self._checkpoint.save()
+            self._active.close()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            yield
+        except KraftlakeError as error:
+            self._failure = error
+            raise
+
+    def _roll(self) -> None:
+        self._closed.append(self._active.seal())
+        self._checkpoint.save()
+        self._active = create_segment(self._files, self._folder, self.log_end, self._config)
+
+    def _remove_from(self, end_offset: int) -> None:
+        """Remove segments that begin at or above an offset, the newest first; the oldest stays."""
+        if not self._closed or self._active.base_offset < end_offset:
+            return
+        self._active.close()
+        remove_segment(self._files, self._folder, self._active.base_offset)
+        while len(self._closed) > 1 and self._closed[-1].base_offset >= end_offset:
+            remove_segment(self._files, self._folder, self._closed.pop().base_offset)
+        self._active = self._closed.pop().reopen(self._config)
+
+    def _drop_leftovers(self) -> None:
+        """Remove segments that lie wholly below the log start.
+
+        An empty log gets a segment that begins at its start: no entry of the checkpoint could
+        tell the start of a log without batches.
+        """
+        if self.log_end == self.log_start > self._active.base_offset:
+            self._roll()
+        while self._closed and self._closed[0].end_offset <= self.log_start:
+            remove_segment(self._files, self._folder, self._closed[0].base_offset)
+            del self._closed[0]
+
+    def _bases(self) -> list[int]:
+        return [segment.base_offset for segment in self._closed]
+
+    def _segment_of(self, offset: int) -> ClosedSegment | ActiveSegment:
+        if offset >= self._active.base_offset:
+            return self._active
+        return self._closed[bisect_right(self._bases(), offset) - 1]
+
+    def _control_batches(self) -> list[Batch]:
+        """Those above the log start; closed segments are read for them once, when first asked."""
+        if self._control_from > self.log_start:
+            older = self._batches(self.log_start, self._control_from, control_only=True)
+            self._control[:0] = older
+            self._control_from = self.log_start
+        return [batch for batch in self._control if batch.end_offset > self.log_start]
+
+    def _batches(
+        self, start_offset: int, end_offset: int, control_only: bool = False
+    ) -> Iterator[Batch]:
+        while start_offset < end_offset:
+            data = self.read(start_offset, READ_BYTES, end_offset)
+            for frame in frames(data, start=0, expected_offset=None, check_crc=False):
+                if frame.is_control or not control_only:
+                    yield batch_in(data, frame)
+                start_offset = frame.end_offset
+
+
+def _located(batch: Batch) -> tuple[bytes, Frame]:
+    """The bytes to write, and their frame at position 0."""
+    data = bytes_of(batch)
+    found = tuple(frames(data, start=0, expected_offset=batch.base_offset))
+    if len(found) != 1 or found[0].size != len(data):
+        raise CorruptDataError(f"not one whole batch: {len(data)} bytes hold {len(found)}")
+    assert found[0].last_offset == batch.last_offset, "a batch and its bytes agree"
+    return data, found[0]

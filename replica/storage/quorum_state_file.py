@@ -1,0 +1,60 @@
+"""quorum-state: the port QuorumStateStore (Kafka: FileQuorumStateStore)."""
+
+from __future__ import annotations
+
+from replica.errors import DataError
+from replica.format import quorum_state
+from replica.raft.ports import ElectionState, QuorumStateStore
+from replica.storage.filesystem import FileSystem, read_whole, replace_durably
+from replica.types import NO_NODE, ZERO_UUID, ReplicaKey
+
+_MAX_BYTES = 16 * 1024 * 1024
+
+
+class QuorumStateFile(QuorumStateStore):
+    """The file in the partition's folder. Only this class writes it, one state after another."""
+
+    def __init__(self, files: FileSystem, folder: str) -> None:
+        self._files = files
+        self._folder = folder
+
+    def read(self) -> ElectionState | None:
+        """Raises DataError naming the file: taken for no vote, it could make us vote twice."""
+        if quorum_state.FILE_NAME not in self._files.names(self._folder):
+            return None
+        path = f"{self._folder}/{quorum_state.FILE_NAME}"
+        try:
+            state = quorum_state.decode(read_whole(self._files, path, _MAX_BYTES))
+        except DataError as error:
+            reason = (
+                f"{error.reason}; the vote it held is lost, so this replica must not vote again: "
+                "restore the file, or format the directory anew to get a new directory id"
+            )
+            raise type(error)(reason, error.position, path) from error
+        return ElectionState(
+            state.leader_epoch,
+            state.leader_id,
+            _voted(state),
+            state.version,
+            state.current_voters,
+        )
+
+    def write(self, state: ElectionState) -> None:
+        voted = state.voted or ReplicaKey(NO_NODE)
+        content = quorum_state.new_state(
+            version=state.kraft_version,
+            leader_id=state.leader_id,
+            leader_epoch=state.epoch,
+            voted_id=voted.node_id,
+            voted_directory_id=voted.directory_id,
+            current_voters=state.voter_ids,
+        )
+        replace_durably(
+            self._files, self._folder, quorum_state.FILE_NAME, quorum_state.encode(content)
+        )
+
+
+def _voted(state: quorum_state.QuorumState) -> ReplicaKey | None:
+    if state.voted_id == NO_NODE:
+        return None
+    return ReplicaKey(state.voted_id, state.voted_directory_id or ZERO_UUID)

@@ -1,0 +1,290 @@
+"""Opening a log directory: what is made of what a crash, or a hand, left there (Kafka: LogLoader,
+KafkaMetadataLog.apply and recoverSnapshots).
+
+A crash of this engine leaves a torn end in the newest segment, names that were about to change, a
+checkpoint one write behind. All that is repaired, and each repair is said. Whatever else is wrong
+means that records which may be committed are gone: DataError, and the log is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from replica.errors import CorruptDataError, DataError
+from replica.format import partition_metadata
+from replica.format.file_names import FileKind, classify, segment_file_name
+from replica.format.primitives import Buffer
+from replica.format.segment import scan
+from replica.format.snapshot import SnapshotState, parse_name
+from replica.history import epochs
+from replica.history.epochs import Epochs
+from replica.raft.ports import Batch
+from replica.storage.batches import Frame, batch_in
+from replica.storage.closed_segments import CheckedSegment, check_closed, epochs_of, synced_end
+from replica.storage.epoch_checkpoint import EpochCheckpoint, read_checkpoint
+from replica.storage.filesystem import TEMPORARY_SUFFIX, FileSystem, replace_durably
+from replica.storage.log import FileLog
+from replica.storage.segment import (
+    INDEXES,
+    ActiveSegment,
+    LogConfig,
+    ScannedSegment,
+    create_segment,
+    remove_segment,
+    scan_segment,
+    segment_path,
+)
+from replica.storage.snapshots import SnapshotFiles, is_newer
+
+ADVICE = (
+    "committed records may be lost here, so this log is not opened: move the directory away and "
+    "format a new one, and the replica comes back empty under a new directory id"
+)
+_DEFAULTS = LogConfig()
+_SEARCHED_BYTES = 64 * 1024 * 1024
+"""Looked at behind a damage, for batches that a snapshot doesn't hold."""
+
+
+def open_log(
+    files: FileSystem,
+    folder: str,
+    config: LogConfig = _DEFAULTS,
+    topic_id: str = partition_metadata.METADATA_TOPIC_ID,
+) -> FileLog:
+    """The log in `folder`, which is made where it isn't there; all it holds is durable.
+
+    Reads the newest segment whole, and of older ones what their index doesn't cover. Raises
+    DataError, with file, byte and what to do, where more is wrong than a crash explains;
+    FileSystemError.
+    """
+    files.make_directory(folder)
+    names = files.names(folder)
+    if partition_metadata.FILE_NAME not in names:
+        content = partition_metadata.encode(topic_id)
+        replace_durably(files, folder, partition_metadata.FILE_NAME, content)
+    try:
+        snapshots = SnapshotFiles(files, folder)
+    except DataError as error:
+        raise _refusal(error) from error
+    opening = _Opening(files, folder, config, snapshots)
+    return opening.run(_base_offsets(names), read_checkpoint(files, folder))
+
+
+def _base_offsets(names: tuple[str, ...]) -> list[int]:
+    found = [classify(name) for name in names]
+    return [
+        name.base_offset
+        for name in found
+        if name.kind is FileKind.SEGMENT and not name.deleted and name.base_offset is not None
+    ]
+
+
+@dataclass(slots=True)
+class _Opening:
+    """One opening: first everything is looked at, then the repairs are made."""
+
+    files: FileSystem
+    folder: str
+    config: LogConfig
+    snapshots: SnapshotFiles
+    repairs: list[str] = field(default_factory=list)
+    epochs: Epochs = ()
+    control: list[Batch] = field(default_factory=list)
+
+    def run(self, bases: list[int], saved: Epochs | None) -> FileLog:
+        if not bases:
+            return self._without_segments(saved)
+        log_start = self._log_start(bases, saved)
+        kept = [base for base in bases if base <= log_start][-1:]
+        kept += [base for base in bases if base > log_start]
+        closed = self._closed(kept)
+        epoch = closed[-1].last.epoch if closed else -1
+        scanned = scan_segment(
+            self.files, self.folder, kept[-1], self.config, epoch=epoch, visit=self._visit
+        )
+        self._judge_end(scanned)
+        entries = self._entries(saved, closed, scanned, log_start)
+        self._judge_snapshots(log_start, entries, scanned.segment.end_offset)
+
+        for base in bases:
+            if base < kept[0]:  # before the checkpoint: it may hold the log start alone
+                remove_segment(self.files, self.folder, base)
+        scanned.segment.cut()
+        checkpoint = EpochCheckpoint(self.files, self.folder, entries, saved)
+        log = self._log(checkpoint, closed, scanned.segment, log_start)
+        self._restart_at_newer_snapshot(log)
+        self._clean(log)
+        return log
+
+    def _without_segments(self, saved: Epochs | None) -> FileLog:
+        """A new directory, or one where a crash came while a snapshot took the log's place."""
+        newest = self.snapshots.newest
+        if saved and (newest is None or not is_newer(newest, saved, saved[-1].start_offset)):
+            path = segment_path(self.folder, saved[0].start_offset, FileKind.SEGMENT)
+            raise CorruptDataError(f"the log's segments are gone; {ADVICE}", None, path)
+        start = 0 if newest is None else newest.offset
+        checkpoint = EpochCheckpoint(self.files, self.folder, (), saved)
+        active = create_segment(self.files, self.folder, start, self.config)
+        log = self._log(checkpoint, [], active, start)
+        self._clean(log)
+        return log
+
+    def _log(
+        self,
+        checkpoint: EpochCheckpoint,
+        closed: list[CheckedSegment],
+        active: ActiveSegment,
+        log_start: int,
+    ) -> FileLog:
+        checkpoint.save()
+        return FileLog(
+            self.files,
+            self.folder,
+            self.config,
+            self.snapshots,
+            checkpoint,
+            [checked.segment for checked in closed],
+            active,
+            log_start,
+            self.control,
+            self.repairs,
+        )
+
+    def _log_start(self, bases: list[int], saved: Epochs | None) -> int:
+        """DESIGN's definition: the checkpoint says it where a snapshot ends there."""
+        if saved and saved[0].start_offset > bases[0]:
+            start = saved[0].start_offset
+            if any(snapshot_id.offset == start for snapshot_id in self.snapshots):
+                return start
+        return bases[0]
+
+    def _closed(self, bases: list[int]) -> list[CheckedSegment]:
+        found = []
+        for base, following in pairwise(bases):
+            try:
+                checked = check_closed(self.files, self.folder, base, self.config)
+            except DataError as error:
+                raise _refusal(error) from error
+            segment = checked.segment
+            if segment.end_offset != following:
+                path = segment_path(self.folder, base, FileKind.SEGMENT)
+                reason = (
+                    f"ends at offset {segment.end_offset}, the next segment starts at {following}"
+                )
+                raise CorruptDataError(f"{reason}; {ADVICE}", segment.size, path)
+            if checked.rebuilt:
+                self.repairs.append(f"{segment.folder}: indexes of segment {base} made anew")
+            found.append(checked)
+        return found
+
+    def _visit(self, frame: Frame, data: Buffer) -> None:
+        if not self.epochs or frame.epoch > self.epochs[-1].epoch:
+            self.epochs = epochs.assign(self.epochs, frame.epoch, frame.base_offset)
+        if frame.is_control:
+            self.control.append(batch_in(data, frame, frame.position))
+
+    def _judge_end(self, scanned: ScannedSegment) -> None:
+        """Whether what is wrong with the newest segment's end is what a crash can do."""
+        segment, damage = scanned.segment, scanned.damage
+        path = segment_path(self.folder, segment.base_offset, FileKind.SEGMENT)
+        if damage is None:
+            damage = CorruptDataError("the file ends", segment.size, path)
+        synced = synced_end(self.files, self.folder, segment.base_offset)
+        newest = self.snapshots.newest
+        covered = -1 if newest is None else newest.offset
+        if segment.end_offset < synced and covered < synced:
+            reason = f"{damage.reason}, yet all below offset {synced} was synced once"
+            raise _refusal(CorruptDataError(reason, damage.position, path))
+        if scanned.damage is None:
+            return
+        with self.files.open(path) as log:
+            size = log.size()
+            rest = log.read(segment.size, min(size - segment.size, _SEARCHED_BYTES))
+        beyond = [
+            batch.header.base_offset
+            for batch in scan(rest).batches
+            if batch.crc_valid and batch.header.base_offset >= covered
+        ]
+        if segment.end_offset < covered and beyond:
+            reason = (
+                f"{damage.reason}; below the end of snapshot {covered}, and the batch at offset "
+                f"{beyond[0]}, which that snapshot doesn't hold, lies behind it"
+            )
+            raise _refusal(CorruptDataError(reason, damage.position, path))
+        self.repairs.append(
+            f"{path}: byte {segment.size}: {size - segment.size} bytes cut, a torn end: "
+            f"{damage.reason}"
+        )
+
+    def _entries(
+        self,
+        saved: Epochs | None,
+        closed: list[CheckedSegment],
+        scanned: ScannedSegment,
+        log_start: int,
+    ) -> Epochs:
+        """The cache: the checkpoint for closed segments if it fits them, batches for the rest."""
+        # an entry that starts in the newest segment counts only if a batch there survived
+        entries = epochs.truncate_from_end(saved or (), scanned.segment.base_offset)
+        ends = [checked.last for checked in closed]
+        if any(epochs.epoch_for_offset(entries, last.last_offset) != last.epoch for last in ends):
+            entries = epochs_of(checked.segment for checked in closed)
+            self.repairs.append(
+                f"{self.folder}: leader-epoch-checkpoint made anew from the batches"
+            )
+        for entry in self.epochs:
+            if not entries or entry.epoch > entries[-1].epoch:
+                entries = epochs.assign(entries, entry.epoch, entry.start_offset)
+        return epochs.truncate_from_start(entries, log_start)
+
+    def _judge_snapshots(self, log_start: int, entries: Epochs, log_end: int) -> None:
+        """What lies below the log start, and between log and newest snapshot, must be somewhere."""
+        newest = self.snapshots.newest
+        if log_start > 0 and not any(s.offset >= log_start for s in self.snapshots):
+            path = segment_path(self.folder, log_start, FileKind.SEGMENT)
+            reason = f"no snapshot ends at or above the log start {log_start}"
+            raise _refusal(CorruptDataError(reason, None, path))
+        if newest and newest.offset > log_end and not is_newer(newest, entries, log_end):
+            reason = (
+                f"the log ends at offset {log_end} of epoch {entries[-1].epoch}, its snapshot at "
+                f"{newest.offset} of epoch {newest.epoch}"
+            )
+            raise _refusal(CorruptDataError(reason, None, self.folder))
+
+    def _restart_at_newer_snapshot(self, log: FileLog) -> None:
+        newest = self.snapshots.newest
+        if newest is not None and log.is_older_than(newest):
+            self.repairs.append(
+                f"{self.folder}: the log ended at {log.log_end}, it restarts at its newer snapshot "
+                f"{newest.offset}-{newest.epoch}"
+            )
+            log.reset_to(newest)
+
+    def _clean(self, log: FileLog) -> None:
+        """Remove what no one will ask for again; the log is sound without it."""
+        self.snapshots.delete([id for id in self.snapshots if id.offset < log.log_start])
+        names = self.files.names(self.folder)
+        leftovers = [name for name in names if _is_leftover(name, names)]
+        for name in leftovers:
+            self.files.remove(f"{self.folder}/{name}")
+            self.repairs.append(f"{self.folder}/{name}: a leftover, removed")
+        if leftovers:
+            self.files.sync_directory(self.folder)
+
+
+def _is_leftover(name: str, names: tuple[str, ...]) -> bool:
+    """What a crash leaves beside the log: half-made files, files about to go, lone indexes."""
+    if name.endswith((TEMPORARY_SUFFIX, ".cleaned", ".deleted")):
+        return True
+    snapshot = parse_name(name)
+    if snapshot is not None:
+        return snapshot.state is not SnapshotState.COMPLETE
+    found = classify(name)
+    if found.kind not in INDEXES or found.base_offset is None:
+        return False
+    return segment_file_name(found.base_offset, FileKind.SEGMENT) not in names
+
+
+def _refusal(error: DataError) -> DataError:
+    return type(error)(f"{error.reason}; {ADVICE}", error.position, error.path)

@@ -1,0 +1,313 @@
+"""One segment: a .log file with its .index and .timeindex (Kafka: LogSegment).
+
+A closed segment is complete and synced, and read only. The active one, the newest, is written to:
+its log first, its indexes once the log is synced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from replica.errors import DataError
+from replica.format.file_names import FileKind, segment_file_name
+from replica.format.primitives import Buffer
+from replica.storage.batch_walk import read_batches, walk
+from replica.storage.batches import Frame
+from replica.storage.filesystem import File, FileSystem, read_whole
+from replica.storage.segment_index import (
+    MAX_RELATIVE_OFFSET,
+    SegmentIndex,
+    ascending_prefix,
+    position_before,
+)
+
+INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+KINDS = (FileKind.SEGMENT, *INDEXES)
+MAX_INDEX_FILE_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """Kafka's settings and defaults: metadata.log.segment.bytes and .ms (time between the first
+    batch of a segment and the one that would be added), index.interval.bytes, index.max.bytes."""
+
+    segment_bytes: int = 1024 * 1024 * 1024
+    segment_ms: int = 7 * 24 * 60 * 60 * 1000
+    index_interval_bytes: int = 4096
+    max_index_bytes: int = 10 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        assert 0 < self.segment_bytes < 2**31, "positions in an index are int32"
+
+
+def segment_path(folder: str, base_offset: int, kind: FileKind) -> str:
+    return f"{folder}/{segment_file_name(base_offset, kind)}"
+
+
+def remove_segment(files: FileSystem, folder: str, base_offset: int) -> None:
+    """Durable: all its files go, or what there is of them; Kafka's producer snapshot too."""
+    there = set(files.names(folder))
+    for kind in (*KINDS, FileKind.PRODUCER_SNAPSHOT):
+        if segment_file_name(base_offset, kind) in there:
+            files.remove(segment_path(folder, base_offset, kind))
+    files.sync_directory(folder)
+
+
+@dataclass(slots=True)
+class ClosedSegment:
+    """base_offset inclusive, end_offset exclusive, size in bytes. The index is read when needed
+    and kept: 2 MiB for each GiB of log."""
+
+    files: FileSystem
+    folder: str
+    base_offset: int
+    end_offset: int
+    size: int
+    _offsets: bytes | None = None
+
+    def opened(self) -> File:
+        """The log, to be read; the caller closes it."""
+        return self.files.open(segment_path(self.folder, self.base_offset, FileKind.SEGMENT))
+
+    def reopen(self, config: LogConfig) -> ActiveSegment:
+        """To be written to again, after the segments behind it went.
+
+        Raises DataError where a batch of it is damaged.
+        """
+        scanned = scan_segment(self.files, self.folder, self.base_offset, config)
+        if scanned.damage is not None:
+            raise scanned.damage
+        scanned.segment.cut()
+        return scanned.segment
+
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> bytes:
+        """As read_batches."""
+        if self._offsets is None:
+            path = segment_path(self.folder, self.base_offset, FileKind.OFFSET_INDEX)
+            self._offsets = ascending_prefix(read_whole(self.files, path, MAX_INDEX_FILE_BYTES))
+        with self.opened() as log:
+            return read_batches(
+                log,
+                size=self.size,
+                search_from=position_before(self._offsets, start_offset - self.base_offset),
+                start_offset=start_offset,
+                max_bytes=max_bytes,
+                end_offset=end_offset,
+            )
+
+
+@dataclass(slots=True)
+class ActiveSegment:
+    """The newest segment, its three files open.
+
+    size: bytes written; synced_size: bytes known to be on the disk. first_timestamp: max
+    timestamp (ms) of the first batch, -1 without one. _written: bytes of each index in its file.
+    """
+
+    config: LogConfig
+    index: SegmentIndex
+    opened: dict[FileKind, File]
+    files: FileSystem
+    folder: str
+    end_offset: int
+    size: int = 0
+    first_timestamp: int = -1
+    synced_size: int = 0
+    _written: dict[FileKind, int] = field(default_factory=lambda: dict.fromkeys(INDEXES, 0))
+
+    @property
+    def base_offset(self) -> int:
+        return self.index.base_offset
+
+    @property
+    def _log(self) -> File:
+        return self.opened[FileKind.SEGMENT]
+
+    def should_roll(self, size: int, last_offset: int, max_timestamp: int) -> bool:
+        """Whether a batch of `size` bytes belongs in a new segment (LogSegment.shouldRoll).
+
+        By the batches' own times, so no clock decides; batches without a time never roll by it.
+        """
+        if self.size == 0:
+            return False
+        is_old = (
+            self.first_timestamp >= 0
+            and max_timestamp - self.first_timestamp > self.config.segment_ms
+        )
+        return (
+            is_old
+            or self.size + size > self.config.segment_bytes
+            or self.index.is_full(self.config.max_index_bytes)
+            or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
+        )
+
+    def append(self, data: bytes, frame: Frame) -> None:
+        """Write a batch at the end, wherever `frame` says it is; not yet synced."""
+        self._log.write(self.size, data)
+        self.add(frame._replace(position=self.size))
+
+    def add(self, frame: Frame) -> None:
+        """Account for a batch that lies at the end of the file."""
+        if frame.position == 0:
+            self.first_timestamp = frame.max_timestamp
+        self.index.add(frame)
+        self.size, self.end_offset = frame.end_position, frame.end_offset
+
+    def flush(self) -> None:
+        """Durable: all appended batches. Index entries follow, without a sync of their own."""
+        if self.synced_size < self.size:
+            self._log.sync()
+            self.synced_size = self.size
+            self._write_indexes()
+
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> bytes:
+        """As read_batches."""
+        return read_batches(
+            self._log,
+            size=self.size,
+            search_from=position_before(self.index.offsets, start_offset - self.base_offset),
+            start_offset=start_offset,
+            max_bytes=max_bytes,
+            end_offset=end_offset,
+        )
+
+    def truncate_to(self, end_offset: int) -> None:
+        """Durable: cut every batch that holds offsets at or above `end_offset`."""
+        walked = walk(self._log, expected_offset=self.base_offset, end=self.size, check_crc=False)
+        kept = takewhile(lambda found: found[0].end_offset <= end_offset, walked)
+        self.index = SegmentIndex(self.base_offset, self.config.index_interval_bytes)
+        self.size, self.end_offset, self.first_timestamp = 0, self.base_offset, -1
+        for frame, _ in kept:
+            self.add(frame)
+        self.cut()
+
+    def cut(self) -> None:
+        """Durable: the log ends at `size`, its indexes say what the batches before that say.
+
+        The indexes are cut first: no entry may ever point at what is gone.
+        """
+        for kind, content in self._indexes():
+            file = self.opened[kind]
+            size = file.size()
+            shared = _shared_prefix(file.read(0, size), content)
+            if shared < size:
+                file.truncate(shared)
+                file.sync()
+            self._written[kind] = shared
+        if self._log.size() > self.size:
+            self._log.truncate(self.size)
+        self._log.sync()
+        self.synced_size = self.size
+        self._write_indexes()
+
+    def seal(self) -> ClosedSegment:
+        """Durable: log and indexes, these with their last entry. No append after it."""
+        self.index.close()
+        self.sync_all()
+        self.close()
+        return ClosedSegment(
+            self.files,
+            self.folder,
+            self.base_offset,
+            self.end_offset,
+            self.size,
+            bytes(self.index.offsets),
+        )
+
+    def sync_all(self) -> None:
+        """Durable: log and indexes."""
+        self._log.sync()
+        self.synced_size = self.size
+        self._write_indexes()
+        self.opened[FileKind.OFFSET_INDEX].sync()
+        self.opened[FileKind.TIME_INDEX].sync()
+
+    def close(self) -> None:
+        """Close the files without a sync."""
+        for file in self.opened.values():
+            file.close()
+
+    def _indexes(self) -> tuple[tuple[FileKind, bytearray], tuple[FileKind, bytearray]]:
+        return (FileKind.OFFSET_INDEX, self.index.offsets), (FileKind.TIME_INDEX, self.index.times)
+
+    def _write_indexes(self) -> None:
+        for kind, content in self._indexes():
+            written = self._written[kind]
+            if written < len(content):
+                self.opened[kind].write(written, bytes(content[written:]))
+                self._written[kind] = len(content)
+
+
+def _shared_prefix(one: bytes, other: bytes | bytearray) -> int:
+    """Bytes that two contents have in common at their beginning."""
+    shortest = min(len(one), len(other))
+    if one[:shortest] == other[:shortest]:
+        return shortest
+    return next(at for at in range(shortest) if one[at] != other[at])
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedSegment:
+    """segment: its good beginning, the files as they were found. damage: what ends that."""
+
+    segment: ActiveSegment
+    damage: DataError | None
+
+
+Visitor = Callable[[Frame, Buffer], None]
+"""Told of each batch that is met, with its bytes."""
+
+
+def scan_segment(
+    files: FileSystem,
+    folder: str,
+    base_offset: int,
+    config: LogConfig,
+    *,
+    epoch: int = -1,
+    visit: Visitor | None = None,
+) -> ScannedSegment:
+    """Read a whole segment, check every batch, and work out its indexes. Changes nothing, but
+    for index files that are missing; `ActiveSegment.cut` drops what is damaged.
+
+    epoch: that of the batch before the segment.
+    """
+    segment = _opened(files, folder, base_offset, config)
+    log = segment.opened[FileKind.SEGMENT]
+    try:
+        for frame, data in walk(log, expected_offset=base_offset, epoch=epoch):
+            segment.add(frame)
+            if visit is not None:
+                visit(frame, data)
+    except DataError as error:
+        return ScannedSegment(segment, error)
+    return ScannedSegment(segment, None)
+
+
+def create_segment(
+    files: FileSystem, folder: str, base_offset: int, config: LogConfig
+) -> ActiveSegment:
+    """Durable: an empty segment whose first batch will have `base_offset`."""
+    for kind in reversed(KINDS):
+        files.create(segment_path(folder, base_offset, kind)).close()
+    files.sync_directory(folder)
+    return _opened(files, folder, base_offset, config)
+
+
+def _opened(files: FileSystem, folder: str, base_offset: int, config: LogConfig) -> ActiveSegment:
+    there = files.names(folder)
+    missing = [kind for kind in KINDS if segment_file_name(base_offset, kind) not in there]
+    for kind in missing:
+        files.create(segment_path(folder, base_offset, kind)).close()
+    if missing:
+        files.sync_directory(folder)
+    return ActiveSegment(
+        config,
+        SegmentIndex(base_offset, config.index_interval_bytes),
+        {kind: files.open(segment_path(folder, base_offset, kind)) for kind in KINDS},
+        files,
+        folder,
+        end_offset=base_offset,
+    )

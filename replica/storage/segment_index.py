@@ -1,0 +1,89 @@
+"""The two sparse indexes of one segment as they grow (Kafka: LogSegment.append, OffsetIndex,
+TimeIndex).
+
+A pure function of the batches added: rebuilding gives the bytes that appending gave. Kafka adds
+an entry at most once for each append, which may hold several batches; here each batch counts, so
+the bytes are equal wherever Kafka appended one at a time, as a leader does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from replica.format.index import OFFSET_ENTRY, TIME_ENTRY
+from replica.storage.batches import Frame
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+
+
+@dataclass(slots=True)
+class SegmentIndex:
+    """offsets, times: the files' bytes, without preallocation.
+
+    interval_bytes: log bytes between two entries (Kafka: index.interval.bytes, 4096).
+    """
+
+    base_offset: int
+    interval_bytes: int
+    offsets: bytearray = field(default_factory=bytearray)
+    times: bytearray = field(default_factory=bytearray)
+    max_timestamp: int = -1
+    _offset_of_max: int = 0
+    _bytes_since_entry: int = 0
+
+    def add(self, frame: Frame) -> None:
+        """Account for a batch that follows the ones before."""
+        if frame.max_timestamp > self.max_timestamp:
+            self.max_timestamp = frame.max_timestamp
+            self._offset_of_max = frame.last_offset - self.base_offset
+        if self._bytes_since_entry > self.interval_bytes:
+            self.offsets += OFFSET_ENTRY.pack(frame.last_offset - self.base_offset, frame.position)
+            self._add_time()
+            self._bytes_since_entry = 0
+        self._bytes_since_entry += frame.size
+
+    def close(self) -> None:
+        """The segment is complete: its largest timestamp becomes the last entry."""
+        self._add_time()
+
+    def is_full(self, max_bytes: int) -> bool:
+        """Whether Kafka would roll because an index file of `max_bytes` has no room left."""
+        return (
+            len(self.offsets) // OFFSET_ENTRY.size >= max_bytes // OFFSET_ENTRY.size
+            or len(self.times) // TIME_ENTRY.size >= max_bytes // TIME_ENTRY.size - 1
+        )
+
+    def _add_time(self) -> None:
+        last = -1
+        if self.times:
+            last, _ = TIME_ENTRY.unpack_from(self.times, len(self.times) - TIME_ENTRY.size)
+        if self.max_timestamp > last:
+            self.times += TIME_ENTRY.pack(self.max_timestamp, self._offset_of_max)
+
+
+def position_before(offsets: bytes | bytearray, relative_offset: int) -> int:
+    """The byte of a batch at or before the one that holds the offset, by an offset index."""
+    low, high = 0, len(offsets) // OFFSET_ENTRY.size
+    while low < high:
+        middle = (low + high) // 2
+        if OFFSET_ENTRY.unpack_from(offsets, middle * OFFSET_ENTRY.size)[0] <= relative_offset:
+            low = middle + 1
+        else:
+            high = middle
+    if low == 0:
+        return 0
+    (_, position) = OFFSET_ENTRY.unpack_from(offsets, (low - 1) * OFFSET_ENTRY.size)
+    return int(position)
+
+
+def ascending_prefix(offsets: bytes) -> bytes:
+    """The entries of an offset index up to the first that doesn't rise: what a crash left of it,
+    or the used part of a preallocated file."""
+    last = (-1, 0)
+    used = len(offsets) // OFFSET_ENTRY.size * OFFSET_ENTRY.size
+    for at in range(0, used, OFFSET_ENTRY.size):
+        relative, position = OFFSET_ENTRY.unpack_from(offsets, at)
+        if relative <= last[0] or position <= last[1]:
+            return offsets[:at]
+        last = (relative, position)
+    return offsets[:used]

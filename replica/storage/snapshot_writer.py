@@ -1,0 +1,80 @@
+"""One snapshot being made by the local state machine (KIP-630; Kafka: RecordsSnapshotWriter)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from replica.format import control
+from replica.raft.ports import ControlRecord, SnapshotFacts, SnapshotWriter
+from replica.storage.batches import control_batch, message_of, value_batch
+from replica.storage.filesystem import FileSystem
+from replica.types import OffsetAndEpoch
+
+BATCH_BYTES = 1024 * 1024
+"""Values gathered in one batch; Kafka's own limit for a batch of metadata is 8 MiB."""
+_VERSION = 0
+
+
+class FileSnapshotWriter(SnapshotWriter):
+    """The port SnapshotWriter. Every batch carries the header's timestamp, so that replicas which
+    snapshot the same state at the same offset write the same bytes."""
+
+    def __init__(
+        self,
+        files: FileSystem,
+        path: str,
+        snapshot_id: OffsetAndEpoch,
+        timestamp: int,
+        facts: Sequence[ControlRecord],
+        complete: Callable[[], SnapshotFacts],
+    ) -> None:
+        """path: the .part file; complete: checks, syncs and renames it."""
+        self._files = files
+        self._file = files.create(path)
+        self._epoch = snapshot_id.epoch
+        self._timestamp = timestamp
+        self._complete = complete
+        self._values: list[bytes] = []
+        self._bytes = 0
+        self._position = 0
+        self._next_offset = 0
+        self._is_open = True
+        messages = [message_of(record) for record in facts]
+        self._put_control(control.SnapshotHeader(_VERSION, timestamp), *messages)
+
+    def append(self, records: Sequence[bytes]) -> None:
+        assert self._is_open, "a frozen snapshot takes no more records"
+        for value in records:
+            self._values.append(value)
+            self._bytes += len(value)
+            if self._bytes >= BATCH_BYTES:
+                self._put_values()
+
+    def freeze(self) -> SnapshotFacts:
+        assert self._is_open, "a snapshot is frozen once"
+        self._put_values()
+        self._put_control(control.SnapshotFooter(_VERSION))
+        self._is_open = False
+        self._file.close()
+        return self._complete()
+
+    def abort(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._file.close()
+            self._files.remove(self._file.path)
+
+    def _put_values(self) -> None:
+        if self._values:
+            batch = value_batch(self._next_offset, self._epoch, self._timestamp, self._values)
+            self._put(batch, len(self._values))
+            self._values, self._bytes = [], 0
+
+    def _put_control(self, *messages: control.ControlMessage) -> None:
+        batch = control_batch(self._next_offset, self._epoch, self._timestamp, messages)
+        self._put(batch, len(messages))
+
+    def _put(self, batch: bytes, records: int) -> None:
+        self._file.write(self._position, batch)
+        self._position += len(batch)
+        self._next_offset += records

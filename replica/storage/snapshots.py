@@ -1,0 +1,212 @@
+"""Snapshot files beside the log: the port Snapshots (KIP-630; Kafka: FileRawSnapshotWriter,
+Snapshots).
+
+A snapshot is written as .part, and complete, checked and synced when it loses that suffix; one that
+goes is renamed to .deleted first, so that no crash leaves half of it under its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from replica.errors import CorruptDataError, DataError
+from replica.format import control
+from replica.format.primitives import Buffer
+from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
+from replica.history.epochs import Epochs
+from replica.raft.ports import (
+    Batch,
+    ControlRecord,
+    KRaftVersion,
+    KRaftVoters,
+    SnapshotFacts,
+    Snapshots,
+)
+from replica.storage.batch_walk import walk
+from replica.storage.batches import batch_in, messages_in, record_of
+from replica.storage.filesystem import File, FileSystem
+from replica.storage.snapshot_writer import FileSnapshotWriter
+from replica.types import OffsetAndEpoch
+
+_FETCHED, _WRITTEN = "-1", "-2"
+"""Tell the .part of a snapshot that comes from the leader from one that is made here."""
+
+
+def age(snapshot_id: OffsetAndEpoch) -> tuple[int, int]:
+    """Sorts snapshots as Kafka does: by epoch, then by offset (OffsetAndEpoch.compareTo)."""
+    return snapshot_id.epoch, snapshot_id.offset
+
+
+def is_newer(snapshot_id: OffsetAndEpoch, epochs: Epochs, log_end: int) -> bool:
+    """Whether a snapshot takes the place of a log (KafkaMetadataLog.truncateToLatestSnapshot, G25).
+
+    A log without epochs has none to compare: it holds nothing, or nothing but what a snapshot held.
+    """
+    if not epochs:
+        return snapshot_id.offset > log_end
+    return age(snapshot_id) > (epochs[-1].epoch, log_end)
+
+
+def file_name(snapshot_id: OffsetAndEpoch, state: SnapshotState = SnapshotState.COMPLETE) -> str:
+    return format_name(SnapshotName(snapshot_id, state))
+
+
+class SnapshotFiles(Snapshots):
+    """The complete snapshots of a folder, iterated from the oldest to the newest id."""
+
+    def __init__(self, files: FileSystem, folder: str) -> None:
+        """Raises DataError where a complete snapshot's header can't be read."""
+        self._files = files
+        self._folder = folder
+        self._facts: dict[OffsetAndEpoch, SnapshotFacts] = {}
+        for name in files.names(folder):
+            parsed = parse_name(name)
+            if parsed is not None and parsed.state is SnapshotState.COMPLETE:
+                self._add(_facts_of_complete(files, f"{folder}/{name}", parsed.id))
+
+    def __iter__(self) -> Iterator[OffsetAndEpoch]:
+        return iter(self._facts)
+
+    def __contains__(self, snapshot_id: object) -> bool:
+        return snapshot_id in self._facts
+
+    @property
+    def newest(self) -> OffsetAndEpoch | None:
+        return next(reversed(self._facts), None)
+
+    def facts(self) -> tuple[SnapshotFacts, ...]:
+        """From the oldest to the newest."""
+        return tuple(self._facts.values())
+
+    def write_part(self, snapshot_id: OffsetAndEpoch, position: int, data: bytes) -> None:
+        path = self._part(snapshot_id, _FETCHED)
+        with self._files.create(path) if position == 0 else self._files.open(path) as file:
+            assert position == file.size(), "a snapshot is fetched from its beginning to its end"
+            file.write(position, data)
+
+    def freeze(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
+        return self._freeze(snapshot_id, self._part(snapshot_id, _FETCHED))
+
+    def write(
+        self, snapshot_id: OffsetAndEpoch, timestamp: int, facts: Sequence[ControlRecord]
+    ) -> FileSnapshotWriter:
+        path = self._part(snapshot_id, _WRITTEN)
+        return FileSnapshotWriter(
+            self._files,
+            path,
+            snapshot_id,
+            timestamp,
+            facts,
+            lambda: self._freeze(snapshot_id, path),
+        )
+
+    def read(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
+        with self._files.open(self._path(snapshot_id)) as file:
+            return file.read(position, max_bytes)
+
+    def batches(self, snapshot_id: OffsetAndEpoch) -> Iterable[Batch]:
+        """Raises DataError naming file and byte where the file is damaged."""
+        with self._files.open(self._path(snapshot_id)) as file:
+            for frame, data in walk(file, expected_offset=0):
+                yield batch_in(data, frame, frame.position)
+
+    def delete(self, snapshot_ids: Sequence[OffsetAndEpoch]) -> None:
+        """Durable."""
+        there = [id for id in snapshot_ids if self._facts.pop(id, None) is not None]
+        for snapshot_id in there:
+            deleted = f"{self._folder}/{file_name(snapshot_id, SnapshotState.DELETED)}"
+            self._files.rename(self._path(snapshot_id), deleted)
+        if there:
+            self._files.sync_directory(self._folder)
+        for snapshot_id in there:
+            self._files.remove(f"{self._folder}/{file_name(snapshot_id, SnapshotState.DELETED)}")
+
+    def delete_before(self, snapshot_id: OffsetAndEpoch) -> None:
+        """Durable: delete every older one."""
+        self.delete([id for id in self if age(id) < age(snapshot_id)])
+
+    def _path(self, snapshot_id: OffsetAndEpoch) -> str:
+        return f"{self._folder}/{file_name(snapshot_id)}"
+
+    def _part(self, snapshot_id: OffsetAndEpoch, unique: str) -> str:
+        return (
+            f"{self._folder}/{format_name(SnapshotName(snapshot_id, SnapshotState.PART, unique))}"
+        )
+
+    def _freeze(self, snapshot_id: OffsetAndEpoch, part: str) -> SnapshotFacts:
+        try:
+            with self._files.open(part) as file:
+                facts = check_snapshot(file, snapshot_id)
+                file.sync()
+        except DataError:
+            self._files.remove(part)
+            raise
+        self._files.rename(part, self._path(snapshot_id))
+        self._files.sync_directory(self._folder)
+        self._add(facts)
+        return facts
+
+    def _add(self, facts: SnapshotFacts) -> None:
+        kept = [*self._facts.values(), facts]
+        kept.sort(key=lambda each: age(each.snapshot_id))
+        self._facts = {each.snapshot_id: each for each in kept}
+
+
+def check_snapshot(file: File, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
+    """Read a whole snapshot: header first, footer last, every batch of its epoch, every CRC right.
+
+    Raises DataError naming file and byte where it isn't.
+    """
+    head: list[control.ControlMessage] = []
+    messages: tuple[control.ControlMessage, ...] = ()
+    position = 0
+    for frame, data in walk(file, expected_offset=0):
+        if frame.epoch != snapshot_id.epoch:
+            reason = f"a batch of epoch {frame.epoch} in a snapshot of epoch {snapshot_id.epoch}"
+            raise CorruptDataError(reason, frame.position, file.path)
+        messages = _messages(file, frame.position, data) if frame.is_control else ()
+        if not head:
+            _check_header(file, messages)
+        head.extend(messages)
+        position = frame.position
+    if not head or not isinstance(messages[-1] if messages else None, control.SnapshotFooter):
+        raise CorruptDataError("the last record is no snapshot footer", position, file.path)
+    return _facts(snapshot_id, file.size(), head)
+
+
+def _facts_of_complete(files: FileSystem, path: str, id: OffsetAndEpoch) -> SnapshotFacts:
+    """By its first batch alone: the rest was checked before it got its name."""
+    with files.open(path) as file:
+        for frame, data in walk(file, expected_offset=0):
+            messages = _messages(file, frame.position, data) if frame.is_control else ()
+            _check_header(file, messages)
+            return _facts(id, file.size(), messages)
+        raise CorruptDataError("the first record is no snapshot header", 0, path)
+
+
+def _messages(file: File, position: int, data: Buffer) -> tuple[control.ControlMessage, ...]:
+    try:
+        return messages_in(data)
+    except DataError as error:
+        raise error.shifted(position).in_file(file.path) from error
+
+
+def _check_header(file: File, messages: Sequence[control.ControlMessage]) -> None:
+    if not messages or not isinstance(messages[0], control.SnapshotHeader):
+        raise CorruptDataError("the first record is no snapshot header", 0, file.path)
+
+
+def _facts(
+    snapshot_id: OffsetAndEpoch, size: int, messages: Sequence[control.ControlMessage]
+) -> SnapshotFacts:
+    header = messages[0]
+    assert isinstance(header, control.SnapshotHeader)
+    voters, kraft_version = None, 0
+    for record in map(record_of, messages):
+        if isinstance(record, KRaftVoters):
+            voters = record.voters
+        elif isinstance(record, KRaftVersion):
+            kraft_version = record.kraft_version
+    return SnapshotFacts(
+        snapshot_id, size, header.last_contained_log_timestamp, voters, kraft_version
+    )

@@ -1,0 +1,73 @@
+"""The port's contract, held by the real disk and by the simulated one."""
+
+from __future__ import annotations
+
+import pytest
+
+from replica.errors import UnreadableFileError, UnwritableFileError
+from replica.storage.filesystem import read_whole, replace_durably
+from tests.replica.storage.conftest import Place
+
+
+def test_what_is_written_at_a_position_is_read_there(place: Place) -> None:
+    with place.files.create(f"{place.folder}/a") as file:
+        file.write(0, b"hello world")
+        file.write(6, b"W")
+        assert file.read(4, 4) == b"o Wo"
+        assert file.size() == 11
+
+
+def test_a_read_past_the_end_gives_what_there_is(place: Place) -> None:
+    place.put("a", b"abc")
+    with place.files.open(f"{place.folder}/a") as file:
+        assert file.read(1, 100) == b"bc"
+        assert file.read(50, 100) == b""
+
+
+def test_a_gap_reads_as_zeros(place: Place) -> None:
+    with place.files.create(f"{place.folder}/a") as file:
+        file.write(3, b"x")
+        assert file.read(0, 10) == b"\0\0\0x"
+
+
+def test_truncation_shortens_and_creation_empties(place: Place) -> None:
+    place.put("a", b"abcdef")
+    with place.files.open(f"{place.folder}/a") as file:
+        file.truncate(2)
+        assert file.read(0, 10) == b"ab"
+    place.files.create(f"{place.folder}/a").close()
+    assert place.content("a") == b""
+
+
+def test_a_rename_replaces_its_target(place: Place) -> None:
+    place.put("a", b"new")
+    place.put("b", b"old")
+    place.files.rename(f"{place.folder}/a", f"{place.folder}/b")
+    assert place.names() == ("b",)
+    assert place.content("b") == b"new"
+
+
+def test_a_file_that_is_not_there_is_one_clear_line(place: Place) -> None:
+    with pytest.raises(UnreadableFileError, match=r"a: (N|n)o such file or directory"):
+        place.files.open(f"{place.folder}/a")
+    with pytest.raises(UnwritableFileError):
+        place.files.remove(f"{place.folder}/a")
+
+
+def test_a_file_beyond_the_limit_is_not_read(place: Place) -> None:
+    place.put("a", b"123456")
+    with pytest.raises(UnreadableFileError, match="6 bytes, the limit is 5"):
+        read_whole(place.files, f"{place.folder}/a", 5)
+
+
+def test_a_replaced_file_leaves_no_other_file(place: Place) -> None:
+    for content in (b"one", b"three"):
+        replace_durably(place.files, place.folder, "state", content)
+        assert place.content("state") == content
+    assert place.names() == ("state",)
+
+
+def test_an_existing_directory_is_left_as_it_is(place: Place) -> None:
+    place.put("a", b"1")
+    place.files.make_directory(place.folder)
+    assert place.names() == ("a",)
