@@ -65,6 +65,7 @@ def _state(
     from pipelines.delta import read
     from pipelines.gold.state import state_at
     from pipelines.silver.branch_records import branch_records
+    from pipelines.silver.replay_parts import default_buckets
     from pipelines.tables import bronze, silver
 
     log = read(spark, lake, silver.COMMITTED_LOG)
@@ -79,7 +80,7 @@ def _state(
         read(spark, lake, bronze.SNAPSHOTS),
         read(spark, lake, bronze.SNAPSHOT_RECORDS),
         end_offset,
-        int(spark.conf.get("spark.sql.shuffle.partitions") or 1),
+        default_buckets(spark),
     ).cache()
     if end_offset and found.isEmpty():
         raise UsageError(

@@ -9,14 +9,19 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
 from pipelines.gold.divergence_points import divergence_points
+from pipelines.gold.findings import findings as gold_findings
 from pipelines.gold.leader_epoch_history import leader_epoch_history
+from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
 from pipelines.gold.truncations import truncations
+from pipelines.silver.branch_records import branch_records
 from pipelines.silver.committed_log import committed_log
 from pipelines.silver.control_records import control_records
 from pipelines.silver.group_findings import group_findings
 from pipelines.silver.known_epochs import known_epochs
 from pipelines.silver.leader_epochs import leader_epochs
+from pipelines.silver.replay_parts import default_buckets
 from pipelines.silver.replica_logs import replica_logs
+from pipelines.silver.snapshot_replay import refused_records, replayed, snapshot_replay
 from pipelines.silver.voter_sets import voter_sets
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
@@ -29,6 +34,7 @@ _INPUTS = (
     bronze.SNAPSHOTS,
     bronze.SNAPSHOT_RECORDS,
     bronze.REPLICA_STATE,
+    bronze.FINDINGS,
 )
 
 
@@ -43,7 +49,7 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
             f"{lake.root} has no bronze tables: run `kraftlake ingest --lake {lake.root} PATH...` "
             "first, or name another lake"
         )
-    captures, batches, records, snapshots, snapshot_records, state = (
+    captures, batches, records, snapshots, snapshot_records, state, found = (
         delta.read(spark, lake, contract) for contract in _INPUTS
     )
     counts: dict[str, int] = {}
@@ -55,11 +61,17 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         commit = delta.last_commit(spark, lake, contract)
         counts[contract.name] = commit.metrics.get("numOutputRows", 0)
 
-    # Both are small, and found by reading what is large: so read it once.
-    control = control_records(records).persist(StorageLevel.MEMORY_AND_DISK)
-    logs = replica_logs(captures, batches, control, snapshots, snapshot_records, state)
-    findings = group_findings(logs).persist(StorageLevel.MEMORY_AND_DISK)
+    # What is kept is small, and found by reading what is large: so read it once.
+    kept: list[DataFrame] = []
+
+    def keep(rows: DataFrame) -> DataFrame:
+        kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
+        return kept[-1]
+
     try:
+        control = keep(control_records(records))
+        logs = replica_logs(captures, batches, control, snapshots, snapshot_records, state)
+        findings = keep(group_findings(logs))
         write(silver.LEADER_EPOCHS, leader_epochs(captures, batches, control, state))
         write(silver.VOTER_SETS, voter_sets(control, snapshot_records, state))
         write(silver.COMMITTED_LOG, committed_log(captures, batches, control, findings))
@@ -68,7 +80,14 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         write(gold.DIVERGENCE_POINTS, divergence_points(findings))
         committed = delta.read(spark, lake, silver.COMMITTED_LOG)
         write(gold.TRUNCATIONS, truncations(batches, committed))
+        branch = branch_records(committed, records)
+        replay = keep(replayed(branch, snapshots, snapshot_records, default_buckets(spark)))
+        judged = keep(judged_snapshots(captures, snapshots, found, snapshot_replay(replay)))
+        write(gold.SNAPSHOT_VALIDITY, snapshot_validity(judged))
+        points = delta.read(spark, lake, gold.DIVERGENCE_POINTS)
+        refused = refused_records(replay, committed)
+        write(gold.FINDINGS, gold_findings(captures, batches, found, judged, refused, points))
     finally:
-        findings.unpersist()
-        control.unpersist()
+        for rows in kept:
+            rows.unpersist()
     return counts

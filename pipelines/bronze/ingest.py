@@ -19,6 +19,7 @@ from pipelines.bronze.captured import Captured, KnownCapture, place
 from pipelines.bronze.coverage import Uncovered, uncovered
 from pipelines.bronze.damaged import RawBytes, unreadable
 from pipelines.bronze.files import SourceReads, snapshots
+from pipelines.bronze.findings import finding_rows
 from pipelines.capture.looks import Group
 from pipelines.delta import Lake, append, ensure_table, merge, read
 from pipelines.sources import register
@@ -63,6 +64,7 @@ class Ingest:
             "snapshots": lambda: self._snapshots(captured),
             "snapshot records": lambda: self._snapshot_records(snapshot_records),
             "log batches": lambda: self._batches(captured, reads),
+            "findings": lambda: self._findings(captured),
             "state": lambda: self._state(
                 captured, [*unreadable(records), *unreadable(snapshot_records)]
             ),
@@ -165,6 +167,14 @@ class Ingest:
             update_set={name: f"s.{name}" for name in log_batches.FOLDED_COLUMNS},
         )
         return {bronze.LOG_BATCHES.name: merged.inserted}
+
+    def _findings(self, captured: Sequence[Captured]) -> Counts:
+        """Of captures that are new: an unchanged directory in a new group was judged before."""
+        seen = read(self.spark, self.lake, bronze.CAPTURES).select("capture_id").distinct()
+        known = {row.capture_id for row in seen.collect()}
+        looks = {one.look.capture_id: one.look for one in captured}
+        new = [look for capture_id, look in looks.items() if capture_id not in known]
+        return self._merge_rows(bronze.FINDINGS, finding_rows(self.spark, new))
 
     def _state(self, captured: Sequence[Captured], damage: list[small_tables.Row]) -> Counts:
         raw = RawBytes(self.key_file)

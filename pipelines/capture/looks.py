@@ -204,7 +204,8 @@ class _Looking:
                 target = source / os.path.basename(file.path)
                 if not os.path.lexists(target):  # the same file, named twice
                     os.symlink(os.path.abspath(file.path), target)
-            yield from self._look(DirectoryPath(str(source), shown), Input(str(source), shown))
+            location = DirectoryPath(str(source), shown, is_whole=False)
+            yield from self._look(location, Input(str(source), shown))
 
 
 def _unidentified(location: DirectoryPath, directory: MetadataDirectory) -> Damage:

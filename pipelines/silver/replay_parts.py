@@ -13,12 +13,21 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.silver.stored_records import bucket_of, spread, stored_record
-from replica.metadata.image import Entity, Image, Replay, ReplayedRecord, owner_of
+from replica.metadata.image import (
+    Entity,
+    Image,
+    Refusal,
+    Replay,
+    ReplayedRecord,
+    key_of,
+    owner_of,
+)
+from replica.metadata.record import UnknownRecord
 
 _PLAN = "REPLAY_PLAN"
 _ROWS_AT_ONCE = 8192
@@ -56,12 +65,17 @@ class Part:
         """Whether this part tells the truth about the entity."""
         return bucket_of(owner_of(Entity(kind, key, "", 0)), self.buckets) == self.bucket
 
-    def image_of(self, snapshot: BranchSnapshot) -> Image:
-        """What the snapshot says of this part's keys."""
-        replay = Replay()
+    def owns_record(self, record: ReplayedRecord) -> bool:
+        """Whether this part is the one to tell that the record can't be applied."""
+        return bucket_of(key_of(record), self.buckets) == self.bucket
+
+    def content_of(self, snapshot: BranchSnapshot) -> tuple[Image, int]:
+        """What the snapshot says of this part's keys; how many of its records say nothing."""
+        replay, refused = Replay(), 0
         for _, record in self.records(snapshot.content_sha256):
-            replay.apply(IN_SNAPSHOT, record)
-        return replay.image()
+            refusal = replay.apply(IN_SNAPSHOT, record)
+            refused += refusal is not None and self.owns_record(record)
+        return replay.image(), refused
 
     def records(self, content_sha256: str = "") -> Iterator[tuple[int, ReplayedRecord]]:
         """(offset, record) of the log, or (index, record) of a snapshot, ascending."""
@@ -79,32 +93,52 @@ class Part:
                 base = self._base(start, end)
                 if base is None:
                     continue
-                base_offset, image = base.end_offset, self.image_of(base)
+                base_offset, (image, _) = base.end_offset, self.content_of(base)
             for _ in log.below(base_offset):
                 pass  # the base holds them
-            yield RunReplay(base_offset, end, Replay(image), log)
+            yield RunReplay(base_offset, end, Replay(image), log, self.owns_record)
 
     def _base(self, start: int, end: int) -> BranchSnapshot | None:
         within = (one for one in self.snapshots if start <= one.end_offset <= end)
         return next((one for one in within if one.branch_epoch in (None, one.epoch)), None)
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunReplay:
     """A run from base_offset, where its first image is, to `end`, both exclusive of what is above;
-    image_at must be asked in rising order."""
+    image_at must be asked in rising order.
+
+    Of the records walked that this part owns: first_refused, the first that can't be applied;
+    refused_count, how many can't; first_unknown, the offset of the first that nobody here knows,
+    from which on no image is the whole truth.
+    """
 
     base_offset: int
     end: int
     _replay: Replay
     _log: _Lookahead
+    _owns: Callable[[ReplayedRecord], bool]
+    first_refused: Refusal | None = None
+    refused_count: int = 0
+    first_unknown: int | None = None
 
     def image_at(self, end_offset: int) -> Image:
         """What the records below this offset add up to."""
         assert self.base_offset <= end_offset <= self.end
         for offset, record in self._log.below(end_offset):
-            self._replay.apply(offset, record)
+            refusal = self._replay.apply(offset, record)
+            if refusal is not None and self._owns(record):
+                self._note(refusal, record)
         return self._replay.image()
+
+    def _note(self, refusal: Refusal, record: ReplayedRecord) -> None:
+        if isinstance(record, UnknownRecord):
+            if self.first_unknown is None:
+                self.first_unknown = refusal.offset
+            return
+        self.refused_count += 1
+        if self.first_refused is None:
+            self.first_refused = refusal
 
 
 class _Lookahead:
@@ -118,6 +152,11 @@ class _Lookahead:
         while self._next is not None and self._next[0] < end_offset:
             yield self._next
             self._next = next(self._records, None)
+
+
+def default_buckets(spark: SparkSession) -> int:
+    """As many parts as Spark has partitions behind a shuffle."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def replay_in_parts(

@@ -217,6 +217,34 @@ DAMAGE = Contract(
     keys=("capture_id", "file", "position", "kind"),
 )
 
+FINDING = (
+    Column("rule", "string", "its id; `kraftlake explain` says what it means", nullable=False),
+    Column("severity", "string", "info, warning or error", nullable=False),
+    Column("file", "string", "the file, or directory, as it was named to ingest", nullable=False),
+    Column("position", "bigint", "byte of the batch, line or entry; NULL where there is none"),
+    Column("offset", "bigint", "offset in the log, NULL where the finding has none"),
+    Column("epoch", "int", "leader epoch there"),
+    Column("message", "string", "one line, what was found", nullable=False),
+)
+FINDING_KEYS = ("capture_id", "rule", "file", "position", "offset", "message")
+
+FINDINGS = Contract(
+    name="bronze.findings",
+    description="What the rules of `kraftlake check` say of a directory without replaying its log.",
+    columns=(
+        Column("capture_id", "string", "the capture", nullable=False),
+        *REPLICA,
+        *FINDING,
+        Column(
+            "snapshot_end_offset",
+            "bigint",
+            "end offset of the complete snapshot that the finding is about, NULL for others",
+        ),
+        Column("snapshot_epoch", "int", "epoch of that snapshot, by its name"),
+    ),
+    keys=FINDING_KEYS,
+)
+
 BRONZE = (
     CAPTURES,
     LOG_BATCHES,
@@ -225,4 +253,5 @@ BRONZE = (
     SNAPSHOT_RECORDS,
     REPLICA_STATE,
     DAMAGE,
+    FINDINGS,
 )

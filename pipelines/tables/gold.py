@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
+from pipelines.tables.bronze import FINDING, FINDING_KEYS, REPLICA, REPLICA_KEYS
 from pipelines.tables.contract import Column, Contract
 from pipelines.tables.silver import LEADER_VOTERS
 
@@ -102,4 +102,38 @@ TRUNCATIONS = Contract(
     keys=(*REPLICA_KEYS, "seen_at", "from_offset"),
 )
 
-GOLD = (LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS)
+_BROKEN = "array<struct<rule:string,file:string,position:bigint,offset:bigint,message:string>>"
+
+SNAPSHOT_VALIDITY = Contract(
+    name="gold.snapshot_validity",
+    description="Each complete snapshot of each capture: whether it is sound and equals the log.",
+    columns=(
+        *REPLICA,
+        Column("end_offset", "bigint", "exclusive end of what it contains", nullable=False),
+        Column("epoch", "int", "epoch of the last contained record, by its name", nullable=False),
+        Column("capture_id", "string", "the capture", nullable=False),
+        Column(
+            "verdict",
+            "string",
+            "valid; invalid; or unverifiable: nothing is broken, but no replay reaches it",
+            nullable=False,
+        ),
+        Column("broken_rules", _BROKEN, "findings above info, with evidence", nullable=False),
+        Column("notes", _BROKEN, "findings of severity info", nullable=False),
+    ),
+    keys=("capture_id", "end_offset", "epoch"),
+)
+
+FINDINGS = Contract(
+    name="gold.findings",
+    description="What `kraftlake check` says of each capture, by the replay of the agreed branch.",
+    columns=(
+        *FINDING[:2],
+        *REPLICA,
+        *FINDING[2:],
+        Column("capture_id", "string", "the capture", nullable=False),
+    ),
+    keys=FINDING_KEYS,
+)
+
+GOLD = (LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS)

@@ -29,7 +29,7 @@ from replica.check.snapshots import (
     snapshot_verdicts,
 )
 from replica.check.state_files import judge_state_files, known_of
-from replica.metadata.image import Image
+from replica.metadata.image import Image, Refusal
 from replica.types import OffsetAndEpoch
 
 
@@ -78,21 +78,24 @@ def judge_snapshots(
     return snapshot_verdicts(facts.examined, noted.transactions, noted.findings, images)
 
 
-def _judge_refusal(replayed: Replayed) -> Iterator[Finding]:
-    first = replayed.first_refused
-    if first is None:
-        return
-    refusal = first.refusal
+def describe_refusal(refusal: Refusal, count: int) -> str:
+    """The first of `count` records that can't be applied, and the earlier ones that explain it."""
     because = ""
     if refusal.because:
         offsets = ", ".join(str(offset) for offset in refusal.because)
         because = f"; see the record{'s' * (len(refusal.because) > 1)} at offset {offsets}"
-    more = replayed.refused_count - 1
-    rest = f"; {more} more can't be applied either" if more else ""
+    rest = f"; {count - 1} more can't be applied either" if count > 1 else ""
+    return f"{refusal.record_type} at offset {refusal.offset}: {refusal.reason}{because}{rest}"
+
+
+def _judge_refusal(replayed: Replayed) -> Iterator[Finding]:
+    first = replayed.first_refused
+    if first is None:
+        return
     yield log.UNAPPLIABLE_RECORD.at(
         first.path,
-        f"{refusal.record_type} at offset {refusal.offset}: {refusal.reason}{because}{rest}",
+        describe_refusal(first.refusal, replayed.refused_count),
         position=first.position,
-        offset=refusal.offset,
+        offset=first.refusal.offset,
         epoch=first.epoch,
     )

@@ -25,7 +25,8 @@ from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
 from replica.scan.segments import scan
 from replica.types import NO_NODE, UNDEFINED_EPOCH, ZERO_UUID, ReplicaId, ReplicaKey
 
-_LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
+LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
+"""The files whose bytes are judged."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Examined:
 
     @property
     def is_directory(self) -> bool:
-        """False for a file on its own, of which nothing is missing."""
-        return isinstance(self.found, DirectoryPath)
+        """False for a file on its own, or several, of which nothing is missing."""
+        return isinstance(self.found, DirectoryPath) and self.found.is_whole
 
     @property
     def replica(self) -> ReplicaId | None:
@@ -131,7 +132,7 @@ def examine(found: DirectoryPath | FilePath, read: ReadFile = read_file) -> Exam
 
     def keep(file: str, limit: int) -> bytes:
         data = read(file, limit)
-        if classify(os.path.basename(file)).kind in _LOG_KINDS:
+        if classify(os.path.basename(file)).kind in LOG_KINDS:
             contents[os.path.abspath(file)] = data
         return data
 
@@ -139,7 +140,7 @@ def examine(found: DirectoryPath | FilePath, read: ReadFile = read_file) -> Exam
     by_path = {
         file.path: contents[_absolute(found, file.path)]
         for file in directory.files
-        if file.name.kind in _LOG_KINDS
+        if file.name.kind in LOG_KINDS
     }
     return Examined(found, directory, by_path)
 

@@ -23,8 +23,12 @@ from replica.types import ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)
-class _Parting:
-    """Where the log of `loser` parts from others; equal ones are told as one finding."""
+class Parting:
+    """Where the log of `loser` parts from others; equal ones are told as one finding.
+
+    truncates_to: its log end, exclusive, once it follows them; records: how many it loses; lost:
+    the same by commitment. All None where neither would win an election.
+    """
 
     loser: ReplicaKey
     offset: int
@@ -47,17 +51,23 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     by_key = {log.key: one for log, one in zip(owners, members, strict=True)}
     compared = compare_group(owners)
     commitment = classify_compared(compared)
-    partings: dict[_Parting, list[str]] = {}
+    partings: dict[Parting, list[int]] = {}
     for (a, b), comparison in compared.pairs.items():
         log_a, log_b = (next(log for log in owners if log.key == key) for key in (a, b))
         divergence = diverge_compared(log_a, log_b, comparison)
         if divergence.relation is Relation.CONFLICT:
-            yield _conflict(by_key[a], by_key[b], divergence)
+            offset = divergence.conflict_offset
+            assert offset is not None, "a conflict has an offset"
+            path, position, epoch = _located(by_key[a], offset)
+            found = judge_conflict(offset, epoch, by_key[b].shown)
+            yield replace(found, file=path, position=position)
         elif divergence.relation is Relation.DIVERGED:
             parting, other = _parting(a, b, divergence, losses(divergence, commitment))
-            partings.setdefault(parting, []).append(f"node {other.node_id}")
+            partings.setdefault(parting, []).append(other.node_id)
     for parting, others in partings.items():
-        yield from _divergence(by_key[parting.loser], parting, others)
+        path, position, _ = _located(by_key[parting.loser], parting.offset)
+        for found in judge_parting(parting, others):
+            yield replace(found, file=path, position=position)
     yield from _contested(compared, commitment, by_key)
 
 
@@ -76,7 +86,7 @@ def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
 
 def _parting(
     a: ReplicaKey, b: ReplicaKey, divergence: Divergence, lost: Losses | None
-) -> tuple[_Parting, ReplicaKey]:
+) -> tuple[Parting, ReplicaKey]:
     offset, epoch_a, epoch_b = divergence.divergence_offset, divergence.epoch_a, divergence.epoch_b
     assert offset is not None, "diverged logs have an offset"
     assert epoch_a is not None, "and an epoch there"
@@ -85,37 +95,35 @@ def _parting(
     if divergence.truncating == b:
         loser, other, epoch, other_epoch = b, a, epoch_b, epoch_a
     told = divergence.truncation_offset, divergence.records_lost
-    return _Parting(loser, offset, epoch, other_epoch, *told, lost), other
+    return Parting(loser, offset, epoch, other_epoch, *told, lost), other
 
 
-def _conflict(a: Examined, b: Examined, divergence: Divergence) -> Finding:
-    offset = divergence.conflict_offset
-    assert offset is not None, "a conflict has an offset"
-    path, position, epoch = _located(a, offset)
-    message = f"at offset {offset} of one epoch {b.shown} holds other bytes, or agrees again later"
-    return groups.CONFLICT.at(path, message, position=position, offset=offset, epoch=epoch)
+def judge_conflict(offset: int, epoch: int | None, other: str) -> Finding:
+    """A log that conflicts with `other`, as the user knows it; who calls adds file and byte."""
+    message = f"at offset {offset} of one epoch {other} holds other bytes, or agrees again later"
+    return groups.CONFLICT.at("", message, offset=offset, epoch=epoch)
 
 
-def _divergence(examined: Examined, parting: _Parting, others: list[str]) -> Iterator[Finding]:
-    path, position, _ = _located(examined, parting.offset)
-    place = {"position": position, "offset": parting.offset, "epoch": parting.epoch}
+def judge_parting(parting: Parting, others: Sequence[int]) -> Iterator[Finding]:
+    """What it means for the loser; others: node ids; who calls adds file and byte."""
+    offset, lost = parting.offset, parting.lost
+    nodes = ", ".join(f"node {node_id}" for node_id in others)
     message = (
-        f"parts from {', '.join(others)} at offset {parting.offset}: epoch {parting.epoch} here, "
+        f"parts from {nodes} at offset {offset}: epoch {parting.epoch} here, "
         f"{parting.other_epoch} there"
     )
-    lost = parting.lost
     if lost is None:
-        yield groups.LOG_DIVERGENCE.at(path, f"{message}; neither would win an election", **place)
-        return
-    message += (
-        f"; following them it truncates to {parting.truncates_to} and loses {parting.records} "
-        f"records: {lost.committed} committed, {lost.superseded} superseded, {lost.unproven} "
-        "unproven"
-    )
-    yield groups.LOG_DIVERGENCE.at(path, message, **place)
-    if lost.committed:
-        message = f"{lost.committed} committed records would be truncated, from {parting.offset} on"
-        yield groups.COMMITTED_DATA_AT_RISK.at(path, message, **place)
+        message += "; neither would win an election"
+    else:
+        message += (
+            f"; following them it truncates to {parting.truncates_to} and loses {parting.records} "
+            f"records: {lost.committed} committed, {lost.superseded} superseded, {lost.unproven} "
+            "unproven"
+        )
+    yield groups.LOG_DIVERGENCE.at("", message, offset=offset, epoch=parting.epoch)
+    if lost is not None and lost.committed:
+        message = f"{lost.committed} committed records would be truncated, from {offset} on"
+        yield groups.COMMITTED_DATA_AT_RISK.at("", message, offset=offset, epoch=parting.epoch)
 
 
 def _contested(

@@ -34,11 +34,12 @@ def _compare(
     if image_a is None or image_b is None or snapshot_b.id is None:
         return
     orphans, others = compare_images(image_b, image_a)
+    found = others or orphans
     rule = groups.SNAPSHOT_ID_CONFLICT if others else groups.SNAPSHOT_ID_ORPHANS
-    if others or orphans:
+    if found:
         yield rule.at(
             b.shown_file(snapshot_b.file.path),
-            f"{describe(others or orphans)} (against {a.shown_file(snapshot_a.file.path)})",
+            f"{describe(found, len(found))} (against {a.shown_file(snapshot_a.file.path)})",
             offset=snapshot_b.id.offset,
             epoch=snapshot_b.id.epoch,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -42,6 +42,26 @@ class SnapshotVerdict:
     notes: tuple[Finding, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A snapshot's content beside a replay's: how many orphan topic configs, how many other
+    entities differ, and the first of these."""
+
+    orphans: int
+    different: int
+    first: tuple[Difference, ...]
+
+
+def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
+    """The verdict by all findings on a snapshot: each one's rule id and severity."""
+    found = tuple(found)
+    if any(severity is not Severity.INFO for _, severity in found):
+        return Validity.INVALID
+    if any(rule == snapshots.SNAPSHOT_UNVERIFIED.id for rule, _ in found):
+        return Validity.UNVERIFIABLE
+    return Validity.VALID
+
+
 def snapshot_verdicts(
     examined: Examined,
     transactions: Sequence[Transaction],
@@ -73,11 +93,7 @@ def _verdict(
 ) -> SnapshotVerdict:
     broken = tuple(f for f in found if f.severity is not Severity.INFO)
     notes = tuple(f for f in found if f.severity is Severity.INFO)
-    validity = Validity.VALID
-    if broken:
-        validity = Validity.INVALID
-    elif any(note.rule is snapshots.SNAPSHOT_UNVERIFIED for note in notes):
-        validity = Validity.UNVERIFIABLE
+    validity = validity_of((f.rule.id, f.severity) for f in found)
     return SnapshotVerdict(snapshot_id, snapshot.file.path, validity, broken, notes)
 
 
@@ -171,22 +187,38 @@ def _judge_content(
     examined: Examined, snapshot: SnapshotFile, replayed: Image | None
 ) -> Iterator[Finding]:
     assert snapshot.id is not None
-    path, place = snapshot.file.path, {"offset": snapshot.id.offset, "epoch": snapshot.id.epoch}
     held = snapshot_image(examined, snapshot)
-    if held is None:
+    compared = None
+    if held is not None and replayed is not None:
+        orphans, others = compare_images(held, replayed)
+        compared = Compared(len(orphans), len(others), tuple(others[:_SHOWN_DIFFERENCES]))
+    yield from judge_compared(
+        snapshot.file.path, snapshot.id, compared, is_readable=held is not None
+    )
+
+
+def judge_compared(
+    path: str, snapshot_id: OffsetAndEpoch, compared: Compared | None, *, is_readable: bool
+) -> Iterator[Finding]:
+    """What a comparison with the replay up to the snapshot's end tells.
+
+    compared: None where no replay reached that end; is_readable: whether every record of the
+    snapshot could be read and applied.
+    """
+    place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
+    if not is_readable:
         message = "part of its records can't be read or applied here"
         yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
-    elif replayed is None:
-        message = f"no log was replayed up to offset {snapshot.id.offset}"
+    elif compared is None:
+        message = f"no log was replayed up to offset {snapshot_id.offset}"
         yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
     else:
-        orphans, others = compare_images(held, replayed)
-        if orphans:
-            message = f"{_count(orphans, 'config')} of topics that don't exist"
+        if compared.orphans:
+            message = f"{_count(compared.orphans, 'config')} of topics that don't exist"
             yield snapshots.ORPHAN_TOPIC_CONFIGS.at(path, message, **place)
-        if others:
-            message = f"{describe(others)} (snapshot against replay)"
-            yield snapshots.SNAPSHOT_CONTENT.at(path, message, **place)
+        if compared.different:
+            told = describe(compared.first, compared.different)
+            yield snapshots.SNAPSHOT_CONTENT.at(path, f"{told} (snapshot against replay)", **place)
 
 
 def compare_images(a: Image, b: Image) -> tuple[list[Difference], list[Difference]]:
@@ -197,12 +229,12 @@ def compare_images(a: Image, b: Image) -> tuple[list[Difference], list[Differenc
     return orphans, others
 
 
-def describe(found: Sequence[Difference]) -> str:
-    """The first differences, by kind and key; values may be secret."""
+def describe(found: Sequence[Difference], count: int) -> str:
+    """The first of `count` differences, by kind and key; values may be secret."""
     shown = [f"{one.kind} {one.key} {_how(one)}" for one in found[:_SHOWN_DIFFERENCES]]
-    more = len(found) - len(shown)
+    more = count - len(shown)
     rest = f", and {more} more" if more else ""
-    return f"{_count(found, 'entity')} differ: {', '.join(shown)}{rest}"
+    return f"{_count(count, 'entity')} differ: {', '.join(shown)}{rest}"
 
 
 def _how(one: Difference) -> str:
@@ -211,9 +243,9 @@ def _how(one: Difference) -> str:
     return "is too much" if one.value_b is None else "differs"
 
 
-def _count(found: Sequence[object], noun: str) -> str:
+def _count(count: int, noun: str) -> str:
     plural = "entities" if noun == "entity" else f"{noun}s"
-    return f"{len(found)} {noun if len(found) == 1 else plural}"
+    return f"{count} {noun if count == 1 else plural}"
 
 
 def judge_log_start(examined: Examined) -> Iterator[Finding]:

@@ -24,10 +24,14 @@ _LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPath:
-    """A metadata directory. path: where to open it; shown: how the user would name it."""
+    """A metadata directory. path: where to open it; shown: how the user would name it.
+
+    is_whole: False for a folder made of single files, of which nothing is missing.
+    """
 
     path: str
     shown: str
+    is_whole: bool = True
 
     def shown_file(self, relative: str) -> str:
         """The user's name of a file, from its path relative to the node's log directory."""

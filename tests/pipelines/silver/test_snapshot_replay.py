@@ -10,7 +10,11 @@ from pyspark.sql import functions as F
 
 from pipelines.delta import Lake, read
 from pipelines.silver.branch_records import branch_records
-from pipelines.silver.snapshot_replay import snapshot_replay
+from pipelines.silver.snapshot_replay import (
+    SNAPSHOT_IDS,
+    replayed,
+    snapshot_replay,
+)
 from pipelines.tables import bronze, silver
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
@@ -34,10 +38,8 @@ def tables(spark: SparkSession, built_lake: Path) -> dict[str, DataFrame]:
 
 
 def _rows(tables: dict[str, DataFrame], buckets: int = 3) -> list[Row]:
-    names = tables["snapshots"].select("cluster_id", "content_sha256", "end_offset", "epoch")
-    replayed = snapshot_replay(**tables, buckets=buckets)
-    joined = replayed.join(names.distinct(), on=["cluster_id", "content_sha256"], how="inner")
-    return joined.orderBy("cluster_id", "end_offset", "content_sha256").collect()
+    rows = snapshot_replay(replayed(**tables, buckets=buckets))
+    return rows.orderBy(*SNAPSHOT_IDS).collect()
 
 
 def test_every_whole_snapshot_is_reached_and_none_differs(tables: dict[str, DataFrame]) -> None:

@@ -1,0 +1,127 @@
+"""gold.snapshot_validity: the doctor's verdicts, with the replay of the agreed branch beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pipelines.tables.bronze import REPLICA_KEYS
+from pipelines.tables.gold import SNAPSHOT_VALIDITY
+from replica.check.catalogue import log
+from replica.check.rule import Severity
+from replica.check.snapshots import Compared, judge_compared, validity_of
+from replica.format.snapshot import BOOTSTRAP_ID
+from replica.metadata.image import Difference
+from replica.types import OffsetAndEpoch
+
+FINDING = pa.struct(
+    [
+        *((name, pa.string()) for name in ("rule", "severity", "file")),
+        *((name, pa.int64()) for name in ("position", "offset")),
+        ("epoch", pa.int32()),
+        ("message", pa.string()),
+    ]
+)
+JUDGED = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("node_id", pa.int32()),
+        ("directory_id", pa.string()),
+        ("end_offset", pa.int64()),
+        ("epoch", pa.int32()),
+        ("capture_id", pa.string()),
+        ("verdict", pa.string()),
+        *((name, pa.list_(FINDING)) for name in ("broken_rules", "notes", "content_findings")),
+    ]
+)
+"""A row for each complete snapshot of each capture. content_findings: those of the broken_rules and
+notes that the replay adds to bronze.findings."""
+
+_UNREADABLE = {
+    rule.id
+    for rule in (log.UNDECODABLE_RECORD, log.UNKNOWN_RECORD_TYPE, log.UNKNOWN_RECORD_VERSION)
+}
+_EVIDENCE = ("rule", "file", "position", "offset", "message")
+
+
+def judged_snapshots(
+    captures: DataFrame, snapshots: DataFrame, findings: DataFrame, compared: DataFrame
+) -> DataFrame:
+    """JUDGED. compared: from snapshot_replay, the others bronze's."""
+    source = F.min_by("source", "ingest_seq").alias("source")
+    looks = captures.groupBy("capture_id").agg(source)
+    # `file` is the last name it was seen by, when it may have been about to go
+    name = F.regexp_extract("file", r"((checkpoints/)?[^/]+?)(\.deleted)?$", 1)
+    held = snapshots.withColumns({"capture_id": F.explode("captures"), "name": name})
+    held = held.join(F.broadcast(looks), on="capture_id", how="inner")
+    ids = {"snapshot_end_offset": "end_offset", "snapshot_epoch": "epoch"}
+    told = findings.where("snapshot_end_offset IS NOT NULL").withColumnRenamed("epoch", "found_in")
+    fields = (F.col("found_in" if f.name == "epoch" else f.name).alias(f.name) for f in FINDING)
+    told = told.withColumnsRenamed(ids).groupBy("capture_id", *ids.values())
+    told = told.agg(F.array_sort(F.collect_list(F.struct(*fields))).alias("told"))
+    comparison = F.struct("orphans", "different", "refused", "sample").alias("comparison")
+    by_content = ["cluster_id", "end_offset", "epoch", "content_sha256"]
+    compared = compared.select(*by_content, comparison)
+    rows = held.join(told, on=["capture_id", *ids.values()], how="left")
+    rows = rows.join(compared, on=by_content, how="left").select(
+        *(*REPLICA_KEYS, "end_offset", "epoch", "capture_id", "is_whole", "told", "comparison"),
+        F.concat_ws("/", "source", "name").alias("file"),
+    )
+    return rows.mapInArrow(_judge, from_arrow_schema(JUDGED, prefer_timestamp_ntz=False))
+
+
+def snapshot_validity(judged: DataFrame) -> DataFrame:
+    """The table, from judged_snapshots."""
+    evidence = {
+        name: F.transform(name, lambda found: F.struct(*(found[part] for part in _EVIDENCE)))
+        for name in ("broken_rules", "notes")
+    }
+    return SNAPSHOT_VALIDITY.select(judged.withColumns(evidence))
+
+
+def _judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = [_judged(row) for row in batch.to_pylist()]
+        yield from pa.Table.from_pylist(rows, schema=JUDGED).to_batches()
+
+
+def _judged(row: dict[str, Any]) -> dict[str, Any]:
+    told = row["told"] or []
+    added = list(_content_findings(row, told))
+    found = [*told, *added]
+    severities = [(one["rule"], Severity(one["severity"])) for one in found]
+    return {
+        **{name: row[name] for name in (*REPLICA_KEYS, "end_offset", "epoch", "capture_id")},
+        "verdict": validity_of(severities).value,
+        "broken_rules": [one for one in found if one["severity"] != Severity.INFO],
+        "notes": [one for one in found if one["severity"] == Severity.INFO],
+        "content_findings": added,
+    }
+
+
+def _content_findings(row: dict[str, Any], told: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    snapshot_id = OffsetAndEpoch(row["end_offset"], row["epoch"])
+    if snapshot_id == BOOTSTRAP_ID or not row["is_whole"]:
+        return
+    comparison = row["comparison"]
+    is_readable = not any(one["rule"] in _UNREADABLE for one in told)
+    compared = None
+    if comparison is not None:
+        is_readable = is_readable and not comparison["refused"]
+        first = tuple(Difference(*one.values()) for one in comparison["sample"])
+        compared = Compared(comparison["orphans"], comparison["different"], first)
+    for one in judge_compared(row["file"], snapshot_id, compared, is_readable=is_readable):
+        yield {
+            "rule": one.rule.id,
+            "severity": one.severity.value,
+            "file": one.file,
+            "position": one.position,
+            "offset": one.offset,
+            "epoch": one.epoch,
+            "message": one.message,
+        }
