@@ -1,0 +1,108 @@
+"""gold.findings and gold.snapshot_validity say what `kraftlake check` says of the directories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from pipelines.delta import Lake, read
+from pipelines.tables import bronze, gold
+from replica.check.group import Judged
+from replica.check.rule import Finding
+from tests.replica.check.editing import (
+    judged,
+)
+
+DYNAMIC = "kafka-4.1.1-dynamic"
+CAPTURES = [
+    (cluster, capture)
+    for cluster in ("kafka-3.7.2-static", DYNAMIC)
+    for capture in ("live", "split", "final")
+]
+
+pytestmark = pytest.mark.spark
+
+_Told = tuple[str, str, str, int | None, int | None, int | None, str]
+
+
+@pytest.fixture(scope="module")
+def findings(spark: SparkSession, built_lake: Path) -> list[Row]:
+    return read(spark, Lake(built_lake), gold.FINDINGS).collect()
+
+
+@pytest.fixture(scope="module")
+def validity(spark: SparkSession, built_lake: Path) -> list[Row]:
+    return read(spark, Lake(built_lake), gold.SNAPSHOT_VALIDITY).collect()
+
+
+@pytest.fixture(scope="module")
+def sources(spark: SparkSession, built_lake: Path) -> dict[str, str]:
+    """The directory that a capture_id was first ingested from."""
+    rows = read(spark, Lake(built_lake), bronze.CAPTURES).orderBy("ingest_seq").collect()
+    return {row.capture_id: row.source for row in reversed(rows)}
+
+
+def _row_told(row: Row) -> _Told:
+    return row.rule, row.severity, row.file, row.position, row.offset, row.epoch, row.message
+
+
+def _told(finding: Finding, file: str) -> _Told:
+    place = finding.position, finding.offset, finding.epoch
+    return finding.rule.id, finding.severity.value, file, *place, finding.message
+
+
+def _directory(member: Judged) -> str:
+    return member.examined.shown
+
+
+@pytest.mark.parametrize(("cluster", "capture"), CAPTURES)
+def test_findings_are_those_of_check_on_the_same_directories(
+    data: Path, findings: list[Row], sources: dict[str, str], cluster: str, capture: str
+) -> None:
+    group = judged(data / cluster / capture)
+    first_seen = [member for member in group.members if _directory(member) in sources.values()]
+    expected = [
+        _told(finding, member.examined.shown_file(finding.file))
+        for member in first_seen
+        for finding in member.findings
+    ]
+    expected += [_told(finding, finding.file) for finding in group.findings]
+    mine = [row for row in findings if f"/{cluster}/{capture}/" in row.file]
+    assert first_seen
+    assert sorted(map(_row_told, mine), key=str) == sorted(expected, key=str)
+
+
+def test_only_the_splits_have_findings_above_info(findings: list[Row]) -> None:
+    bad = [row for row in findings if row.severity != "info"]
+    assert {row.rule for row in bad} == {"log-divergence"}
+    assert all("/split/" in row.file for row in bad)
+    assert sorted(row.node_id for row in bad) == [2, 2, 11, 11]
+
+
+def test_every_snapshot_of_kafka_is_valid_as_check_says(
+    data: Path, validity: list[Row], sources: dict[str, str]
+) -> None:
+    expected = {
+        (_directory(member), verdict.id.offset, verdict.id.epoch): verdict.validity.value
+        for cluster, capture in CAPTURES
+        for member in judged(data / cluster / capture).members
+        for verdict in member.verdicts
+        if _directory(member) in sources.values()
+    }
+    found = {(sources[row.capture_id], row.end_offset, row.epoch): row.verdict for row in validity}
+    assert found == expected
+    assert len(found) > 30
+    assert set(found.values()) == {"valid"}
+    assert all(row.broken_rules == [] for row in validity)
+
+
+def test_orphan_topic_configs_are_notes_with_their_count(validity: list[Row]) -> None:
+    found = {
+        (row.end_offset, row.epoch): int(note.message.split()[0])
+        for row in validity
+        for note in row.notes
+        if note.rule == "orphan-topic-configs"
+    }
+    assert found == {(1496, 5): 8, (2571, 6): 12, (2598, 6): 12}
