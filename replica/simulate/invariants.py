@@ -124,6 +124,8 @@ class Invariants:
         _demand(epoch >= old.promised or not old.promised, "votes", f"{key} forgot its epoch")
         voted = self._votes.get((key, epoch))
         known = None if state is None else state.voted
+        if state is not None and known is None and state.leader_id == key.node_id:
+            known = key  # who led an epoch voted for itself in it
         same = voted is None or (known is not None and _same_vote(known, voted))
         _demand(same, "votes", f"{key} forgot its vote in epoch {epoch}")
         kept = min(old.flushed, old.committed)

@@ -60,6 +60,14 @@ def _fill(simulation: Simulation, node: Node) -> None:
     node.disk.faults = DiskFaults(capacity_bytes=room if full else None)
 
 
+def _fail_io(simulation: Simulation, node: Node) -> None:
+    """Calls to the disk fail now and then, or no longer; a replica stops at the first."""
+    rates = node.disk.faults
+    is_sound = not (rates.write_error_rate or rates.sync_error_rate or rates.read_error_rate)
+    rate = 0.02 if is_sound else 0.0
+    node.disk.faults = DiskFaults(rate, rate, rate)
+
+
 def _change_voters(simulation: Simulation, node: Node) -> None:
     leader = simulation.leader()
     if leader is None or not leader.running.raft.log.kraft_version or node.config.local is None:
@@ -96,6 +104,6 @@ def _lost(simulation: Simulation) -> list[int]:
 
 
 _ACTIONS = (
-    *(_crash, _crash_soon, _crash_soon, _isolate, _heal, _heal, _heal),
+    *(_crash, _crash_soon, _crash_soon, _fail_io, _isolate, _heal, _heal, _heal),
     *(_snapshot, _snapshot, _snapshot, _slow, _fill, _fill, _change_voters, _change_voters, _wipe),
 )
