@@ -148,3 +148,9 @@ CommittedOnly = Annotated[
 DemoLake = Annotated[
     _Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")
 ]
+Seeds = Annotated[
+    str, typer.Option("--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each.")
+]
+Events = Annotated[
+    int, typer.Option("--events", min=1, metavar="N", help="Events under faults in each run.")
+]

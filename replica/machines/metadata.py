@@ -1,0 +1,85 @@
+"""Kafka's metadata: committed records replayed to an image (Kafka: MetadataLoader)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from replica.format.batch import decode_header
+from replica.format.control import decode_control
+from replica.format.record import records_of
+from replica.metadata.image import EMPTY, Image, Replay, differences, to_records
+from replica.metadata.reader import decode
+from replica.metadata.record import MetadataRecord
+from replica.metadata.writer import encode
+from replica.raft.ports import Batch, LeaderAndEpoch, StateMachine
+from replica.types import OffsetAndEpoch
+
+
+class MetadataMachine(StateMachine):
+    """next_offset: everything below (exclusive) is in the image, but for an open transaction."""
+
+    def __init__(self) -> None:
+        self.next_offset = 0
+        self.leader: LeaderAndEpoch | None = None
+        self._replay = Replay()
+        self._snapshot = EMPTY
+        self._pending: Image | None = None
+
+    @property
+    def image(self) -> Image:
+        return self._replay.image()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether no snapshot can be made now: it would lose half of a transaction (KIP-868)."""
+        return self._replay.in_transaction
+
+    def commit(self, batches: Iterable[Batch]) -> None:
+        """Raises DataError with the byte in the batch that can't be decoded."""
+        for batch in batches:
+            assert batch.base_offset == self.next_offset, "each committed batch comes once"
+            self._apply(self._replay, batch, None)
+            self.next_offset = batch.end_offset
+
+    def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
+        """Raises DataError, and keeps the state, where a record can't be decoded."""
+        replay = Replay()
+        for batch in batches:
+            self._apply(replay, batch, snapshot_id.offset - 1)
+        self._replay, self._snapshot = replay, replay.image()
+        self.next_offset = snapshot_id.offset
+
+    def snapshot_records(self) -> tuple[bytes, ...]:
+        """The values of a snapshot at next_offset, for SnapshotWriter.append; voters and
+        kraft.version are control records and the host's."""
+        assert not self.in_transaction, "a snapshot holds no half of a transaction"
+        self._pending = self.image
+        records = to_records(self._pending)
+        return tuple(encode(record) for record in records if isinstance(record, MetadataRecord))
+
+    def changed_ratio(self) -> float:
+        """The share of the last snapshot's entities that are changed or gone by now (KIP-630:
+        metadata.snapshot.min.changed_records.ratio); 1 where it had none."""
+        held = sum(1 for _ in self._snapshot.entities())
+        if not held:
+            return 1.0
+        rows = differences(self._snapshot, self.image)
+        return sum(1 for row in rows if row.value_a is not None) / held
+
+    def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
+        if self._pending is not None:
+            self._snapshot, self._pending = self._pending, None
+
+    def leader_change(self, leader: LeaderAndEpoch) -> None:
+        self.leader = leader
+
+    @staticmethod
+    def _apply(replay: Replay, batch: Batch, offset: int | None) -> None:
+        """offset: the one that all records are said to have, None for their own."""
+        header = decode_header(batch.data)
+        for record in records_of(header, batch.data):
+            at = record.offset if offset is None else offset
+            if header.is_control:
+                replay.apply(at, decode_control(record.key, record.value))
+            elif record.value is not None:
+                replay.apply(at, decode(record.value))

@@ -1,0 +1,72 @@
+"""A machine for bytes nobody looks into: how many batches, and a hash over all of them in order.
+
+Two replicas that committed the same have the same state, so comparing states compares histories.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from replica.errors import CorruptDataError
+from replica.format.batch import decode_header
+from replica.format.record import records_of
+from replica.raft.ports import Batch, LeaderAndEpoch, StateMachine
+from replica.types import OffsetAndEpoch
+
+_STATE = struct.Struct(">q32s")
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueState:
+    """batches: committed ones that are no control batches; digest: SHA-256 over the digest before
+    and the batch's bytes, zeros in the beginning."""
+
+    batches: int = 0
+    digest: bytes = bytes(32)
+
+    def after(self, data: bytes) -> OpaqueState:
+        """With one more batch, its bytes as they lie on disk."""
+        return OpaqueState(self.batches + 1, hashlib.sha256(self.digest + data).digest())
+
+
+class OpaqueMachine(StateMachine):
+    """next_offset: everything below (exclusive) is in `state`."""
+
+    def __init__(self) -> None:
+        self.state = OpaqueState()
+        self.next_offset = 0
+        self.leader: LeaderAndEpoch | None = None
+
+    def commit(self, batches: Iterable[Batch]) -> None:
+        for batch in batches:
+            assert batch.base_offset == self.next_offset, "each committed batch comes once"
+            if not decode_header(batch.data).is_control:
+                self.state = self.state.after(batch.data)
+            self.next_offset = batch.end_offset
+
+    def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
+        """Raises CorruptDataError where the snapshot isn't one of this machine's."""
+        values = [
+            record.value
+            for batch in batches
+            if not decode_header(batch.data).is_control
+            for record in records_of(decode_header(batch.data), batch.data)
+        ]
+        if len(values) != 1 or values[0] is None or len(values[0]) != _STATE.size:
+            name = f"{snapshot_id.offset}-{snapshot_id.epoch}"
+            raise CorruptDataError(f"snapshot {name} holds no state of an opaque machine")
+        self.state = OpaqueState(*_STATE.unpack(values[0]))
+        self.next_offset = snapshot_id.offset
+
+    def snapshot_records(self) -> tuple[bytes, ...]:
+        """The values of a snapshot at next_offset, for SnapshotWriter.append."""
+        return (_STATE.pack(self.state.batches, self.state.digest),)
+
+    def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
+        """Nothing: the state was written, none of it goes."""
+
+    def leader_change(self, leader: LeaderAndEpoch) -> None:
+        self.leader = leader
