@@ -6,7 +6,7 @@ snapshot    the way back: an image as the records of a snapshot
 partitioning    how a log is split into parts that can be replayed apart
 state       the tables that a replay works on; kind: what an entity looks like from outside
 topics (with partition), configs, brokers, controllers, features, acls, scram, client_quotas,
-delegation_tokens, producer_ids, zk_migration, voters     the families: one module each
+delegation_tokens, producer_ids, zk_migration, voters     one module each; families lists them
 
 Facts: KIP-631 and what came after it, read from Kafka 3.9 and 4.1.1. Where Kafka's image and the
 log disagree by a fault of Kafka, the replay follows the log.

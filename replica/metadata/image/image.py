@@ -7,32 +7,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from replica.metadata.image import (
-    acls,
-    brokers,
-    client_quotas,
-    configs,
-    controllers,
-    delegation_tokens,
-    features,
-    producer_ids,
-    scram,
-    topics,
-    voters,
-    zk_migration,
-)
+from replica.metadata.image import configs, voters
+from replica.metadata.image.families import FAMILIES
 from replica.metadata.image.kind import Entity, Kind
 from replica.metadata.image.state import TOPIC_RESOURCE, State, Table
 
-KINDS: tuple[Kind, ...] = tuple(
-    chain.from_iterable(
-        family.KINDS
-        for family in (
-            *(topics, configs, brokers, controllers, features, acls, scram, client_quotas),
-            *(delegation_tokens, producer_ids, zk_migration, voters),
-        )
-    )
-)
+KINDS: tuple[Kind, ...] = tuple(chain.from_iterable(family.KINDS for family in (*FAMILIES, voters)))
 """Every kind of entity, in canonical order."""
 
 _CONFIG = configs.KINDS[0]

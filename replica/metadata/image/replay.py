@@ -11,20 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from replica.format.control import ControlMessage
-from replica.metadata.image import (
-    acls,
-    brokers,
-    client_quotas,
-    configs,
-    controllers,
-    delegation_tokens,
-    features,
-    producer_ids,
-    scram,
-    topics,
-    voters,
-    zk_migration,
-)
+from replica.metadata.image import voters
+from replica.metadata.image.families import FAMILIES
 from replica.metadata.image.image import EMPTY, Image
 from replica.metadata.image.state import Handler, Refused, State, state_of
 from replica.metadata.record import MetadataRecord, UnknownRecord
@@ -32,17 +20,7 @@ from replica.metadata.record import MetadataRecord, UnknownRecord
 ReplayedRecord: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage
 
 _HANDLERS: dict[str, Handler] = {
-    **topics.HANDLERS,
-    **configs.HANDLERS,
-    **brokers.HANDLERS,
-    **controllers.HANDLERS,
-    **features.HANDLERS,
-    **acls.HANDLERS,
-    **scram.HANDLERS,
-    **client_quotas.HANDLERS,
-    **delegation_tokens.HANDLERS,
-    **producer_ids.HANDLERS,
-    **zk_migration.HANDLERS,
+    record_type: handler for family in FAMILIES for record_type, handler in family.HANDLERS.items()
 }
 MARKERS = ("BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD")
 """What opens and closes a transaction (KIP-868)."""
