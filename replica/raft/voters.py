@@ -95,10 +95,6 @@ class VoterSet:
         each is missing in the other (VoterSet.hasOverlappingMajority, H30, H31)."""
         return len(self.keys - other.keys) <= 1 and len(other.keys - self.keys) <= 1
 
-    def has_directories(self) -> bool:
-        """Whether every voter's directory is known, which kraft.version 1 needs."""
-        return all(voter.key.directory_id != ZERO_UUID for voter in self.voters)
-
 
 def voter_set(voters: Iterable[Voter]) -> VoterSet:
     """A voter set from voters in any order."""
