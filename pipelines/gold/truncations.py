@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from pipelines.silver.held_batches import entries_end
 from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.gold import TRUNCATIONS
 
@@ -19,8 +20,7 @@ def truncations(log_batches: DataFrame, committed_log: DataFrame) -> DataFrame:
     """
     gone = log_batches.where(F.col("truncated_at").isNotNull() & F.col("crc_valid"))
     gone = gone.withColumn("seen_at", F.col("truncated_at"))
-    records = F.least("record_count", "size_bytes")
-    end = F.least(F.col("last_offset") + 1, F.col("base_offset") + records)
+    end = entries_end()
     offsets = F.explode(F.sequence("base_offset", end - 1)).alias("offset")
     entries = gone.where(end > F.col("base_offset")).select(
         *_LOOK, "last_seen", "leader_epoch", "crc", offsets

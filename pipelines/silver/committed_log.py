@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.silver.held_batches import held_batches, one_row_per_capture
+from pipelines.silver.held_batches import entries_end, held_batches, one_row_per_capture
 from pipelines.tables.silver import COMMITTED_LOG
 
 _PIECE = ("cluster_id", "base_offset", "leader_epoch", "crc", "low", "high", "commitment")
@@ -45,11 +45,8 @@ def _pieces(held: DataFrame, findings: DataFrame) -> DataFrame:
     """
     parts = findings.select("cluster_id", _moment(), F.inline("branch_parts"))
     joined = held.join(F.broadcast(parts), on=["cluster_id", "capture_id"], how="inner")
-    # as many offsets as records, each of which takes a byte at least: a header may claim more
-    records = F.least("record_count", "size_bytes")
-    batch_end = F.least(F.col("last_offset") + 1, F.col("base_offset") + records)
     cut = joined.withColumns(
-        {"low": F.greatest("start", "base_offset"), "high": F.least("end", batch_end)}
+        {"low": F.greatest("start", "base_offset"), "high": F.least("end", entries_end())}
     )
     pieces = cut.where(F.col("low") < F.col("high"))
     return pieces.groupBy(*_PIECE).agg(F.max("moment").alias("moment"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.tables.bronze import BATCH_KEYS, REPLICA_KEYS
@@ -36,3 +36,12 @@ def held_batches(captures: DataFrame, log_batches: DataFrame, control: DataFrame
     return held.join(F.broadcast(control), on=list(BATCH_KEYS), how="left").drop(
         "in_log", "captured_at"
     )
+
+
+def entries_end() -> Column:
+    """The offset behind the last record of a batch of bronze.log_batches, exclusive.
+
+    As many offsets as records, each of which takes a byte at least: a header may claim more.
+    """
+    records = F.least("record_count", "size_bytes")
+    return F.least(F.col("last_offset") + 1, F.col("base_offset") + records)
