@@ -244,17 +244,29 @@ class Core:
     def has_consistent_leader(self, epoch: int, leader_id: int) -> bool:
         """Whether a message that names this leader of this epoch can be true: one leader each."""
         if NO_NODE != leader_id == self.local_id:
-            return epoch == self.role.epoch and self.role.leader_id == leader_id
+            led = epoch == self.role.epoch and self.role.leader_id == leader_id
+            return led or self._may_be_former_self(epoch)
         if epoch != self.role.epoch or leader_id == NO_NODE:
             return True
         return self.role.leader_id in (NO_NODE, leader_id)
+
+    def _may_be_former_self(self, epoch: int) -> bool:
+        """Whether this node can have led an epoch on a disk that was wiped since.
+
+        Messages name leaders by node id alone. A voter knows all that its directory did, so only a
+        replica that the voter set doesn't name by its directory can't tell.
+        """
+        undecided = epoch > self.role.epoch or self.role.leader_id == NO_NODE
+        return undecided and self.local_key not in self.log.voters.keys
 
     def learn(self, epoch: int, leader_id: int, named: Endpoints, *, heard: bool = False) -> None:
         """Adopt a newer epoch, or the leader of this one (KafkaRaftClient.maybeTransition).
 
         heard: the leader itself says so, to which a prospective goes back (D15); what others
-        believe doesn't end a pre-vote. The caller has checked has_consistent_leader.
+        believe doesn't end a pre-vote. The caller has checked has_consistent_leader. A former self
+        is nobody to follow.
         """
+        leader_id = NO_NODE if leader_id == self.local_id else leader_id
         endpoints = () if leader_id == NO_NODE else self.endpoints_of(leader_id, named)
         role = self.role
         if epoch > role.epoch:
@@ -262,7 +274,7 @@ class Core:
                 self.follow(epoch, leader_id, endpoints)
             else:
                 self.detach(epoch, leader_id)
-        elif epoch == role.epoch and endpoints and leader_id != self.local_id:
+        elif epoch == role.epoch and endpoints:
             is_new = role.leader_id == NO_NODE or len(endpoints) > len(role.leader_endpoints)
             if is_new or (heard and isinstance(role, Prospective)):
                 self.follow(epoch, leader_id, endpoints)

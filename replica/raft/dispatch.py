@@ -122,7 +122,7 @@ def _learn_from(core: Core, message: PeerResponse) -> bool | None:
         return core.role is not known
     if message.leader_id != NO_NODE and core.role.leader_id == NO_NODE:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
-        return None if message.error is Error.NONE else True
+        return None if message.error is Error.NONE else core.role is not known
     return False if message.error is Error.INVALID_VOTER_KEY else None
 
 
