@@ -23,9 +23,10 @@ class Follower:
     """fetch_deadline: ms, pushed on by every good answer; a voter then doubts its leader.
 
     has_fetched: whether any answer of the leader in this epoch was good; from then on pre-votes are
-    refused (D03). leader_watermark: the raw one the leader named last, None before it named one.
-    update_voter_deadline: when to look whether the voter set knows this voter right (H20).
-    has_updated_leader: whether it told this leader about itself, at kraft.version 0.
+    refused (D03), until the leader resigns. leader_watermark: the raw one the leader named last,
+    None before it named one. update_voter_deadline: when to look whether the voter set knows this
+    voter right (H20). has_updated_leader: whether it told this leader about itself, at
+    kraft.version 0.
     """
 
     epoch: int
