@@ -45,7 +45,7 @@ def handle_end(core: Core, request_id: Hashable, request: EndQuorumEpochRequest)
     role = core.role
     if isinstance(role, Follower) and role.leader_id == request.leader_id:
         wait = _successor_backoff(core, request.preferred_successors)
-        core.keep(replace(role, fetch_deadline=core.now + wait, has_fetched=False))
+        core.keep(replace(role, fetch_deadline=core.now + wait, has_resigned=True))
     core.reply(request_id, core.signed(EndQuorumEpochResponse()))
 
 

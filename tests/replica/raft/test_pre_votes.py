@@ -80,6 +80,16 @@ def test_a_follower_whose_leader_has_resigned_grants_though_it_has_fetched():
     assert isinstance(host.raft.role, Follower)
 
 
+def test_an_answer_that_was_on_its_way_when_the_leader_resigned_brings_no_trust_back():
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 2, epoch=1)
+    host.ask(EndQuorumEpochRequest(epoch=1, leader_id=2, preferred_successors=(key(3), key(1))))
+    deadline = host.raft.role.fetch_deadline
+    host.answer(host.take(FetchRequest)[0], FetchResponse(epoch=1, leader_id=2))
+    assert host.raft.role.fetch_deadline == deadline
+    assert pre_vote(host, 3, epoch=1).granted
+
+
 @pytest.mark.scenario("D04")
 def test_a_follower_that_never_fetched_grants_and_stays_follower():
     host = Host(config(1, 1, 2, 3))

@@ -9,7 +9,7 @@ from replica.raft import messages
 from replica.raft.messages import RESPONSE_OF, Error, PeerRequest, PeerResponse
 from replica.raft.voters import Endpoint
 from replica.types import OffsetAndEpoch, ReplicaKey
-from tests.replica.raft.host import key, voter
+from tests.replica.raft.host import batch, key, voter
 
 
 def request(name: str, said: dict[str, str]) -> PeerRequest:
@@ -53,6 +53,11 @@ def _numbers_of(pattern, written):
     return tuple(map(int, found.groups()))
 
 
+def _batches(written):
+    """`1-2:1,3-3:2`: batches of data by their offsets and epoch."""
+    return tuple(batch(*span(each)) for each in written.split(","))
+
+
 def _flag(written):
     return {"yes": True, "no": False}[written]
 
@@ -79,7 +84,7 @@ def _endpoints(written):
 
 
 def _offset_and_epoch(written):
-    return OffsetAndEpoch(*_numbers_of(r"(\d+)-(\d+)", written))
+    return OffsetAndEpoch(*_numbers_of(r"(\d+)-(-?\d+)", written))
 
 
 _PARSERS = {
@@ -89,6 +94,7 @@ _PARSERS = {
     "str | None": str,
     "ReplicaKey": _key,
     "ReplicaKey | None": _key,
+    "tuple[Batch, ...]": _batches,
     "Error": lambda written: Error[written],
     "bytes": str.encode,
     "OffsetAndEpoch | None": _offset_and_epoch,
