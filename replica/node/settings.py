@@ -10,6 +10,7 @@ from replica.node.listeners import Listener, bootstrap_servers, listeners, stati
 from replica.node.properties import Properties
 from replica.raft.config import Config
 from replica.raft.ports import Endpoint, Voter, VoterSet
+from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.segment import LogConfig
 from replica.types import ReplicaId
 
@@ -17,15 +18,6 @@ METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _MAX_ID = 2**31 - 1
 _MIB = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotPolicy:
-    """When a metadata snapshot is due (Kafka: SnapshotGenerator): so many bytes of records since
-    the last one, or so many ms; 0 ms: never by time."""
-
-    record_bytes: int = 20 * _MIB
-    interval_ms: int = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
