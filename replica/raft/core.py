@@ -253,11 +253,12 @@ class Core:
     def _may_be_former_self(self, epoch: int) -> bool:
         """Whether this node can have led an epoch on a disk that was wiped since.
 
-        Messages name leaders by node id alone. A voter knows all that its directory did, so only a
-        replica that the voter set doesn't name by its directory can't tell.
+        Messages name leaders by node id alone. A voter knows all that its directory did; who can't
+        tell is outside of the voter set, or a voter of a static quorum that holds nothing.
         """
+        is_blank = self.log.voters_offset is None and self.log.log_end == 0
         undecided = epoch > self.role.epoch or self.role.leader_id == NO_NODE
-        return undecided and self.local_key not in self.log.voters.keys
+        return undecided and (is_blank or not self.is_voter)
 
     def learn(self, epoch: int, leader_id: int, named: Endpoints, *, heard: bool = False) -> None:
         """Adopt a newer epoch, or the leader of this one (KafkaRaftClient.maybeTransition).
