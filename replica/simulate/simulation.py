@@ -76,14 +76,16 @@ def run(seed: int, events: int) -> Result:
 
 
 class Simulation:
-    """events: how many were carried out. layout: None for a random quorum; is_faulty: whether the
-    nemesis strikes, disks tear what they had not synced, and machines stay down for a while."""
+    """events: how many were carried out. layout: None for a random quorum. is_faulty: whether the
+    network loses messages, the nemesis strikes, and what was shut down is started again; without
+    it, all that goes wrong is what the caller does."""
 
     def __init__(self, seed: int, layout: Layout | None = None, *, is_faulty: bool = True) -> None:
         self.random = Random(seed)  # noqa: S311 - a repeatable run, no secret
         self.schedule = Schedule()
         self.events = 0
         self.is_faulty = is_faulty
+        self._restarts = is_faulty
         self.trace = hashlib.sha256()
         self.network = Network()
         self.layout = layout or random_layout(self.random)
@@ -268,7 +270,8 @@ class Simulation:
             if host.has_stopped:
                 host.log.close()
                 node.host = None
-                self._come_back(node)
+                if self._restarts:
+                    self._come_back(node)
         except (PowerLossError, FileSystemError):
             self.crash(node)
         if node.host is not None:
