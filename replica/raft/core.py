@@ -244,21 +244,21 @@ class Core:
     def has_consistent_leader(self, epoch: int, leader_id: int) -> bool:
         """Whether a message that names this leader of this epoch can be true: one leader each."""
         if NO_NODE != leader_id == self.local_id:
-            led = epoch == self.role.epoch and self.role.leader_id == leader_id
-            return led or self._may_be_former_self(epoch)
+            return epoch == self.role.epoch and self.role.leader_id == leader_id
         if epoch != self.role.epoch or leader_id == NO_NODE:
             return True
         return self.role.leader_id in (NO_NODE, leader_id)
 
-    def _may_be_former_self(self, epoch: int) -> bool:
-        """Whether this node can have led an epoch on a disk that was wiped since.
+    def may_be_former_self(self, epoch: int, leader_id: int) -> bool:
+        """Whether this leader of this epoch may be the local node, on a disk that was wiped since.
 
-        Messages name leaders by node id alone. A voter knows all that its directory did; who can't
+        Answers name leaders by node id alone. A voter knows all that its directory did; who can't
         tell is outside of the voter set, or a voter of a static quorum that holds nothing.
         """
         is_blank = self.log.voters_offset is None and self.log.log_end == 0
-        undecided = epoch > self.role.epoch or self.role.leader_id == NO_NODE
-        return undecided and (is_blank or not self.is_voter)
+        if leader_id != self.local_id or (self.is_voter and not is_blank):
+            return False
+        return epoch > self.role.epoch or self.role.leader_id == NO_NODE
 
     def learn(self, epoch: int, leader_id: int, named: Endpoints, *, heard: bool = False) -> None:
         """Adopt a newer epoch, or the leader of this one (KafkaRaftClient.maybeTransition).

@@ -55,12 +55,13 @@ class Invariants:
         """After the effects of one step were carried out, before anybody hears of them."""
         key = key_of(host)
         shadow = self.shadows[key]
-        for entry in shadow.follow(host, effects):
-            self._match(entry)
-            if entry.voters is not None:
-                self._check_voters(key, shadow)
+        written = shadow.follow(host, effects)
         if self._elections.stepped(host, shadow, effects):
             self._check_complete(key, host.raft.role.epoch, shadow)
+        for entry in written:
+            self._match(entry)
+        if any(entry.voters is not None for entry in written):
+            self._check_voters(key, shadow)
         self._check_watermark(host, shadow)
         self._check_committed(host, shadow)
         self.appends.handed(host)

@@ -8,20 +8,8 @@ from replica.history.watermark import majority
 from replica.raft import core, fetch_requests, leading, membership, raft, serving
 from replica.raft.log_state import LogState
 from replica.raft.roles import leader
-from replica.simulate.simulation import run
 from replica.types import OffsetAndEpoch, ReplicaKey
-
-EVENTS = 2000
-
-
-def found(invariant, within_seeds):
-    """The seeds up to the first that breaks this invariant, and what each said."""
-    said = []
-    for seed in range(within_seeds):
-        said.append(run(seed, EVENTS).broken)
-        if (said[-1] or "").startswith(f"{invariant}: "):
-            return said
-    raise AssertionError(f"{invariant}: not found in {within_seeds} seeds, but {set(said)}")
+from tests.replica.simulate.finding import found
 
 
 def test_a_high_watermark_without_a_record_of_the_leader_s_own_epoch(monkeypatch):
