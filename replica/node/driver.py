@@ -8,6 +8,7 @@ together share one sync.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -79,6 +80,8 @@ class Driver:
         self._calls: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._flush_due = False
+        self._news = asyncio.Event()
+        self._known = self._facts()
         self._stopped: asyncio.Future[Stopped] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> Stopped:
@@ -124,6 +127,17 @@ class Driver:
             raise
         return await future
 
+    def now(self) -> int:
+        """ms, as the core has it."""
+        return self._clock()
+
+    async def wait_for_news(self, timeout_s: float) -> None:
+        """Until high watermark, epoch or ends of the log are other than now, or time is over."""
+        news = self._news
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await news.wait()
+
     def take(self, event: Input) -> None:
         """One event, now."""
         self._do(lambda now: self.host.step(event, now))
@@ -141,6 +155,7 @@ class Driver:
             self._stopped.set_exception(error)
             return
         self._settle_waiting()
+        self._tell_news()
         self._schedule()
 
     def _network(self, effects: Effects) -> None:
@@ -177,6 +192,23 @@ class Driver:
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
         ratio = getattr(self.host.machine, "changed_ratio", None)
         return 1.0 if ratio is None or policy.min_changed_ratio is None else ratio()
+
+    def _facts(self) -> tuple[object, ...]:
+        raft = self.host.raft
+        log = raft.log
+        return (
+            raft.high_watermark,
+            raft.leader_watermark,
+            raft.role.epoch,
+            log.log_start,
+            log.log_end,
+        )
+
+    def _tell_news(self) -> None:
+        facts = self._facts()
+        if facts != self._known:
+            self._known, news, self._news = facts, self._news, asyncio.Event()
+            news.set()
 
     def _settle_waiting(self) -> None:
         """Tell those whose records are committed, and those who can't be told any more."""
