@@ -9,6 +9,7 @@ is always v0, for a client reads it before it knows what the server speaks (KIP-
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from replica.errors import TruncatedDataError, UnsupportedDataError
@@ -51,7 +52,7 @@ class Request:
     message: Message
 
 
-def decode_request(frame: Buffer, served: dict[int, range] | None = None) -> Request:
+def decode_request(frame: Buffer, served: Mapping[int, range] | None = None) -> Request:
     """The request in a frame. served: API key -> versions, None for all that are declared.
 
     Raises UnsupportedVersionError for another version of one of these, any other DataError for
