@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 
 from replica.errors import UsageError
-from replica.raft.inputs import Clean, Request
+from replica.raft.inputs import Clean, Request, SchedulePrepared
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
 from replica.raft.roles.leader import Leader
 from tests.replica.raft.host import key, voter
@@ -39,7 +39,8 @@ class RandomRun:
             *[self.deliver] * 36,
             *[self.pass_time] * 12,
             *[self.flush] * 12,
-            *[self.propose] * 3,
+            *[self.propose] * 5,
+            self.schedule,
             *[self.drop] * 2,
             self.repeat,
             self.cut,
@@ -67,7 +68,7 @@ class RandomRun:
         self.check()
         leader = self.quorum.leader
         assert leader is not None
-        leader.propose(b"last")
+        leader.propose(b"last")  # behind all that waits
         self.quorum.run(5_000, step=200)
         self.check()
         for node_id, host in self.quorum.hosts.items():
@@ -102,10 +103,21 @@ class RandomRun:
         self.host().flush()
 
     def propose(self):
+        """An encoded batch, or records that wait for the linger."""
         leading = [h for h in self.quorum.hosts.values() if isinstance(h.raft.role, Leader)]
         if leading:
-            self.random.choice(leading).propose(b"%d" % self.proposed)
+            host = self.random.choice(leading)
+            data = b"%d" % self.proposed
+            if self.random.random() < 0.5:
+                host.propose(data)
+            else:
+                host.append(data, prepared=self.random.random() < 0.2)
             self.proposed += 1
+
+    def schedule(self):
+        host = self.host()
+        if isinstance(host.raft.role, Leader):
+            host.step(SchedulePrepared(host.raft.role.epoch))
 
     def cut(self):
         self.quorum.cut.add(self.random.choice(list(self.quorum.hosts)))

@@ -170,7 +170,7 @@ def test_a_fetch_at_the_log_end_is_answered_empty_when_its_time_is_over():
     assert (response.error, response.batches, response.high_watermark) == (Error.NONE, (), 1)
 
 
-@pytest.mark.scenario("B23", "J07")
+@pytest.mark.scenario("B23")
 def test_a_waiting_fetch_gets_new_records_at_once_though_uncommitted():
     host = leader()
     park(host, 2, 1, "parked")

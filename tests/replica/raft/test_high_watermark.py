@@ -85,7 +85,7 @@ def test_of_three_voters_two_make_it_committed():
     assert host.raft.high_watermark == 20
 
 
-@pytest.mark.scenario("F03", "J16")
+@pytest.mark.scenario("F03")
 def test_a_lone_voter_commits_what_it_has_flushed():
     host = leader(1)
     assert host.raft.high_watermark == 1
