@@ -19,7 +19,6 @@ from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.tally import IllegalVoteError, Tally
 from replica.raft.roles.unattached import Unattached
 from replica.types import ReplicaKey
 from tests.replica.raft.host import (
@@ -33,7 +32,6 @@ from tests.replica.raft.host import (
     stored,
     vote,
     voter,
-    voters,
 )
 
 
@@ -250,28 +248,6 @@ def test_an_observer_stands_in_no_election():
     assert host.take(VoteRequest) == []
 
 
-@pytest.mark.scenario("C27")
-def test_a_tally_of_three_is_open_after_one_rejection_and_lost_after_two():
-    tally = Tally(voters(1, 2, 3), frozenset({1}))
-    one = tally.recorded(2, granted=False)
-    assert not one.is_won
-    assert not one.is_lost
-    assert one.recorded(3, granted=False).is_lost
-    won = tally.recorded(2, granted=True).recorded(3, granted=False)
-    assert won.is_won
-    assert not won.is_lost
-
-
-@pytest.mark.scenario("C28", "C29")
-def test_a_real_vote_is_final_and_a_voter_s():
-    tally = Tally(voters(1, 2, 3), frozenset({1})).recorded(2, granted=True)
-    assert tally.recorded(2, granted=True) == tally
-    with pytest.raises(IllegalVoteError):
-        tally.recorded(2, granted=False)
-    with pytest.raises(IllegalVoteError):
-        tally.recorded(9, granted=True)
-
-
 @pytest.mark.scenario("C30")
 def test_a_vote_without_directory_goes_to_every_directory_of_its_node():
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(4, voted=ReplicaKey(2))))
@@ -391,3 +367,17 @@ def test_a_request_of_another_cluster_is_refused():
     message = BeginQuorumEpochRequest(epoch=1, leader_id=2, cluster_id="other")
     assert host.ask(message).error is Error.INCONSISTENT_CLUSTER_ID
     assert host.raft.role.epoch == 0
+
+
+def test_a_voter_asks_for_votes_with_what_a_crash_can_t_take_from_its_log():
+    """Or it would win, after a crash, by a vote that was given to a log it no longer has."""
+    host = host_of_three()
+    begin(host, 2, epoch=1)
+    host.flushes_late = True
+    send = host.take(FetchRequest)[0]
+    host.answer(send, FetchResponse(epoch=1, leader_id=2, batches=(batch(0, 9, 1),)))
+    host.after(2000)
+    assert isinstance(host.raft.role, Prospective)
+    assert host.take(VoteRequest) == []
+    host.flush()
+    assert {s.message.end_offset for s in host.take(VoteRequest)} == {10}

@@ -14,7 +14,6 @@ from replica.raft.ports import ElectionState
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.tally import Tally
 from replica.raft.roles.unattached import Unattached
 from tests.replica.raft.host import (
     Disk,
@@ -26,7 +25,6 @@ from tests.replica.raft.host import (
     key,
     stored,
     vote,
-    voters,
 )
 
 
@@ -211,14 +209,6 @@ def test_a_leader_that_speaks_up_ends_the_pre_vote(state):
     for send in sends:
         host.answer(send, VoteResponse(epoch=epoch, granted=True))
     assert isinstance(host.raft.role, Follower)
-
-
-@pytest.mark.scenario("D16")
-def test_of_a_voter_s_pre_votes_the_latest_counts():
-    tally = Tally(voters(1, 2, 3), frozenset({1}))
-    changed = tally.latest(2, granted=True).latest(2, granted=False)
-    assert (changed.granted, changed.rejected) == ({1}, {2})
-    assert changed.latest(2, granted=True).is_won
 
 
 @pytest.mark.scenario("D17")
