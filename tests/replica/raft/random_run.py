@@ -9,6 +9,7 @@ from __future__ import annotations
 from random import Random
 
 from replica.errors import UsageError
+from replica.history.fetch import Records, validate_position
 from replica.raft.inputs import Clean, Request, SchedulePrepared
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
 from replica.raft.roles.leader import Leader
@@ -159,6 +160,7 @@ class RandomRun:
             self.check_leader(node_id, host)
             self.check_vote(node_id, host)
             self.check_committed(node_id, host)
+            self.check_log_start(host)
 
     def check_nobody_is_accused(self, node_id, host):
         """Correct peers send nothing illegal, however late it arrives."""
@@ -199,6 +201,15 @@ class RandomRun:
                     break
                 known = self.committed.setdefault(batch.base_offset, batch)
                 assert known == batch, f"node {node_id} committed other records"
+
+    def check_log_start(self, host):
+        """A log starts at 0 or at its oldest snapshot, which a fetch there finds to be right."""
+        log = host.raft.log
+        if log.log_start:
+            oldest = log.snapshots[0].snapshot_id
+            assert oldest.offset == log.log_start, "the log starts at no snapshot"
+            decision = validate_position(log.view, oldest.offset, oldest.epoch)
+            assert decision == Records(), "the oldest snapshot is not on the log's lineage"
 
     @staticmethod
     def at(host, offset):

@@ -218,7 +218,6 @@ def test_encoded_batches_get_their_offsets_in_order():
     assert effects.flush
 
 
-@pytest.mark.scenario("J19")
 def test_commits_come_in_the_order_of_the_log_as_far_as_they_are_replicated():
     host = leader()
     append(host, 1, Proposal(1, b"a"), Proposal(2, b"b"), Proposal(2, b"c"))

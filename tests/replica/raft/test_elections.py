@@ -19,6 +19,7 @@ from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
+from replica.raft.roles.tally import Tally
 from replica.raft.roles.unattached import Unattached
 from replica.types import ReplicaKey
 from tests.replica.raft.host import (
@@ -32,6 +33,7 @@ from tests.replica.raft.host import (
     stored,
     vote,
     voter,
+    voters,
 )
 
 
@@ -62,7 +64,7 @@ def test_a_vote_is_granted_to_a_log_as_new_and_stored_before_the_reply():
     assert effects.replies[0].message.granted
 
 
-@pytest.mark.scenario("C08", "C33")
+@pytest.mark.scenario("C08", "C33", "T09")
 def test_a_shorter_log_gets_no_vote_but_its_epoch_is_adopted():
     host = Host(config(1, 1, 2, 3))
     elect(host)
@@ -90,7 +92,7 @@ def test_one_vote_in_an_epoch():
     assert stored(host) == (1, -1, key(2))
 
 
-@pytest.mark.scenario("C12", "C26")
+@pytest.mark.scenario("C12")
 def test_an_older_epoch_is_fenced_and_changes_nothing():
     host = host_of_three()
     vote(host, 2, epoch=5)
@@ -100,7 +102,7 @@ def test_an_older_epoch_is_fenced_and_changes_nothing():
     assert host.raft.role == before
 
 
-@pytest.mark.scenario("C13")
+@pytest.mark.scenario("C13", "T06")
 @pytest.mark.parametrize(
     "wrong", [{"last_epoch": 7}, {"last_epoch": -1}, {"end_offset": -1}, {"epoch": -1}]
 )
@@ -120,7 +122,7 @@ def test_a_vote_request_in_the_local_replica_s_name_is_illegal():
     assert host.raft.role.epoch == 0
 
 
-@pytest.mark.scenario("C14")
+@pytest.mark.scenario("C14", "T07")
 @pytest.mark.parametrize("meant", [key(2), key(1, "other")])
 def test_a_vote_request_for_another_replica_is_refused_yet_its_epoch_counts(meant):
     host = host_of_three()
@@ -196,7 +198,7 @@ def test_a_late_answer_to_a_vote_request_that_was_repeated_is_ignored():
     assert isinstance(host.raft.role, Leader)
 
 
-@pytest.mark.scenario("C21", "D19")
+@pytest.mark.scenario("C21", "C38", "D19")
 def test_a_candidate_that_loses_keeps_its_vote_waits_and_tries_by_pre_vote():
     host = candidate()
     for send in host.take(VoteRequest):
@@ -208,9 +210,10 @@ def test_a_candidate_that_loses_keeps_its_vote_waits_and_tries_by_pre_vote():
     host.after(1)
     assert isinstance(host.raft.role, Prospective)
     assert stored(host) == (1, -1, key(1))
+    host.after(300)
     for send in host.take(VoteRequest):
         host.answer(send, VoteResponse(epoch=1, granted=True))
-    assert (type(host.raft.role), host.raft.role.epoch) == (Candidate, 2)
+    assert host.raft.role == Candidate(2, Tally(voters(1, 2, 3), frozenset({1})), 3300, key(1))
 
 
 @pytest.mark.scenario("C22")
@@ -273,7 +276,7 @@ def test_who_knows_only_its_leader_s_id_refuses_votes_and_remembers_the_id():
     assert stored(host) == (4, 7, None)
 
 
-@pytest.mark.scenario("C34", "C36")
+@pytest.mark.scenario("C34", "C36", "T08")
 def test_the_election_timer_is_kept_on_a_newer_epoch_unless_there_was_a_leader():
     host = host_of_three()
     host.after(400)
@@ -284,7 +287,7 @@ def test_the_election_timer_is_kept_on_a_newer_epoch_unless_there_was_a_leader()
     assert host.raft.role.election_deadline == 1400
 
 
-@pytest.mark.scenario("C35")
+@pytest.mark.scenario("C35", "T08")
 def test_the_election_timer_is_drawn_anew_when_a_vote_is_granted():
     host = host_of_three()
     host.after(400)

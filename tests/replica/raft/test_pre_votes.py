@@ -60,6 +60,19 @@ def test_a_majority_of_pre_votes_makes_a_candidate_of_the_next_epoch():
     assert {s.message.pre_vote for s in host.take(VoteRequest)} == {False}
 
 
+@pytest.mark.scenario("D03", "D04", "T20")
+def test_a_pre_vote_is_granted_until_the_first_good_answer_of_the_leader_then_refused():
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 2, epoch=1)
+    assert pre_vote(host, 3, epoch=1, end_offset=99).granted
+    failed = host.take(FetchRequest)[0]
+    host.fail(failed)
+    assert pre_vote(host, 3, epoch=1, end_offset=99).granted
+    host.after(20)
+    host.answer(host.take(FetchRequest)[0], FetchResponse(epoch=1, leader_id=2))
+    assert not pre_vote(host, 3, epoch=1, end_offset=99).granted
+
+
 @pytest.mark.scenario("D03")
 def test_a_follower_that_has_fetched_refuses_and_names_its_leader():
     host = Host(config(1, 1, 2, 3))
