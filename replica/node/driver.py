@@ -16,15 +16,28 @@ from dataclasses import dataclass
 
 from replica.errors import KraftlakeError
 from replica.host.host import Host
+from replica.raft.accumulator import BufferAllocationError
 from replica.raft.config import FOREVER
 from replica.raft.effects import Effects, Send, Stopped
-from replica.raft.inputs import Clean, Failed, Input, Propose, Request, Response, Shutdown
+from replica.raft.inputs import (
+    Append,
+    Clean,
+    Failed,
+    Input,
+    Propose,
+    Request,
+    Response,
+    Shutdown,
+)
 from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
 from replica.raft.messages import Error, PeerRequest, PeerResponse
 from replica.raft.roles.leader import Leader
 from replica.raft.snapshots import SnapshotPolicy
 
 CLEAN_EVERY_S = 60.0
+
+_REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
+"""Of an append, whose caller is told; nothing was changed."""
 
 
 class PeerUnreachableError(KraftlakeError):
@@ -109,20 +122,21 @@ class Driver:
         finally:
             del self._asked[name]
 
-    async def append(self, propose: Propose) -> Appended:
+    async def append(self, request: Propose | Append) -> Appended:
         """Append as leader; returns once all of it is committed.
 
         Raises NotLeaderError, also where leadership was lost on the way: then nobody here knows
-        whether it will be committed. RecordBatchTooLargeError: nothing was appended.
+        whether it will be committed. RecordBatchTooLargeError, BufferAllocationError: nothing was
+        appended.
         """
-        base = self.host.raft.log.log_end
-        last = base + sum(batch.record_count for batch in propose.batches) - 1
+        base = self.host.raft.next_append_offset
+        last = base + request.record_count - 1
         future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(Appended(base, last, propose.epoch), future)
+        waiting = _Waiting(Appended(base, last, request.epoch), future)
         self._waiting.append(waiting)
         try:
-            self.take(propose)
-        except (NotLeaderError, RecordBatchTooLargeError):
+            self.take(request)
+        except _REFUSED:
             self._waiting.remove(waiting)
             raise
         return await future
@@ -149,8 +163,8 @@ class Driver:
             for effects in work(self._clock()):
                 self._network(effects)
             self._snapshot_if_due()
-        except (NotLeaderError, RecordBatchTooLargeError):
-            raise  # of an append, whose caller is told; nothing was changed
+        except _REFUSED:
+            raise
         except KraftlakeError as error:
             self._stopped.set_exception(error)
             return

@@ -93,6 +93,7 @@ class Settings:
             fetch_max_wait_ms=min(500, times.request_timeout_ms // 2),
             request_timeout_ms=times.request_timeout_ms,
             retry_backoff_ms=times.retry_backoff_ms,
+            append_linger_ms=times.linger_ms,
             retention_bytes=self.retention_bytes if limited else -1,
             retention_ms=self.retention_ms if limited else -1,
         )
