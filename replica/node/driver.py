@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from replica.errors import KraftlakeError
+from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
 from replica.raft.accumulator import BufferAllocationError
 from replica.raft.config import FOREVER
@@ -40,16 +40,8 @@ _REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
 """Of an append, whose caller is told; nothing was changed."""
 
 
-class PeerUnreachableError(KraftlakeError):
-    """No answer from a peer; `error` is what the core is told."""
-
-    def __init__(self, reason: str, error: Error = Error.BROKER_NOT_AVAILABLE) -> None:
-        super().__init__(reason)
-        self.error = error
-
-
 Call = Callable[[Send], Awaitable[PeerResponse]]
-"""Sends a request to a peer and waits for the answer; PeerUnreachableError where none comes."""
+"""Sends a request to a peer and waits for the answer; PeerError where none comes."""
 
 
 class Clock:
@@ -75,6 +67,11 @@ class Appended:
 class _Waiting:
     appended: Appended
     future: asyncio.Future[Appended]
+
+
+def _core_error(error: PeerError) -> Error:
+    unsupported = isinstance(error, UnsupportedByPeerError)
+    return Error.UNSUPPORTED_VERSION if unsupported else Error.BROKER_NOT_AVAILABLE
 
 
 class Driver:
@@ -188,8 +185,8 @@ class Driver:
     async def _exchange(self, send: Send) -> None:
         try:
             message = await self._call(send)
-        except PeerUnreachableError as error:
-            self.take(Failed(send.node_id, send.correlation_id, error.error))
+        except PeerError as error:
+            self.take(Failed(send.node_id, send.correlation_id, _core_error(error)))
         else:
             self.take(Response(send.node_id, send.correlation_id, message))
 

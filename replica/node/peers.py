@@ -10,7 +10,6 @@ from replica.errors import (
     DataError,
     PeerError,
     UnreachablePeerError,
-    UnsupportedByPeerError,
 )
 from replica.node.translate.partition import Partition
 from replica.node.translate.table import TRANSLATIONS
@@ -88,9 +87,3 @@ class Peers:
         if self._said.get(address) != text:
             self._said[address] = text
             self._report(text)
-
-
-def core_error(error: PeerError) -> str:
-    """The name of the core's error for a request without answer, see inputs.Failed."""
-    unsupported = isinstance(error, UnsupportedByPeerError)
-    return "UNSUPPORTED_VERSION" if unsupported else "BROKER_NOT_AVAILABLE"

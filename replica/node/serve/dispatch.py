@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
+from replica.node.authorizer import Authorizer, Role
 from replica.node.serve import cluster, configs, readers, writing
-from replica.node.serve.authorizer import Authorizer, Role
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.quorum import answer_by_core
 from replica.node.serve.reader_fetch import fetch_by_reader
