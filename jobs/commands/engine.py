@@ -61,7 +61,7 @@ def format_(
 
 
 @replica.command("run", short_help="Run a voter or an observer.")
-def run(config: options.ServerProperties) -> int:
+def run(config: options.ServerProperties, workload: options.WorkloadSpec = "") -> int:
     """Take part in a quorum over TCP, in Kafka's protocol, until SIGTERM or ctrl-C.
 
     The file is Kafka's server.properties; keys without meaning here are named once and ignored. The
@@ -80,4 +80,4 @@ def run(config: options.ServerProperties) -> int:
     """
     from jobs import replica_run as job
 
-    return job.run(job.Options(config))
+    return job.run(job.Options(config, workload))

@@ -18,6 +18,7 @@ from replica.node.serve.dispatch import SERVED, Dispatch
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
 from replica.node.translate.partition import Partition
+from replica.node.workload import Load, run_load
 from replica.raft.effects import Send, Stopped
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
@@ -43,14 +44,18 @@ class Node:
     peers: Peers
     report: Report
 
-    async def run(self) -> Stopped:
-        """Listen and take part. Raises what stopped the replica, and OSError of a listener."""
+    async def run(self, load: Load | None = None) -> Stopped:
+        """Listen and take part; load: to append while leading. Raises what stopped the replica, and
+        UsageError for a listener that can't be had."""
         async with AsyncExitStack() as open_things:
             for listener in self.settings.listeners:
                 await self._listen(listener.name, listener.host, listener.port, open_things)
             open_things.push_async_callback(self.peers.close)
             telling = asyncio.create_task(self._tell())
             open_things.callback(telling.cancel)
+            if load is not None:
+                loading = asyncio.create_task(run_load(self.driver, load, self.report))
+                open_things.callback(loading.cancel)
             return await self.driver.run()
 
     async def _listen(self, name: str, host: str, port: int, open_things: AsyncExitStack) -> None:
