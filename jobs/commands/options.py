@@ -154,3 +154,32 @@ Seeds = Annotated[
 Events = Annotated[
     int, typer.Option("--events", min=1, metavar="N", help="Events under faults in each run.")
 ]
+
+ServerProperties = Annotated[
+    str,
+    typer.Option(
+        "--config", "-c", metavar="FILE", help="The node's server.properties, as Kafka's."
+    ),
+]
+ClusterId = Annotated[
+    str,
+    typer.Option(
+        "--cluster-id", "-t", metavar="ID", help="22 base64 characters, the same on all nodes."
+    ),
+]
+Standalone = Annotated[
+    bool, typer.Option("--standalone", help="This node is the only voter to begin with.")
+]
+InitialControllers = Annotated[
+    str,
+    typer.Option(
+        "--initial-controllers",
+        metavar="ID@HOST:PORT:DIRECTORY,...",
+        help="The voters to begin with; the same on each of them.",
+        show_default=False,
+    ),
+]
+IgnoreFormatted = Annotated[
+    bool,
+    typer.Option("--ignore-formatted", help="Leave a directory that is formatted as it is."),
+]

@@ -7,6 +7,7 @@ facts and of the state machine, which is the list of committed batches that hold
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from replica.history.epochs import assign
@@ -17,6 +18,7 @@ from replica.raft.effects import Effects, LogRead, Send, SnapshotPart
 from replica.raft.inputs import (
     Failed,
     Flushed,
+    Input,
     Proposal,
     Propose,
     Request,
@@ -37,12 +39,14 @@ from replica.raft.messages import (
 from replica.raft.ports import ElectionState, LogFacts, SnapshotFacts
 from replica.raft.raft import Raft
 from replica.raft.roles.leader import Leader
+from replica.raft.transitions import Role
 from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.types import OffsetAndEpoch, ReplicaKey
 
 
 def key(node_id, directory="a"):
-    return ReplicaKey(node_id, f"directory-{node_id}{directory}")
+    """A directory id that a person can read, and the 22 characters of a UUID to storage."""
+    return ReplicaKey(node_id, f"directory-{node_id}{directory}".ljust(21, "-") + "A")
 
 
 def voter(node_id, directory="a", port=9000):
@@ -121,8 +125,20 @@ class Disk:
         self.batches = [b for b in self.batches if b.end_offset <= self.flushed]
 
 
+@dataclass(frozen=True)
+class Step:
+    """One step of a core: when, what came in, what had to be done, and what it was then."""
+
+    now: int
+    event: Input
+    effects: Effects
+    role: Role
+    voters: VoterSet
+    illegal: Mapping[str, int]
+
+
 class Host:
-    """`raft` with its disk. sends, replies, effects: everything since they were last taken."""
+    """`raft` with its disk. sends, replies, steps: everything since they were last taken."""
 
     def __init__(self, configuration, disk=None, now=0, draw=lambda bound: 0):
         self.config = configuration
@@ -135,7 +151,7 @@ class Host:
         self.loaded = []
         self.sends = []
         self.replies = {}
-        self.effects = []
+        self.steps = []
         self.flushes_late = False
         """Flush only when told to by `flush`, as a slow disk does."""
         self.must_flush = False
@@ -146,7 +162,9 @@ class Host:
     def step(self, event):
         """Take an input, do what follows, and all that follows from that; the first effects."""
         effects = self.raft.step(event, self.now)
-        self.effects.append(effects)
+        raft = self.raft
+        told = Step(self.now, event, effects, raft.role, raft.log.voters, raft.illegal_messages)
+        self.steps.append(told)
         for answer in self._carry_out(effects):
             self.step(answer)
         return effects
@@ -224,6 +242,10 @@ class Host:
         return replace(reply.message, data=data[position : position + reply.read.length])
 
     # what tests say
+
+    @property
+    def effects(self):
+        return [step.effects for step in self.steps]
 
     def at(self, now):
         """Let time pass to `now` (ms), step by step."""

@@ -71,6 +71,25 @@ def test_a_follower_that_has_fetched_refuses_and_names_its_leader():
     assert (response.granted, response.leader_id) == (False, 2)
 
 
+def test_a_follower_whose_leader_has_resigned_grants_though_it_has_fetched():
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 2, epoch=1)
+    host.answer(host.take(FetchRequest)[0], FetchResponse(epoch=1, leader_id=2))
+    host.ask(EndQuorumEpochRequest(epoch=1, leader_id=2, preferred_successors=(key(3), key(1))))
+    assert pre_vote(host, 3, epoch=1).granted
+    assert isinstance(host.raft.role, Follower)
+
+
+def test_an_answer_that_was_on_its_way_when_the_leader_resigned_brings_no_trust_back():
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 2, epoch=1)
+    host.ask(EndQuorumEpochRequest(epoch=1, leader_id=2, preferred_successors=(key(3), key(1))))
+    deadline = host.raft.role.fetch_deadline
+    host.answer(host.take(FetchRequest)[0], FetchResponse(epoch=1, leader_id=2))
+    assert host.raft.role.fetch_deadline == deadline
+    assert pre_vote(host, 3, epoch=1).granted
+
+
 @pytest.mark.scenario("D04")
 def test_a_follower_that_never_fetched_grants_and_stays_follower():
     host = Host(config(1, 1, 2, 3))
