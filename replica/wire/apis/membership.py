@@ -16,14 +16,13 @@ _CLUSTER_ID = field("clusterId", "string", nullable=True, default=None)
 ADD_RAFT_VOTER = api(
     "AddRaftVoter",
     80,
-    *(0, 1),
+    *(0, 0),
     flexible_since=0,
     request=(
         _CLUSTER_ID,
         field("timeoutMs", "int32"),
         *_VOTER,
         field("listeners", "[]struct", *LISTENERS),
-        field("ackWhenCommitted", "bool", since=1, default=True),
     ),
     response=_RESULT,
 )
