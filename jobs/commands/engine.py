@@ -12,19 +12,24 @@ replica = typer.Typer(
 
 
 def simulate(
-    seeds: options.Seeds, events: options.Events = 2000, json_output: options.Json = False
+    seeds: options.Seeds,
+    events: options.Events = 2000,
+    state: options.CampaignFile = None,
+    jobs: options.Processes = 1,
+    json_output: options.Json = False,
 ) -> int:
     """Run the replica engine on simulated disks and networks that fail, checking Raft's promises.
 
     \b
-    Example:
+    Examples:
       kraftlake simulate --seeds 0:200 --events 2000
+      kraftlake simulate --seeds 0:20000 --state campaign.jsonl --jobs 2
 
     --json: seed, events, result (ok or the broken invariant). Exit codes: 0, 1 broken, 2 usage.
     """
     from jobs import simulate as job
 
-    return job.campaign(job.Options(seeds, events, json_output))
+    return job.campaign(job.Options(seeds, events, state, jobs, json_output))
 
 
 @replica.command("format", short_help="Name a directory, as kafka-storage format does.")

@@ -154,6 +154,11 @@ Seeds = Annotated[
 Events = Annotated[
     int, typer.Option("--events", min=1, metavar="N", help="Events under faults in each run.")
 ]
+CampaignFile = Annotated[
+    str | None,
+    typer.Option("--state", metavar="FILE", help="Remember what is done there, and go on from it."),
+]
+Processes = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes.")]
 
 ServerProperties = Annotated[
     str,
