@@ -63,3 +63,26 @@ def format_(
             config, cluster_id, standalone, initial_controllers, ignore_formatted, json_output
         )
     )
+
+
+@replica.command("run", short_help="Run a voter or an observer.")
+def run(config: options.ServerProperties, workload: options.WorkloadSpec = "") -> int:
+    """Take part in a quorum over TCP, in Kafka's protocol, until SIGTERM or ctrl-C.
+
+    The file is Kafka's server.properties; keys without meaning here are named once and ignored. The
+    directory must have been formatted. What happens is told on stderr: roles, epochs, and what a
+    person should look into. A leader that is stopped hands over first.
+
+    \b
+    Extra keys:
+      kraftlake.topic.name, kraftlake.topic.id   another topic than __cluster_metadata: opaque
+                                                 records, never snapshotted or trimmed
+      kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
+                                                 names with semicolons, * for all
+      kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
+
+    Exit codes: 0 stopped in order, 1 stopped by an error or too late, 2 usage.
+    """
+    from jobs import replica_run as job
+
+    return job.run(job.Options(config, workload))

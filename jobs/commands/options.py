@@ -188,3 +188,12 @@ IgnoreFormatted = Annotated[
     bool,
     typer.Option("--ignore-formatted", help="Leave a directory that is formatted as it is."),
 ]
+WorkloadSpec = Annotated[
+    str,
+    typer.Option(
+        "--workload",
+        metavar="RATE,BYTES",
+        help="While leading, append RATE records a second of BYTES each, and print how it went.",
+        show_default=False,
+    ),
+]

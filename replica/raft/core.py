@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from replica.raft.accumulator import BatchAccumulator
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import Connections
 from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
@@ -62,6 +63,10 @@ class Core:
         self.committed: int | None = None
         """Everything below is known to be committed; kept across roles and epochs (F05)."""
         self.parked: tuple[ParkedFetch, ...] = ()
+        self.accumulator = BatchAccumulator(
+            config.append_linger_ms, config.max_batch_bytes, config.max_pending_batches
+        )
+        """Records of the local leader's state machine; empty in every other role."""
         self.persisted: ElectionState | None = None
         self.announced: LeaderAndEpoch | None = None
         self.truncating = False
@@ -142,8 +147,8 @@ class Core:
     def become(self, cause: Cause, role: Role) -> None:
         """Change the role: checked, persisted before anything is sent, announced.
 
-        Whoever waits at a leader that is none any more learns it; late answers to requests of the
-        old role find no one.
+        Whoever waits at a leader that is none any more learns it, and what its state machine
+        appended within the linger is dropped; late answers to requests of the old role find no one.
         """
         check(self.role, cause, role, self.local_id)
         was_leader = isinstance(self.role, Leader)
@@ -154,6 +159,7 @@ class Core:
             self.connections.reset()
         self.announce()
         if was_leader:
+            self.accumulator.clear()
             parked, self.parked = self.parked, ()
             for fetch in parked:
                 self.refuse(fetch.request_id, fetch.request, Error.NOT_LEADER_OR_FOLLOWER)
