@@ -20,7 +20,7 @@ from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.frame import Limits, framed, read_frame
+from replica.wire.frame import Budget, Limits, framed, read_frame
 from replica.wire.header import Request, decode_response, encode_request
 from replica.wire.sasl import scram
 from replica.wire.sasl.client import Plain, Scram
@@ -316,3 +316,59 @@ def test_scram_computes_what_rfc_7677_shows():
     kept = scram.credential("sha256", "pencil", salt, 4096)
     assert scram.is_proven("sha256", kept, proof, said.encode())
     assert scram.server_signature("sha256", kept, said.encode()) == signature
+
+
+def test_frames_of_all_connections_share_one_budget_of_memory():
+    async def main():
+        going, most = [], []
+
+        async def slow(client, request):
+            going.append(client)
+            most.append(len(going))
+            await asyncio.sleep(0.01)
+            going.remove(client)
+            return {}
+
+        size = len(encode_request(Request(VOTE, 2, 1, "kraftlake", {})))
+        limits = Limits(request_max_bytes=3 * size, queued_max_bytes=3 * size)
+        async with running(slow, limits) as server:
+            clients = [await Connection.connect(HOST, server.port) for _ in range(9)]
+            await asyncio.gather(*(client.call(VOTE, {}) for client in clients))
+            assert max(most) == 3
+            for client in clients:
+                await client.close()
+
+    asyncio.run(main())
+
+
+def test_a_budget_survives_those_who_give_up_waiting():
+    async def take(budget, size):
+        async with budget.of(size):
+            await asyncio.sleep(0.01)
+
+    async def main():
+        budget = Budget(10)
+        async with budget.of(10):
+            waiting = [asyncio.create_task(take(budget, size)) for size in (6, 10, 4)]
+            await asyncio.sleep(0)
+            waiting[1].cancel()
+            await asyncio.sleep(0)
+        await asyncio.gather(*waiting, return_exceptions=True)
+        async with asyncio.timeout(5), budget.of(10):
+            pass
+
+    asyncio.run(main())
+
+
+def test_strangers_may_not_send_large_frames():
+    async def main():
+        limits = Limits(unknown_max_bytes=100)
+        async with running(whoami, limits, authenticator=AUTHENTICATOR) as server:
+            reader, writer = await asyncio.open_connection(HOST, server.port)
+            writer.write(b"\x00\x00\x00\x65")
+            assert await reader.read() == b""
+            writer.close()
+            async with connected(server, sasl=Plain("ann", "secret")) as connection:
+                await connection.call(VOTE, {"clusterId": "x" * 200})
+
+    asyncio.run(main())
