@@ -192,7 +192,8 @@ class Connection:
 
     async def _authenticate(self, mechanism: Mechanism) -> None:
         """SaslHandshake v1, then the mechanism's messages inside SaslAuthenticate (KIP-152)."""
-        hello = await self.call(SASL_HANDSHAKE, {"mechanism": mechanism.name}, 1)
+        version = self.version_of(SASL_HANDSHAKE, least=1)
+        hello = await self.call(SASL_HANDSHAKE, {"mechanism": mechanism.name}, version)
         self._check_sasl(hello.message, f"mechanism {mechanism.name} is refused")
         exchange = mechanism.start()
         token: bytes | None = exchange.first()

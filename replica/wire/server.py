@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from replica.errors import DataError
+from replica.errors import DataError, KraftlakeError
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from replica.wire.frame import Budget, Limits, framed, read_rest, read_size
@@ -114,7 +114,7 @@ class Server:
         self._connections.add(task)
         try:
             await self._serve(reader, writer)
-        except DataError as error:
+        except KraftlakeError as error:
             self.refused[type(error).__name__] += 1
         except TimeoutError:
             self.refused["time is over"] += 1
