@@ -12,9 +12,10 @@ import contextlib
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from replica.errors import DataError, KraftlakeError
+from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from replica.wire.frame import Budget, Limits, framed, read_rest, read_size
@@ -25,7 +26,7 @@ from replica.wire.header import (
     encode_response,
 )
 from replica.wire.sasl.server import Authenticator, SaslServer
-from replica.wire.schema import Message
+from replica.wire.schema import Api, Message
 from replica.wire.tls import distinguished_name
 from replica.wire.versions import (
     Features,
@@ -57,7 +58,7 @@ answer (Produce with acks=0). An error of ours closes the connection."""
 class Service:
     """What a listener serves. served: API key -> versions; ApiVersions and SASL need not be there,
     for the server answers them itself. features: asked anew for each ApiVersions. authenticator:
-    None for a listener without SASL."""
+    None for a listener without SASL. apis: what the keys of `served` mean."""
 
     handler: Handler
     served: Versions
@@ -65,6 +66,7 @@ class Service:
     authenticator: Authenticator | None = None
     tls: ssl.SSLContext | None = None
     listener: str = "CONTROLLER"
+    apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
 
 
 class Server:
@@ -161,7 +163,7 @@ class Server:
     ) -> tuple[bytes, bool]:
         """The frame to send, empty for none, and whether the connection ends after it."""
         try:
-            request = decode_request(frame, self._served)
+            request = decode_request(frame, self._served, self._service.apis)
         except UnsupportedVersionError as error:
             if error.api is not API_VERSIONS:
                 raise
