@@ -151,15 +151,16 @@ class LogState:
         return _with_snapshot_control(state, facts)
 
     def started_at(self, log_start: int) -> LogState:
-        """With the log start moved to a snapshot's end offset; what lies below it is forgotten."""
+        """With the log start moved to a snapshot's end offset; what lies below it is forgotten, but
+        for the voters and the version that the snapshot holds, in force just before."""
         kept = [s for s in self.snapshots if s.snapshot_id.offset >= log_start]
         return replace(
             self,
             log_start=log_start,
             epochs=truncate_from_start(self.epochs, log_start),
             snapshots=tuple(kept),
-            voter_sets=_since(self.voter_sets, log_start),
-            versions=_since(self.versions, log_start),
+            voter_sets=_since(self.voter_sets, log_start - 1),
+            versions=_since(self.versions, log_start - 1),
         )
 
 

@@ -35,7 +35,7 @@ _MODULE = f"""<ivy-module version="2.0">
 
 def class_path() -> str:
     """Kafka's jars as a Java class path; CalledProcessError where they can't be fetched."""
-    folder = cache_dir().parent / f"kafka-{VERSION}-with-shell"
+    folder = cache_dir().parent / f"kafka-{VERSION}-all"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent) as work:
@@ -72,6 +72,7 @@ def _fetch(work: Path) -> Path:
             str(find_java().executable),
             f"-Divy.default.ivy.user.dir={work}/ivy-user",
             *("-jar", str(ivy), "-settings", str(settings), "-ivy", str(module)),
+            # scala-logging and snappy-java are bundles
             *("-confs", "default", "-types", "jar", "bundle", "-warn"),
             *("-retrieve", f"{jars}/[artifact]-[revision].[ext]"),
         ],

@@ -30,7 +30,7 @@ def free_ports(count: int) -> list[int]:
 def run_tool(main_class: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """A command-line tool of Kafka's; what its classes log at WARN or above is in stderr."""
     return subprocess.run(
-        _java("warn", main_class, map(str, arguments)),
+        java_command("warn", main_class, map(str, arguments)),
         capture_output=True,
         text=True,
         check=False,
@@ -89,7 +89,7 @@ class Controller:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            _java("info", "kafka.Kafka", [str(self.properties)]),
+            java_command("info", "kafka.Kafka", [str(self.properties)]),
             stdout=subprocess.DEVNULL,
             stderr=self._fresh_log(),
         )
@@ -133,7 +133,7 @@ class Controller:
         return self._log_file.open("wb")
 
 
-def _java(level: str, main_class: str, arguments: Sequence[str] | map[str]) -> list[str]:
+def java_command(level: str, main_class: str, arguments: Sequence[str] | map[str]) -> list[str]:
     return [
         str(find_java().executable),
         *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),

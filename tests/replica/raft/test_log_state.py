@@ -94,6 +94,13 @@ def test_a_trimmed_prefix_leaves_what_is_in_force_at_the_new_start():
     assert trimmed.epochs == (EpochStart(1, 7),)
 
 
+def test_the_voters_that_the_first_record_replaces_are_still_known_as_after_a_restart():
+    change, facts = voters_at(5, B), snapshot(5, 1, A, 1)
+    trimmed = log(voters_at(0, A), batch(1, 4, 1), change).with_snapshot(facts).started_at(5)
+    reopened = log(change, log_start=5, log_end=5, snapshots=(facts,))
+    assert trimmed.voters_since(4) == reopened.voters_since(4) == (A, B)
+
+
 @pytest.mark.scenario("H33")
 def test_voters_of_a_bootstrap_snapshot_are_there_before_the_first_record():
     state = log(batch(0, 0, 1), snapshots=(snapshot(0, 0, A, 1),))
