@@ -108,7 +108,8 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
     except BaseException:
         lock.close()
         raise
-    about = Partition(settings.topic.name, settings.topic.id, settings.controller_listener)
+    topic, listener = settings.topic, settings.controller_listener
+    about = Partition(topic.name, topic.id, listener, rack=settings.rack)
     timeout_s = settings.timing.request_timeout_ms / 1000
     peers = Peers(about, ClientConfig(timeout_s=timeout_s), _addresses(settings), report)
     policy = settings.snapshots if settings.topic.is_metadata else None
