@@ -76,7 +76,7 @@ app.command(short_help="Make the silver and gold tables from bronze.")(lake.buil
 app.command(short_help="Ask the tables with SQL.")(lake.sql)
 app.command(short_help="What the metadata was at an offset or a moment.")(lake.state)
 app.command(short_help="Show the whole way on recorded logs.")(lake.demo)
-app.command(short_help="Run simulated quorums under faults.")(engine.simulate)
+app.command(short_help="Log directories of named incidents; runs under faults.")(engine.simulate)
 app.add_typer(engine.replica)
 
 

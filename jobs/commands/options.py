@@ -148,8 +148,17 @@ CommittedOnly = Annotated[
 DemoLake = Annotated[
     _Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")
 ]
+ScenarioName = Annotated[
+    _Text,
+    typer.Argument(metavar="[SCENARIO]", help="Such as split-brain.", show_default=False),
+]
+ScenarioDirectory = Annotated[
+    _Text,
+    typer.Option("--output", "-o", metavar="DIR", help="A new folder for the scenario's nodes."),
+]
+ListScenarios = Annotated[bool, typer.Option("--list", help="List the scenarios.")]
 Seeds = Annotated[
-    str, typer.Option("--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each.")
+    _Text, typer.Option("--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each.")
 ]
 Events = Annotated[
     int, typer.Option("--events", min=1, metavar="N", help="Events under faults in each run.")
