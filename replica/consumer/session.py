@@ -57,11 +57,13 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class AwaitReset:
-    """No position: the offset that `policy` names is to be looked up. lost: the position that was
-    in the log no more, None at the start and where the caller asked for it."""
+    """No position: the offset that `policy` names is to be looked up. lost: the position that the
+    leader's log doesn't hold, or whose epoch it doesn't know (is_truncated); None at the start and
+    where the caller asked for a reset."""
 
     policy: ResetPolicy
     lost: Position | None = None
+    is_truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ class Session:
             return False
         if self.leader != before:
             self._reconciled = None
-            self._follow(before)
+            self._follow_leader()
         return True
 
     def answer(self, ask_id: int, answer: Answer, now_ms: int) -> Polled:
@@ -228,13 +230,14 @@ class Session:
         else:
             self._enter(Fetching(position))
 
-    def _follow(self, before: Leader) -> None:
-        """Another leader or epoch than `before`: what may the position still be worth?"""
+    def _follow_leader(self) -> None:
+        """Another leader or epoch: what is the position still worth?"""
         state = self._state
-        if isinstance(state, AwaitReset):
+        position = state.lost if isinstance(state, AwaitReset) else state.position
+        if position is None:
             self._in_flight = None
-        elif self._error is None:
-            self._place(state.position)
+        elif self._error is None:  # what one leader's log lacked, the next one's may hold
+            self._place(position)
 
     def _refreshed(self, metadata: Metadata, now_ms: int) -> Polled:
         """Without an answer, reading goes on by what is known, until that fails."""
@@ -296,8 +299,8 @@ class Session:
         if self._policy is ResetPolicy.NONE:
             self._error = error
         else:
-            self._epochs = ()
-            self._enter(AwaitReset(self._policy, lost=position))
+            is_truncated = isinstance(error, LogTruncationError)
+            self._enter(AwaitReset(self._policy, position, is_truncated))
 
     def _epoch_ended(self, ask: EndOfEpoch, ended: EpochEnded, now_ms: int) -> Polled:
         if ended.error is not ReadError.NONE:
@@ -305,7 +308,7 @@ class Session:
         position, end = ask.position, ended.end
         if end is not None and (end.offset < 0 or end.epoch < 0):
             self._lose(position, LogTruncationError(position, None))
-            return NOTHING if self._error else Polled(reports=(Truncation(position, None),))
+            return NOTHING
         if end is not None:
             diverging = self._diverging(end)
             if diverging.offset < position.offset:
@@ -349,8 +352,12 @@ class Session:
         state = self._state
         assert isinstance(state, AwaitReset), "any other state forgets the lookup"
         after = Position(found.offset, found.epoch)
+        self._epochs = ()
         self._enter(Fetching(after))
-        return NOTHING if state.lost is None else Polled(reports=(OffsetReset(state.lost, after),))
+        if state.lost is None:
+            return NOTHING
+        truncation = (Truncation(state.lost, None),) if state.is_truncated else ()
+        return Polled(reports=(*truncation, OffsetReset(state.lost, after)))
 
     def _failed(
         self, node_id: int, error: ReadError, now_ms: int, *, refresh: bool = True

@@ -160,7 +160,7 @@ class Truncation:
     """Records that were read before `position` are gone from the leader's log.
 
     diverging: where that log parts from what was read, (end offset exclusive, epoch); reading goes
-    on there. None where the leader doesn't know; then an OffsetReset follows.
+    on there. None where the leader can't tell: the OffsetReset that follows says where.
     """
 
     position: Position

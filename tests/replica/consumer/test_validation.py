@@ -52,13 +52,22 @@ def test_a_truncation_without_a_reset_policy_is_an_error_until_the_caller_seeks(
 def test_an_epoch_that_the_leader_does_not_know_resets_by_policy():
     asking = validating()
     asking.exchange(UNDEFINED)
-    assert asking.session.state == AwaitReset(ResetPolicy.EARLIEST, lost=Position(10, 5))
+    assert asking.session.state == AwaitReset(ResetPolicy.EARLIEST, Position(10, 5), True)
     asking.exchange(LookedUp(offset=2, epoch=6))
     assert asking.session.state == Fetching(Position(2, 6))
     assert asking.reports == [
         Truncation(Position(10, 5), None),
         OffsetReset(Position(10, 5), Position(2, 6)),
     ]
+
+
+def test_a_position_that_one_leader_does_not_know_is_shown_to_the_next_before_it_is_reset():
+    asking = validating()
+    asking.exchange(UNDEFINED)
+    asking.session.learn(metadata(leader=2, epoch=9))
+    asking.exchange(EpochEnded(end=OffsetAndEpoch(12, 5)))
+    assert asking.session.state == Fetching(Position(10, 5))
+    assert not asking.reports
 
 
 @pytest.mark.scenario("K03")
