@@ -28,8 +28,8 @@ from replica.history.epochs import assign, end_offset_for, truncate_from_start
 from replica.history.fetch import FencedLeaderEpoch, LogView, UnknownLeaderEpoch
 from replica.history.reader import CaughtUp, Committed, OutOfRange, reader_fetch
 
-BATCH_RECORDS = 3
-FETCH_RECORDS = 7
+BATCH_RECORDS = 2
+FETCH_RECORDS = 3
 
 
 @dataclass
@@ -40,6 +40,7 @@ class Node:
     log: list[tuple[int, bytes]] = field(default_factory=list)
     log_start: int = 0
     epoch: int = 0
+    led_epoch: int = -1
     high_watermark: int = 0
     leaders_high_watermark: int = 0
     is_up: bool = True
@@ -56,13 +57,17 @@ class Node:
 
 
 class Partition:
-    """followers_look_up: whether they answer ListOffsets, as the draft of KIP-392 wants it."""
+    """followers_look_up: whether they answer ListOffsets, as the draft of KIP-392 wants it.
+
+    trimmed: below this, a replica that leads or believes to lead may have said out of range.
+    """
 
     def __init__(self, nodes=3, *, followers_look_up=True):
         self.nodes = [Node(node_id) for node_id in range(nodes)]
         self.epoch = 0
         self.leader = self.nodes[0]
         self.matched = {}
+        self.trimmed = 0
         self.values = 0
         self.followers_look_up = followers_look_up
         self.elect(self.nodes[0])
@@ -74,8 +79,9 @@ class Partition:
         """Whoever is elected writes a record of its epoch at once, as KRaft's leaders do."""
         self.epoch += 1
         self.leader = node
-        node.epoch = self.epoch
+        node.epoch = node.led_epoch = self.epoch
         self.epoch_start = node.end
+        self.trimmed = max(self.trimmed, node.log_start)
         self.matched = {}
         self.append(1)
 
@@ -112,6 +118,8 @@ class Partition:
 
     def trim(self, node, count):
         node.log_start = min(node.log_start + count, node.high_watermark)
+        if node.led_epoch == node.epoch:
+            self.trimmed = max(self.trimmed, node.log_start)
 
     def publish(self):
         """Metadata shows leader and epoch of now."""
@@ -199,7 +207,7 @@ def _newest(node):
 
 
 def _batches(log, offset, end):
-    """Batches of up to three records of one epoch, the first perhaps begun below `offset`."""
+    """Batches of up to two records of one epoch, the first perhaps begun below `offset`."""
     out, base = b"", offset - offset % BATCH_RECORDS
     while log[base][0] != log[offset][0]:
         base += 1
