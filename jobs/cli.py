@@ -77,6 +77,7 @@ app.command(short_help="Ask the tables with SQL.")(lake.sql)
 app.command(short_help="What the metadata was at an offset or a moment.")(lake.state)
 app.command(short_help="Show the whole way on recorded logs.")(lake.demo)
 app.command(short_help="Run simulated quorums under faults.")(engine.simulate)
+app.add_typer(engine.replica)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

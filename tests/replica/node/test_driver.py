@@ -5,9 +5,10 @@ from random import Random
 
 import pytest
 
+from replica.errors import UnreachablePeerError
 from replica.host.host import Host, Place
 from replica.machines.opaque import OpaqueMachine
-from replica.node.driver import Clock, Driver, PeerUnreachableError
+from replica.node.driver import Clock, Driver
 from replica.raft.config import Config
 from replica.raft.effects import Stopped
 from replica.raft.inputs import Proposal, Propose
@@ -49,7 +50,7 @@ class Quorum:
 
         async def call(send):
             if {node_id, send.node_id} & self.cut or send.node_id not in self.drivers:
-                raise PeerUnreachableError(f"{send.node_id} is cut off")
+                raise UnreachablePeerError(f"node {send.node_id}", "cut off")
             return await self.drivers[send.node_id].ask(send.message)
 
         driver = self.drivers[node_id] = Driver(host, call, clock, None)

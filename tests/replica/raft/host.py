@@ -16,6 +16,7 @@ from replica.raft.batch import Batch
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Send, SnapshotPart
 from replica.raft.inputs import (
+    Append,
     Failed,
     Flushed,
     Input,
@@ -184,7 +185,8 @@ class Host:
             disk.snapshots = {i: s for i, s in disk.snapshots.items() if i >= effects.reset_to}
         for batch in effects.append:
             assert batch.base_offset == disk.log_end
-            disk.batches.append(batch)
+            encoded = batch.data or b"".join(batch.values)
+            disk.batches.append(replace(batch, data=encoded, values=()))
         self.must_flush |= effects.flush
         if self.must_flush and not self.flushes_late:
             self.must_flush, disk.flushed = False, disk.log_end
@@ -285,6 +287,12 @@ class Host:
     def propose(self, *data, records=1):
         """Append one batch for each argument."""
         self.step(Propose(self.raft.role.epoch, tuple(Proposal(records, d) for d in data)))
+
+    def append(self, *values, prepared=False):
+        """Let the state machine append records, to wait for the linger; their first offset."""
+        offset = self.raft.next_append_offset
+        self.step(Append(self.raft.role.epoch, values, prepared))
+        return offset
 
     def snapshot(self, offset=None):
         """Snapshot the state machine at what it has applied."""
