@@ -203,6 +203,12 @@ class Session:
         assert isinstance(answer, Metadata), f"{type(answer).__name__} answers no {ask}"
         return self._refreshed(answer, now_ms)
 
+    def forget(self, ask_id: int, now_ms: int) -> None:
+        """The request of that id has failed for good: it is made again only when asked for."""
+        if self._in_flight is not None and self._in_flight[0] == ask_id:
+            self._in_flight = None
+            self._back_off(now_ms)
+
     def _ask(self, now_ms: int) -> Ask:
         leader = self.leader
         if self._refresh or leader.node_id == NO_NODE or now_ms >= self._metadata_due:
