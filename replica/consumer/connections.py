@@ -37,7 +37,7 @@ class WireConnections:
     """bootstrap: nodes to ask first. measures: whether a selector wants to know how fast replicas
     answer and how far they are; asked with the metadata.
 
-    trouble: why the last request got no answer, empty after one that did.
+    trouble: why the last request brought nothing, empty once a fetch is answered without error.
     """
 
     def __init__(
@@ -62,12 +62,16 @@ class WireConnections:
         """See replica.consumer.client.Connections; raises PeerError."""
         if isinstance(ask, RefreshMetadata):
             return await self._metadata()
+        address = self._addresses[ask.node_id]
         try:
-            answer = await self._ask(self._addresses[ask.node_id], ask)
+            answer = await self._ask(address, ask)
         except UnreachablePeerError as error:
             self.trouble = str(error)
             return _DISCONNECTED[type(ask)]
-        self.trouble = ""
+        if answer.error is not ReadError.NONE:
+            self.trouble = f"{address[0]}:{address[1]}: {answer.error.value}"
+        elif isinstance(ask, Fetch):
+            self.trouble = ""
         return answer
 
     async def close(self) -> None:
@@ -117,7 +121,6 @@ class WireConnections:
                 continue
             except UnexpectedAnswerError as error:
                 raise PeerError(connection.address, f"Metadata: {error}") from error
-            self.trouble = ""
             return await self._learned(metadata)
         return Metadata(None)
 
@@ -131,7 +134,8 @@ class WireConnections:
             return metadata
         self._partition = replace(self._partition, topic_id=metadata.topic_id)
         replicas = metadata.partition.replicas
-        self._addresses = {replica.node_id: (replica.host, replica.port) for replica in replicas}
+        # the session may go by newer metadata than this: nobody is forgotten
+        self._addresses |= {replica.node_id: (replica.host, replica.port) for replica in replicas}
         if not self._measures:
             return metadata
         return replace(metadata, partition=await self._measured(metadata.partition))

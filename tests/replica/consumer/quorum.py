@@ -1,9 +1,11 @@
-"""Three voters of our own on 127.0.0.1, in the loop of the test: an opaque topic and its log."""
+"""Voters of our own on 127.0.0.1, in the loop of the test or in a thread beside it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from replica.node.formatting import format_node
 from replica.node.node import opened
@@ -20,11 +22,12 @@ SHUTDOWN_MS = 200
 
 
 class Quorum:
-    """nodes: by id 1 to 3, those that run. racks: each node is in rack-ID."""
+    """nodes: by id from 1 on, those that run. topic_id: None for a metadata log."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, voters=3, topic=TOPIC, topic_id=TOPIC_ID):
         self.folder = folder
-        self.ports = dict(zip((1, 2, 3), free_ports(3), strict=True))
+        self.topic, self.topic_id = topic, topic_id
+        self.ports = dict(enumerate(free_ports(voters), 1))
         self.nodes, self.tasks, self.locks = {}, {}, {}
 
     @property
@@ -42,8 +45,8 @@ class Quorum:
             listeners=f"CONTROLLER://127.0.0.1:{self.ports[node_id]}",
             controller__quorum__bootstrap__servers=None,
             controller__quorum__voters=voters,
-            kraftlake__topic__name=TOPIC,
-            kraftlake__topic__id=TOPIC_ID,
+            kraftlake__topic__name=self.topic if self.topic_id else None,
+            kraftlake__topic__id=self.topic_id,
             controller__quorum__election__timeout__ms=300,
             broker__rack=f"rack-{node_id}",
         )
@@ -81,8 +84,8 @@ class Quorum:
 
 
 @contextlib.asynccontextmanager
-async def running(folder):
-    quorum = Quorum(folder)
+async def running(folder, **shape):
+    quorum = Quorum(folder, **shape)
     try:
         for node_id in quorum.ports:
             quorum.start(node_id)
@@ -90,3 +93,29 @@ async def running(folder):
     finally:
         for node_id in tuple(quorum.nodes):
             await quorum.stop(node_id)
+
+
+@contextlib.contextmanager
+def in_thread(folder, values, **shape):
+    """A quorum beside the test, `values` committed; gives its bootstrap as text."""
+    started, done = threading.Event(), threading.Event()
+    found = []
+
+    async def live():
+        async with running(folder, **shape) as quorum:
+            await quorum.append(*values)
+            found.append(",".join(f"{host}:{port}" for host, port in quorum.bootstrap))
+            started.set()
+            await asyncio.to_thread(done.wait)
+
+    with ThreadPoolExecutor(1) as thread:
+        living = thread.submit(asyncio.run, live())
+        living.add_done_callback(lambda _: started.set())
+        try:
+            started.wait()
+            if not found:
+                living.result()
+            yield found[0]
+        finally:
+            done.set()
+        living.result()
