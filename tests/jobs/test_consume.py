@@ -118,7 +118,7 @@ def test_an_unknown_topic_is_an_error_after_the_timeout(quorum: str, kraftlake: 
 def test_where_nobody_listens_the_address_is_named(kraftlake: Kraftlake) -> None:
     ended = kraftlake("consume", "-b", "127.0.0.1:1", "--timeout", "0.1")
     assert ended.code == 1
-    assert "error: 127.0.0.1:1: no connection" in ended.err
+    assert "error: 127.0.0.1:1: no connection: Connection refused (for 0.1 s)" in ended.err
 
 
 @pytest.mark.parametrize(
