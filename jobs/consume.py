@@ -73,7 +73,7 @@ def _read(
 ) -> None:
     """To the end that the first answer showed, or without end."""
     end: int | None = None
-    heard_at, told = time.monotonic(), ""
+    heard_at, told = time.monotonic(), False
     while True:
         polled = consumer.poll(_POLL_MS)
         for report in polled.reports:
@@ -86,14 +86,14 @@ def _read(
             end = high_watermark
         if options.until_end and end is not None and position and position.offset >= end:
             return
-        trouble = connections.trouble
-        if not trouble:
-            heard_at = time.monotonic()
-        elif time.monotonic() - heard_at > options.timeout_s and (options.until_end or end is None):
-            raise NoRecordsError(f"{trouble} (for {options.timeout_s:g} s)")
-        elif trouble != told:
-            complain(f"{trouble}; trying again")
-        told = trouble
+        if not connections.trouble:
+            heard_at, told = time.monotonic(), False
+            continue
+        if time.monotonic() - heard_at > options.timeout_s and (options.until_end or end is None):
+            raise NoRecordsError(f"{connections.trouble} (for {options.timeout_s:g} s)")
+        if not told:  # once until all is well again: what several nodes say may alternate
+            complain(f"{connections.trouble}; trying again")
+            told = True
 
 
 class _Printing:

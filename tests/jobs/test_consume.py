@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 from replica.format.record import records_of
 from replica.format.segment import scan
 from replica.metadata.reader import decode
-from tests.jobs.conftest import Kraftlake
+from tests.jobs.conftest import REPOSITORY, Kraftlake
 from tests.replica.consumer.quorum import TOPIC, in_thread
 
 KINDS = ("TOPIC_RECORD", "USER_SCRAM_CREDENTIAL_RECORD", "NO_OP_RECORD")
@@ -138,3 +141,19 @@ def test_what_cannot_be_asked_is_a_usage_error(
     ended = kraftlake("consume", *arguments)
     assert ended.code == 2
     assert said in ended.error
+
+
+def test_ctrl_c_ends_it_without_a_traceback(quorum: str) -> None:
+    reading = subprocess.Popen(
+        [sys.executable, "-m", "jobs.cli", "consume", "-b", quorum, "--topic", TOPIC],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
+    )
+    assert reading.stdout is not None
+    lines = [reading.stdout.readline() for _ in range(5)]
+    reading.send_signal(signal.SIGINT)
+    out, err = reading.communicate(timeout=60)
+    assert (reading.returncode, out, err) == (130, "", "")
+    assert lines[-1].endswith("null  four\n")
