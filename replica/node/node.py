@@ -13,7 +13,7 @@ from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.node.driver import Clock, Driver
-from replica.node.peers import Address, Peers
+from replica.node.peers import Peers
 from replica.node.serve.dispatch import SERVED, Dispatch
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
@@ -25,6 +25,7 @@ from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
 from replica.types import ReplicaId
 from replica.wire.client import ClientConfig
+from replica.wire.pool import Address
 from replica.wire.server import Server, Service
 from replica.wire.versions import KRAFT_VERSION, Features
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import ssl
 from collections import deque
 from collections.abc import Mapping
@@ -116,8 +117,7 @@ class Connection:
         except ssl.SSLError as error:
             raise AuthenticationError(address, f"TLS: {error.reason or error}") from error
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise UnreachablePeerError(address, f"no connection: {reason}") from error
+            raise UnreachablePeerError(address, f"no connection: {_reason(error)}") from error
 
     @property
     def is_open(self) -> bool:
@@ -253,3 +253,10 @@ class Connection:
         """The failure, made anew for each who is told."""
         assert self._failure is not None
         return type(self._failure)(self.address, self._failure.reason)
+
+
+def _reason(error: OSError) -> str:
+    """asyncio's own text for a refused connection names the call, not the reason."""
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
