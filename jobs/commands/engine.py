@@ -12,19 +12,24 @@ replica = typer.Typer(
 
 
 def simulate(
-    seeds: options.Seeds, events: options.Events = 2000, json_output: options.Json = False
+    seeds: options.Seeds,
+    events: options.Events = 2000,
+    state: options.CampaignFile = None,
+    jobs: options.Processes = 1,
+    json_output: options.Json = False,
 ) -> int:
     """Run the replica engine on simulated disks and networks that fail, checking Raft's promises.
 
     \b
-    Example:
+    Examples:
       kraftlake simulate --seeds 0:200 --events 2000
+      kraftlake simulate --seeds 0:20000 --state campaign.jsonl --jobs 2
 
     --json: seed, events, result (ok or the broken invariant). Exit codes: 0, 1 broken, 2 usage.
     """
     from jobs import simulate as job
 
-    return job.campaign(job.Options(seeds, events, json_output))
+    return job.campaign(job.Options(seeds, events, state, jobs, json_output))
 
 
 @replica.command("format", short_help="Name a directory, as kafka-storage format does.")
@@ -58,3 +63,26 @@ def format_(
             config, cluster_id, standalone, initial_controllers, ignore_formatted, json_output
         )
     )
+
+
+@replica.command("run", short_help="Run a voter or an observer.")
+def run(config: options.ServerProperties, workload: options.WorkloadSpec = "") -> int:
+    """Take part in a quorum over TCP, in Kafka's protocol, until SIGTERM or ctrl-C.
+
+    The file is Kafka's server.properties; keys without meaning here are named once and ignored. The
+    directory must have been formatted. What happens is told on stderr: roles, epochs, and what a
+    person should look into. A leader that is stopped hands over first.
+
+    \b
+    Extra keys:
+      kraftlake.topic.name, kraftlake.topic.id   another topic than __cluster_metadata: opaque
+                                                 records, never snapshotted or trimmed
+      kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
+                                                 names with semicolons, * for all
+      kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
+
+    Exit codes: 0 stopped in order, 1 stopped by an error or too late, 2 usage.
+    """
+    from jobs import replica_run as job
+
+    return job.run(job.Options(config, workload))

@@ -154,6 +154,11 @@ Seeds = Annotated[
 Events = Annotated[
     int, typer.Option("--events", min=1, metavar="N", help="Events under faults in each run.")
 ]
+CampaignFile = Annotated[
+    str | None,
+    typer.Option("--state", metavar="FILE", help="Remember what is done there, and go on from it."),
+]
+Processes = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes.")]
 
 ServerProperties = Annotated[
     str,
@@ -182,4 +187,13 @@ InitialControllers = Annotated[
 IgnoreFormatted = Annotated[
     bool,
     typer.Option("--ignore-formatted", help="Leave a directory that is formatted as it is."),
+]
+WorkloadSpec = Annotated[
+    str,
+    typer.Option(
+        "--workload",
+        metavar="RATE,BYTES",
+        help="While leading, append RATE records a second of BYTES each, and print how it went.",
+        show_default=False,
+    ),
 ]

@@ -104,7 +104,8 @@ class Host:
         facts: list[ControlRecord] = []
         if log.kraft_version:
             facts = [KRaftVersion(log.kraft_version), KRaftVoters(log.voters_at(offset - 1))]
-        writer = self.log.snapshots.write(snapshot_id, now_ms, facts)
+        (last,) = self.log.batches(offset - 1, offset)
+        writer = self.log.snapshots.write(snapshot_id, last.timestamp, facts)
         writer.append(self.machine.snapshot_records())
         yield from self.step(SnapshotFrozen(writer.freeze()), now_ms)
         self.machine.snapshot_finished(snapshot_id)

@@ -8,12 +8,13 @@ together share one sync.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from replica.errors import KraftlakeError
+from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
 from replica.raft.accumulator import BufferAllocationError
 from replica.raft.config import FOREVER
@@ -39,16 +40,8 @@ _REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
 """Of an append, whose caller is told; nothing was changed."""
 
 
-class PeerUnreachableError(KraftlakeError):
-    """No answer from a peer; `error` is what the core is told."""
-
-    def __init__(self, reason: str, error: Error = Error.BROKER_NOT_AVAILABLE) -> None:
-        super().__init__(reason)
-        self.error = error
-
-
 Call = Callable[[Send], Awaitable[PeerResponse]]
-"""Sends a request to a peer and waits for the answer; PeerUnreachableError where none comes."""
+"""Sends a request to a peer and waits for the answer; PeerError where none comes."""
 
 
 class Clock:
@@ -76,6 +69,11 @@ class _Waiting:
     future: asyncio.Future[Appended]
 
 
+def _core_error(error: PeerError) -> Error:
+    unsupported = isinstance(error, UnsupportedByPeerError)
+    return Error.UNSUPPORTED_VERSION if unsupported else Error.BROKER_NOT_AVAILABLE
+
+
 class Driver:
     """host: opened, not yet stepped. `run` ends when the replica stopped, and raises the error
     that stopped it: of the disk, or of the consensus core."""
@@ -92,6 +90,8 @@ class Driver:
         self._calls: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._flush_due = False
+        self._news = asyncio.Event()
+        self._known = self._facts()
         self._stopped: asyncio.Future[Stopped] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> Stopped:
@@ -138,6 +138,17 @@ class Driver:
             raise
         return await future
 
+    def now(self) -> int:
+        """ms, as the core has it."""
+        return self._clock()
+
+    async def wait_for_news(self, timeout_s: float) -> None:
+        """Until high watermark, epoch or ends of the log are other than now, or time is over."""
+        news = self._news
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await news.wait()
+
     def take(self, event: Input) -> None:
         """One event, now."""
         self._do(lambda now: self.host.step(event, now))
@@ -155,6 +166,7 @@ class Driver:
             self._stopped.set_exception(error)
             return
         self._settle_waiting()
+        self._tell_news()
         self._schedule()
 
     def _network(self, effects: Effects) -> None:
@@ -173,8 +185,8 @@ class Driver:
     async def _exchange(self, send: Send) -> None:
         try:
             message = await self._call(send)
-        except PeerUnreachableError as error:
-            self.take(Failed(send.node_id, send.correlation_id, error.error))
+        except PeerError as error:
+            self.take(Failed(send.node_id, send.correlation_id, _core_error(error)))
         else:
             self.take(Response(send.node_id, send.correlation_id, message))
 
@@ -191,6 +203,23 @@ class Driver:
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
         ratio = getattr(self.host.machine, "changed_ratio", None)
         return 1.0 if ratio is None or policy.min_changed_ratio is None else ratio()
+
+    def _facts(self) -> tuple[object, ...]:
+        raft = self.host.raft
+        log = raft.log
+        return (
+            raft.high_watermark,
+            raft.leader_watermark,
+            raft.role.epoch,
+            log.log_start,
+            log.log_end,
+        )
+
+    def _tell_news(self) -> None:
+        facts = self._facts()
+        if facts != self._known:
+            self._known, news, self._news = facts, self._news, asyncio.Event()
+            news.set()
 
     def _settle_waiting(self) -> None:
         """Tell those whose records are committed, and those who can't be told any more."""

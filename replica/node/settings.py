@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.errors import UsageError
+from replica.node.authorizer import Authorizer, authorizer_in
 from replica.node.listeners import Listener, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
 from replica.raft.config import Config
@@ -65,6 +66,9 @@ class Settings:
     snapshots: SnapshotPolicy
     retention_bytes: int
     retention_ms: int
+    rack: str
+    uncommitted_is_empty: bool
+    authorizer: Authorizer
     unknown: tuple[str, ...]
 
     @property
@@ -134,6 +138,9 @@ def settings_in(properties: Properties) -> Settings:
         ),
         retention_bytes=properties.number("metadata.max.retention.bytes", 100 * _MIB, -1),
         retention_ms=properties.number("metadata.max.retention.ms", 7 * 24 * 3_600_000, -1),
+        rack=properties.text("broker.rack"),
+        uncommitted_is_empty=_uncommitted(properties),
+        authorizer=authorizer_in(properties),
         unknown=properties.unknown(),
     )
 
@@ -152,6 +159,16 @@ def _log(properties: Properties) -> LogConfig:
     size = properties.number("metadata.log.segment.bytes", 1024 * _MIB, 1, 2**31 - 1)
     size = properties.number("internal.metadata.log.segment.bytes", size, 1, 2**31 - 1)
     return LogConfig(size, properties.number("metadata.log.segment.ms", 7 * 24 * 3_600_000, 1))
+
+
+def _uncommitted(properties: Properties) -> bool:
+    """How a reader's fetch above the high watermark is answered: by OFFSET_NOT_AVAILABLE (seed
+    002), or without records, as released Kafka does."""
+    key = "kraftlake.reader.uncommitted"
+    found = properties.text(key, "error")
+    if found not in ("error", "empty"):
+        raise properties.error(key, f"{found!r}: expected error or empty")
+    return found == "empty"
 
 
 def _topic(properties: Properties) -> Topic:

@@ -255,12 +255,25 @@ class Core:
             return True
         return self.role.leader_id in (NO_NODE, leader_id)
 
+    def may_be_former_self(self, epoch: int, leader_id: int) -> bool:
+        """Whether this leader of this epoch may be the local node, on a disk that was wiped since.
+
+        Answers name leaders by node id alone. A voter knows all that its directory did; who can't
+        tell is outside of the voter set, or a voter of a static quorum that holds nothing.
+        """
+        is_blank = self.log.voters_offset is None and self.log.log_end == 0
+        if leader_id != self.local_id or (self.is_voter and not is_blank):
+            return False
+        return epoch > self.role.epoch or self.role.leader_id == NO_NODE
+
     def learn(self, epoch: int, leader_id: int, named: Endpoints, *, heard: bool = False) -> None:
         """Adopt a newer epoch, or the leader of this one (KafkaRaftClient.maybeTransition).
 
         heard: the leader itself says so, to which a prospective goes back (D15); what others
-        believe doesn't end a pre-vote. The caller has checked has_consistent_leader.
+        believe doesn't end a pre-vote. The caller has checked has_consistent_leader. A former self
+        is nobody to follow.
         """
+        leader_id = NO_NODE if leader_id == self.local_id else leader_id
         endpoints = () if leader_id == NO_NODE else self.endpoints_of(leader_id, named)
         role = self.role
         if epoch > role.epoch:
@@ -268,7 +281,7 @@ class Core:
                 self.follow(epoch, leader_id, endpoints)
             else:
                 self.detach(epoch, leader_id)
-        elif epoch == role.epoch and endpoints and leader_id != self.local_id:
+        elif epoch == role.epoch and endpoints:
             is_new = role.leader_id == NO_NODE or len(endpoints) > len(role.leader_endpoints)
             if is_new or (heard and isinstance(role, Prospective)):
                 self.follow(epoch, leader_id, endpoints)

@@ -110,3 +110,11 @@ def test_a_snapshot_of_nothing_new_is_not_written(place):
     count = len(host.raft.log.snapshots)
     drive(host, host.snapshot(1))
     assert len(host.raft.log.snapshots) == count
+
+
+def test_a_snapshot_carries_the_append_time_of_the_last_record_it_contains(place):
+    host = leading(place, OpaqueMachine())
+    proposal = Proposal(1, value_batch(0, 0, 77, [b"x"]))
+    drive(host, host.step(Propose(host.raft.role.epoch, (proposal,)), 1))
+    drive(host, host.snapshot(1))
+    assert host.raft.log.snapshots[-1].timestamp == 77

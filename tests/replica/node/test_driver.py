@@ -5,9 +5,10 @@ from random import Random
 
 import pytest
 
+from replica.errors import UnreachablePeerError
 from replica.host.host import Host, Place
 from replica.machines.opaque import OpaqueMachine
-from replica.node.driver import Clock, Driver, PeerUnreachableError
+from replica.node.driver import Clock, Driver
 from replica.raft.config import Config
 from replica.raft.effects import Stopped
 from replica.raft.inputs import Proposal, Propose
@@ -53,7 +54,7 @@ class Quorum:
         async def call(send):
             peer = send.node_id if send.node_id > 0 else -1 - send.node_id
             if {node_id, peer} & self.cut or peer not in self.drivers:
-                raise PeerUnreachableError(f"{peer} is cut off")
+                raise UnreachablePeerError(f"node {peer}", "cut off")
             return await self.drivers[peer].ask(send.message)
 
         driver = self.drivers[node_id] = Driver(host, call, clock, self.policy)
