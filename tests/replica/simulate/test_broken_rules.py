@@ -56,7 +56,7 @@ def test_a_snapshot_that_does_not_count_when_logs_are_compared(monkeypatch):
 
 
 def test_a_follower_that_acknowledges_before_it_has_flushed(monkeypatch):
-    monkeypatch.setattr(fetch_requests, "_awaits_flush", lambda core: False)
+    monkeypatch.setattr(fetch_requests, "awaits_flush", lambda core: False)
     assert found("high watermark", within_seeds=5)
 
 
