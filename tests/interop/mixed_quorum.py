@@ -117,8 +117,12 @@ class MixedQuorum:
             if kind == "kraftlake":
                 _format(voter)
             self.voters[node_id] = voter
-        for voter in self.voters.values():
-            voter.start()
+        try:
+            for voter in self.voters.values():
+                voter.start()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
