@@ -30,30 +30,34 @@ def voter(node_id):
 
 
 class Quorum:
-    """Replicas 1 to `size`; those in `cut` are reached by nobody and reach nobody."""
+    """Voters 1 to `size`, then observers; those in `cut` are reached by nobody and reach nobody."""
 
-    def __init__(self, folder, size):
+    def __init__(self, folder, size, observers=0, machine=OpaqueMachine, policy=None):
         self.folder = folder
+        self.machine = machine
+        self.policy = policy
         self.voters = without_directories(voter_set(voter(n) for n in range(1, size + 1)))
         self.drivers = {}
         self.running = {}
         self.cut = set()
-        for node_id in self.voters.ids:
+        for node_id in range(1, size + observers + 1):
             self.start(node_id)
 
     def start(self, node_id):
         disk, path = LocalDisk(), f"{self.folder}/{node_id}/topic-0"
         disk.make_directory(path)
-        config = Config("cluster", voter(node_id), self.voters, **TIMES)
+        servers = tuple(-1 - voter_id for voter_id in self.voters.ids)
+        config = Config("cluster", voter(node_id), self.voters, servers, **TIMES)
         place, clock = Place(disk, path, LogConfig()), Clock()
-        host = Host(config, place, OpaqueMachine(), Random(node_id).randrange, clock())
+        host = Host(config, place, self.machine(), Random(node_id).randrange, clock())
 
         async def call(send):
-            if {node_id, send.node_id} & self.cut or send.node_id not in self.drivers:
-                raise UnreachablePeerError(f"node {send.node_id}", "cut off")
-            return await self.drivers[send.node_id].ask(send.message)
+            peer = send.node_id if send.node_id > 0 else -1 - send.node_id
+            if {node_id, peer} & self.cut or peer not in self.drivers:
+                raise UnreachablePeerError(f"node {peer}", "cut off")
+            return await self.drivers[peer].ask(send.message)
 
-        driver = self.drivers[node_id] = Driver(host, call, clock, None)
+        driver = self.drivers[node_id] = Driver(host, call, clock, self.policy)
         self.running[node_id] = asyncio.create_task(driver.run())
 
     async def leader(self, *, other_than=0):
