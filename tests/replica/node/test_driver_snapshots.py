@@ -12,7 +12,7 @@ from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
 from replica.storage.recovery import open_log
 from tests.replica.metadata.image.made import topic
-from tests.replica.node.test_driver import Quorum
+from tests.replica.node.quorum import Quorum
 
 TOPICS = 12
 

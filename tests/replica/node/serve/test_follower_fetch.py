@@ -133,3 +133,33 @@ def test_a_fetch_that_waits_at_a_follower_gets_what_replication_brings(in_quorum
         assert answer["highWatermark"] > end
 
     in_quorum(story)
+
+
+@pytest.mark.scenario("K38")
+def test_a_follower_that_is_silent_is_not_named_and_named_again_when_it_is_back(in_quorum):
+    async def story(leader, followers):
+        await append(leader, b"x")
+        await caught_up(leader, followers)
+        node = followers[0]
+        rack, key = node.settings.rack, node.replica.node_id
+
+        async def named():
+            return (await fetched(leader, 0, rackId=rack))["preferredReadReplica"]
+
+        assert await named() == key
+        silent = asyncio.Event()
+        carried = node.driver.call
+
+        async def cut(send):
+            await silent.wait()
+            return await carried(send)
+
+        node.driver.call = cut
+        while await named() != -1:
+            await asyncio.sleep(0.05)
+        silent.set()
+        node.driver.call = carried
+        while await named() != key:
+            await asyncio.sleep(0.05)
+
+    in_quorum(story)
