@@ -91,7 +91,13 @@ class Host:
         yield from self.step(Flushed(self.log.flush()), now_ms)
 
     def snapshot(self, now_ms: int) -> Iterator[Effects]:
-        """Snapshot the state machine at what it has applied, unless that isn't worth it."""
+        """Snapshot the state machine at what it has applied, unless that isn't worth it.
+
+        The log is flushed first: others may have committed what this disk doesn't hold for sure
+        yet, and a crash could take it from the log and leave what comes behind it.
+        """
+        if self.must_flush:
+            yield from self.flush(now_ms)
         offset, log = self.machine.next_offset, self.raft.log
         if offset <= log.log_start or offset > (self.raft.high_watermark or 0):
             return

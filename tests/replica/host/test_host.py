@@ -1,5 +1,6 @@
 """The host on a real disk: what was committed is there again after opening, by log and snapshot."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,15 +13,17 @@ from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.metadata.writer import encode
 from replica.raft.config import Config
-from replica.raft.inputs import Append, Proposal, Propose
+from replica.raft.inputs import Append, Proposal, Propose, Request, Response
+from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse
 from replica.raft.ports import Endpoint, KRaftVersion, KRaftVoters, Voter
 from replica.raft.roles.leader import Leader
-from replica.raft.voters import voter_set
-from replica.storage.batches import value_batch
+from replica.raft.voters import voter_set, without_directories
+from replica.simulate.disk import SimulatedDisk
+from replica.storage.batches import batch_in, frames, value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from replica.types import ReplicaKey
+from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.metadata.image.made import OTHER_TOPIC, TOPIC, topic
 
 LOCAL = Voter(ReplicaKey(1, "directoryofvoter00000A"), (Endpoint("CONTROLLER", "localhost", 9093),))
@@ -118,3 +121,30 @@ def test_a_snapshot_carries_the_append_time_of_the_last_record_it_contains(place
     drive(host, host.step(Propose(host.raft.role.epoch, (proposal,)), 1))
     drive(host, host.snapshot(1))
     assert host.raft.log.snapshots[-1].timestamp == 77
+
+
+def test_a_snapshot_holds_nothing_that_a_crash_could_take_from_the_log(tmp_path):
+    """A follower learns with the records that others have committed them."""
+    voters = without_directories(voter_set([LOCAL, replace(LOCAL, key=ReplicaKey(2))]))
+    disk = SimulatedDisk(Random(1))
+    disk.make_directory("node")
+    place = Place(disk, "node/topic-0", LogConfig())
+    config = Config("cluster", LOCAL, static_voters=voters)
+    host = Host(config, place, OpaqueMachine(), Random(1).randrange, 0)
+    begin = BeginQuorumEpochRequest(epoch=1, leader_id=2)
+    (effects,) = host.step(Request("leader", begin), 1)
+    batches = tuple(
+        batch_in(data, frame)
+        for data in [value_batch(0, 1, 1, [b"x"])]
+        for frame in frames(data, start=0, expected_offset=None)
+    )
+    answer = FetchResponse(epoch=1, leader_id=2, batches=batches, high_watermark=1)
+    list(host.step(Response(2, effects.sends[0].correlation_id, answer), 2))
+    assert (host.machine.next_offset, host.must_flush) == (1, True)
+
+    list(host.snapshot(3))
+    assert host.raft.log.latest_snapshot == OffsetAndEpoch(1, 1)
+    disk.crash()
+    disk.restart()
+    host = Host(config, place, OpaqueMachine(), Random(1).randrange, 4)
+    assert (host.log.log_start, host.log.log_end) == (0, 1)
