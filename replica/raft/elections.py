@@ -12,7 +12,7 @@ from dataclasses import replace
 from replica.history.log import election_order
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
-from replica.raft.fetch_requests import fetch_from_any
+from replica.raft.fetch_requests import awaits_flush, fetch_from_any
 from replica.raft.leading import lead
 from replica.raft.messages import Error, VoteRequest, VoteResponse
 from replica.raft.requests import is_for_other_voter
@@ -167,8 +167,14 @@ def _go_back(core: Core, role: Prospective, cause: Cause) -> None:
 
 
 def _ask(core: Core, role: Candidate | Prospective) -> int:
-    """Send to who has not answered; the deadline to look again."""
+    """Send to who has not answered; the deadline to look again.
+
+    A vote is for the log that the request tells of, and stays given when the candidate restarts:
+    so that log is flushed first. Kafka's always is, for its followers flush as they append.
+    """
     assert core.local_key is not None
+    if awaits_flush(core):
+        return FOREVER
     position = core.log.position
     deadline = FOREVER
     for voter in role.tally.unanswered:

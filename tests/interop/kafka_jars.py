@@ -1,4 +1,5 @@
-"""Kafka's jars, fetched once from Maven Central by the Ivy inside pyspark into the user's cache."""
+"""Kafka's jars, fetched once from Maven Central by the Ivy inside pyspark into the user's cache:
+controller and broker, the command-line tools, the metadata shell, and a logger to stderr."""
 
 from __future__ import annotations
 
@@ -14,20 +15,27 @@ from pipelines.java import find_java
 
 VERSION = "4.1.1"
 _FETCH_TIMEOUT_S = 600
+_JARS = (
+    ("org.apache.kafka", "kafka_2.13", VERSION),
+    ("org.apache.kafka", "kafka-tools", VERSION),
+    ("org.apache.kafka", "kafka-shell", VERSION),
+    ("org.slf4j", "slf4j-simple", "1.7.36"),
+)
+_DEPENDENCIES = "".join(
+    f'<dependency org="{org}" name="{name}" rev="{version}" conf="default->runtime,master"/>'
+    for org, name, version in _JARS
+)
 _MODULE = f"""<ivy-module version="2.0">
   <info organisation="kraftlake" module="kafka"/>
   <configurations><conf name="default"/></configurations>
-  <dependencies>
-    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{VERSION}"
-      conf="default->runtime,master"/>
-  </dependencies>
+  <dependencies>{_DEPENDENCIES}</dependencies>
 </ivy-module>
 """
 
 
 def class_path() -> str:
     """Kafka's jars as a Java class path; CalledProcessError where they can't be fetched."""
-    folder = cache_dir().parent / f"kafka-{VERSION}"
+    folder = cache_dir().parent / f"kafka-{VERSION}-all"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent) as work:
@@ -64,7 +72,8 @@ def _fetch(work: Path) -> Path:
             str(find_java().executable),
             f"-Divy.default.ivy.user.dir={work}/ivy-user",
             *("-jar", str(ivy), "-settings", str(settings), "-ivy", str(module)),
-            *("-confs", "default", "-types", "jar", "-warn"),
+            # scala-logging and snappy-java are bundles
+            *("-confs", "default", "-types", "jar", "bundle", "-warn"),
             *("-retrieve", f"{jars}/[artifact]-[revision].[ext]"),
         ],
         check=True,

@@ -154,3 +154,46 @@ Seeds = Annotated[
 Events = Annotated[
     int, typer.Option("--events", min=1, metavar="N", help="Events under faults in each run.")
 ]
+CampaignFile = Annotated[
+    str | None,
+    typer.Option("--state", metavar="FILE", help="Remember what is done there, and go on from it."),
+]
+Processes = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes.")]
+
+ServerProperties = Annotated[
+    str,
+    typer.Option(
+        "--config", "-c", metavar="FILE", help="The node's server.properties, as Kafka's."
+    ),
+]
+ClusterId = Annotated[
+    str,
+    typer.Option(
+        "--cluster-id", "-t", metavar="ID", help="22 base64 characters, the same on all nodes."
+    ),
+]
+Standalone = Annotated[
+    bool, typer.Option("--standalone", help="This node is the only voter to begin with.")
+]
+InitialControllers = Annotated[
+    str,
+    typer.Option(
+        "--initial-controllers",
+        metavar="ID@HOST:PORT:DIRECTORY,...",
+        help="The voters to begin with; the same on each of them.",
+        show_default=False,
+    ),
+]
+IgnoreFormatted = Annotated[
+    bool,
+    typer.Option("--ignore-formatted", help="Leave a directory that is formatted as it is."),
+]
+WorkloadSpec = Annotated[
+    str,
+    typer.Option(
+        "--workload",
+        metavar="RATE,BYTES",
+        help="While leading, append RATE records a second of BYTES each, and print how it went.",
+        show_default=False,
+    ),
+]
