@@ -42,6 +42,12 @@ gather_values = Kernel(
 )
 """(source, rows, low, high, output, offsets) -> bytes."""
 
+find_odd_rows = Kernel(
+    *("odd_rows", "find_odd_rows"),
+    *(_INPUT, _LONGS, _LONG, _LONGS, _LONGS, _LONGS),
+)
+"""(source, rows, count, sought, odd, places) -> rows in `odd`."""
+
 index_slots = Kernel(
     *("slots", "index_slots"),
     *(_LONGS, _LONGS, _OUTPUT, _LONGS, _LONG, _LONG),
@@ -58,5 +64,5 @@ stopped."""
 
 KERNELS = (
     *(walk_frames, write_json, write_lines, write_variants, gather_values),
-    *(index_slots, replay_rows),
+    *(find_odd_rows, index_slots, replay_rows),
 )
