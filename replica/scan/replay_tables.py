@@ -20,7 +20,8 @@ SLOT_KIND, SLOT_HASH, SLOT_KEY_A, SLOT_KEY_B, SLOT_CHANGED, SLOT_OFFSET, SLOT_LI
 """KEY_A, KEY_B: a pair, or position and size in the arena. CHANGED: 1 where the replay's tables
 don't have it yet. OFFSET: of the record that last changed the entity. LIFE: see TOPIC and NAME."""
 _OWN = 7
-SLOT_COLUMNS = 21
+SLOT_COLUMNS = 24
+"""Three cache lines."""
 
 TOPIC, NAME, PARTITION, BROKER = range(4)
 PUT = 16

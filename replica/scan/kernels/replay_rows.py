@@ -17,6 +17,7 @@ from replica.scan.frames import (
 )
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import item, load_i8, load_i32, load_i64, long, set_item
+from replica.scan.kernels.prefetch import fetch_ahead
 from replica.scan.kernels.replay_partitions import change_partition, register_partition
 from replica.scan.kernels.slots import NONE, find_pair, get, put, slot_of_bytes, slot_of_pair
 from replica.scan.kernels.straight import place_finder
@@ -345,6 +346,7 @@ def replay_rows(
     stop = long(STOP_DONE)
     row = low
     while row < high:
+        fetch_ahead(source, rows, row, high, slots, index, state)
         program = item(rows, ROW_PROGRAM * ROWS + row)
         if program < 0:
             stop = long(STOP_BARRIER)
