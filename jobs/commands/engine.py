@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from jobs.commands import options
+from replica.errors import UsageError
 
 replica = typer.Typer(
     name="replica", no_args_is_help=True, help="A replica of a metadata quorum, as a process."
@@ -12,24 +13,50 @@ replica = typer.Typer(
 
 
 def simulate(
-    seeds: options.Seeds,
+    scenario: options.ScenarioName = None,
+    output: options.ScenarioDirectory = None,
+    list_scenarios: options.ListScenarios = False,
+    seeds: options.Seeds = None,
     events: options.Events = 2000,
     state: options.CampaignFile = None,
     jobs: options.Processes = 1,
     json_output: options.Json = False,
 ) -> int:
-    """Run the replica engine on simulated disks and networks that fail, checking Raft's promises.
+    """Write the log directories of a named scenario; or run the replica engine under random faults.
+
+    SCENARIO retells what has happened to real clusters: the engine plays it on simulated disks, and
+    what they hold at the telling moment goes to DIR/NODE, the same bytes each time. Without
+    arguments the scenarios are listed. --seeds checks Raft's promises on disks and networks that
+    fail.
 
     \b
     Examples:
+      kraftlake simulate split-brain -o split
+      kraftlake check split
       kraftlake simulate --seeds 0:200 --events 2000
       kraftlake simulate --seeds 0:20000 --state campaign.jsonl --jobs 2
 
-    --json: seed, events, result (ok or the broken invariant). Exit codes: 0, 1 broken, 2 usage.
+    --json: scenario, story, issues, tampering, findings, and once written directory, cluster_id,
+    captured_at, nodes; with --seeds: seed, events, result (ok or the broken invariant). Exit codes:
+    0, 1 a broken invariant, 2 usage.
     """
-    from jobs import simulate as job
+    if seeds is not None:
+        if scenario is not None or output is not None or list_scenarios:
+            raise UsageError("--seeds goes with no scenario, -o or --list")
+        from jobs import simulate as campaign
 
-    return job.campaign(job.Options(seeds, events, state, jobs, json_output))
+        return campaign.campaign(campaign.Options(seeds, events, state, jobs, json_output))
+    if state is not None or jobs != 1:
+        raise UsageError("--state and --jobs go with --seeds A:B")
+    from jobs import scenarios
+
+    if list_scenarios or (scenario is None and output is None):
+        return scenarios.list_scenarios(json_output=json_output)
+    if scenario is None:
+        raise UsageError(f"-o {output}: the scenario is missing; --list shows them")
+    if output is None:
+        raise UsageError(f"{scenario}: -o DIR is missing, a new folder for its nodes")
+    return scenarios.run(scenarios.Options(scenario, output, json_output))
 
 
 @replica.command("format", short_help="Name a directory, as kafka-storage format does.")

@@ -80,7 +80,7 @@ class Driver:
 
     def __init__(self, host: Host, call: Call, clock: Clock, policy: SnapshotPolicy | None) -> None:
         self.host = host
-        self._call = call
+        self.call = call
         self._clock = clock
         self._policy = policy
         self._snapshot_at = clock()
@@ -184,7 +184,7 @@ class Driver:
 
     async def _exchange(self, send: Send) -> None:
         try:
-            message = await self._call(send)
+            message = await self.call(send)
         except PeerError as error:
             self.take(Failed(send.node_id, send.correlation_id, _core_error(error)))
         else:

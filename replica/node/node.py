@@ -13,7 +13,7 @@ from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.node.driver import Clock, Driver
-from replica.node.peers import Address, Peers
+from replica.node.peers import Peers
 from replica.node.serve.dispatch import SERVED, Dispatch
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
@@ -25,6 +25,7 @@ from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
 from replica.types import ReplicaId
 from replica.wire.client import ClientConfig
+from replica.wire.pool import Address
 from replica.wire.server import Server, Service
 from replica.wire.versions import KRAFT_VERSION, Features
 
@@ -108,7 +109,8 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
     except BaseException:
         lock.close()
         raise
-    about = Partition(settings.topic.name, settings.topic.id, settings.controller_listener)
+    topic, listener = settings.topic, settings.controller_listener
+    about = Partition(topic.name, topic.id, listener, rack=settings.rack)
     timeout_s = settings.timing.request_timeout_ms / 1000
     peers = Peers(about, ClientConfig(timeout_s=timeout_s), _addresses(settings), report)
     policy = settings.snapshots if settings.topic.is_metadata else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from replica.errors import (
@@ -15,9 +14,8 @@ from replica.node.translate.partition import Partition
 from replica.node.translate.table import TRANSLATIONS
 from replica.raft.effects import Send
 from replica.raft.messages import PeerResponse
-from replica.wire.client import ClientConfig, Connection
-
-Address = tuple[str, int]
+from replica.wire.client import ClientConfig
+from replica.wire.pool import Address, Pool
 
 
 class Peers:
@@ -35,11 +33,9 @@ class Peers:
         report: Callable[[str], None],
     ) -> None:
         self._partition = partition
-        self._config = config
+        self._pool = Pool(config)
         self._address_of = address_of
         self._report = report
-        self._connections: dict[Address, Connection] = {}
-        self._opening: dict[Address, asyncio.Lock] = {}
         self._said: dict[Address, str] = {}
 
     async def call(self, send: Send) -> PeerResponse:
@@ -61,27 +57,16 @@ class Peers:
         return response
 
     async def close(self) -> None:
-        for connection in self._connections.values():
-            await connection.close()
-        self._connections.clear()
+        await self._pool.close()
 
     async def _exchange(self, address: Address, send: Send) -> PeerResponse:
         translation = TRANSLATIONS[type(send.message)]
-        connection = await self._connection(address)
+        connection = await self._pool.connection(address)
         least = translation.least_version(send.message)
         version = connection.version_of(translation.api, least)
         message = translation.client.write(self._partition, send.message, version)
         answer = await connection.call(translation.api, message, version)
         return translation.client.read(self._partition, answer.message, answer.version)
-
-    async def _connection(self, address: Address) -> Connection:
-        """An open one; requests that come meanwhile wait for the same."""
-        async with self._opening.setdefault(address, asyncio.Lock()):
-            found = self._connections.get(address)
-            if found is None or not found.is_open:
-                found = await Connection.connect(*address, self._config)
-                self._connections[address] = found
-            return found
 
     def _tell(self, address: Address, text: str) -> None:
         if self._said.get(address) != text:

@@ -69,9 +69,14 @@ def handle_pre_vote_unsupported(core: Core) -> None:
 
 
 def poll_unattached(core: Core, role: Unattached) -> int:
-    """Wait for the election timeout; an observer asks bootstrap servers for the leader."""
+    """Wait for the election timeout; an observer asks for the leader.
+
+    Kafka's asks bootstrap servers alone, and finds nobody where none of them is a voter any more;
+    here it asks the voters that its log names too.
+    """
     if not core.may_stand:
-        return fetch_from_any(core)
+        named = core.log.voters.ids if core.log.voter_sets else ()
+        return fetch_from_any(core, [node_id for node_id in named if node_id != core.local_id])
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if role.election_deadline <= core.now:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.messages import FetchRequest, FetchSnapshotRequest
@@ -27,16 +29,16 @@ def fetch_from_leader(core: Core, role: Follower) -> int:
     return core.send(role.leader_id, role.leader_endpoints, request)
 
 
-def fetch_from_any(core: Core) -> int:
-    """Ask one of the bootstrap servers, whose answer names the leader (KIP-853); returns when to
-    look again."""
-    servers = core.config.bootstrap_ids
+def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
+    """Ask one of the bootstrap servers, or of these voters, whose answer names the leader
+    (KIP-853); returns when to look again."""
+    servers = (*core.config.bootstrap_ids, *voters)
     if not servers or core.truncating or awaits_flush(core):
         return FOREVER
     node_id = core.connections.ready_bootstrap(servers, core.now, core.draw)
     if node_id is None:
         return core.connections.next_bootstrap_at(servers, core.now)
-    return core.send(node_id, (), _fetch(core))
+    return core.send(node_id, core.endpoints_of(node_id, ()), _fetch(core))
 
 
 def must_flush(core: Core) -> bool:

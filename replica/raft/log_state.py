@@ -109,6 +109,7 @@ class LogState:
         state = self
         for batch in batches:
             assert batch.base_offset == state.log_end, "a batch starts at the log end"
+            assert batch.epoch >= state.last_epoch, "an epoch never goes back"
             state = replace(
                 _with_control(state, batch),
                 log_end=batch.end_offset,

@@ -5,4 +5,5 @@
 - `disk`, `network`, `nemesis`: what goes wrong.
 - `invariants`: what must hold all the same, by names that `broken` explains; `elections`, `appends`
   and `ledger`: what it remembers of votes, of clients and of logs.
+- `scenarios`: runs in which nothing is left to chance, written as log directories.
 """

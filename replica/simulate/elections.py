@@ -5,7 +5,7 @@ from __future__ import annotations
 from replica.raft.effects import Effects
 from replica.raft.messages import VoteResponse
 from replica.raft.roles.leader import Leader
-from replica.simulate.broken import demand
+from replica.simulate.broken import broken, demand
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Shadow
 from replica.simulate.node import key_of
@@ -39,12 +39,13 @@ class Elections:
     def stepped(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> bool:
         """Whether this step made the replica a leader."""
         key, role = key_of(host), host.raft.role
-        stored = f"{key} acts in epoch {role.epoch}, stored is {shadow.stored}"
-        demand(role.epoch == shadow.stored, "epochs", stored)
+        if role.epoch != shadow.stored:
+            broken("epochs", f"{key} acts in epoch {role.epoch}, stored is {shadow.stored}")
         if effects.quorum_state is not None and effects.quorum_state.leader_id != NO_NODE:
             self._name(effects.quorum_state.epoch, effects.quorum_state.leader_id)
         if effects.replies or effects.sends:
-            demand(role.epoch >= shadow.promised, "epochs", f"{key} fell to {role.epoch}")
+            if role.epoch < shadow.promised:
+                broken("epochs", f"{key} fell to {role.epoch}")
             shadow.promised = role.epoch
         for reply in effects.replies:
             message = reply.message
@@ -56,7 +57,8 @@ class Elections:
             return False
         is_new = role.epoch not in self._leaders
         leader = self._leaders.setdefault(role.epoch, key)
-        demand(leader == key, "one leader", f"{key} and {leader} in {role.epoch}")
+        if leader != key:
+            broken("one leader", f"{key} and {leader} in {role.epoch}")
         return is_new
 
     def _name(self, epoch: int, leader_id: int) -> None:

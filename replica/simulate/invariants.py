@@ -14,7 +14,7 @@ from replica.raft.roles.leader import Leader
 from replica.raft.roles.resigned import Resigned
 from replica.raft.voters import without_directories
 from replica.simulate.appends import Appends
-from replica.simulate.broken import demand
+from replica.simulate.broken import broken, demand
 from replica.simulate.elections import Elections
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Entry, Ledger, Shadow, read_back, shadows_holding
@@ -67,8 +67,8 @@ class Invariants:
         self.appends.handed(host)
         if host.raft.log.snapshots is not shadow.seen:
             self._check_snapshots(host, shadow)
-        illegal = host.raft.illegal_messages
-        demand(not illegal, "legal messages", f"{key} was sent {illegal}")
+        if host.raft.illegal_messages:
+            broken("legal messages", f"{key} was sent {host.raft.illegal_messages}")
 
     def ended(self, hosts: list[SimulatedHost]) -> None:
         """After the recovery: every disk gives what the log adds up to."""
@@ -88,9 +88,8 @@ class Invariants:
         if known is entry:
             return
         unknown = None in (known.before, entry.before)
-        same = known.is_same(entry) and (unknown or known.before == entry.before)
-        what = f"offset {entry.base} of epoch {entry.epoch} has two histories"
-        demand(same, "log matching", what)
+        if not known.is_same(entry) or not (unknown or known.before == entry.before):
+            broken("log matching", f"offset {entry.base} of epoch {entry.epoch} has two histories")
 
     def _check_voters(self, key: ReplicaKey, shadow: Shadow) -> None:
         """A new set differs from the last by one voter, and follows no uncommitted change."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import ssl
 from collections import deque
 from collections.abc import Mapping
@@ -67,7 +68,7 @@ class _InFlight:
 
 class Connection:
     """Made by `connect`. versions: what the node serves, of what we speak. A connection that
-    failed once stays so: every later call raises UnreachablePeerError."""
+    failed once stays so: every later call raises the same again."""
 
     def __init__(
         self,
@@ -116,8 +117,7 @@ class Connection:
         except ssl.SSLError as error:
             raise AuthenticationError(address, f"TLS: {error.reason or error}") from error
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise UnreachablePeerError(address, f"no connection: {reason}") from error
+            raise UnreachablePeerError(address, f"no connection: {_reason(error)}") from error
 
     @property
     def is_open(self) -> bool:
@@ -141,7 +141,7 @@ class Connection:
         return Answer(used, await self._exchange(api, used, message))
 
     async def close(self) -> None:
-        """Close; whoever waits gets UnreachablePeerError."""
+        """Close; whoever waits is told by UnreachablePeerError."""
         self._fail(UnreachablePeerError(self.address, "closed"))
         self._receiving.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -161,7 +161,7 @@ class Connection:
 
     async def _send(self, api: Api, version: int, message: Message) -> Message:
         if self._failure is not None:
-            raise UnreachablePeerError(self.address, self._failure.reason)
+            raise self._failed()
         self._last_id = self._last_id % _MAX_CORRELATION_ID + 1
         request = Request(api, version, self._last_id, self._config.client_id, message)
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
@@ -192,7 +192,8 @@ class Connection:
 
     async def _authenticate(self, mechanism: Mechanism) -> None:
         """SaslHandshake v1, then the mechanism's messages inside SaslAuthenticate (KIP-152)."""
-        hello = await self.call(SASL_HANDSHAKE, {"mechanism": mechanism.name}, 1)
+        version = self.version_of(SASL_HANDSHAKE, least=1)
+        hello = await self.call(SASL_HANDSHAKE, {"mechanism": mechanism.name}, version)
         self._check_sasl(hello.message, f"mechanism {mechanism.name} is refused")
         exchange = mechanism.start()
         token: bytes | None = exchange.first()
@@ -218,6 +219,8 @@ class Connection:
                 if frame is None:
                     raise ConnectionResetError("closed by the peer")
                 self._take(frame)
+        except ssl.SSLError as error:  # TLS 1.3: the server looks at our certificate only now
+            self._fail(AuthenticationError(self.address, f"TLS: {error.reason or error}"))
         except OSError as error:
             self._fail(UnreachablePeerError(self.address, f"connection lost: {error}"))
         except DataError as error:
@@ -244,4 +247,16 @@ class Connection:
         while self._in_flight:
             future = self._in_flight.popleft().future
             if not future.done():
-                future.set_exception(UnreachablePeerError(self.address, failure.reason))
+                future.set_exception(self._failed())
+
+    def _failed(self) -> PeerError:
+        """The failure, made anew for each who is told."""
+        assert self._failure is not None
+        return type(self._failure)(self.address, self._failure.reason)
+
+
+def _reason(error: OSError) -> str:
+    """asyncio's own text for a refused connection names the call, not the reason."""
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, TruncatedDataError
@@ -25,6 +28,11 @@ class Limits:
     idle_s: float = 600.0
     transfer_s: float = 30.0
     handshake_s: float = 10.0
+    unknown_max_bytes: int = 512 * 1024
+    queued_max_bytes: int = 256 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        assert self.request_max_bytes <= self.queued_max_bytes, "the largest frame must have room"
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
@@ -64,6 +72,41 @@ async def _read(reader: asyncio.StreamReader, size: int, position: int) -> bytes
             reason = f"a frame ends after {len(error.partial)} bytes of its size"
             raise TruncatedDataError(reason, position) from error
         return error.partial
+
+
+class Budget:
+    """Bytes that all connections share, given out in the order of asking."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    @asynccontextmanager
+    async def of(self, size: int) -> AsyncIterator[None]:
+        """Wait until `size` bytes are free; they are taken for the block."""
+        if self._waiting or size > self._left:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((size, turn))
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._give(size)  # it came together with the end
+                raise
+        else:
+            self._left -= size
+        try:
+            yield
+        finally:
+            self._give(size)
+
+    def _give(self, size: int) -> None:
+        self._left += size
+        while self._waiting and (self._waiting[0][1].done() or self._waiting[0][0] <= self._left):
+            wanted, turn = self._waiting.popleft()
+            if not turn.done():
+                self._left -= wanted
+                turn.set_result(None)
 
 
 def framed(payload: bytes) -> bytes:

@@ -52,8 +52,13 @@ class Request:
     message: Message
 
 
-def decode_request(frame: Buffer, served: Mapping[int, range] | None = None) -> Request:
-    """The request in a frame. served: API key -> versions, None for all that are declared.
+def decode_request(
+    frame: Buffer,
+    served: Mapping[int, range] | None = None,
+    apis: Mapping[int, Api] = APIS,
+) -> Request:
+    """The request in a frame. served: API key -> versions, None for all that are declared. apis:
+    what the keys mean.
 
     Raises UnsupportedVersionError for another version of one of these, any other DataError for
     what is no request.
@@ -61,7 +66,7 @@ def decode_request(frame: Buffer, served: Mapping[int, range] | None = None) -> 
     if len(frame) < _START.size:
         raise TruncatedDataError(f"a request header needs {_START.size} bytes", 0)
     key, version, correlation_id = _START.unpack_from(frame)
-    api = APIS.get(key)
+    api = apis.get(key)
     if api is None or (served is not None and key not in served):
         raise UnsupportedDataError(f"API key {key} is not served", 0)
     versions = api.versions if served is None else served[key]

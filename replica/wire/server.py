@@ -12,12 +12,13 @@ import contextlib
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from replica.errors import DataError
+from replica.errors import DataError, KraftlakeError
+from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from replica.wire.frame import Limits, framed, read_rest, read_size
+from replica.wire.frame import Budget, Limits, framed, read_rest, read_size
 from replica.wire.header import (
     Request,
     UnsupportedVersionError,
@@ -25,7 +26,8 @@ from replica.wire.header import (
     encode_response,
 )
 from replica.wire.sasl.server import Authenticator, SaslServer
-from replica.wire.schema import Message
+from replica.wire.schema import Api, Message
+from replica.wire.tls import distinguished_name
 from replica.wire.versions import (
     Features,
     Versions,
@@ -39,8 +41,8 @@ ANONYMOUS = "ANONYMOUS"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who asks. address: host:port of its end. principal: its name by SASL, or the subject of its
-    TLS certificate as the ssl module shows it, or ANONYMOUS. listener: that it came in by."""
+    """Who asks. address: host:port of its end. principal: its name by SASL, or the distinguished
+    name of its TLS certificate, or ANONYMOUS. listener: that it came in by."""
 
     address: str
     principal: str
@@ -56,7 +58,7 @@ answer (Produce with acks=0). An error of ours closes the connection."""
 class Service:
     """What a listener serves. served: API key -> versions; ApiVersions and SASL need not be there,
     for the server answers them itself. features: asked anew for each ApiVersions. authenticator:
-    None for a listener without SASL."""
+    None for a listener without SASL. apis: what the keys of `served` mean."""
 
     handler: Handler
     served: Versions
@@ -64,6 +66,7 @@ class Service:
     authenticator: Authenticator | None = None
     tls: ssl.SSLContext | None = None
     listener: str = "CONTROLLER"
+    apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
 
 
 class Server:
@@ -76,6 +79,7 @@ class Server:
         self._limits = limits
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._memory = Budget(limits.queued_max_bytes)
         sasl = (SASL_HANDSHAKE, SASL_AUTHENTICATE) if service.authenticator else ()
         own = {api.key: api.versions for api in (API_VERSIONS, *sasl)}
         self._served: Mapping[int, range] = {**own, **service.served}
@@ -112,7 +116,7 @@ class Server:
         self._connections.add(task)
         try:
             await self._serve(reader, writer)
-        except DataError as error:
+        except KraftlakeError as error:
             self.refused[type(error).__name__] += 1
         except TimeoutError:
             self.refused["time is over"] += 1
@@ -128,8 +132,14 @@ class Server:
         client = _client_of(writer, self._service.listener)
         sasl = SaslServer(self._service.authenticator) if self._service.authenticator else None
         deadline = asyncio.get_running_loop().time() + self._limits.handshake_s
-        while (frame := await self._next(reader, deadline if sasl else None)) is not None:
-            answer, is_last = await self._answer(client, frame, sasl)
+        while True:
+            size = await self._next_size(reader, deadline if sasl else None, sasl is not None)
+            if size is None:
+                return
+            async with self._memory.of(size):
+                async with asyncio.timeout(self._limits.transfer_s):
+                    frame = await read_rest(reader, size)
+                answer, is_last = await self._answer(client, frame, sasl)
             if answer:
                 writer.write(framed(answer))
                 async with asyncio.timeout(self._limits.transfer_s):
@@ -140,21 +150,20 @@ class Server:
                 client = Client(client.address, sasl.principal, client.listener)
                 sasl = None
 
-    async def _next(self, reader: asyncio.StreamReader, deadline: float | None) -> bytes | None:
-        async with asyncio.timeout_at(deadline):
-            async with asyncio.timeout(self._limits.idle_s):
-                size = await read_size(reader, self._limits.request_max_bytes)
-            if size is None:
-                return None
-            async with asyncio.timeout(self._limits.transfer_s):
-                return await read_rest(reader, size)
+    async def _next_size(
+        self, reader: asyncio.StreamReader, deadline: float | None, is_unknown: bool
+    ) -> int | None:
+        limits = self._limits
+        most = limits.unknown_max_bytes if is_unknown else limits.request_max_bytes
+        async with asyncio.timeout_at(deadline), asyncio.timeout(limits.idle_s):
+            return await read_size(reader, most)
 
     async def _answer(
         self, client: Client, frame: bytes, sasl: SaslServer | None
     ) -> tuple[bytes, bool]:
         """The frame to send, empty for none, and whether the connection ends after it."""
         try:
-            request = decode_request(frame, self._served)
+            request = decode_request(frame, self._served, self._service.apis)
         except UnsupportedVersionError as error:
             if error.api is not API_VERSIONS:
                 raise
@@ -178,6 +187,5 @@ class Server:
 
 def _client_of(writer: asyncio.StreamWriter, listener: str) -> Client:
     peer = writer.get_extra_info("peername") or ("", 0)
-    certificate = writer.get_extra_info("peercert") or {}
-    names = [f"{key}={value}" for rdn in certificate.get("subject", ()) for key, value in rdn]
-    return Client(f"{peer[0]}:{peer[1]}", ",".join(names) or ANONYMOUS, listener)
+    name = distinguished_name(writer.get_extra_info("peercert") or {})
+    return Client(f"{peer[0]}:{peer[1]}", name or ANONYMOUS, listener)

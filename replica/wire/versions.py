@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Api, Message
@@ -60,11 +59,10 @@ def unsupported_api_versions(served: Versions) -> Message:
 
 
 def versions_in(response: Message) -> dict[int, range]:
-    """The versions that an ApiVersions response names, of the APIs that this release knows."""
+    """The versions that an ApiVersions response names, of unknown APIs too."""
     return {
         entry["apiKey"]: range(entry["minVersion"], entry["maxVersion"] + 1)
         for entry in response["apiKeys"]
-        if entry["apiKey"] in APIS
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tests.bench.check import Checked, section
 from tests.bench.processes import Starts
 from tests.bench.rounds import Spread, ratios
+from tests.bench.simulate import Speed
 
 YARDSTICK = "kafka-dump-log"
 ONE_THREAD = "CRC + walk + JSON lines, in memory"
@@ -28,6 +29,7 @@ class Figures:
     checked: Checked
     starts: Starts
     memory: Mapping[int, int]
+    simulator: Speed
 
 
 def page(figures: Figures) -> str:
@@ -99,6 +101,8 @@ def _others(figures: Figures) -> Iterator[str]:
         f"{peak / 1e6:.0f} MB for {size / 1e6:.0f} MB" for size, peak in figures.memory.items()
     )
     yield f"Peak memory of `kraftlake dump --json`: {', '.join(peaks)}."
+    yield ""
+    yield f"The simulator of the replica engine, on one core: {figures.simulator}."
     yield ""
 
 

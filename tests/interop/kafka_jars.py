@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -25,6 +26,7 @@ _DEPENDENCIES = "".join(
     f'<dependency org="{org}" name="{name}" rev="{version}" conf="default->runtime,master"/>'
     for org, name, version in _JARS
 )
+# The folder in the cache is named after this text: another list is another folder.
 _MODULE = f"""<ivy-module version="2.0">
   <info organisation="kraftlake" module="kafka"/>
   <configurations><conf name="default"/></configurations>
@@ -35,7 +37,7 @@ _MODULE = f"""<ivy-module version="2.0">
 
 def class_path() -> str:
     """Kafka's jars as a Java class path; CalledProcessError where they can't be fetched."""
-    folder = cache_dir().parent / f"kafka-{VERSION}-all"
+    folder = cache_dir().parent / f"kafka-{VERSION}-{crc32(_MODULE.encode()):08x}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent) as work:

@@ -11,7 +11,7 @@ from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import in_sync
 from replica.raft.roles.leader import Leader
 from replica.raft.voters import Endpoint, Endpoints
-from replica.types import NO_NODE, ReplicaKey
+from replica.types import NO_NODE
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
@@ -72,8 +72,8 @@ def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint
         for voter in partition.driver.host.raft.log.voters:
             endpoint = _listening(voter.endpoints, listener)
             if endpoint is not None:
-                rack = _rack(partition, voter.key)
-                found[voter.key.node_id] = (endpoint, rack)
+                node_id = voter.key.node_id
+                found[node_id] = (endpoint, partition.racks.get(node_id))
     if own is not None:
         found[partition.node_id] = (own, partition.rack or None)
     return [(node_id, *found[node_id]) for node_id in sorted(found)]
@@ -82,12 +82,6 @@ def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint
 def _listening(endpoints: Endpoints, listener: str) -> Endpoint | None:
     same = [endpoint for endpoint in endpoints if endpoint.name == listener]
     return next(iter((*same, *endpoints)), None)
-
-
-def _rack(partition: ServedPartition, key: ReplicaKey) -> str | None:
-    return next(
-        (rack for replica, rack in partition.racks.items() if replica.node_id == key.node_id), None
-    )
 
 
 def _topic(partition: ServedPartition) -> Message:

@@ -10,7 +10,7 @@ from replica.node.driver import Driver
 from replica.node.settings import Topic
 from replica.raft.roles.leader import Leader
 from replica.raft.voters import Endpoint
-from replica.types import NO_NODE, UNDEFINED_EPOCH, ReplicaKey
+from replica.types import NO_NODE, UNDEFINED_EPOCH
 from replica.wire.error_codes import ErrorCode
 
 
@@ -21,7 +21,8 @@ class ServedPartition:
     always_leads: an observer of a real quorum presents itself as the leader of what it serves, for
     its clients know no other node. uncommitted_is_empty: answer a fetch of offsets that are not
     known to be committed as released Kafka does, without records, instead of OFFSET_NOT_AVAILABLE
-    (DESIGN section 8). racks: of the replicas that fetch from here, as they told.
+    (DESIGN section 8). racks: by node id, of the replicas that fetch from here,
+    as they told.
     fetches: how many fetches of readers were answered here with records.
     """
 
@@ -31,7 +32,7 @@ class ServedPartition:
     rack: str = ""
     always_leads: bool = False
     uncommitted_is_empty: bool = False
-    racks: dict[ReplicaKey, str] = field(default_factory=dict)
+    racks: dict[int, str] = field(default_factory=dict)
     fetches: int = 0
 
     @property

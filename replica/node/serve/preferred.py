@@ -20,7 +20,7 @@ def preferred_replica(partition: ServedPartition, rack: str) -> int | None:
     near = [
         (progress.log_end, key)
         for key, progress in in_sync(partition, role).items()
-        if partition.racks.get(key) == rack
+        if partition.racks.get(key.node_id) == rack
     ]
     return max(near)[1].node_id if near else None
 

@@ -25,5 +25,5 @@ async def answer_by_core(partition: ServedPartition, request: Request) -> Messag
             raise
         return refusal(int(code))
     if isinstance(asked, FetchRequest) and request.message.get("rackId"):
-        partition.racks[asked.replica] = request.message["rackId"]
+        partition.racks[asked.replica.node_id] = request.message["rackId"]
     return side.write(about, await partition.driver.ask(asked), request.version)

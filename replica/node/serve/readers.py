@@ -25,7 +25,8 @@ EARLIEST_LOCAL = -4
 def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Message:
     """Where an epoch ends: for a consumer no further than what is committed (seed 004, K29).
 
-    (-1, -1) where the log knows no such epoch, and while the high watermark is unknown.
+    (-1, -1) where the log knows no such epoch. While the high watermark is unknown a consumer gets
+    OFFSET_NOT_AVAILABLE, which it repeats: by (-1, -1) it would take its position for truncated.
     """
     replica_id = request.get("replicaId", CONSUMER)
 
@@ -37,7 +38,7 @@ def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Mes
         is_replica = replica_id >= 0
         end = log.log_end if is_replica else partition.committed
         if end is None:
-            return {"errorCode": 0, "leaderEpoch": UNDEFINED_EPOCH, "endOffset": UNDEFINED_OFFSET}
+            return {"errorCode": int(ErrorCode.OFFSET_NOT_AVAILABLE)}
         found = end_offset_for(log.epochs, log.log_end, asked["leaderEpoch"])
         return {
             "errorCode": 0,

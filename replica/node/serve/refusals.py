@@ -46,10 +46,12 @@ def _describe_cluster(partition: ServedPartition, message: Message, error: int) 
 
 
 def _partitions(
-    topics: str, name: str, partitions: str, number: str, answers: tuple[str, str, str]
+    asked_names: tuple[str, str, str, str], answer_names: tuple[str, str, str], **unknown: int
 ) -> Callable[[ServedPartition, Message, int], Message]:
-    """names in the request, and in the response: topics, partitions, number."""
-    out_topics, out_partitions, out_number = answers
+    """Names in the request (topics, a topic's name, partitions, number) and in the response
+    (topics, partitions, number). unknown: what -1 stands for there."""
+    topics, name, partitions, number = asked_names
+    out_topics, out_partitions, out_number = answer_names
 
     def shape(_: ServedPartition, message: Message, error: int) -> Message:
         return {
@@ -57,7 +59,7 @@ def _partitions(
                 {
                     **{key: topic[key] for key in (name, "topicId") if key in topic},
                     out_partitions: [
-                        {out_number: asked[number], "errorCode": error, **_DEFAULTS}
+                        {out_number: asked[number], "errorCode": error, **unknown}
                         for asked in topic[partitions]
                     ],
                 }
@@ -68,17 +70,9 @@ def _partitions(
     return shape
 
 
-_DEFAULTS: Message = {
-    "highWatermark": -1,
-    "baseOffset": -1,
-    "lowWatermark": -1,
-    "records": b"",
-    "abortedTransactions": None,
-}
-"""Of whichever of these fields a response has."""
-
-
-def _configs(list_name: str) -> Callable[[ServedPartition, Message, int], Message]:
+def _configs(
+    list_name: str, **more: list[Message]
+) -> Callable[[ServedPartition, Message, int], Message]:
     def shape(_: ServedPartition, message: Message, error: int) -> Message:
         return {
             list_name: [
@@ -86,7 +80,7 @@ def _configs(list_name: str) -> Callable[[ServedPartition, Message, int], Messag
                     "errorCode": error,
                     "resourceType": asked["resourceType"],
                     "resourceName": asked["resourceName"],
-                    "configs": [],
+                    **more,
                 }
                 for asked in message["resources"]
             ]
@@ -95,29 +89,28 @@ def _configs(list_name: str) -> Callable[[ServedPartition, Message, int], Messag
     return shape
 
 
+_NUMBERED = ("topics", "name", "partitions", "partitionIndex")
 _SHAPES: dict[int, Callable[[ServedPartition, Message, int], Message]] = {
     METADATA.key: _metadata,
     DESCRIBE_CLUSTER.key: _describe_cluster,
     FETCH.key: _partitions(
-        *("topics", "topic", "partitions", "partition"),
+        ("topics", "topic", "partitions", "partition"),
         ("responses", "partitions", "partitionIndex"),
+        highWatermark=-1,
     ),
-    LIST_OFFSETS.key: _partitions(
-        *("topics", "name", "partitions", "partitionIndex"),
-        ("topics", "partitions", "partitionIndex"),
-    ),
+    LIST_OFFSETS.key: _partitions(_NUMBERED, ("topics", "partitions", "partitionIndex")),
     OFFSET_FOR_LEADER_EPOCH.key: _partitions(
-        *("topics", "topic", "partitions", "partition"), ("topics", "partitions", "partition")
+        ("topics", "topic", "partitions", "partition"), ("topics", "partitions", "partition")
     ),
     PRODUCE.key: _partitions(
-        *("topicData", "name", "partitionData", "index"),
+        ("topicData", "name", "partitionData", "index"),
         ("responses", "partitionResponses", "index"),
+        baseOffset=-1,
     ),
     DELETE_RECORDS.key: _partitions(
-        *("topics", "name", "partitions", "partitionIndex"),
-        ("topics", "partitions", "partitionIndex"),
+        _NUMBERED, ("topics", "partitions", "partitionIndex"), lowWatermark=-1
     ),
-    DESCRIBE_CONFIGS.key: _configs("results"),
+    DESCRIBE_CONFIGS.key: _configs("results", configs=[]),
     ALTER_CONFIGS.key: _configs("responses"),
     INCREMENTAL_ALTER_CONFIGS.key: _configs("responses"),
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from replica.node.serve.partition import ServedPartition
+from replica.types import ZERO_UUID
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
@@ -14,8 +15,9 @@ Answer = Callable[[Message], Message]
 
 
 def topic_error(partition: ServedPartition, topic: Message, name_field: str) -> ErrorCode:
-    """Whether a request's topic is the one served here, by id or by name."""
-    if "topicId" in topic:
+    """Whether a request's topic is the one served here: by its id, or by name where it gives none,
+    as old versions do."""
+    if topic.get("topicId", ZERO_UUID) != ZERO_UUID:
         known = partition.has_id(topic["topicId"])
         return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_ID
     known = partition.has_name(topic[name_field])

@@ -49,6 +49,7 @@ def write_fetch(partition: Partition, request: FetchRequest, version: int) -> Me
         "maxWaitMs": request.max_wait_ms,
         "maxBytes": request.max_bytes,
         "topics": partition.topics(entry, _topic(version), "partition"),
+        "rackId": partition.rack,
     }
 
 

@@ -30,12 +30,14 @@ class InvalidPartitionError(KraftlakeError):
 class Partition:
     """topic, topic_id: of the replicated partition, whose number is 0. listener: which of the
     leader's endpoints goes into answers, and by what name those in answers are kept. voters: with
-    their endpoints, for DescribeQuorum."""
+    their endpoints, for DescribeQuorum. rack: this node's, told with each of its fetches, so that
+    the leader can send clients of that rack here (KIP-392)."""
 
     topic: str
     topic_id: str
     listener: str = "CONTROLLER"
     voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
+    rack: str = ""
 
     def of_request(
         self, topics: Iterable[Message], name: str = "topicName", index: str = "partitionIndex"

@@ -32,6 +32,7 @@ class RandomRun:
         for host in self.quorum.hosts.values():
             host.flushes_late = True
         self.leaders = {}
+        self.watermarks = {}
         self.votes = {}
         self.epochs = {}
         self.committed = {}
@@ -167,10 +168,14 @@ class RandomRun:
         assert not host.raft.illegal_messages, f"node {node_id}: {host.raft.illegal_messages}"
 
     def check_leader(self, node_id, host):
-        """One leader for each epoch, which holds everything committed before."""
+        """One leader for each epoch, which holds everything committed before, and takes nothing
+        back that it said is."""
         role = host.raft.role
         if not isinstance(role, Leader):
             return
+        watermark = role.high_watermark or 0
+        assert watermark >= self.watermarks.get(role.epoch, 0), "the leader's watermark fell"
+        self.watermarks[role.epoch] = watermark
         is_new = role.epoch not in self.leaders
         assert self.leaders.setdefault(role.epoch, node_id) == node_id, "two leaders of one epoch"
         if is_new and max(self.leaders) == role.epoch:

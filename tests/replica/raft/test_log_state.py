@@ -130,6 +130,17 @@ def test_a_gap_is_never_appended():
         log(batch(0, 0, 1), batch(2, 2, 1))
 
 
+@pytest.mark.scenario("J13")
+def test_a_control_batch_has_its_place_its_epoch_and_a_record():
+    state = log(voters_at(0, A, epoch=3))
+    for wrong in (voters_at(0, B, 3), voters_at(2, B, 3), voters_at(1, B, 2)):
+        with pytest.raises(AssertionError):
+            state.appended([wrong])
+    with pytest.raises(AssertionError, match="at least one offset"):
+        batch(1, 0, 3, b"", ())
+    assert state.appended([voters_at(1, B, 3)]).voters == B
+
+
 @pytest.mark.scenario("F11")
 def test_a_flush_covers_no_more_than_the_log_and_is_never_taken_back():
     state = log(batch(0, 9, 1))

@@ -100,3 +100,14 @@ def test_a_voter_that_led_no_such_epoch_believes_nobody_who_says_it_did():
     begin(host, 3, epoch=5)
     assert (host.raft.role.epoch, host.raft.role.leader_id) == (0, -1)
     assert host.raft.illegal_messages == {"a second leader of one epoch": 1}
+
+
+def test_an_observer_asks_the_voters_of_its_log_too_for_bootstrap_servers_may_be_none_any_more():
+    host = Host(dynamic(config(9, bootstrap_ids=(-2,))), bootstrapped(5))
+    asked = set()
+    for _ in range(20):
+        for send in host.take(FetchRequest):
+            asked.add(send.node_id)
+            host.fail(send)
+        host.after(20)
+    assert asked == {-2, 5}

@@ -8,6 +8,7 @@ from replica.history.watermark import majority
 from replica.raft import core, fetch_requests, leading, membership, raft, serving
 from replica.raft.log_state import LogState
 from replica.raft.roles import leader
+from replica.simulate import nemesis
 from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.simulate.finding import found
 
@@ -51,12 +52,17 @@ def test_a_snapshot_that_does_not_count_when_logs_are_compared(monkeypatch):
     def by_records_alone(self):
         return OffsetAndEpoch(self.log_end, self.epochs[-1].epoch if self.epochs else 0)
 
+    # a snapshot must have taken the place of a log whose vote decides: rare among all faults
+    snapshots = (nemesis._snapshot,) * 8
+    cuts = (nemesis._isolate, nemesis._isolate, nemesis._isolate_leader, *(nemesis._heal,) * 3)
+    actions = (*snapshots, *cuts, nemesis._crash, nemesis._crash_all)
+    monkeypatch.setattr(nemesis, "_ACTIONS", actions)
     monkeypatch.setattr(LogState, "position", property(by_records_alone))
-    assert found("committed", within_seeds=60)
+    assert found("committed", within_seeds=40)
 
 
 def test_a_follower_that_acknowledges_before_it_has_flushed(monkeypatch):
-    monkeypatch.setattr(fetch_requests, "_awaits_flush", lambda core: False)
+    monkeypatch.setattr(fetch_requests, "awaits_flush", lambda core: False)
     assert found("high watermark", within_seeds=5)
 
 

@@ -27,6 +27,11 @@ def met():
                 counts[_change(*sets[-2:])] += 1
             if not batch.control and host.machine.can_snapshot is False:
                 counts["open transaction"] += 1
+        faults = host.disk.faults
+        counts["slow disk"] += faults.call_ms > 0
+        counts["full disk"] += faults.capacity_bytes is not None
+        counts["failing disk"] += faults.sync_error_rate > 0
+        counts["wiped disk"] += host.config.local.key.directory_id[-3:-1] != "00"
         if effects.stopped is not None:
             counts[effects.stopped.value] += 1
         stepped(self, host, effects)
@@ -66,6 +71,11 @@ def test_every_effect_is_met(met, effect):
 @pytest.mark.parametrize("change", ["voter added", "voter removed", "voter updated"])
 def test_the_voters_change_in_every_way(met, change):
     assert met[change] > 10
+
+
+@pytest.mark.parametrize("disk", ["slow disk", "full disk", "failing disk", "wiped disk"])
+def test_replicas_go_on_with_a_disk_of_every_kind(met, disk):
+    assert met[disk] > 100
 
 
 def test_static_quorums_are_upgraded(met):

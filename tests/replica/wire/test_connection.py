@@ -1,63 +1,28 @@
-"""Server and client on 127.0.0.1: versions, order, limits, authentication, hostile clients."""
+"""Server and client on 127.0.0.1: versions, order, limits, hostile clients."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 
 import pytest
 
 from replica.errors import (
-    AuthenticationError,
     CorruptDataError,
     TruncatedDataError,
     UnreachablePeerError,
     UnsupportedByPeerError,
+    UsageError,
 )
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.quorum import VOTE
-from replica.wire.client import ClientConfig, Connection
-from replica.wire.frame import Limits, framed, read_frame
+from replica.wire.client import Connection
+from replica.wire.frame import Budget, Limits, framed, read_frame
 from replica.wire.header import Request, decode_response, encode_request
-from replica.wire.sasl import scram
-from replica.wire.sasl.client import Plain, Scram
-from replica.wire.sasl.server import PlainExchange, ScramExchange
-from replica.wire.server import ANONYMOUS, Server, Service
 from replica.wire.versions import Features, supported_feature
-
-SERVED = {VOTE.key: VOTE.versions, FETCH.key: range(4, 13)}
-HOST = "127.0.0.1"
-DEFAULTS = Limits()
-
-
-async def echo(client, request):
-    """The voter's id comes back as errorCode; a fetch waits for as long as it says."""
-    if request.api is FETCH:
-        await asyncio.sleep(request.message["maxWaitMs"] / 1000)
-        return {"sessionId": request.message["sessionId"]}
-    return {"errorCode": request.message["voterId"]}
-
-
-@contextlib.asynccontextmanager
-async def running(handler=echo, limits=DEFAULTS, served=SERVED, **service):
-    server = Server(Service(handler, served, **service), limits)
-    server.port = await server.start(HOST, 0)
-    try:
-        yield server
-    finally:
-        await server.close()
-
-
-@contextlib.asynccontextmanager
-async def connected(server, **config):
-    connection = await Connection.connect(HOST, server.port, ClientConfig(**config))
-    try:
-        yield connection
-    finally:
-        await connection.close()
+from tests.replica.wire.loopback import HOST, SERVED, connected, echo, running
 
 
 def test_the_newest_common_version_is_used():
@@ -188,6 +153,23 @@ def test_a_bad_frame_closes_its_connection_and_no_other(sent, reason):
     asyncio.run(main())
 
 
+def test_an_error_of_the_handler_ends_its_connection_and_no_other():
+    async def picky(client, request):
+        if request.message["voterId"] == 1:
+            raise UsageError("not this one")
+        return await echo(client, request)
+
+    async def main():
+        async with running(picky) as server, connected(server) as other:
+            async with connected(server) as connection:
+                with pytest.raises(UnreachablePeerError, match="closed by the peer"):
+                    await connection.call(VOTE, {"voterId": 1})
+            assert dict(server.refused) == {"UsageError": 1}
+            assert (await other.call(VOTE, {"voterId": 4})).message["errorCode"] == 4
+
+    asyncio.run(main())
+
+
 def test_random_frames_never_break_the_server():
     draw = random.Random(5)
     starts = [
@@ -245,74 +227,43 @@ def test_a_frame_is_read_as_it_comes_and_refused_by_its_size():
     asyncio.run(main())
 
 
-MECHANISM = "SCRAM-SHA-256"
-KEPT = scram.credential("sha256", "pencil", b"saltsalt", 4096)
-AUTHENTICATOR = {
-    "PLAIN": lambda: PlainExchange({"ann": "secret"}),
-    MECHANISM: lambda: ScramExchange(MECHANISM, {"a=b,c": KEPT}),
-}
-
-
-async def whoami(client, request):
-    return {"topics": [{"topicName": client.principal}]}
-
-
-@pytest.mark.parametrize("who", [Plain("ann", "secret"), Scram("a=b,c", "pencil", MECHANISM)])
-def test_who_authenticates_is_known_by_name(who):
+def test_frames_of_all_connections_share_one_budget_of_memory():
     async def main():
-        asked = running(whoami, authenticator=AUTHENTICATOR)
-        async with asked as server, connected(server, sasl=who) as connection:
-            answer = await connection.call(VOTE, {})
-            assert answer.message["topics"][0]["topicName"] == who.user
-        async with running(whoami) as server, connected(server) as connection:
-            answer = await connection.call(VOTE, {})
-            assert answer.message["topics"][0]["topicName"] == ANONYMOUS
+        going, most = [], []
+
+        async def slow(client, request):
+            going.append(client)
+            most.append(len(going))
+            await asyncio.sleep(0.01)
+            going.remove(client)
+            return {}
+
+        size = len(encode_request(Request(VOTE, 2, 1, "kraftlake", {})))
+        limits = Limits(request_max_bytes=3 * size, queued_max_bytes=3 * size)
+        async with running(slow, limits) as server:
+            clients = [await Connection.connect(HOST, server.port) for _ in range(9)]
+            await asyncio.gather(*(client.call(VOTE, {}) for client in clients))
+            assert max(most) == 3
+            for client in clients:
+                await client.close()
 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
-    ("who", "reason"),
-    [
-        (Plain("ann", "wrong"), "SASL_AUTHENTICATION_FAILED"),
-        (Plain("bob", "secret"), "SASL_AUTHENTICATION_FAILED"),
-        (Scram("a=b,c", "pen", MECHANISM), "SASL_AUTHENTICATION_FAILED"),
-        (Scram("bob", "pencil", MECHANISM), "SASL_AUTHENTICATION_FAILED"),
-        (Scram("bob", "pencil", "SCRAM-SHA-512"), "UNSUPPORTED_SASL_MECHANISM"),
-    ],
-)
-def test_a_wrong_password_user_or_mechanism_is_refused(who, reason):
+def test_a_budget_survives_those_who_give_up_waiting():
+    async def take(budget, size):
+        async with budget.of(size):
+            await asyncio.sleep(0.01)
+
     async def main():
-        async with running(whoami, authenticator=AUTHENTICATOR) as server:
-            with pytest.raises(AuthenticationError, match=reason):
-                await Connection.connect(HOST, server.port, ClientConfig(sasl=who))
+        budget = Budget(10)
+        async with budget.of(10):
+            waiting = [asyncio.create_task(take(budget, size)) for size in (6, 10, 4)]
+            await asyncio.sleep(0)
+            waiting[1].cancel()
+            await asyncio.sleep(0)
+        await asyncio.gather(*waiting, return_exceptions=True)
+        async with asyncio.timeout(5), budget.of(10):
+            pass
 
     asyncio.run(main())
-
-
-def test_nothing_is_served_before_authentication():
-    async def main():
-        limits = Limits(handshake_s=1.0)
-        async with running(whoami, limits, authenticator=AUTHENTICATOR) as server:
-            async with connected(server) as connection:
-                with pytest.raises(UnreachablePeerError):
-                    await connection.call(VOTE, {})
-            reader, writer = await asyncio.open_connection(HOST, server.port)
-            assert await reader.read() == b""
-            writer.close()
-            assert dict(server.refused) == {"DataError": 1, "time is over": 1}
-
-    asyncio.run(main())
-
-
-def test_scram_computes_what_rfc_7677_shows():
-    first = "n=user,r=rOprNGfwEbeRWgbNEkqO"
-    nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
-    salt = scram.bytes_of("W22ZaJ0SNY7soEsUEjb6gQ==")
-    said = f"{first},r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,{scram.client_final(nonce)}"
-    proof, signature = scram.client_proof("sha256", "pencil", salt, 4096, said.encode())
-    assert scram.base64_of(proof) == "dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
-    assert scram.base64_of(signature) == "6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
-    kept = scram.credential("sha256", "pencil", salt, 4096)
-    assert scram.is_proven("sha256", kept, proof, said.encode())
-    assert scram.server_signature("sha256", kept, said.encode()) == signature
