@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from jobs.check_inputs import find_inputs
@@ -36,11 +37,25 @@ def run(paths: Sequence[str], options: Options) -> int:
         raise UsageError(f"--severity {options.severity}: expected one of {names}")
     checking = _Checking(options)
     with ExitStack() as stack:
+        stack.enter_context(_without_cycles())
         inputs = find_inputs(paths, options.order, stack)
         checking.between("", bundle_damage(inputs.damages))
         for group in inputs.groups:
             checking.group(group)
     return checking.end()
+
+
+@contextmanager
+def _without_cycles() -> Iterator[None]:
+    """No search for cycles among the millions of values of a large log: there are none, and looking
+    for them takes an eighth of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _Checking:

@@ -136,7 +136,7 @@ def examine(found: DirectoryPath | FilePath, read: ReadFile = read_file) -> Exam
             contents[os.path.abspath(file)] = data
         return data
 
-    directory = found.read(keep, scan)
+    directory = found.read(keep, scan, hashed=False)
     by_path = {
         file.path: contents[_absolute(found, file.path)]
         for file in directory.files

@@ -23,8 +23,12 @@ def judge_same_snapshots(group: Sequence[Examined]) -> Iterator[Finding]:
                 if snapshot.id is None or not snapshot.is_usable:
                     continue
                 other = first.setdefault(snapshot.id, (examined, snapshot))
-                if other[1].file.sha256 != snapshot.file.sha256:
+                if _content(*other) != _content(examined, snapshot):
                     yield from _compare(*other, examined, snapshot)
+
+
+def _content(examined: Examined, snapshot: SnapshotFile) -> bytes:
+    return examined.contents[snapshot.file.path]
 
 
 def _compare(

@@ -21,7 +21,7 @@ bytes  field                    type    covered by the CRC
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import crc32c
 
@@ -43,8 +43,7 @@ _MAX_INT64 = 2**63 - 1
 """An end offset, which is exclusive, must be an int64 too."""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchHeader:
+class BatchHeader(NamedTuple):
     """The 61 bytes before a batch's records; times in ms since the epoch."""
 
     base_offset: int
@@ -74,7 +73,7 @@ class BatchHeader:
     @property
     def next_offset(self) -> int:
         """The base offset that the next batch must have."""
-        return self.last_offset + 1
+        return self.base_offset + self.last_offset_delta + 1
 
     @property
     def codec(self) -> int:
@@ -102,7 +101,7 @@ def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     an offset range that no batch can have, UnsupportedDataError for another magic.
     """
     require(buffer, position, HEADER.size, "batch header")
-    header = BatchHeader(*HEADER.unpack_from(buffer, position))
+    header = BatchHeader._make(HEADER.unpack_from(buffer, position))
     if header.base_offset < 0:
         raise CorruptDataError(f"base offset {header.base_offset} is negative", position)
     if header.magic != MAGIC:

@@ -57,7 +57,8 @@ class ScanLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file that was read. path: relative to the node's log directory, '/' between parts."""
+    """A file that was read. path: relative to the node's log directory, '/' between parts. sha256:
+    of its bytes, "" where the caller didn't want it."""
 
     path: str
     name: FileName
@@ -184,18 +185,20 @@ def read_directory(
     meta_folder: str | None = None,
     read: ReadFile = read_file,
     scan: ScanLog = segment.scan,
+    hashed: bool = True,
 ) -> MetadataDirectory:
     """Read the partition folder at `path`.
 
     meta_folder: where meta.properties and bootstrap.checkpoint lie; the parent folder if None.
-    read, scan: how files are read, and how segments and snapshots are walked.
+    read, scan: how files are read, and how segments and snapshots are walked. hashed: whether the
+    digests of files are wanted, which take longer than the walk of a large one.
     Raises UsageError where `path` is no folder, UnreadableFileError where it can't be listed.
     Everything else that goes wrong becomes a Damage, and the rest is still read.
     """
     if not os.path.isdir(path):
         raise UsageError(f"{path}: not a directory")
     parent = os.path.dirname(os.path.abspath(path)) if meta_folder is None else meta_folder
-    reading = _Reading(path, parent, read, scan)
+    reading = _Reading(path, parent, read, scan, hashed)
     for _ in range(LOOKS):
         if not reading.look():
             break
@@ -203,11 +206,12 @@ def read_directory(
 
 
 def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -> MetadataDirectory:
-    """A directory that holds nothing but the file at `path`, of the kind that `name` says.
+    """A directory that holds nothing but the file at `path`, of the kind that `name` says; without
+    its digest.
 
     Raises UnreadableFileError where it can't be read.
     """
-    reading = _Reading(path, "", read, scan)
+    reading = _Reading(path, "", read, scan, hashed=False)
     relative = os.path.basename(path)
     if name.kind is FileKind.OTHER:
         detail = "no segment, snapshot or other file of a metadata directory"
@@ -225,6 +229,7 @@ class _Reading:
     parent: str
     read: ReadFile
     scan: ScanLog
+    hashed: bool
     damages: list[Damage] = field(default_factory=list)
     files: dict[str, FoundFile] = field(default_factory=dict)
     segments: list[SegmentFile] = field(default_factory=list)
@@ -275,7 +280,8 @@ class _Reading:
         )
 
     def take(self, relative: str, name: FileName, data: bytes) -> None:
-        file = FoundFile(relative, name, len(data), hashlib.sha256(data).hexdigest())
+        digest = hashlib.sha256(data).hexdigest() if self.hashed else ""
+        file = FoundFile(relative, name, len(data), digest)
         self.files[relative] = file
         if name.kind is FileKind.SEGMENT:
             self._segment(file, data)

@@ -48,9 +48,11 @@ class DirectoryPath:
             return os.path.dirname(self.shown) or "."
         return os.path.join(self.shown, os.pardir)
 
-    def read(self, read: ReadFile = read_file, scan: ScanLog = segment.scan) -> MetadataDirectory:
-        """The directory's content."""
-        return read_directory(self.path, read=read, scan=scan)
+    def read(
+        self, read: ReadFile = read_file, scan: ScanLog = segment.scan, *, hashed: bool = True
+    ) -> MetadataDirectory:
+        """The directory's content, as read_directory gives it."""
+        return read_directory(self.path, read=read, scan=scan, hashed=hashed)
 
 
 @dataclass(frozen=True, slots=True)

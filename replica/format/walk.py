@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from replica.errors import DataError, TruncatedDataError, UnsupportedDataError
 from replica.format.batch import (
@@ -33,8 +33,7 @@ _FIRST_BLOCK_BYTES = 4096
 """A search begins with little, as the next batch mostly lies near: its cost is that of the way."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedBatch:
+class LocatedBatch(NamedTuple):
     """A batch and the byte of the file it starts at."""
 
     position: int

@@ -7,6 +7,9 @@ arrow        scan_records, scan_batches: what others call
 lines        LineScan: records as lines of JSON, without Arrow
 segments     whole files for replica.format.directory, by the reader that is faster
 odd_records  the records that need a look by the scalar reader
+bulk_replay  BulkReplay: what the records of chunks add up to, as replica.metadata.image.Replay says
+replay_tables    what its kernel keeps; replay_slots: as arrays; replay_state: written into a replay
+log_bytes    the bytes that its references mean
 regions      drives the kernels and hands what they refuse to the scalar reader
 window       the part of a file that is in memory
 rows         a chunk of records -> Arrow; columns: schemas and columns

@@ -42,4 +42,27 @@ gather_values = Kernel(
 )
 """(source, rows, low, high, output, offsets) -> bytes."""
 
-KERNELS = (walk_frames, write_json, write_lines, write_variants, gather_values)
+find_odd_rows = Kernel(
+    *("odd_rows", "find_odd_rows"),
+    *(_INPUT, _LONGS, _LONG, _LONGS, _LONGS, _LONGS),
+)
+"""(source, rows, count, sought, odd, places) -> rows in `odd`."""
+
+index_slots = Kernel(
+    *("slots", "index_slots"),
+    *(_LONGS, _LONGS, _OUTPUT, _LONGS, _LONG, _LONG),
+)
+"""(slots, index, arena, state, first, with_hashes) -> slots in use."""
+
+replay_rows = Kernel(
+    *("replay_rows", "replay_rows"),
+    *(_INPUT, _LONGS, _LONG, _LONG, _LONG),
+    *(_LONGS, _LONGS, _OUTPUT, _LONGS, _LONGS, _LONGS),
+)
+"""(source, rows, low, high, base, slots, index, arena, puts, state, places) -> row where it
+stopped."""
+
+KERNELS = (
+    *(walk_frames, write_json, write_lines, write_variants, gather_values),
+    *(find_odd_rows, index_slots, replay_rows),
+)

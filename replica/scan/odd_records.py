@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from replica.format.byte_source import Source
-from replica.format.segment import LocatedBatch
 
 
 def odd_records(
@@ -13,21 +12,21 @@ def odd_records(
 ) -> Iterator[int]:
     """Rising offsets of records, in batches with a right CRC, that don't decode, are of an unknown
     type or version, or of one of `types`. Now and then another one is among them: control records,
-    values of a megabyte, the first record of a batch that the kernels leave alone.
+    the first record of a batch that the kernels leave alone.
     """
-    from replica.scan.lines import LineScan, ScalarRecord
+    import numpy as np
 
-    found = LineScan(
-        data,
-        prefix=b"",
-        expected_offset=expected_offset,
-        keep_secrets=True,
-        takes_type=lambda record_type: record_type in types,
-    )
-    for piece in found:
-        if isinstance(piece, ScalarRecord):
-            yield piece.record.offset
-        elif isinstance(piece, LocatedBatch):
-            yield piece.header.base_offset
-        else:  # lines begin with the offset
-            yield from (int(line.split(b",", 1)[0]) for line in bytes(piece).splitlines())
+    from replica.scan import frames
+    from replica.scan.compiled import find_odd_rows
+    from replica.scan.regions import Chunk, Regions
+    from replica.scan.tables import KERNEL_PROGRAMS, MAX_WIDTH, program_table
+
+    sought = np.array([program.schema.name in types for program in KERNEL_PROGRAMS], np.int64)
+    odd, places = np.empty(frames.ROWS, np.int64), np.empty(MAX_WIDTH, np.int64)
+    for region in Regions(data, 0, expected_offset).read(program_table(keep_secrets=True)):
+        if isinstance(region, Chunk):
+            rows = region.rows.reshape(-1)
+            count = find_odd_rows(region.array, rows, region.row_count, sought, odd, places)
+            yield from region.rows[frames.ROW_OFFSET, odd[:count]].tolist()
+        elif region.crc_valid:
+            yield region.header.base_offset

@@ -34,13 +34,14 @@ def bulk_scan(data: bytes, *, start: int = 0, expected_offset: int | None = None
 
     regions = Regions(data, start, expected_offset)
     located: list[LocatedBatch] = []
+    new_header, unpack = BatchHeader._make, HEADER.unpack_from
     for region in regions.read(None):
         if not isinstance(region, Chunk):
             located.append(region)
             continue
         positions = region.batches[BATCH_POSITION, : region.batch_count] + region.start
         located.extend(
-            LocatedBatch(position, BatchHeader(*HEADER.unpack_from(data, position - start)), True)
+            LocatedBatch(position, new_header(unpack(data, position - start)), True)
             for position in positions.tolist()
         )
     return SegmentScan(tuple(located), regions.damages, regions.end_position, regions.zero_tail)

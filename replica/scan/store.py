@@ -28,6 +28,7 @@ SOURCES = (
     *("metadata/program.py", "metadata/record.py", "metadata/records.py"),
     *("metadata/redact.py", "metadata/schema.py"),
     *("scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py"),
+    "scan/replay_tables.py",
     "scan/kernels/*.py",
 )
 """What kernels are compiled from, below the package `replica`: all modules that theirs import, but

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -42,21 +43,43 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def process(command: list[str], tree: Path = _ROOT, cache: str | None = None) -> float:
-    """Seconds of a whole process, its output thrown away.
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of a process: seconds by the clock, and of CPU time, user and system."""
 
-    tree: what it imports. cache: its XDG_CACHE_HOME, None for the user's.
+    seconds: float
+    cpu_seconds: float
+
+
+def process(command: list[str], tree: Path = _ROOT, cache: str | None = None) -> float:
+    """Seconds of a whole process, see `cost`."""
+    return cost(command, tree, cache).seconds
+
+
+def cost(
+    command: list[str], tree: Path = _ROOT, cache: str | None = None, *, most: int = 0
+) -> Cost:
+    """Of a whole process, its output thrown away.
+
+    tree: what it imports. cache: its XDG_CACHE_HOME, None for the user's. most: the highest exit
+    code that is fine.
     """
-    return timed(
-        lambda: subprocess.run(
-            command,
-            check=True,
-            cwd=tree,
-            env=_environment(tree, cache),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    done = subprocess.run(
+        command,
+        check=False,
+        cwd=tree,
+        env=_environment(tree, cache),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
+    seconds = time.perf_counter() - began
+    if done.returncode > most:
+        done.check_returncode()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return Cost(seconds, cpu)
 
 
 def _environment(tree: Path, cache: str | None) -> dict[str, str]:
@@ -69,6 +92,11 @@ def _environment(tree: Path, cache: str | None) -> dict[str, str]:
 
 def dump_command(segment: Path) -> list[str]:
     return [sys.executable, "-m", "jobs.cli", "dump", "--json", "--keep-secrets", str(segment)]
+
+
+def check_command(segment: Path, *options: str) -> list[str]:
+    """Its exit code is 1 where it finds something."""
+    return [sys.executable, "-m", "jobs.cli", "check", *options, str(segment)]
 
 
 def starts() -> Starts:

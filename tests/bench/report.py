@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from tests.bench.check import Checked, section
 from tests.bench.processes import Starts
 from tests.bench.rounds import Spread, ratios
 from tests.bench.simulate import Speed
@@ -25,6 +26,7 @@ class Figures:
     seconds: Mapping[str, list[float]]
     into_delta: Mapping[str, list[float]]
     jvm: Mapping[str, float]
+    checked: Checked
     starts: Starts
     memory: Mapping[int, int]
     simulator: Speed
@@ -32,7 +34,10 @@ class Figures:
 
 def page(figures: Figures) -> str:
     """Markdown."""
-    parts = (_contenders(figures), _into_delta(figures), _jvm(figures), _others(figures))
+    parts = (
+        *(_contenders(figures), _into_delta(figures), _jvm(figures)),
+        *(("", *section(figures.checked)), _others(figures)),
+    )
     return "\n".join(line for part in parts for line in part)
 
 

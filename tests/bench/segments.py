@@ -13,6 +13,7 @@ import argparse
 import random
 import sys
 from collections.abc import Iterator
+from itertools import cycle, islice
 from pathlib import Path
 
 from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
@@ -125,8 +126,35 @@ def _leader_change(base_offset: int, epoch: int, time: int) -> bytes:
 def batches(size: int, seed: int = SEED, pool: int = POOL) -> Iterator[tuple[bytes, int]]:
     """(batch, records in it) until `size` bytes are reached."""
     chance = random.Random(seed)
-    values = record_values(pool, chance)
-    offset, epoch, time, taken, written, number = 0, 0, 1_700_000_000_000, 0, 0, 0
+    yield from _batches(cycle(record_values(pool, chance)), size, chance)
+
+
+def cluster_values(partitions: int, changes: int, chance: random.Random) -> Iterator[bytes]:
+    """A cluster of so many partitions on 40 brokers, ten in a topic, that change without end: the
+    same `changes` of them again and again, every one of which can be applied."""
+    brokers, ids = range(40), [uuid_text(chance.randbytes(16)) for _ in range(partitions // 10)]
+    for topic_id in ids:
+        name = {"name": topic_id, "topicId": topic_id}
+        yield encode(new_record("TOPIC_RECORD", 0, name))
+        for number in range(10):
+            replicas = tuple(chance.sample(brokers, 3))
+            where = {"partitionId": number, "topicId": topic_id}
+            state = {"replicas": replicas, "isr": replicas, "leader": replicas[0]}
+            yield encode(new_record("PARTITION_RECORD", 1, {**where, **state}))
+    drawn = []
+    for _ in range(changes):
+        change: dict[str, Value] = {"partitionId": chance.randrange(10)}
+        change |= {"topicId": chance.choice(ids), "isr": tuple(chance.sample(brokers, 2))}
+        if chance.random() < 0.5:
+            change["leader"] = chance.choice(brokers)
+        drawn.append(encode(new_record("PARTITION_CHANGE_RECORD", 1, change)))
+    yield from cycle(drawn)
+
+
+def _batches(
+    values: Iterator[bytes], size: int, chance: random.Random
+) -> Iterator[tuple[bytes, int]]:
+    offset, epoch, time, written, number = 0, 0, 1_700_000_000_000, 0, 0
     while written < size:
         if number % EPOCH_BATCHES == 0:
             epoch += 1
@@ -136,8 +164,8 @@ def batches(size: int, seed: int = SEED, pool: int = POOL) -> Iterator[tuple[byt
             written += len(batch)
         count = chance.randint(1, 50)
         records = [
-            Record(offset + i, time + i // 8, None, values[(taken + i) % pool])
-            for i in range(count)
+            Record(offset + i, time + i // 8, None, value)
+            for i, value in enumerate(islice(values, count))
         ]
         batch = encode_batch(
             base_offset=offset,
@@ -150,7 +178,6 @@ def batches(size: int, seed: int = SEED, pool: int = POOL) -> Iterator[tuple[byt
         )
         yield batch, count
         offset += count
-        taken += count
         time += chance.randrange(1, 40)
         written += len(batch)
         number += 1
@@ -158,9 +185,19 @@ def batches(size: int, seed: int = SEED, pool: int = POOL) -> Iterator[tuple[byt
 
 def write_segment(path: Path, size: int, seed: int = SEED) -> int:
     """The number of records written to `path`."""
+    return _write(path, batches(size, seed))
+
+
+def write_cluster(path: Path, size: int, partitions: int = 200_000, changes: int = 100_000) -> int:
+    """The same of a log of cluster_values."""
+    chance = random.Random(SEED)
+    return _write(path, _batches(cluster_values(partitions, changes, chance), size, chance))
+
+
+def _write(path: Path, made: Iterator[tuple[bytes, int]]) -> int:
     records = 0
     with path.open("wb") as out:
-        for batch, count in batches(size, seed):
+        for batch, count in made:
             out.write(batch)
             records += count
     return records

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +156,7 @@ def test_other_bytes_in_one_epoch_are_a_conflict(
     header = decode_header(content)
     content[header.size_bytes - 4] ^= 1
     crc = computed_crc(content[: header.size_bytes])
-    content[: HEADER.size] = encode_header(replace(header, crc=crc))
+    content[: HEADER.size] = encode_header(header._replace(crc=crc))
     segment.write_bytes(content)
     ended = kraftlake("diff", copy, f"{SPLIT}/3")
     assert ended.code == 1

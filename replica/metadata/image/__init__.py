@@ -21,7 +21,7 @@ from replica.metadata.image.image import (
 )
 from replica.metadata.image.kind import Entity
 from replica.metadata.image.partitioning import BROADCAST, PartitionKey, family_of, key_of, owner_of
-from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord
+from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord, meaning
 from replica.metadata.image.snapshot import SnapshotRecord, to_records
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "differences",
     "family_of",
     "key_of",
+    "meaning",
     "orphan_topic_configs",
     "owner_of",
     "to_records",

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from replica.format.control import ControlMessage
+from replica.errors import UnsupportedDataError
+from replica.format.control import ControlMessage, UnknownControl, decode_control
+from replica.format.record import Record
 from replica.metadata.image import voters
 from replica.metadata.image.families import FAMILIES
 from replica.metadata.image.image import EMPTY, Image
 from replica.metadata.image.state import Handler, Refused, State, state_of
+from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord
 
 ReplayedRecord: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage
@@ -26,6 +29,20 @@ MARKERS = ("BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACT
 """What opens and closes a transaction (KIP-868)."""
 
 _BEGIN, _, _ABORT = MARKERS
+
+
+def meaning(record: Record, *, is_control: bool) -> ReplayedRecord:
+    """What a replay applies for a log record; DataError for one that nobody here understands, as
+    nothing can be told of the state behind it."""
+    if is_control:
+        control = decode_control(record.key, record.value)
+        if isinstance(control, UnknownControl):
+            raise UnsupportedDataError("a control record without a meaning here")
+        return control
+    message = decode(record.value or b"")
+    if type(message) is UnknownRecord:
+        raise UnsupportedDataError("a record without a meaning here")
+    return message
 
 
 class Refusal(NamedTuple):
@@ -60,6 +77,11 @@ class Replay:
     def in_transaction(self) -> bool:
         """True after a BEGIN whose END or ABORT is still to come."""
         return self._before is not None
+
+    @property
+    def state(self) -> State:
+        """The tables as the last record left them, for whoever replays into them (replica.scan)."""
+        return self._state
 
     def image(self) -> Image:
         """What is visible now: within a transaction, the state before its BEGIN.

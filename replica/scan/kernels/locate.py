@@ -35,6 +35,10 @@ from replica.scan.tables import (
     INT32,
     INT64,
     KERNEL_PROGRAMS,
+    PROGRAM_COLUMNS,
+    PROGRAM_END,
+    PROGRAM_FIRST,
+    PROGRAMS,
     STEP_COLUMNS,
     STEP_DEFAULT,
     STEP_END,
@@ -206,6 +210,15 @@ def locate(source: Bytes, position: int, end: int, first: int, last: int, places
                 set_item(places, step - first, at)
         at = stop
     return at == end
+
+
+@inner
+def locate_program(source: Bytes, position: int, end: int, program: int, places: Longs) -> bool:
+    """`locate` for the fields of a program's record."""
+    first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_FIRST)
+    last = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_END)
+    found: bool = locate(source, position, end, first, last, places)
+    return found
 
 
 def _telling_words() -> tuple[bytes, ...]:

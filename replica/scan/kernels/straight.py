@@ -8,7 +8,8 @@ replica.metadata.program alone; `straight_source` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from replica.metadata.program import Program, Step
@@ -126,44 +127,55 @@ def variant_uuid_array(source: Bytes, position: int, output: Bytes, to: int) -> 
     return to
 
 
+@dataclass(frozen=True)
+class _Form:
+    """What is made of a program: `arguments` of the function, `refusal` where the value isn't
+    sound, else what `body` writes. interpret: the function for all other programs."""
+
+    arguments: str
+    refusal: str
+    body: Callable[[Program], _Lines]
+    interpret: Callable[..., Any]
+    names: Mapping[str, Any]
+
+
 def json_renderer() -> Callable[..., int]:
     """(source, position, end, program, output, to, places) -> as json_values.interpret."""
-    arguments = "source, position, end, program, output, to, places"
-    return _compiled("json", _json_body, arguments, json_values.interpret)
+    return _compiled("json")
 
 
 def variant_renderer() -> Callable[..., tuple[int, int]]:
     """The same for variant_values.interpret, with its argument field_ends."""
-    arguments = "source, position, end, program, output, to, places, field_ends"
-    return _compiled("variant", _variant_body, arguments, variant_values.interpret)
+    return _compiled("variant")
+
+
+def place_finder() -> Callable[..., bool]:
+    """(source, position, end, program, places) -> as locate.locate_program."""
+    return _compiled("places")
 
 
 def straight_source(program: Program, form: str) -> str:
     """The text of one function, for whoever wants to read it."""
-    body = {"json": _json_body, "variant": _variant_body}[form]
-    return _function(program, form, body)
+    return _function(program, form)
 
 
-def _compiled(
-    form: str, body: Callable[[Program], _Lines], arguments: str, interpret: Any
-) -> Callable[..., Any]:
+def _compiled(name: str) -> Callable[..., Any]:
     """A function that calls the straight kernel of a program, or the interpreter."""
-    values = json_values if form == "json" else variant_values
-    namespace: dict[str, Any] = {**vars(memory), **vars(locate), **vars(values)}
-    namespace |= {name: made for name, made in globals().items() if name.startswith(form + "_")}
-    namespace |= {"inner": inner, "interpret": interpret, "unsigned_varint": unsigned_varint}
+    form = _FORMS[name]
+    namespace: dict[str, Any] = {**vars(memory), **vars(locate), **form.names}
+    namespace |= {made: function for made, function in globals().items() if made.startswith(name)}
+    namespace |= {"inner": inner, "interpret": form.interpret, "unsigned_varint": unsigned_varint}
     parts = []
     choices = []
     for number, program in enumerate(KERNEL_PROGRAMS):
         if (program.schema.name, program.version) in COMMON:
-            parts.append("@inner\n" + _function(program, form, body))
-            call = f"{_name(program, form)}(source, position, end, output, to, places, ends)"
-            call = call.replace("places, ends", "field_ends" if form == "variant" else "places")
+            parts.append("@inner\n" + _function(program, name))
+            call = f"{_name(program, name)}({form.arguments})"
             choices.append(f"    if program == {number}:\n        return {call}\n")
-    dispatch = f"@inner\ndef render({arguments}):\n{''.join(choices)}"
-    parts.append(f"{dispatch}    return interpret({arguments})\n")
+    dispatch = f"@inner\ndef render({form.arguments}):\n{''.join(choices)}"
+    parts.append(f"{dispatch}    return interpret({form.arguments})\n")
     # No input reaches this text: it is made of the names and numbers of our own schema.
-    exec(compile("\n".join(parts), f"<straight {form}>", "exec"), namespace)  # noqa: S102
+    exec(compile("\n".join(parts), f"<straight {name}>", "exec"), namespace)  # noqa: S102
     render: Callable[..., Any] = namespace["render"]
     return render
 
@@ -172,11 +184,10 @@ def _name(program: Program, form: str) -> str:
     return f"{form}_{program.schema.name.lower()}_{program.version}"
 
 
-def _function(program: Program, form: str, body: Callable[[Program], _Lines]) -> str:
-    scratch = "field_ends" if form == "variant" else "places"
-    head = f"def {_name(program, form)}(source, position, end, output, to, {scratch}):"
-    refusal = "REFUSED, 0" if form == "variant" else "REFUSED"
-    lines = (*_locating(program, refusal), *body(program))
+def _function(program: Program, name: str) -> str:
+    form = _FORMS[name]
+    head = f"def {_name(program, name)}({form.arguments}):"
+    lines = (*_locating(program, form.refusal), *form.body(program))
     return "\n".join((head, *(f"    {line}" for line in lines), ""))
 
 
@@ -303,3 +314,29 @@ def _variant_value(step: Step, place: str) -> str:
     if step.kind is Kind.UUID:
         return f"put_uuid_text(source, {place}, output, at)"
     return f"put_integer(output, at, {_LOADS[step.kind].format(at=place)})"
+
+
+def _places_body(program: Program) -> _Lines:
+    for k in range(program.width):
+        yield f"set_item(places, {k}, place_{k})"
+    yield "return True"
+
+
+_VALUE = "source, position, end, program"
+_FORMS = {
+    "json": _Form(
+        f"{_VALUE}, output, to, places",
+        "REFUSED",
+        _json_body,
+        json_values.interpret,
+        vars(json_values),
+    ),
+    "variant": _Form(
+        f"{_VALUE}, output, to, places, field_ends",
+        "REFUSED, 0",
+        _variant_body,
+        variant_values.interpret,
+        vars(variant_values),
+    ),
+    "places": _Form(f"{_VALUE}, places", "False", _places_body, locate.locate_program, {}),
+}

@@ -163,7 +163,7 @@ def test_every_program_is_laid_out() -> None:
     assert known >= set(straight.COMMON)
     for program in programs():
         if (program.schema.name, program.version) in straight.COMMON:
-            for form in ("json", "variant"):
+            for form in ("json", "variant", "places"):
                 compile(straight.straight_source(program, form), "<test>", "exec")
 
 

@@ -1,0 +1,97 @@
+"""The replay of large logs and snapshots: runs of batches at once, by the bulk reader."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from replica.check.examined import Examined
+from replica.check.replaying import Refused, Replayed, Replaying, Watch, apply_batch
+from replica.errors import DataError
+from replica.format.directory import SegmentFile
+from replica.format.segment import LocatedBatch
+from replica.metadata.image import Image, Refusal
+from replica.scan import frames
+from replica.scan.bulk_replay import BulkReplay
+from replica.scan.native import Longs
+from replica.scan.regions import Chunk, Region, Regions
+from replica.scan.tables import program_table
+from replica.types import OffsetAndEpoch
+
+
+def replay_large_log(
+    examined: Examined, wanted: Collection[OffsetAndEpoch], watch: Watch | None = None
+) -> Replayed:
+    """As replaying.replay_log."""
+    replaying = Replaying(examined, wanted, BulkReplay)
+    ends: Longs = np.array([end.offset for end in wanted], np.int64)
+    for segment in examined.directory.segments:
+        for region in _regions(examined.bytes_of(segment), segment.file.name.base_offset):
+            if watch is not None:
+                watch(f"{examined.shown}: replaying offset {replaying.end.offset}")
+            if isinstance(region, Chunk):
+                _take_chunk(replaying, segment, region, ends)
+            else:
+                replaying.take(segment, region)
+    return replaying.replayed()
+
+
+def large_snapshot_image(data: memoryview) -> Image | None:
+    """As replaying.snapshot_image, of a snapshot without damages."""
+    replay = BulkReplay()
+    for region in _regions(data, 0):
+        if isinstance(region, Chunk):
+            taken = replay.take(region, 0, region.row_count, explain=False)
+            if taken.refused or taken.row < region.row_count:
+                return None
+        elif _has_refusal(replay, region, data):
+            return None
+    return replay.image()
+
+
+def _regions(data: memoryview, expected_offset: int | None) -> Iterator[Region]:
+    """Chunks, and the batches with a right CRC between them."""
+    for region in Regions(data, 0, expected_offset).read(program_table(keep_secrets=True)):
+        if isinstance(region, Chunk) or region.crc_valid:
+            yield region
+
+
+def _has_refusal(replay: BulkReplay, batch: LocatedBatch, data: memoryview) -> bool:
+    """Whether the batch holds a record that can't be applied, or can't be read."""
+    try:
+        return any(True for _ in apply_batch(replay, batch, data))
+    except DataError:
+        return True
+
+
+def _take_chunk(replaying: Replaying, segment: SegmentFile, chunk: Chunk, wanted: Longs) -> None:
+    """The chunk's batches, which follow one upon another; wanted: offsets at which to look."""
+    batches = chunk.batches[:, : chunk.batch_count]
+    in_batch = chunk.rows[frames.ROW_BATCH, : chunk.row_count]
+    first_rows = np.searchsorted(in_batch, np.arange(chunk.batch_count + 1))
+    ends = batches[frames.BATCH_LAST_OFFSET] + 1
+    stops = np.append(np.flatnonzero(np.isin(ends, wanted)), chunk.batch_count - 1)
+    batch = 0
+    while batch < chunk.batch_count:
+        replay = replaying.enter(int(batches[frames.BATCH_BASE_OFFSET, batch]))
+        last = batch
+        if replay is not None:
+            assert isinstance(replay, BulkReplay), "as replay_large_log makes them"
+            last = int(stops[np.searchsorted(stops, batch)])
+            low, high = int(first_rows[batch]), int(first_rows[last + 1])
+            taken = replay.take(chunk, low, high, explain=replaying.first_refused is None)
+            replaying.refuse(taken.refused, taken.first and _placed(segment, chunk, *taken.first))
+            if taken.row < high:
+                replaying.break_off()
+                last = int(in_batch[taken.row])
+        replaying.leave(OffsetAndEpoch(int(ends[last]), int(batches[frames.BATCH_EPOCH, last])))
+        batch = last + 1
+
+
+def _placed(segment: SegmentFile, chunk: Chunk, row: int, refusal: Refusal) -> Refused:
+    batch = chunk.rows[frames.ROW_BATCH, row]
+    position = chunk.start + int(chunk.batches[frames.BATCH_POSITION, batch])
+    return Refused(
+        segment.file.path, position, int(chunk.batches[frames.BATCH_EPOCH, batch]), refusal
+    )

@@ -1,0 +1,156 @@
+"""The replay of whole chunks: what replica.metadata.image.Replay does, at machine speed.
+
+    bulk = BulkReplay(image)
+    row = bulk.take(chunk, 0, chunk.row_count)
+
+A kernel keeps what decides about refusals, and where the newest word on each entity stands. The
+replay's tables are written only when someone wants to see them: an image, the reason of the first
+refusal, or a record that the kernel leaves to the scalar replay. Behind a record that may change
+anything (a transaction's marker, CLEAR_ELR) all are replayed one by one, until as many went by as
+it costs to fill the kernel's tables again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from replica.errors import DataError
+from replica.metadata.image import EMPTY, Image, Refusal, Replay, ReplayedRecord, meaning
+from replica.metadata.image.state import State
+from replica.metadata.record import MetadataRecord
+from replica.scan import frames
+from replica.scan.compiled import replay_rows
+from replica.scan.log_bytes import LogBytes
+from replica.scan.native import Longs
+from replica.scan.regions import Chunk
+from replica.scan.replay_slots import ReplaySlots
+from replica.scan.replay_state import write_changes, write_puts
+from replica.scan.replay_tables import (
+    STATE_EXPLAINED,
+    STATE_REFUSED,
+    STATE_STOP,
+    STOP_APPLY,
+    STOP_BARRIER,
+    STOP_DONE,
+    STOP_REFUSED,
+)
+from replica.scan.tables import MAX_WIDTH
+
+_REFILL_SHARE = 8
+"""Filling the kernel's tables takes as long as so many-th of their entities one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a run of rows. row: behind the last one that was replayed, which is the end of
+    the run unless the record there has no meaning. refused: how many can't be applied; first: row
+    and reason of the first of them, None too where nobody asked for it."""
+
+    row: int
+    refused: int
+    first: tuple[int, Refusal] | None
+
+
+class BulkReplay:
+    """As Replay, for rows of chunks too; the chunks' bytes must stay in memory."""
+
+    def __init__(self, image: Image = EMPTY) -> None:
+        self._replay = Replay(image)
+        self._log = LogBytes()
+        self._places: Longs = np.zeros(MAX_WIDTH, np.int64)
+        # None while records are replayed one by one; how many have been so far.
+        self._slots: ReplaySlots | None = ReplaySlots(self._replay.state)
+        self._one_by_one = 0
+
+    @property
+    def state(self) -> State:
+        """As Replay's."""
+        if self._slots is not None:
+            write_changes(self._slots, self._log, self._replay)
+        return self._replay.state
+
+    def image(self) -> Image:
+        """As Replay's; what changed since the last one costs some 5 us an entity."""
+        if self._slots is not None:
+            write_changes(self._slots, self._log, self._replay)
+        return self._replay.image()
+
+    def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
+        """As Replay's; every record is a barrier."""
+        if isinstance(record, MetadataRecord):
+            self._leave_kernel()
+        return self._replay.apply(offset, record)
+
+    def take(self, chunk: Chunk, low: int, high: int, *, explain: bool) -> Taken:
+        """Replay the rows low <= row < high of a chunk; explain: whether the reason of the first
+        refusal is wanted, which costs as much as an image."""
+        first: tuple[int, Refusal] | None = None
+        refused = 0
+        row = low
+        while row < high:
+            explained = not explain or first is not None
+            stop = STOP_BARRIER
+            self._enter_kernel()
+            if self._slots is not None:
+                row, stop, more = self._by_kernel(self._slots, chunk, row, high, explained)
+                refused += more
+                if stop == STOP_DONE:
+                    break
+            try:
+                refusal = self._one(chunk, row, stop)
+            except DataError:
+                break
+            if refusal is not None:
+                refused += 1
+                if not explained:
+                    first = row, refusal
+            row += 1
+        return Taken(row, refused, first)
+
+    def _by_kernel(
+        self, slots: ReplaySlots, chunk: Chunk, low: int, high: int, explained: bool
+    ) -> tuple[int, int, int]:
+        """(row at which the kernel stopped, its STOP code, rows that can't be applied)."""
+        sizes = chunk.rows[frames.ROW_VALUE_SIZE, low:high]
+        slots.reserve(high - low, int(np.maximum(sizes, 0).sum()))
+        slots.state[[STATE_REFUSED, STATE_EXPLAINED]] = 0, explained
+        row = replay_rows(
+            *(chunk.array, chunk.rows.reshape(-1), low, high, self._log.add(chunk.array)),
+            *(slots.slots, slots.index, slots.arena, slots.puts, slots.state, self._places),
+        )
+        return row, int(slots.state[STATE_STOP]), int(slots.state[STATE_REFUSED])
+
+    def _one(self, chunk: Chunk, row: int, stop: int) -> Refusal | None:
+        """Replay one row by the scalar replay. DataError where it has no meaning."""
+        record = chunk.record(row)
+        message = meaning(record, is_control=chunk.is_control(row))
+        if self._slots is None:
+            self._one_by_one += 1
+        elif stop == STOP_APPLY:
+            write_puts(self._slots, self._log, self._replay)
+        elif stop == STOP_REFUSED:
+            write_changes(self._slots, self._log, self._replay)
+        elif isinstance(message, MetadataRecord):
+            self._leave_kernel()
+        refusal = self._replay.apply(record.offset, message)
+        assert stop != STOP_REFUSED or refusal is not None, "the kernel refuses what Replay does"
+        return refusal
+
+    def _leave_kernel(self) -> None:
+        if self._slots is not None:
+            write_changes(self._slots, self._log, self._replay)
+            self._slots = None
+            self._one_by_one = 0
+
+    def _enter_kernel(self) -> None:
+        """If records are replayed one by one, and it's time to change that."""
+        state = self._replay.state
+        entities = len(state.topics.values) + len(state.partitions.values)
+        if (
+            self._slots is None
+            and not self._replay.in_transaction
+            and self._one_by_one * _REFILL_SHARE >= entities
+        ):
+            self._slots = ReplaySlots(state)

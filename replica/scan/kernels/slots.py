@@ -1,0 +1,180 @@
+"""The replay kernel's hash table: slots found by a pair of numbers, or by bytes.
+
+Layout: replica.scan.replay_tables. Whoever calls the replay kernel has made room for every slot
+that its rows can ask for, so that nothing here looks whether there is any.
+"""
+
+from __future__ import annotations
+
+from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.memory import byte_at, item, load_raw64, long, set_item
+from replica.scan.kernels.text import copy
+from replica.scan.native import Bytes, Longs
+from replica.scan.replay_tables import (
+    NAME,
+    PUT,
+    SLOT_CHANGED,
+    SLOT_COLUMNS,
+    SLOT_HASH,
+    SLOT_KEY_A,
+    SLOT_KEY_B,
+    SLOT_KIND,
+    SLOT_LIFE,
+    STATE_ARENA,
+    STATE_SEED_A,
+    STATE_SEED_B,
+    STATE_SLOTS,
+)
+
+NONE = -1
+_FIRST_FACTOR = 0x2545F4914F6CDD1D
+_SECOND_FACTOR = 0x369DEA0F31A53F85
+
+
+@inner
+def get(slots: Longs, slot: int, column: int) -> int:
+    number: int = item(slots, slot * SLOT_COLUMNS + column)
+    return number
+
+
+@inner
+def put(slots: Longs, slot: int, column: int, number: int) -> None:
+    set_item(slots, slot * SLOT_COLUMNS + column, number)
+
+
+@inner
+def _mixed(number: int) -> int:
+    """Each bit of the result hangs on each bit of the number (all arithmetic wraps at 64 bits)."""
+    number = (number ^ (number >> 32)) * _FIRST_FACTOR
+    number = (number ^ (number >> 29)) * _SECOND_FACTOR
+    return number ^ (number >> 32)
+
+
+@inner
+def hash_of_pair(state: Longs, kind: int, a: int, b: int) -> int:
+    once = _mixed(a ^ item(state, STATE_SEED_A)) + kind
+    return _mixed(once ^ _mixed(b ^ item(state, STATE_SEED_B)))
+
+
+@inner
+def hash_of_bytes(state: Longs, kind: int, source: Bytes, start: int, size: int) -> int:
+    mixed = _mixed(size ^ item(state, STATE_SEED_A)) + kind
+    at = start
+    end = start + size
+    while at + 8 <= end:
+        mixed = _mixed(mixed ^ long(load_raw64(source, at))) + item(state, STATE_SEED_B)
+        at += 8
+    rest = long(0)
+    while at < end:
+        rest = rest << 8 | byte_at(source, at)
+        at += 1
+    return _mixed(mixed ^ rest)
+
+
+@inner
+def find_pair(slots: Longs, index: Longs, state: Longs, kind: int, a: int, b: int) -> int:
+    """The slot with this key, NONE where there is none."""
+    mask = index.size - 1
+    place = hash_of_pair(state, kind, a, b) & mask
+    while True:
+        slot = item(index, place) - 1
+        if slot < 0:
+            return NONE
+        same_key = get(slots, slot, SLOT_KEY_A) == a and get(slots, slot, SLOT_KEY_B) == b
+        if same_key and get(slots, slot, SLOT_KIND) == kind:
+            return slot
+        place = (place + 1) & mask
+
+
+@inner
+def slot_of_pair(slots: Longs, index: Longs, state: Longs, kind: int, a: int, b: int) -> int:
+    """The slot with this key, a new one if need be."""
+    slot = find_pair(slots, index, state, kind, a, b)
+    if slot != NONE:
+        return slot
+    return _new_slot(slots, index, state, kind, hash_of_pair(state, kind, a, b), a, b)
+
+
+@inner
+def slot_of_bytes(
+    slots: Longs,
+    index: Longs,
+    arena: Bytes,
+    state: Longs,
+    kind: int,
+    source: Bytes,
+    start: int,
+    size: int,
+) -> int:
+    """The slot with these bytes as its key, a new one if need be."""
+    hashed = hash_of_bytes(state, kind, source, start, size)
+    mask = index.size - 1
+    place = hashed & mask
+    while True:
+        slot = item(index, place) - 1
+        if slot < 0:
+            break
+        same = get(slots, slot, SLOT_HASH) == hashed and get(slots, slot, SLOT_KIND) == kind
+        if same and get(slots, slot, SLOT_KEY_B) == size:
+            at = get(slots, slot, SLOT_KEY_A)
+            k = long(0)
+            while k < size and byte_at(arena, at + k) == byte_at(source, start + k):
+                k += 1
+            if k == size:
+                return slot
+        place = (place + 1) & mask
+    at = item(state, STATE_ARENA)
+    set_item(state, STATE_ARENA, copy(arena, at, source, start, size))
+    return _new_slot(slots, index, state, kind, hashed, at, size)
+
+
+@inner
+def _new_slot(
+    slots: Longs, index: Longs, state: Longs, kind: int, hashed: int, a: int, b: int
+) -> int:
+    """A slot of its kind whose other columns are -1 (which is KEPT, NOBODY and NOWHERE_YET)."""
+    slot = item(state, STATE_SLOTS)
+    set_item(state, STATE_SLOTS, slot + 1)
+    for column in range(SLOT_COLUMNS):
+        put(slots, slot, column, -1)
+    put(slots, slot, SLOT_KIND, kind)
+    put(slots, slot, SLOT_HASH, hashed)
+    put(slots, slot, SLOT_KEY_A, a)
+    put(slots, slot, SLOT_KEY_B, b)
+    put(slots, slot, SLOT_CHANGED, 0)
+    put(slots, slot, SLOT_LIFE, 0)
+    enter(index, slot, hashed)
+    return slot
+
+
+@inner
+def enter(index: Longs, slot: int, hashed: int) -> None:
+    """Puts a slot that isn't there into the index."""
+    mask = index.size - 1
+    place = hashed & mask
+    while item(index, place) != 0:
+        place = (place + 1) & mask
+    set_item(index, place, slot + 1)
+
+
+def index_slots(
+    slots: Longs, index: Longs, arena: Bytes, state: Longs, first: int, with_hashes: int
+) -> int:
+    """Enters the slots from `first` on into the index; returns how many there are.
+
+    with_hashes: 0 where their hashes are yet to be computed.
+    """
+    for slot in range(first, item(state, STATE_SLOTS)):
+        hashed = get(slots, slot, SLOT_HASH)
+        if not with_hashes:
+            kind = get(slots, slot, SLOT_KIND)
+            a = get(slots, slot, SLOT_KEY_A)
+            b = get(slots, slot, SLOT_KEY_B)
+            hashed = (
+                hash_of_bytes(state, kind, arena, a, b)
+                if kind == NAME or kind >= PUT
+                else hash_of_pair(state, kind, a, b)
+            )
+            put(slots, slot, SLOT_HASH, hashed)
+        enter(index, slot, hashed)
+    return item(state, STATE_SLOTS)

@@ -1,0 +1,147 @@
+"""The replay kernel's tables as numpy arrays: made from a state, grown, read."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from replica.format.primitives import uuid_bytes, uuid_text
+from replica.metadata.image.state import State
+from replica.scan import replay_tables as t
+from replica.scan.compiled import index_slots
+from replica.scan.native import Bytes, Longs
+from replica.scan.tables import SLACK
+from replica.types import ZERO_UUID
+
+Number = TypeVar("Number", bound=np.generic)
+Table = npt.NDArray[np.int64]
+"""A row of SLOT_COLUMNS for each slot."""
+
+_PER_ROW = 2
+"""Slots, and keys of bytes, that one row can ask for: a topic and its name, a config and its
+topic's name."""
+
+
+class ReplaySlots:
+    """slots, index, arena, puts, state: what the kernels take; `reserve` replaces them."""
+
+    def __init__(self, known: State) -> None:
+        """The slots of what stands in `known`, none of it changed."""
+        table, self.arena = _slots_of(known)
+        self.state: Longs = np.zeros(t.STATE_ITEMS, np.int64)
+        self.state[[t.STATE_SEED_A, t.STATE_SEED_B]] = np.frombuffer(os.urandom(16), np.int64)
+        self.state[t.STATE_SLOTS] = len(table)
+        self.state[t.STATE_ARENA] = self.arena.size
+        self.slots: Longs = table.reshape(-1)
+        self.puts: Longs = np.zeros(len(table), np.int64)
+        self._index(with_hashes=False)
+
+    def reserve(self, rows: int, size: int) -> None:
+        """Make room for whatever so many rows with values of `size` bytes in all ask for."""
+        slots = int(self.state[t.STATE_SLOTS]) + _PER_ROW * rows
+        if slots * t.SLOT_COLUMNS > self.slots.size:
+            capacity = 1 << (slots - 1).bit_length()
+            self.slots = _grown(self.slots, capacity * t.SLOT_COLUMNS)
+            self.puts = _grown(self.puts, capacity)
+            self._index(with_hashes=True)
+        room = int(self.state[t.STATE_ARENA]) + _PER_ROW * size + SLACK
+        if room > self.arena.size:
+            self.arena = _grown(self.arena, 2 * room)
+
+    def table(self) -> Table:
+        """The slots in use; a change of it is a change of them."""
+        count = int(self.state[t.STATE_SLOTS])
+        return self.slots[: count * t.SLOT_COLUMNS].reshape(count, t.SLOT_COLUMNS)
+
+    def texts(self, slots: Table) -> list[str]:
+        """The keys of NAMEs."""
+        places = slots[:, [t.SLOT_KEY_A, t.SLOT_KEY_B]].tolist()
+        return [self.arena[at : at + size].tobytes().decode() for at, size in places]
+
+    def _index(self, *, with_hashes: bool) -> None:
+        items = 2 * max(512, self.slots.size // t.SLOT_COLUMNS)
+        self.index: Longs = np.zeros(1 << (items - 1).bit_length(), np.int64)
+        index_slots(self.slots, self.index, self.arena, self.state, 0, int(with_hashes))
+
+
+def topic_ids(slots: Table) -> list[str]:
+    """The keys of TOPICs."""
+    raw = slots[:, [t.SLOT_KEY_A, t.SLOT_KEY_B]].astype(">i8").tobytes()
+    return [uuid_text(raw[at : at + 16]) for at in range(0, len(raw), 16)]
+
+
+def _grown(array: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
+    grown: npt.NDArray[Number] = np.empty(size, array.dtype)
+    grown[: array.size] = array
+    return grown
+
+
+def _new(kind: int, count: int) -> Table:
+    """As the kernel makes them."""
+    table = np.full((count, t.SLOT_COLUMNS), -1, np.int64)
+    table[:, t.SLOT_KIND] = kind
+    table[:, [t.SLOT_CHANGED, t.SLOT_LIFE]] = 0
+    return table
+
+
+def _slots_of(known: State) -> tuple[Table, Bytes]:
+    """Topics, their names, partitions, brokers; and the names' bytes."""
+    number = {topic_id: k for k, topic_id in enumerate(known.topics.values)}
+    names = {name: len(number) + k for k, name in enumerate(set(known.topics.values.values()))}
+    raw = [name.encode() for name in names]
+    parts = (
+        _topics(known, names),
+        _names(known, names, raw, number),
+        _partitions(known, number),
+        _brokers(known),
+    )
+    return np.concatenate(parts), np.frombuffer(bytearray(b"".join(raw)), np.uint8)
+
+
+def _topics(known: State, names: dict[str, int]) -> Table:
+    table = _new(t.TOPIC, len(known.topics.values))
+    ids = b"".join(uuid_bytes(topic_id) for topic_id in known.topics.values)
+    table[:, [t.SLOT_KEY_A, t.SLOT_KEY_B]] = np.frombuffer(ids, ">i8").reshape(-1, 2)
+    table[:, t.TOPIC_EXISTS] = 1
+    table[:, t.TOPIC_NAME] = [names[name] for name in known.topics.values.values()]
+    return table
+
+
+def _names(known: State, names: dict[str, int], raw: list[bytes], number: dict[str, int]) -> Table:
+    table = _new(t.NAME, len(names))
+    sizes = np.array([len(name) for name in raw], np.int64)
+    table[:, t.SLOT_KEY_A] = np.cumsum(sizes) - sizes
+    table[:, t.SLOT_KEY_B] = sizes
+    owners = (known.topic_ids.get(name) for name in names)
+    table[:, t.NAME_OWNER] = [t.NOBODY if one is None else number[one] for one in owners]
+    return table
+
+
+def _partitions(known: State, number: dict[str, int]) -> Table:
+    """Every list stays where it is."""
+    table = _new(t.PARTITION, len(known.partitions.values))
+    values = known.partitions.values.values()
+    table[:, t.SLOT_KEY_A] = [number[topic_id] for topic_id, _ in known.partitions.values]
+    table[:, t.SLOT_KEY_B] = [partition_id for _, partition_id in known.partitions.values]
+    table[:, t.PART_LEADER] = [one.leader for one in values]
+    table[:, t.PART_RECOVERY] = [one.leader_recovery_state for one in values]
+    table[:, t.PART_LEADER_EPOCH] = [one.leader_epoch for one in values]
+    table[:, t.PART_EPOCH] = [one.partition_epoch for one in values]
+    table[:, t.PART_REPLICA_COUNT] = [len(one.replicas) for one in values]
+    directories = [one.directories for one in values]
+    table[:, t.PART_DIRECTORY_COUNT] = [
+        0 if found.count(ZERO_UUID) == len(found) else len(found) for found in directories
+    ]
+    return table
+
+
+def _brokers(known: State) -> Table:
+    table = _new(t.BROKER, len(known.brokers.values))
+    table[:, t.SLOT_KEY_A] = list(known.brokers.values)
+    table[:, t.SLOT_KEY_B] = 0
+    table[:, t.BROKER_EXISTS] = 1
+    table[:, t.BROKER_EPOCH] = [one["brokerEpoch"] for one in known.brokers.values.values()]
+    return table
