@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from replica.check.catalogue import groups
 from replica.check.examined import Examined, replica_log
-from replica.check.membership import by_cluster
+from replica.check.members import by_cluster
 from replica.check.rule import Finding
 from replica.history.commitment import (
     Commitment,
@@ -18,7 +18,7 @@ from replica.history.commitment import (
     losses,
 )
 from replica.history.divergence import Divergence, Relation, diverge_compared
-from replica.history.log import ReplicaLog
+from replica.history.log import OffsetRange, ReplicaLog
 from replica.types import ReplicaKey
 
 
@@ -59,7 +59,7 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
             offset = divergence.conflict_offset
             assert offset is not None, "a conflict has an offset"
             path, position, epoch = _located(by_key[a], offset)
-            found = judge_conflict(offset, epoch, by_key[b].shown)
+            found = judge_conflict(offset, epoch, b.node_id)
             yield replace(found, file=path, position=position)
         elif divergence.relation is Relation.DIVERGED:
             parting, other = _parting(a, b, divergence, losses(divergence, commitment))
@@ -98,9 +98,11 @@ def _parting(
     return Parting(loser, offset, epoch, other_epoch, *told, lost), other
 
 
-def judge_conflict(offset: int, epoch: int | None, other: str) -> Finding:
-    """A log that conflicts with `other`, as the user knows it; who calls adds file and byte."""
-    message = f"at offset {offset} of one epoch {other} holds other bytes, or agrees again later"
+def judge_conflict(offset: int, epoch: int | None, other: int) -> Finding:
+    """A log that conflicts with that of node `other`; who calls adds file and byte."""
+    message = (
+        f"at offset {offset} of one epoch node {other} holds other bytes, or agrees again later"
+    )
     return groups.CONFLICT.at("", message, offset=offset, epoch=epoch)
 
 
@@ -132,13 +134,18 @@ def _contested(
     for contested in commitment.contested:
         holders = [log for log in compared.logs if log.batch_at(contested.start) is not None]
         path, position, epoch = _located(by_key[holders[0].key], contested.start)
-        message = (
-            f"offsets {contested.start} to {contested.end - 1} hold different records that are all "
-            "proven committed"
-        )
-        yield groups.COMMITTED_DATA_AT_RISK.at(
-            path, message, position=position, offset=contested.start, epoch=epoch
-        )
+        found = judge_contested(contested, epoch)
+        yield replace(found, file=path, position=position)
+
+
+def judge_contested(contested: OffsetRange, epoch: int | None) -> Finding:
+    """Offsets with two proven records; epoch: of the first replica that holds the first of them.
+    Who calls adds its file and byte."""
+    message = (
+        f"offsets {contested.start} to {contested.end - 1} hold different records that are all "
+        "proven committed"
+    )
+    return groups.COMMITTED_DATA_AT_RISK.at("", message, offset=contested.start, epoch=epoch)
 
 
 def _located(examined: Examined, offset: int) -> tuple[str, int | None, int | None]:

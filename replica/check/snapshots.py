@@ -222,11 +222,17 @@ def judge_compared(
 
 
 def compare_images(a: Image, b: Image) -> tuple[list[Difference], list[Difference]]:
-    """(orphan topic configs that one of them has too much, all other differences)."""
-    orphans = [*orphan_topic_configs(a, b), *orphan_topic_configs(b, a)]
-    keys = {(orphan.kind, orphan.key) for orphan in orphans}
-    others = [one for one in differences(a, b) if (one.kind, one.key) not in keys]
-    return orphans, others
+    """(orphan topic configs that one of them has too much, all other differences).
+
+    Both by the names of kind and key, an order that a comparison in parts can keep.
+    """
+    keys = {
+        (orphan.kind, orphan.key)
+        for orphan in (*orphan_topic_configs(a, b), *orphan_topic_configs(b, a))
+    }
+    found = sorted(differences(a, b), key=lambda one: (one.kind, one.key))
+    orphans = [one for one in found if (one.kind, one.key) in keys]
+    return orphans, [one for one in found if (one.kind, one.key) not in keys]
 
 
 def describe(found: Sequence[Difference], count: int) -> str:
