@@ -7,23 +7,16 @@ kept, so encoding gives the same bytes back. Java reads such files as Latin-1, w
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, UnsupportedDataError
+from replica.format.java_properties import ENCODING, escape, properties_in
 from replica.format.primitives import uuid_bytes
 from replica.format.text_file import integer
 from replica.types import ZERO_UUID, ReplicaId
 
 FILE_NAME = "meta.properties"
 _MAX_NODE_ID = 2**31 - 1
-_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_ESCAPED = {char: f"\\{name}" for name, char in _ESCAPES.items()}
-_BLANKS = " \t\f"
-_ENCODING = "latin-1"
-_NATURAL_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
-_UNICODE_ESCAPE = re.compile(r"[0-9A-Fa-f]{4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +40,10 @@ class MetaProperties:
 
 def decode(data: bytes) -> MetaProperties:
     """Raises DataError naming the byte of the line that can't be read."""
-    text = data.decode(_ENCODING)
+    text = data.decode(ENCODING)
     properties: dict[str, str] = {}
     positions: dict[str, int] = {}
-    for position, line in _logical_lines(text):
-        key, value = _key_and_value(line, position)
+    for position, key, value in properties_in(text):
         properties[key] = value
         positions[key] = position
     if "version" not in properties:
@@ -80,7 +72,7 @@ def decode(data: bytes) -> MetaProperties:
 
 def encode(meta: MetaProperties) -> bytes:
     """The file's bytes, from `lines`."""
-    return "\n".join(meta.lines).encode(_ENCODING)
+    return "\n".join(meta.lines).encode(ENCODING)
 
 
 def new_meta_properties(replica: ReplicaId, comments: tuple[str, ...] = ()) -> MetaProperties:
@@ -92,7 +84,7 @@ def new_meta_properties(replica: ReplicaId, comments: tuple[str, ...] = ()) -> M
         "cluster.id": replica.cluster_id,
     }
     lines = [f"#{comment}" for comment in comments]
-    lines += [f"{key}={_escape(value)}" for key, value in properties.items()]
+    lines += [f"{key}={escape(value)}" for key, value in properties.items()]
     return MetaProperties(
         1,
         replica.cluster_id,
@@ -101,73 +93,3 @@ def new_meta_properties(replica: ReplicaId, comments: tuple[str, ...] = ()) -> M
         tuple(properties.items()),
         (*lines, ""),
     )
-
-
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """(byte position, line) without blank lines and comments; a last backslash joins two lines."""
-    joined, start = "", 0
-    for match in _NATURAL_LINE.finditer(text):
-        line = match[1].lstrip(_BLANKS)
-        if not joined:
-            start = match.start()
-            if not line or line[0] in "#!":
-                continue
-        backslashes = len(line) - len(line.rstrip("\\"))
-        if backslashes % 2 and match.end() < len(text):
-            joined += line[:-1]
-            continue
-        yield start, joined + line
-        joined = ""
-
-
-def _key_and_value(line: str, position: int) -> tuple[str, str]:
-    """A line split at the first unescaped '=', ':' or blank, as java.util.Properties does."""
-    index = 0
-    while index < len(line) and line[index] not in f"=:{_BLANKS}":
-        index += 2 if line[index] == "\\" else 1
-    rest = line[index:].lstrip(_BLANKS)
-    if rest[:1] in ("=", ":"):
-        rest = rest[1:].lstrip(_BLANKS)
-    return _unescape(line[:index], position), _unescape(rest, position)
-
-
-def _unescape(text: str, position: int) -> str:
-    out = []
-    index = 0
-    while index < len(text):
-        char = text[index]
-        if char != "\\":
-            out.append(char)
-            index += 1
-            continue
-        escaped = text[index + 1 : index + 2]
-        if escaped == "u":
-            digits = text[index + 2 : index + 6]
-            if _UNICODE_ESCAPE.fullmatch(digits) is None:
-                raise CorruptDataError(f"bad escape \\u{digits}", position)
-            out.append(chr(int(digits, 16)))
-            index += 6
-            continue
-        out.append(_ESCAPES.get(escaped, escaped))
-        index += 2
-    try:
-        # Java's characters are UTF-16 units: two escapes may make one character
-        return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16")
-    except UnicodeDecodeError as error:
-        raise CorruptDataError("an escape is half a character", position) from error
-
-
-def _escape(value: str) -> str:
-    escaped = "".join(_escape_char(char) for char in value)
-    return f"\\{escaped}" if escaped.startswith(" ") else escaped
-
-
-def _escape_char(char: str) -> str:
-    if char in "\\=:#!":
-        return f"\\{char}"
-    if char in _ESCAPED:
-        return _ESCAPED[char]
-    if " " <= char <= "~":
-        return char
-    units = char.encode("utf-16-be").hex().upper()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -30,9 +30,9 @@ class MetadataMachine(StateMachine):
         return self._replay.image()
 
     @property
-    def in_transaction(self) -> bool:
-        """Whether no snapshot can be made now: it would lose half of a transaction (KIP-868)."""
-        return self._replay.in_transaction
+    def can_snapshot(self) -> bool:
+        """Not while a transaction is open: half of it would be lost (KIP-868)."""
+        return not self._replay.in_transaction
 
     def commit(self, batches: Iterable[Batch]) -> None:
         """Raises DataError with the byte in the batch that can't be decoded."""
@@ -50,9 +50,8 @@ class MetadataMachine(StateMachine):
         self.next_offset = snapshot_id.offset
 
     def snapshot_records(self) -> tuple[bytes, ...]:
-        """The values of a snapshot at next_offset, for SnapshotWriter.append; voters and
-        kraft.version are control records and the host's."""
-        assert not self.in_transaction, "a snapshot holds no half of a transaction"
+        """The image's records, without voters and kraft.version."""
+        assert self.can_snapshot, "a snapshot holds no half of a transaction"
         self._pending = self.image
         records = to_records(self._pending)
         return tuple(encode(record) for record in records if isinstance(record, MetadataRecord))

@@ -40,6 +40,10 @@ class OpaqueMachine(StateMachine):
         self.next_offset = 0
         self.leader: LeaderAndEpoch | None = None
 
+    @property
+    def can_snapshot(self) -> bool:
+        return True
+
     def commit(self, batches: Iterable[Batch]) -> None:
         for batch in batches:
             assert batch.base_offset == self.next_offset, "each committed batch comes once"
@@ -62,7 +66,7 @@ class OpaqueMachine(StateMachine):
         self.next_offset = snapshot_id.offset
 
     def snapshot_records(self) -> tuple[bytes, ...]:
-        """The values of a snapshot at next_offset, for SnapshotWriter.append."""
+        """One: the state."""
         return (_STATE.pack(self.state.batches, self.state.digest),)
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:

@@ -187,7 +187,16 @@ class LeaderAndEpoch:
 
 
 class StateMachine(Protocol):
-    """What is replicated for (Kafka: RaftClient.Listener). Called in the order of the log."""
+    """What is replicated for (Kafka: RaftClient.Listener). Called in the order of the log.
+
+    next_offset: everything below (exclusive) is applied. can_snapshot: whether its state can be
+    written now; Kafka's metadata can't within a transaction (KIP-868).
+    """
+
+    next_offset: int
+
+    @property
+    def can_snapshot(self) -> bool: ...
 
     def commit(self, batches: Iterable[Batch]) -> None:
         """Committed batches, each once, ascending, control batches too."""
@@ -195,6 +204,10 @@ class StateMachine(Protocol):
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
         """Replace the whole state: at boot, or after a fetched snapshot; commit goes on at its end
         offset. Never called on a leader that was told so."""
+
+    def snapshot_records(self) -> tuple[bytes, ...]:
+        """The values of a snapshot at next_offset, for SnapshotWriter.append; voters and
+        kraft.version are control records and the host's."""
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
         """A snapshot this machine wrote is complete and durable."""

@@ -18,7 +18,7 @@ from replica.raft.messages import VoteResponse
 from replica.raft.ports import Batch
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.resigned import Resigned
-from replica.simulate.host import Host
+from replica.simulate.host import SimulatedHost
 from replica.storage.batches import bytes_of
 from replica.types import ZERO_UUID, ReplicaKey
 
@@ -116,7 +116,7 @@ class Invariants:
         self._written: dict[tuple[int, int], Entry] = {}
         self._proposed: dict[tuple[int, int], int] = {}
 
-    def opened(self, host: Host) -> None:
+    def opened(self, host: SimulatedHost) -> None:
         """After a restart: nothing promised is forgotten, nothing committed is lost."""
         key, old = _key(host), self.shadows.get(_key(host), Shadow())
         state, log = host.opened_with, host.log
@@ -135,7 +135,7 @@ class Invariants:
         for batch in log.batches(log.log_start, log.log_end):
             self._match(shadow.add(batch))
 
-    def stepped(self, host: Host, effects: Effects) -> None:
+    def stepped(self, host: SimulatedHost, effects: Effects) -> None:
         """After the effects of one step were carried out, before anybody hears of them."""
         shadow = self.shadows[_key(host)]
         self._follow_log(host, shadow, effects)
@@ -150,7 +150,7 @@ class Invariants:
         """A batch was appended by a client now, so it comes after all that is committed."""
         self._proposed[base, epoch] = self.ledger.end
 
-    def _follow_log(self, host: Host, shadow: Shadow, effects: Effects) -> None:
+    def _follow_log(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> None:
         if effects.truncate_to is not None:
             shadow.cut(effects.truncate_to)
         if effects.reset_to is not None:
@@ -173,7 +173,7 @@ class Invariants:
         what = f"offset {entry.base} of epoch {entry.epoch} has two histories"
         _demand(same, "log matching", what)
 
-    def _check_role(self, host: Host, shadow: Shadow, effects: Effects) -> None:
+    def _check_role(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> None:
         key, role = _key(host), host.raft.role
         if effects.replies or effects.sends:
             shadow.promised = max(shadow.promised, role.epoch)
@@ -202,7 +202,7 @@ class Invariants:
         lacks = f"leader {key} of epoch {epoch} lacks committed offset {last.base}"
         _demand(covered or (mine is not None and mine[:4] == last[:4]), "committed", lacks)
 
-    def _check_committed(self, host: Host, shadow: Shadow) -> None:
+    def _check_committed(self, host: SimulatedHost, shadow: Shadow) -> None:
         end, ledger = host.machine.next_offset, self.ledger
         if end == shadow.committed:
             return
@@ -229,7 +229,7 @@ class Invariants:
         _demand(entry.base >= since, "linearizable", f"offset {entry.base}, proposed at {since}")
         self.ledger.extend(entry)
 
-    def _check_watermark(self, host: Host, end: int) -> None:
+    def _check_watermark(self, host: SimulatedHost, end: int) -> None:
         """Only a leader commits anew: with a record of its own epoch, flushed on a majority."""
         role, voters = host.raft.role, host.raft.log.voters
         name = "high watermark"
@@ -254,6 +254,6 @@ def _same_vote(a: ReplicaKey, b: ReplicaKey) -> bool:
     return a.node_id == b.node_id and (unknown or a.directory_id == b.directory_id)
 
 
-def _key(host: Host) -> ReplicaKey:
+def _key(host: SimulatedHost) -> ReplicaKey:
     assert host.config.local is not None, "every simulated replica has an id"
     return host.config.local.key

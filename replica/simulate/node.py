@@ -10,7 +10,7 @@ from replica.raft.config import FOREVER, Config
 from replica.raft.ports import Endpoint, KRaftVersion, KRaftVoters, Voter, VoterSet
 from replica.raft.voters import voter_set, without_directories
 from replica.simulate.disk import DiskFaults, SimulatedDisk
-from replica.simulate.host import FOLDER, LOG_CONFIG, Host
+from replica.simulate.host import FOLDER, LOG_CONFIG, SimulatedHost
 from replica.storage.recovery import open_log
 from replica.types import ReplicaKey
 
@@ -25,7 +25,7 @@ class Node:
     config: Config
     offset_ms: int
     drift: int
-    host: Host | None = None
+    host: SimulatedHost | None = None
     boots: int = 0
     wake_at: int = -1
     is_slow: bool = False
@@ -33,7 +33,7 @@ class Node:
     wiped: int = 0
 
     @property
-    def running(self) -> Host:
+    def running(self) -> SimulatedHost:
         assert self.host is not None
         return self.host
 

@@ -19,7 +19,7 @@ from replica.raft.leading import NotLeaderError
 from replica.raft.messages import PeerRequest
 from replica.raft.roles.leader import Leader
 from replica.simulate.disk import PowerLossError
-from replica.simulate.host import Host, Watch
+from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import BrokenInvariantError, Invariants
 from replica.simulate.nemesis import strike
 from replica.simulate.network import Network
@@ -143,9 +143,9 @@ class Simulation:
         node.disk.restart()
         node.boots += 1
         draws = Random(self.random.random())  # noqa: S311
-        watch = Watch(self.invariants.stepped)
         try:
-            host = Host(node.config, node.disk, draws.randrange, node.local(self.now), watch)
+            now, watch = node.local(self.now), self.invariants.stepped
+            host = SimulatedHost(node.config, node.disk, draws.randrange, now, watch)
             self.invariants.opened(host)
         except (PowerLossError, FileSystemError):
             self.crash(node)
@@ -228,5 +228,5 @@ class Simulation:
 
     def _has_recovered(self, before: int) -> bool:
         end = self.invariants.ledger.end
-        hosts: Iterator[Host | None] = (node.host for node in self.nodes.values())
+        hosts: Iterator[SimulatedHost | None] = (node.host for node in self.nodes.values())
         return end > before and all(h is not None and h.machine.next_offset > before for h in hosts)

@@ -38,14 +38,15 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         *("replica.format", "replica.history"),
         "replica.raft.ports",
     ),
+    "replica.host": ("replica.raft", "replica.storage", "replica.history"),
     "replica.wire": (),
     "replica.node": (
-        *("replica.raft", "replica.machines", "replica.storage", "replica.wire"),
+        *("replica.host", "replica.raft", "replica.machines", "replica.storage", "replica.wire"),
         *("replica.history", "replica.format", "replica.metadata"),
     ),
     "replica.consumer": ("replica.wire", "replica.format", "replica.history"),
     "replica.simulate": (
-        *("replica.raft", "replica.machines", "replica.storage"),
+        *("replica.host", "replica.raft", "replica.machines", "replica.storage"),
         *("replica.history", "replica.format", "replica.metadata"),
     ),
     "pipelines": ("pipelines", *_PIPELINES_FROM_REPLICA),

@@ -1,0 +1,4 @@
+"""What each command is called with, and its help; the work is in the module of its name.
+
+`logs` and `lake` are what is asked of, `engine` runs replicas; `options` are shared.
+"""

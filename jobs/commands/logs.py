@@ -1,0 +1,152 @@
+"""Commands over logs as they lie on disk: dump, diff, check, explain."""
+
+from __future__ import annotations
+
+from jobs.commands import options
+
+
+def dump(
+    paths: options.Paths,
+    json_output: options.Json = False,
+    batches: options.Batches = False,
+    logs_only: options.LogsOnly = False,
+    snapshots_only: options.SnapshotsOnly = False,
+    all_files: options.AllFiles = False,
+    from_offset: options.FromOffset = None,
+    to_offset: options.ToOffset = None,
+    epoch: options.Epoch = None,
+    types: options.Types = None,
+    from_time: options.FromTime = None,
+    to_time: options.ToTime = None,
+    keep_secrets: options.KeepSecrets = False,
+    redact_key: options.RedactKey = None,
+) -> int:
+    """Print the records of segments, snapshots or whole directories, offline.
+
+    For whoever asks what a node's metadata log really holds. A directory gives its .log segments
+    in offset order, then its complete snapshots; a file that is named gives itself, also a
+    .deleted or .part one. Small files (quorum-state, leader-epoch-checkpoint, meta.properties,
+    partition.metadata, indexes, producer snapshots) give one object each. An offset range leaves
+    out a directory's snapshots: their offsets count their own records.
+
+    Text: offset, epoch, time (UTC), type, version, Kafka's JSON, under a line per file. --json:
+    file, offset, epoch, timestamp (ms), type, version, data; with --batches file, position,
+    base_offset, last_offset, epoch, is_control, count, size, crc, crc_valid. Secrets show as ***
+    and a fingerprint. What can't be decoded is named on stderr, with file, byte and reason, and
+    the rest is printed; a batch whose CRC is wrong is named, its records are not shown as truth.
+
+    \b
+    Examples:
+      kraftlake dump /var/kafka/metadata
+      kraftlake dump --type topic --type 'partition*' --from-offset 1500 node2/
+      kraftlake dump --json --logs-only node2/ | jq 'select(.type == "LEADER_CHANGE")'
+      kraftlake dump --batches 00000000000000000000.log
+      kraftlake dump node2/__cluster_metadata-0/quorum-state
+
+    Exit codes: 0, 1 when something could not be decoded, 2 usage.
+    """
+    from jobs import dump as job
+    from jobs.selection import select
+
+    selection = select(
+        offsets=(from_offset, to_offset), epoch=epoch, types=types or [], times=(from_time, to_time)
+    )
+    wanted = job.Options(
+        json_output=json_output,
+        batches=batches,
+        logs=not snapshots_only,
+        snapshots=not logs_only,
+        all_files=all_files,
+        keep_secrets=keep_secrets,
+        redact_key=redact_key,
+    )
+    return job.run(paths, selection, wanted)
+
+
+def diff(
+    a: options.ReplicaA,
+    b: options.ReplicaB,
+    json_output: options.Json = False,
+    keep_secrets: options.KeepSecrets = False,
+) -> int:
+    """Compare two replicas' directories: where their logs part, who truncates, what is lost.
+
+    For the moment before a restart, when two nodes of a cluster may not hold the same history.
+    A and B are metadata directories, or folders above exactly one; two copies of one replica are
+    fine. Batches with a wrong CRC are left out and named. The records lost are counted as
+    committed, superseded (another record is proven there) or unproven, as far as these two
+    replicas can prove it.
+
+    --json: cluster_id, node_a, directory_a, node_b, directory_b, relation (identical, prefix,
+    diverged, conflict, disjoint), divergence_offset, epoch_a, epoch_b, truncating_node,
+    truncation_offset, fetch_rounds, draft_fetch_rounds, records_lost, committed_lost,
+    unproven_lost, superseded_lost.
+
+    \b
+    Examples:
+      kraftlake diff node2/ node3/
+      kraftlake diff --json live/2 split/2 | jq .relation
+
+    Exit codes: 0 identical or one is merely behind, 1 diverged, conflict, disjoint, or a file
+    could not be decoded, 2 usage (also directories of two clusters).
+    """
+    from jobs import diff as job
+
+    return job.run(a, b, json_output=json_output, keep_secrets=keep_secrets)
+
+
+def check(
+    paths: options.Paths,
+    json_output: options.Json = False,
+    severity: options.LeastSeverity = "info",
+    order: options.Order = None,
+    no_replay: options.NoReplay = False,
+) -> int:
+    """Check whether directories are sound: each file, against each other, and node against node.
+
+    For the moment before a restart or after a crash. Every batch and record is read, snapshots
+    are compared with the replay of the log, and directories that are given together are compared
+    with each other: name all nodes of a cluster. A running node's directory gives no false alarm;
+    damage leaves the rest judged. `kraftlake explain RULE` says more about a finding.
+
+    Captures of one replica from several moments are told apart by capture.json, or by --order.
+
+    Text: a verdict per directory, the findings by severity with file, byte and offset, what they
+    mean and what to do next. --json: rule, severity (info, warning, error), file, position (byte),
+    offset, epoch, message.
+
+    \b
+    Examples:
+      kraftlake check /var/kafka/metadata
+      kraftlake check node1/ node2/ node3/
+      kraftlake check --severity warning --json cluster.tar.gz | jq .rule
+      kraftlake check --order live,split,final incident/
+
+    Exit codes: 0 nothing above info, 1 findings, 2 usage.
+    """
+    from jobs import check as job
+
+    names = tuple(name for name in (order or "").split(",") if name)
+    wanted = job.Options(
+        json_output=json_output, severity=severity, order=names, replay=not no_replay
+    )
+    return job.run(paths, wanted)
+
+
+def explain(rule: options.RuleId = None, json_output: options.Json = False) -> int:
+    """Say what a rule of `kraftlake check` means, what Kafka does then, and what to do.
+
+    Without a rule: the list of all.
+
+    --json: rule, severity, meaning, kafka, next_step, issues (incidents that it would have caught).
+
+    \b
+    Examples:
+      kraftlake explain snapshot-log-hole
+      kraftlake explain --json | jq 'select(.severity == "error") | .rule'
+
+    Exit codes: 0, 2 usage (no such rule).
+    """
+    from jobs import explain as job
+
+    return job.run(rule, json_output=json_output)

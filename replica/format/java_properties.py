@@ -1,0 +1,98 @@
+"""Java's properties files, as java.util.Properties reads and writes them: meta.properties,
+server.properties. Latin-1, with escapes for all other characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from replica.errors import CorruptDataError
+
+ENCODING = "latin-1"
+
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPED = {char: f"\\{name}" for name, char in _ESCAPES.items()}
+_BLANKS = " \t\f"
+_NATURAL_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_UNICODE_ESCAPE = re.compile(r"[0-9A-Fa-f]{4}")
+
+
+def properties_in(text: str) -> Iterator[tuple[int, str, str]]:
+    """(byte position of the line, key, value), unescaped, in the order of the file; a key may come
+    again, and its last value counts.
+
+    Raises CorruptDataError naming the byte of a line whose escapes can't be read.
+    """
+    for position, line in _logical_lines(text):
+        yield position, *_key_and_value(line, position)
+
+
+def escape(value: str) -> str:
+    """A value as Java writes it."""
+    escaped = "".join(_escape_char(char) for char in value)
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped
+
+
+def _escape_char(char: str) -> str:
+    if char in "\\=:#!":
+        return f"\\{char}"
+    if char in _ESCAPED:
+        return _ESCAPED[char]
+    if " " <= char <= "~":
+        return char
+    units = char.encode("utf-16-be").hex().upper()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """(byte position, line) without blank lines and comments; a last backslash joins two lines."""
+    joined, start = "", 0
+    for match in _NATURAL_LINE.finditer(text):
+        line = match[1].lstrip(_BLANKS)
+        if not joined:
+            start = match.start()
+            if not line or line[0] in "#!":
+                continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2 and match.end() < len(text):
+            joined += line[:-1]
+            continue
+        yield start, joined + line
+        joined = ""
+
+
+def _key_and_value(line: str, position: int) -> tuple[str, str]:
+    """A line split at the first unescaped '=', ':' or blank, as java.util.Properties does."""
+    index = 0
+    while index < len(line) and line[index] not in f"=:{_BLANKS}":
+        index += 2 if line[index] == "\\" else 1
+    rest = line[index:].lstrip(_BLANKS)
+    if rest[:1] in ("=", ":"):
+        rest = rest[1:].lstrip(_BLANKS)
+    return _unescape(line[:index], position), _unescape(rest, position)
+
+
+def _unescape(text: str, position: int) -> str:
+    out = []
+    index = 0
+    while index < len(text):
+        char = text[index]
+        if char != "\\":
+            out.append(char)
+            index += 1
+            continue
+        escaped = text[index + 1 : index + 2]
+        if escaped == "u":
+            digits = text[index + 2 : index + 6]
+            if _UNICODE_ESCAPE.fullmatch(digits) is None:
+                raise CorruptDataError(f"bad escape \\u{digits}", position)
+            out.append(chr(int(digits, 16)))
+            index += 6
+            continue
+        out.append(_ESCAPES.get(escaped, escaped))
+        index += 2
+    try:
+        # Java's characters are UTF-16 units: two escapes may make one character
+        return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError as error:
+        raise CorruptDataError("an escape is half a character", position) from error

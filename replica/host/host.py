@@ -1,0 +1,178 @@
+"""One replica: the core, the state machine it drives, and the storage under both.
+
+Carries out Effects field by field, each done before the next begins. A crash between any two of
+them leaves a prefix, from which opening recovers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from replica.errors import DataError
+from replica.history.epochs import epoch_for_offset
+from replica.raft.config import Config
+from replica.raft.effects import Effects, LogRead, Reply, SnapshotPart
+from replica.raft.inputs import (
+    Flushed,
+    Input,
+    SnapshotFetched,
+    SnapshotFrozen,
+    SnapshotRejected,
+    Tick,
+    Truncated,
+)
+from replica.raft.messages import PeerResponse
+from replica.raft.ports import Batch, ControlRecord, KRaftVersion, KRaftVoters, StateMachine
+from replica.raft.raft import Raft
+from replica.storage.batches import batch_in, frames
+from replica.storage.filesystem import FileSystem
+from replica.storage.log import FileLog
+from replica.storage.quorum_state_file import QuorumStateFile
+from replica.storage.recovery import open_log
+from replica.storage.segment import LogConfig
+from replica.types import OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a replica keeps its log: `folder` is the partition's, log.dirs/TOPIC-0."""
+
+    files: FileSystem
+    folder: str
+    log: LogConfig
+
+
+class Host:
+    """Opening one recovers what is on its disk.
+
+    machine: a new one; it is told of everything from the newest snapshot on. draw: random numbers,
+    see Raft. must_flush: a flush is owed; `flush` does it. opened_with: the election state as it
+    was found. Raises as open_log and Raft do.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        place: Place,
+        machine: StateMachine,
+        draw: Callable[[int], int],
+        now_ms: int,
+    ) -> None:
+        self.config = config
+        self.machine = machine
+        self.log: FileLog = open_log(place.files, place.folder, place.log)
+        self.store = QuorumStateFile(place.files, place.folder)
+        self.must_flush = False
+        self.opened_with = self.store.read()
+        self.raft = Raft(config, self.log.facts(), self.opened_with, draw, now_ms)
+
+    def before_effect(self) -> None:
+        """Called before each effect; a simulator cuts the power here."""
+
+    def stepped(self, effects: Effects) -> None:
+        """Called when a step's effects are done, but for what is for the network."""
+
+    def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
+        """Take an input and all that follows from it; what is for the network is in the effects
+        given, once everything before it is done."""
+        effects = self.raft.step(event, now_ms)
+        answers = self._carry_out(effects)
+        self.stepped(effects)
+        yield effects
+        for answer in answers:
+            yield from self.step(answer, now_ms)
+
+    def flush(self, now_ms: int) -> Iterator[Effects]:
+        """Do the flush that is owed."""
+        self.must_flush = False
+        yield from self.step(Flushed(self.log.flush()), now_ms)
+
+    def snapshot(self, now_ms: int) -> Iterator[Effects]:
+        """Snapshot the state machine at what it has applied, unless that isn't worth it."""
+        offset, log = self.machine.next_offset, self.raft.log
+        if offset <= log.log_start or offset > (self.raft.high_watermark or 0):
+            return
+        epoch = epoch_for_offset(log.epochs, offset - 1)
+        if epoch is None or not self.machine.can_snapshot:
+            return
+        snapshot_id = OffsetAndEpoch(offset, epoch)
+        if not self.raft.may_create_snapshot(snapshot_id):
+            return
+        facts: list[ControlRecord] = []
+        if log.kraft_version:
+            facts = [KRaftVersion(log.kraft_version), KRaftVoters(log.voters_at(offset - 1))]
+        writer = self.log.snapshots.write(snapshot_id, now_ms, facts)
+        writer.append(self.machine.snapshot_records())
+        yield from self.step(SnapshotFrozen(writer.freeze()), now_ms)
+        self.machine.snapshot_finished(snapshot_id)
+
+    def tick(self, now_ms: int) -> Iterator[Effects]:
+        yield from self.step(Tick(), now_ms)
+
+    def filled(self, reply: Reply) -> PeerResponse:
+        """The response with the bytes that it lacks."""
+        read = reply.read
+        if read is None:
+            return reply.message
+        if isinstance(read, LogRead):
+            data = self.log.read(read.start_offset, read.max_bytes)
+            return replace(reply.message, batches=_decoded(data))  # type: ignore[call-arg]
+        found = self.log.snapshots.read(read.snapshot_id, read.position, read.length)
+        return replace(reply.message, data=found)  # type: ignore[call-arg]
+
+    def _carry_out(self, effects: Effects) -> list[Input]:
+        answers: list[Input] = []
+        if effects.quorum_state is not None:
+            self.before_effect()
+            self.store.write(effects.quorum_state)
+        answers += self._change_log(effects)
+        for part in effects.snapshot_parts:
+            self.before_effect()
+            answers += self._write(part)
+        if effects.log_start is not None:
+            self.before_effect()
+            self.log.advance_log_start(effects.log_start)
+        if effects.delete_snapshots:
+            self.before_effect()
+            self.log.snapshots.delete(effects.delete_snapshots)
+        self.before_effect()
+        self._tell_machine(effects)
+        return answers
+
+    def _change_log(self, effects: Effects) -> list[Input]:
+        answers: list[Input] = []
+        if effects.truncate_to is not None:
+            self.before_effect()
+            answers.append(Truncated(self.log.truncate_to(effects.truncate_to)))
+        if effects.reset_to is not None and self.log.is_older_than(effects.reset_to):
+            self.before_effect()
+            self.log.reset_to(effects.reset_to)
+        if effects.append:
+            self.before_effect()
+            self.log.append(effects.append)
+        self.must_flush |= effects.flush
+        return answers
+
+    def _write(self, part: SnapshotPart) -> list[Input]:
+        snapshots = self.log.snapshots
+        snapshots.write_part(part.snapshot_id, part.position, part.data)
+        if not part.is_last:
+            return []
+        try:
+            return [SnapshotFetched(snapshots.freeze(part.snapshot_id))]
+        except DataError:
+            return [SnapshotRejected(part.snapshot_id)]
+
+    def _tell_machine(self, effects: Effects) -> None:
+        machine, loaded = self.machine, effects.load_snapshot
+        if loaded is not None:
+            machine.load_snapshot(loaded, self.log.snapshots.batches(loaded))
+        if effects.commit is not None and effects.commit > machine.next_offset:
+            machine.commit(self.log.batches(machine.next_offset, effects.commit))
+        if effects.leader_change is not None:
+            machine.leader_change(effects.leader_change)
+
+
+def _decoded(data: bytes) -> tuple[Batch, ...]:
+    return tuple(batch_in(data, frame) for frame in frames(data, start=0, expected_offset=None))

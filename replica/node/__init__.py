@@ -1,0 +1,5 @@
+"""A replica as a process: settings, format, and the driver between the host and the network.
+
+- `settings`: Kafka's server.properties, the KRaft part. `formatting`: what `replica format` writes.
+- `driver`: the one task in which a host lives; everything else sends it events.
+"""

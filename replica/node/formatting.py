@@ -1,0 +1,141 @@
+"""What makes an empty directory a replica's (Kafka: Formatter): its name, and for the first voters
+of a quorum the set they all begin with (KIP-853, bootstrap snapshot 0-0)."""
+
+from __future__ import annotations
+
+import base64
+import re
+import uuid
+from dataclasses import dataclass
+
+from replica.errors import DataError, UsageError
+from replica.format.meta_properties import FILE_NAME
+from replica.format.primitives import uuid_bytes
+from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.node.listeners import address_in
+from replica.node.settings import Settings
+from replica.raft.ports import ControlRecord, Endpoint, KRaftVersion, KRaftVoters, Voter, VoterSet
+from replica.raft.voters import voter_set
+from replica.storage.filesystem import FileSystem
+from replica.storage.identity import read_identity, write_identity
+from replica.storage.recovery import open_log
+from replica.types import ReplicaId, ReplicaKey
+
+_CONTROLLER = re.compile(r"(\d{1,10})@(.+):([A-Za-z0-9_-]{22})")
+
+
+@dataclass(frozen=True, slots=True)
+class Formatted:
+    """replica: whose directory it is. voters: the set it begins with, empty where it joins a
+    quorum. was_there: it had been formatted before, and nothing was changed."""
+
+    replica: ReplicaId
+    voters: VoterSet
+    was_there: bool = False
+
+
+def format_node(
+    files: FileSystem,
+    settings: Settings,
+    cluster_id: str,
+    *,
+    standalone: bool = False,
+    initial_controllers: str = "",
+    ignore_formatted: bool = False,
+) -> Formatted:
+    """Name the log directory, durably; write the first voters where they are given.
+
+    cluster_id: 22 characters of base64, all zero too. standalone: the only voter is this node, as
+    it advertises itself. initial_controllers: id@host:port:directory.id with commas between, the
+    same text on each of them. Neither: an observer, or a voter of a static quorum.
+
+    Raises UsageError; FileSystemError.
+    """
+    _check_id("-t", cluster_id)
+    found = read_identity(files, settings.log_dir) if _exists(files, settings) else None
+    if found is not None:
+        if found.cluster_id != cluster_id or found.node_id != settings.node_id:
+            raise UsageError(
+                f"{settings.log_dir}/{FILE_NAME}: belongs to node {found.node_id} of cluster "
+                f"{found.cluster_id}; name another log.dirs"
+            )
+        if not ignore_formatted:
+            raise UsageError(
+                f"{settings.log_dir} is formatted already; --ignore-formatted leaves it as it is"
+            )
+        return Formatted(found, VoterSet(), was_there=True)
+    voters = _first_voters(settings, standalone=standalone, named=initial_controllers)
+    own = voters.voter(settings.node_id)
+    directory_id = new_uuid() if own is None else own.key.directory_id
+    replica = ReplicaId(cluster_id, settings.node_id, directory_id)
+    if len(voters):
+        _write_voters(files, settings, voters)
+    # the name comes last: a directory with a name is complete
+    write_identity(files, settings.log_dir, replica)
+    return Formatted(replica, voters)
+
+
+def new_uuid() -> str:
+    """A random id as Kafka makes them: 22 characters that don't begin with a dash."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        if not text.startswith("-"):
+            return text
+
+
+def _exists(files: FileSystem, settings: Settings) -> bool:
+    files.make_directory(settings.log_dir)
+    return FILE_NAME in files.names(settings.log_dir)
+
+
+def _first_voters(settings: Settings, *, standalone: bool, named: str) -> VoterSet:
+    if standalone and named:
+        raise UsageError("--standalone and --initial-controllers exclude each other: take one")
+    if not (standalone or named):
+        return VoterSet()
+    if settings.is_static:
+        option = "--standalone" if standalone else "--initial-controllers"
+        raise UsageError(
+            f"{settings.path}: controller.quorum.voters makes the quorum static: leave it out "
+            f"(and set controller.quorum.bootstrap.servers), or leave out {option}"
+        )
+    if standalone:
+        if not settings.advertised:
+            raise UsageError(f"{settings.path}: listeners: missing; a voter needs one")
+        key = ReplicaKey(settings.node_id, new_uuid())
+        return voter_set([Voter(key, settings.advertised)])
+    voters = [_voter(text.strip(), settings.controller_listener) for text in named.split(",")]
+    if len({voter.key.node_id for voter in voters}) < len(voters):
+        raise UsageError("--initial-controllers: a node id is there twice")
+    if not any(voter.key.node_id == settings.node_id for voter in voters):
+        raise UsageError(
+            f"--initial-controllers: node {settings.node_id} ({settings.path}) is none of them; "
+            "format an observer without it"
+        )
+    return voter_set(voters)
+
+
+def _voter(text: str, listener: str) -> Voter:
+    match = _CONTROLLER.fullmatch(text)
+    address = None if match is None else address_in(match[2])
+    if match is None or address is None:
+        raise UsageError(f"--initial-controllers: {text!r} is not id@host:port:directory.id")
+    _check_id("--initial-controllers", match[3])
+    return Voter(ReplicaKey(int(match[1]), match[3]), (Endpoint(listener, *address),))
+
+
+def _check_id(option: str, text: str) -> None:
+    try:
+        uuid_bytes(text)
+    except DataError as error:
+        raise UsageError(
+            f"{option} {text}: no id of 22 base64 characters; a new one would be {new_uuid()}"
+        ) from error
+
+
+def _write_voters(files: FileSystem, settings: Settings, voters: VoterSet) -> None:
+    files.make_directory(settings.partition_folder)
+    log = open_log(files, settings.partition_folder, settings.log)
+    facts: list[ControlRecord] = [KRaftVersion(1), KRaftVoters(voters)]
+    log.snapshots.write(BOOTSTRAP_SNAPSHOT, 0, facts).freeze()
+    log.close()

@@ -1,0 +1,93 @@
+"""Addresses in server.properties: listeners, voters, bootstrap servers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from replica.node.properties import Properties
+from replica.raft.ports import Endpoint, Voter, VoterSet
+from replica.raft.voters import voter_set
+from replica.types import ReplicaKey
+
+_ADDRESS = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.%]+)\]|(?P<host>[^:\[\]]*)):(?P<port>\d{1,5})")
+_LISTENER = re.compile(r"(?P<name>[A-Za-z0-9_-]+)://(?P<address>.*)")
+_VOTER = re.compile(r"(?P<id>\d{1,10})@(?P<address>.*)")
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """host: empty for all interfaces, as Kafka's. port 0: any free one. protocol: one of PROTOCOLS,
+    from listener.security.protocol.map; by default the listener's own name, or PLAINTEXT."""
+
+    name: str
+    host: str
+    port: int
+    protocol: str = "PLAINTEXT"
+
+
+def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener, ...]:
+    """NAME://host:port with commas between. Raises UsageError."""
+    protocols = _protocols(properties)
+    found = []
+    for text in properties.names(key):
+        match = _LISTENER.fullmatch(text)
+        if match is None:
+            raise properties.error(key, f"{text!r} is not NAME://host:port")
+        name = match["name"].upper()
+        host, port = _address(properties, key, match["address"])
+        default = name if name in PROTOCOLS else "PLAINTEXT"
+        found.append(Listener(name, host, port, protocols.get(name, default)))
+    if len({listener.name for listener in found}) < len(found):
+        raise properties.error(key, "a name is there twice")
+    return tuple(found)
+
+
+def static_voters(properties: Properties, listener: str) -> VoterSet:
+    """controller.quorum.voters, id@host:port with commas between; empty for a quorum whose voters
+    are in the log (KIP-853)."""
+    key = "controller.quorum.voters"
+    voters: dict[int, Voter] = {}
+    for text in properties.names(key):
+        match = _VOTER.fullmatch(text)
+        if match is None or int(match["id"]) > 2**31 - 1:
+            raise properties.error(key, f"{text!r} is not id@host:port")
+        node_id = int(match["id"])
+        if node_id in voters:
+            raise properties.error(key, f"voter {node_id} is there twice")
+        host, port = _address(properties, key, match["address"])
+        voters[node_id] = Voter(ReplicaKey(node_id), (Endpoint(listener, host, port),))
+    return voter_set(voters.values())
+
+
+def bootstrap_servers(properties: Properties) -> tuple[tuple[str, int], ...]:
+    """controller.quorum.bootstrap.servers, host:port with commas between."""
+    key = "controller.quorum.bootstrap.servers"
+    return tuple(_address(properties, key, text) for text in properties.names(key))
+
+
+def address_in(text: str) -> tuple[str, int] | None:
+    """host:port, or [IPv6]:port; None for anything else."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > 65535:
+        return None
+    return match["v6"] or match["host"] or "", int(match["port"])
+
+
+def _address(properties: Properties, key: str, text: str) -> tuple[str, int]:
+    found = address_in(text)
+    if found is None:
+        raise properties.error(key, f"{text!r} is not host:port")
+    return found
+
+
+def _protocols(properties: Properties) -> dict[str, str]:
+    key = "listener.security.protocol.map"
+    found = {}
+    for text in properties.names(key):
+        name, _, protocol = text.partition(":")
+        if protocol.upper() not in PROTOCOLS:
+            raise properties.error(key, f"{text!r}: expected one of {', '.join(PROTOCOLS)}")
+        found[name.upper()] = protocol.upper()
+    return found

@@ -1,0 +1,212 @@
+"""The settings of a replica, by the names of Kafka's server.properties (KafkaConfig, QuorumConfig,
+MetadataLogConfig). Keys of our own begin with `kraftlake.`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.errors import UsageError
+from replica.node.listeners import Listener, bootstrap_servers, listeners, static_voters
+from replica.node.properties import Properties
+from replica.raft.config import Config
+from replica.raft.ports import Endpoint, Voter, VoterSet
+from replica.storage.segment import LogConfig
+from replica.types import ReplicaId
+
+METADATA_TOPIC = "__cluster_metadata"
+METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+_MAX_ID = 2**31 - 1
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPolicy:
+    """When a metadata snapshot is due (Kafka: SnapshotGenerator): so many bytes of records since
+    the last one, or so many ms; 0 ms: never by time."""
+
+    record_bytes: int = 20 * _MIB
+    interval_ms: int = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """In ms; see Config. linger_ms: how long the leader gathers appends into one batch."""
+
+    election_timeout_ms: int = 1_000
+    election_backoff_max_ms: int = 1_000
+    fetch_timeout_ms: int = 2_000
+    request_timeout_ms: int = 2_000
+    retry_backoff_ms: int = 20
+    linger_ms: int = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """The replicated partition; its number is always 0. id: base64, 22 characters."""
+
+    name: str = METADATA_TOPIC
+    id: str = METADATA_TOPIC_ID
+
+    @property
+    def is_metadata(self) -> bool:
+        """Otherwise its records are opaque, never snapshotted, never trimmed."""
+        return self.name == METADATA_TOPIC
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """log_dir: the node's directory, where meta.properties lies. listeners: the first of
+    controller_listener is the one that other voters use. unknown: keys of the file without meaning
+    here, to be named once."""
+
+    path: str
+    node_id: int
+    log_dir: str
+    listeners: tuple[Listener, ...]
+    advertised: tuple[Endpoint, ...]
+    controller_listener: str
+    static_voters: VoterSet
+    bootstrap_servers: tuple[tuple[str, int], ...]
+    topic: Topic
+    timing: Timing
+    log: LogConfig
+    snapshots: SnapshotPolicy
+    retention_bytes: int
+    retention_ms: int
+    unknown: tuple[str, ...]
+
+    @property
+    def partition_folder(self) -> str:
+        return f"{self.log_dir}/{self.topic.name}-0"
+
+    @property
+    def is_static(self) -> bool:
+        """Whether controller.quorum.voters names the voters (kraft.version 0)."""
+        return len(self.static_voters) > 0
+
+    def config(self, replica: ReplicaId) -> Config:
+        """What the core is told, for the replica that meta.properties names."""
+        names = range(len(self.bootstrap_servers))
+        times = self.timing
+        limited = self.topic.is_metadata
+        return Config(
+            replica.cluster_id,
+            Voter(replica.key, self.advertised),
+            self.static_voters,
+            tuple(-2 - number for number in names),
+            default_listener=self.controller_listener,
+            election_timeout_ms=times.election_timeout_ms,
+            election_backoff_max_ms=times.election_backoff_max_ms,
+            fetch_timeout_ms=times.fetch_timeout_ms,
+            fetch_max_wait_ms=min(500, times.request_timeout_ms // 2),
+            request_timeout_ms=times.request_timeout_ms,
+            retry_backoff_ms=times.retry_backoff_ms,
+            retention_bytes=self.retention_bytes if limited else -1,
+            retention_ms=self.retention_ms if limited else -1,
+        )
+
+    def bootstrap_address(self, name: int) -> tuple[str, int]:
+        """Host and port behind one of Config.bootstrap_ids."""
+        return self.bootstrap_servers[-2 - name]
+
+
+def settings_in(properties: Properties) -> Settings:
+    """Raises UsageError for a value that can't be meant, naming file and key."""
+    names = properties.names("controller.listener.names") or ("CONTROLLER",)
+    bound = listeners(properties)
+    voters = static_voters(properties, names[0])
+    servers = bootstrap_servers(properties)
+    if not (len(voters) or servers):
+        why = "missing: name the quorum by it, or by controller.quorum.voters"
+        raise properties.error("controller.quorum.bootstrap.servers", why)
+    node_id = properties.number("node.id", -1, -1, _MAX_ID)
+    if node_id < 0:
+        raise properties.error("node.id", "missing; every replica has an id of its own")
+    properties.text("process.roles")
+    return Settings(
+        path=properties.path,
+        node_id=node_id,
+        log_dir=_log_dir(properties),
+        listeners=bound,
+        advertised=_advertised(properties, bound, names),
+        controller_listener=names[0],
+        static_voters=voters,
+        bootstrap_servers=servers,
+        topic=_topic(properties),
+        timing=_timing(properties),
+        log=_log(properties),
+        snapshots=SnapshotPolicy(
+            properties.number("metadata.log.max.record.bytes.between.snapshots", 20 * _MIB, 1),
+            properties.number("metadata.log.max.snapshot.interval.ms", 3_600_000),
+        ),
+        retention_bytes=properties.number("metadata.max.retention.bytes", 100 * _MIB, -1),
+        retention_ms=properties.number("metadata.max.retention.ms", 7 * 24 * 3_600_000, -1),
+        unknown=properties.unknown(),
+    )
+
+
+def _log_dir(properties: Properties) -> str:
+    """metadata.log.dir, else the first of log.dirs, else log.dir (KafkaConfig.metadataLogDir)."""
+    own, many, one = (properties.names(key) for key in ("metadata.log.dir", "log.dirs", "log.dir"))
+    found = own or many or one
+    if not found:
+        raise properties.error("log.dirs", "missing; name the directory for the log")
+    return found[0].rstrip("/") or "/"
+
+
+def _log(properties: Properties) -> LogConfig:
+    """The internal. name is Kafka's own for small segments in tests (4.1 and later)."""
+    size = properties.number("metadata.log.segment.bytes", 1024 * _MIB, 1, 2**31 - 1)
+    size = properties.number("internal.metadata.log.segment.bytes", size, 1, 2**31 - 1)
+    return LogConfig(size, properties.number("metadata.log.segment.ms", 7 * 24 * 3_600_000, 1))
+
+
+def _topic(properties: Properties) -> Topic:
+    name = properties.text("kraftlake.topic.name", METADATA_TOPIC)
+    topic_id = properties.text("kraftlake.topic.id")
+    if name == METADATA_TOPIC:
+        if topic_id not in ("", METADATA_TOPIC_ID):
+            raise properties.error("kraftlake.topic.id", f"{METADATA_TOPIC} has a fixed id")
+        return Topic()
+    if not topic_id:
+        raise properties.error("kraftlake.topic.id", f"missing; {name} needs its id in base64")
+    return Topic(name, topic_id)
+
+
+def _timing(properties: Properties) -> Timing:
+    default = Timing()
+
+    def ms(name: str, value: int, least: int = 1) -> int:
+        return properties.number(f"controller.quorum.{name}.ms", value, least, 2**31 - 1)
+
+    return Timing(
+        ms("election.timeout", default.election_timeout_ms),
+        ms("election.backoff.max", default.election_backoff_max_ms),
+        ms("fetch.timeout", default.fetch_timeout_ms),
+        ms("request.timeout", default.request_timeout_ms, 2),
+        ms("retry.backoff", default.retry_backoff_ms),
+        ms("append.linger", default.linger_ms, 0),
+    )
+
+
+def _advertised(
+    properties: Properties, bound: tuple[Listener, ...], names: tuple[str, ...]
+) -> tuple[Endpoint, ...]:
+    """Where other voters reach this one: advertised.listeners, else listeners, of those in
+    controller.listener.names and in their order."""
+    named = listeners(properties, "advertised.listeners") or bound
+    found = tuple(
+        Endpoint(listener.name, listener.host or "localhost", listener.port)
+        for name in names
+        for listener in named
+        if listener.name == name
+    )
+    if bound and not found:
+        why = f"none of {', '.join(names)} (controller.listener.names) is there"
+        raise properties.error("listeners", why)
+    if any(endpoint.host in ("0.0.0.0", "::") for endpoint in found):  # noqa: S104
+        raise UsageError(
+            f"{properties.path}: advertised.listeners: others can't connect to a wildcard "
+            "address; name a host"
+        )
+    return found

@@ -1,0 +1,95 @@
+"""The host on a real disk: what was committed is there again after opening, by log and snapshot."""
+
+from random import Random
+
+import pytest
+
+from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.host.host import Host, Place
+from replica.machines.metadata import MetadataMachine
+from replica.machines.opaque import OpaqueMachine
+from replica.metadata.writer import encode
+from replica.raft.config import Config
+from replica.raft.inputs import Proposal, Propose
+from replica.raft.ports import Endpoint, KRaftVersion, KRaftVoters, Voter
+from replica.raft.roles.leader import Leader
+from replica.raft.voters import voter_set
+from replica.storage.batches import value_batch
+from replica.storage.filesystem import LocalDisk
+from replica.storage.recovery import open_log
+from replica.storage.segment import LogConfig
+from replica.types import ReplicaKey
+from tests.replica.metadata.image.made import OTHER_TOPIC, TOPIC, topic
+
+LOCAL = Voter(ReplicaKey(1, "directoryofvoter00000A"), (Endpoint("CONTROLLER", "localhost", 9093),))
+
+
+@pytest.fixture
+def place(tmp_path):
+    folder = str(tmp_path / "__cluster_metadata-0")
+    place = Place(LocalDisk(), folder, LogConfig())
+    place.files.make_directory(folder)
+    log = open_log(place.files, folder, place.log)
+    voters = KRaftVoters(voter_set([LOCAL]))
+    log.snapshots.write(BOOTSTRAP_SNAPSHOT, 0, [KRaftVersion(1), voters]).freeze()
+    log.close()
+    return place
+
+
+def opened(place, machine):
+    return Host(Config("cluster", LOCAL), place, machine, Random(1).randrange, 0)
+
+
+def drive(host, effects):
+    """All effects of a lone voter, flushes included."""
+    list(effects)
+    while host.must_flush:
+        list(host.flush(1))
+
+
+def leading(place, machine):
+    host = opened(place, machine)
+    drive(host, host.tick(1))
+    assert isinstance(host.raft.role, Leader)
+    return host
+
+
+def propose(host, value):
+    proposal = Proposal(1, value_batch(0, 0, 1, [value]))
+    drive(host, host.step(Propose(host.raft.role.epoch, (proposal,)), 1))
+
+
+def test_a_lone_voter_has_all_it_committed_after_opening_again(place):
+    host = leading(place, OpaqueMachine())
+    for number in range(5):
+        propose(host, b"%d" % number)
+    before = host.machine.state
+    assert before.batches == 5
+    host.log.close()
+
+    assert leading(place, OpaqueMachine()).machine.state == before
+
+
+def test_a_snapshot_of_metadata_stands_for_the_log_below_it(place):
+    host = leading(place, MetadataMachine())
+    propose(host, encode(topic("a", TOPIC)))
+    propose(host, encode(topic("b", OTHER_TOPIC)))
+    drive(host, host.snapshot(1))
+    end = host.machine.next_offset
+    image = host.machine.image
+    host.log.close()
+
+    host = opened(place, MetadataMachine())
+    drive(host, host.tick(0))
+    assert host.raft.log.snapshots[-1].snapshot_id.offset == end
+    assert host.machine.image == image
+    assert set(image.tables["topics"].values) == {TOPIC, OTHER_TOPIC}
+
+
+def test_a_snapshot_of_nothing_new_is_not_written(place):
+    host = leading(place, OpaqueMachine())
+    propose(host, b"x")
+    drive(host, host.snapshot(1))
+    count = len(host.raft.log.snapshots)
+    drive(host, host.snapshot(1))
+    assert len(host.raft.log.snapshots) == count

@@ -1,0 +1,129 @@
+"""Kafka's own server.properties is read by its own names; what can't be meant is named."""
+
+import pytest
+
+from replica.errors import UsageError
+from replica.node.listeners import Listener
+from replica.node.properties import read_properties
+from replica.node.settings import METADATA_TOPIC_ID
+from replica.raft.config import Config
+from replica.raft.ports import Endpoint
+from replica.types import ReplicaId, ReplicaKey
+from tests.replica.node.server_properties import settings
+
+
+def test_a_minimal_file_has_kafkas_defaults(tmp_path):
+    found = settings(tmp_path)
+    default = Config("c", None)
+    config = found.config(ReplicaId("c", 1, "d" * 21 + "A"))
+    assert found.listeners == (Listener("CONTROLLER", "127.0.0.1", 9093),)
+    assert config.local.endpoints == (Endpoint("CONTROLLER", "127.0.0.1", 9093),)
+    assert config.election_timeout_ms == default.election_timeout_ms
+    assert config.fetch_timeout_ms == default.fetch_timeout_ms
+    assert config.retention_bytes == default.retention_bytes
+    assert found.timing.linger_ms == 25
+    assert found.topic.id == METADATA_TOPIC_ID
+    assert found.partition_folder == "/var/lib/node1/__cluster_metadata-0"
+    assert found.unknown == ()
+
+
+def test_every_quorum_setting_reaches_the_core(tmp_path):
+    found = settings(
+        tmp_path,
+        controller__quorum__election__timeout__ms="11",
+        controller__quorum__election__backoff__max__ms="12",
+        controller__quorum__fetch__timeout__ms="13",
+        controller__quorum__request__timeout__ms="1400",
+        controller__quorum__retry__backoff__ms="15",
+        metadata__max__retention__bytes="16",
+        metadata__max__retention__ms="17",
+    )
+    config = found.config(ReplicaId("c", 1))
+    assert (config.election_timeout_ms, config.election_backoff_max_ms) == (11, 12)
+    assert (config.fetch_timeout_ms, config.request_timeout_ms) == (13, 1400)
+    assert (config.retry_backoff_ms, config.retention_bytes, config.retention_ms) == (15, 16, 17)
+
+
+def test_static_voters_have_no_directory(tmp_path):
+    found = settings(
+        tmp_path,
+        controller__quorum__bootstrap__servers=None,
+        controller__quorum__voters="2@b:9094, 1@a:9093,3@[::1]:9095",
+    )
+    assert found.is_static
+    assert [v.key for v in found.static_voters] == [ReplicaKey(n) for n in (1, 2, 3)]
+    assert found.static_voters.voter(3).endpoints == (Endpoint("CONTROLLER", "::1", 9095),)
+
+
+def test_a_bootstrap_server_has_an_id_that_no_node_has(tmp_path):
+    found = settings(tmp_path, controller__quorum__bootstrap__servers="a:1,b:2")
+    config = found.config(ReplicaId("c", 1))
+    assert [found.bootstrap_address(name) for name in config.bootstrap_ids] == [("a", 1), ("b", 2)]
+    assert all(name < -1 for name in config.bootstrap_ids)
+
+
+def test_advertised_listeners_are_what_others_are_told(tmp_path):
+    found = settings(
+        tmp_path,
+        listeners="CONTROLLER://0.0.0.0:9093,ADMIN://127.0.0.1:1",
+        advertised__listeners="CONTROLLER://host1:9999",
+        listener__security__protocol__map="CONTROLLER:SSL,ADMIN:PLAINTEXT",
+    )
+    assert found.advertised == (Endpoint("CONTROLLER", "host1", 9999),)
+    assert [listener.protocol for listener in found.listeners] == ["SSL", "PLAINTEXT"]
+
+
+def test_another_topic_is_opaque_and_keeps_its_whole_log(tmp_path):
+    found = settings(
+        tmp_path, kraftlake__topic__name="orders", kraftlake__topic__id="AAAAAAAAAAAAAAAAAAAAAg"
+    )
+    config = found.config(ReplicaId("c", 1))
+    assert found.partition_folder == "/var/lib/node1/orders-0"
+    assert (config.retention_bytes, config.retention_ms) == (-1, -1)
+
+
+def test_keys_without_meaning_here_are_told(tmp_path):
+    found = settings(tmp_path, num__partitions="3", auto__create__topics__enable="false")
+    assert found.unknown == ("auto.create.topics.enable", "num.partitions")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("node__id", None, "node.id: missing"),
+        ("node__id", "one", "node.id: 'one' is no whole number"),
+        ("node__id", "3000000000", "node.id: 3000000000 is not between"),
+        ("log__dirs", None, "log.dirs: missing"),
+        ("listeners", "CONTROLLER:9093", "listeners: 'CONTROLLER:9093' is not NAME://host:port"),
+        ("listeners", "CONTROLLER://h:99999", "listeners: 'h:99999' is not host:port"),
+        ("listeners", "A://h:1,A://h:2", "listeners: a name is there twice"),
+        ("listeners", "OTHER://h:1", "none of CONTROLLER (controller.listener.names) is there"),
+        ("listeners", "CONTROLLER://0.0.0.0:1", "can't connect to a wildcard"),
+        ("listener__security__protocol__map", "CONTROLLER:TLS", "expected one of PLAINTEXT, SSL"),
+        ("controller__quorum__voters", "1@h", "controller.quorum.voters: 'h' is not host:port"),
+        ("controller__quorum__voters", "h:1", "'h:1' is not id@host:port"),
+        ("controller__quorum__voters", "1@h:1,1@g:1", "voter 1 is there twice"),
+        ("controller__quorum__bootstrap__servers", None, "name the quorum by it"),
+        ("controller__quorum__fetch__timeout__ms", "0", "0 is not between 1 and"),
+        ("kraftlake__topic__name", "orders", "kraftlake.topic.id: missing"),
+        ("kraftlake__topic__id", "AAAAAAAAAAAAAAAAAAAAAg", "has a fixed id"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_file_and_key(tmp_path, key, value, said):
+    with pytest.raises(UsageError) as caught:
+        settings(tmp_path, **{key: value})
+    assert str(caught.value).startswith(str(tmp_path / "server.properties"))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path):
+    with pytest.raises(UsageError, match=r"No such file.*name a server.properties file"):
+        read_properties(str(tmp_path / "none"))
+
+
+def test_a_broken_escape_names_file_and_byte(tmp_path):
+    path = tmp_path / "server.properties"
+    path.write_text("node.id=1\nlog.dirs=\\uXY\n")
+    with pytest.raises(UsageError, match=r"server.properties: byte 10: bad escape"):
+        read_properties(str(path))
