@@ -171,9 +171,7 @@ def replay_in_parts(
 
     branch: from branch_records; the others bronze's; buckets: parts of each cluster.
     """
-    whole = snapshots.where("is_whole AND end_offset > 0")
-    clusters = F.broadcast(branch.select("cluster_id").distinct())
-    whole = whole.join(clusters, on="cluster_id", how="left_semi")
+    whole = snapshots.where("is_whole")
     contents = whole.select("cluster_id", "end_offset", "epoch", "content_sha256").distinct()
     records = snapshot_records.join(
         F.broadcast(contents.select("cluster_id", "content_sha256")),
@@ -220,7 +218,7 @@ def _plans(branch: DataFrame, contents: DataFrame, buckets: int) -> DataFrame:
     placed = contents.join(last, on=["cluster_id", "end_offset"], how="left")
     found = F.struct(*BranchSnapshot._fields)
     listed = placed.groupBy("cluster_id").agg(F.collect_list(found).alias("snapshots"))
-    plan = runs.join(listed, on="cluster_id", how="left")
+    plan = runs.join(listed, on="cluster_id", how="full")
     return plan.select(
         "cluster_id",
         F.explode(F.sequence(F.lit(0), F.lit(buckets - 1))).alias("bucket"),
@@ -244,7 +242,7 @@ def _part(table: pa.Table, buckets: int) -> Part:
         row["cluster_id"],
         row["bucket"],
         buckets,
-        tuple(sorted((start, end) for start, end in plan["runs"])),
+        tuple(sorted((start, end) for start, end in plan.get("runs", []))),
         tuple(sorted(snapshots)),
         table.filter(pc.invert(is_plan)).sort_by("offset"),
     )

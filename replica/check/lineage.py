@@ -52,18 +52,21 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     compared = compare_group(owners)
     commitment = classify_compared(compared)
     partings: dict[Parting, list[int]] = {}
+    conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for (a, b), comparison in compared.pairs.items():
         log_a, log_b = (next(log for log in owners if log.key == key) for key in (a, b))
         divergence = diverge_compared(log_a, log_b, comparison)
         if divergence.relation is Relation.CONFLICT:
             offset = divergence.conflict_offset
             assert offset is not None, "a conflict has an offset"
-            path, position, epoch = _located(by_key[a], offset)
-            found = judge_conflict(offset, epoch, b.node_id)
-            yield replace(found, file=path, position=position)
+            conflicts.setdefault((a, offset), []).append(b.node_id)
         elif divergence.relation is Relation.DIVERGED:
             parting, other = _parting(a, b, divergence, losses(divergence, commitment))
             partings.setdefault(parting, []).append(other.node_id)
+    for (key, offset), others in conflicts.items():
+        path, position, epoch = _located(by_key[key], offset)
+        found = judge_conflict(offset, epoch, others)
+        yield replace(found, file=path, position=position)
     for parting, others in partings.items():
         path, position, _ = _located(by_key[parting.loser], parting.offset)
         for found in judge_parting(parting, others):
@@ -98,20 +101,22 @@ def _parting(
     return Parting(loser, offset, epoch, other_epoch, *told, lost), other
 
 
-def judge_conflict(offset: int, epoch: int | None, other: int) -> Finding:
-    """A log that conflicts with that of node `other`; who calls adds file and byte."""
-    message = (
-        f"at offset {offset} of one epoch node {other} holds other bytes, or agrees again later"
-    )
+def judge_conflict(offset: int, epoch: int | None, others: Sequence[int]) -> Finding:
+    """A log that conflicts with those of other nodes; who calls adds file and byte."""
+    verbs = "holds other bytes, or agrees" if len(others) == 1 else "hold other bytes, or agree"
+    message = f"at offset {offset} of one epoch {_nodes(others)} {verbs} again later"
     return groups.CONFLICT.at("", message, offset=offset, epoch=epoch)
+
+
+def _nodes(ids: Sequence[int]) -> str:
+    return ", ".join(f"node {node_id}" for node_id in ids)
 
 
 def judge_parting(parting: Parting, others: Sequence[int]) -> Iterator[Finding]:
     """What it means for the loser; others: node ids; who calls adds file and byte."""
     offset, lost = parting.offset, parting.lost
-    nodes = ", ".join(f"node {node_id}" for node_id in others)
     message = (
-        f"parts from {nodes} at offset {offset}: epoch {parting.epoch} here, "
+        f"parts from {_nodes(others)} at offset {offset}: epoch {parting.epoch} here, "
         f"{parting.other_epoch} there"
     )
     if lost is None:
