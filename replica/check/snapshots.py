@@ -260,6 +260,8 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
     start = max(directory.log_start_offset, directory.first_offset or 0)
     if not examined.is_directory or not directory.segments or start == 0:
         return
+    if directory.has_moved:
+        return  # the snapshot may be the one that went meanwhile
     path = directory.segments[0].file.path
     usable = [s.id for s in directory.snapshots if s.id is not None and s.is_usable]
     newest = max((one for one in usable if one != BOOTSTRAP_ID), default=None)
