@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.gold.finding_rows import PLACED, finding_row, placed
 from pipelines.gold.snapshot_validity import held_snapshots, unreadable_snapshots
+from pipelines.silver.snapshot_replay import difference_of
 from pipelines.tables.bronze import REPLICA_KEYS
 from replica.check.same_snapshots import judge_contents
 from replica.check.snapshots import Compared
@@ -74,5 +75,7 @@ def _told(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _difference(one: dict[str, Any], *, is_swapped: bool) -> Difference:
     """Of the snapshot against the first one, whichever of the two was compared with the other."""
-    kind, key, in_one, in_other = one.values()
-    return Difference(kind, key, in_other, in_one) if is_swapped else Difference(*one.values())
+    found = difference_of(one)
+    if not is_swapped:
+        return found
+    return Difference(found.kind, found.key, found.value_b, found.value_a)

@@ -12,13 +12,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.gold.finding_rows import FINDING, finding_row
 from pipelines.silver.held_batches import one_row_per_capture
+from pipelines.silver.snapshot_replay import difference_of
 from pipelines.tables.bronze import REPLICA_KEYS, SNAPSHOT_KEYS
 from pipelines.tables.gold import SNAPSHOT_VALIDITY
 from replica.check.catalogue import log
 from replica.check.rule import Severity
 from replica.check.snapshots import Compared, judge_compared, validity_of
 from replica.format.snapshot import BOOTSTRAP_ID
-from replica.metadata.image import Difference
 from replica.types import OffsetAndEpoch
 
 _FINDING = pa.struct(FINDING)
@@ -125,7 +125,7 @@ def _content_findings(row: dict[str, Any], told: list[dict[str, Any]]) -> Iterat
     compared = None
     if comparison is not None:
         is_readable = is_readable and not comparison["refused"]
-        first = tuple(Difference(*one.values()) for one in comparison["sample"])
+        first = tuple(difference_of(one) for one in comparison["sample"])
         compared = Compared(comparison["orphans"], comparison["different"], first)
     for one in judge_compared(row["file"], snapshot_id, compared, is_readable=is_readable):
         yield finding_row(one)

@@ -12,14 +12,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.silver.replay_parts import BranchSnapshot, Part, RunReplay, replay_in_parts
-from replica.check.snapshots import compare_images
+from replica.check.snapshots import KIND_ORDER, compare_images
 from replica.metadata.image import Difference, Image
 
 SAMPLE = 20
 """Differences of one snapshot that are kept with their values."""
 
 _DIFFERENCE = pa.struct(
-    [(name, pa.string()) for name in ("entity", "key", "in_snapshot", "in_log")]
+    [
+        ("place", pa.int32()),
+        *((name, pa.string()) for name in ("entity", "key", "in_snapshot", "in_log")),
+    ]
 )
 _REFUSAL = pa.struct(
     [
@@ -42,15 +45,14 @@ REPLAYED = pa.schema(
         *((name, pa.list_(_DIFFERENCE)) for name in ("sample", "orphan_sample")),
         ("refused", pa.int64()),
         ("first_refused", _REFUSAL),
-        ("first_unknown", pa.int64()),
     ]
 )
 """What one part of a replay says of a snapshot, or, with content_sha256 and epoch NULL, of a run of
 the log from base_offset to end_offset (exclusive).
 
 against_sha256: the other content of one id with which the snapshot is compared, NULL where it is
-the log. refused: records that can't be applied. sample: the first differences but for orphans;
-orphan_sample: the first of these, of two contents.
+the log. refused: records that can't be applied. sample: the first differences but for orphans
+(place: see KIND_ORDER); orphan_sample: the first of these, of two contents.
 """
 
 SNAPSHOT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
@@ -63,7 +65,8 @@ def replayed(
 
     branch: from branch_records; the others bronze's; buckets: parts of a replay.
     """
-    return replay_in_parts(branch, snapshots, snapshot_records, buckets, _replayed, REPLAYED)
+    inputs = branch, snapshots, snapshot_records
+    return replay_in_parts(*inputs, buckets, _replayed, REPLAYED, through_unknown=False)
 
 
 def snapshot_replay(replayed_parts: DataFrame) -> DataFrame:
@@ -73,15 +76,10 @@ def snapshot_replay(replayed_parts: DataFrame) -> DataFrame:
     (records of the snapshot that can't be applied), sample (the first of the different ones).
 
     Snapshots off the branch, behind a hole of it or below its start have no row; nor have those
-    behind a record that nobody here knows.
+    behind a record that nobody here knows, unless the replay begins again between.
     """
-    keys = ["cluster_id", "base_offset"]
-    unknown = replayed_parts.where("content_sha256 IS NULL").groupBy(*keys)
-    limits = unknown.agg(F.min("first_unknown").alias("limit"))
     of_log = replayed_parts.where("content_sha256 IS NOT NULL AND against_sha256 IS NULL")
-    rows = of_log.join(limits, on=keys, how="inner")
-    known = rows.where("limit IS NULL OR end_offset <= limit")
-    return known.groupBy(*SNAPSHOT_IDS).agg(
+    return of_log.groupBy(*SNAPSHOT_IDS).agg(
         F.min("base_offset").alias("base_offset"),
         *(F.sum(name).alias(name) for name in ("different", "orphans", "refused")),
         _first("sample"),
@@ -184,9 +182,14 @@ def _of_run(run: RunReplay) -> dict[str, Any]:
         "end_offset": run.end,
         "refused": run.refused_count,
         "first_refused": None if first is None else first._asdict(),
-        "first_unknown": run.first_unknown,
     }
 
 
-def _row(found: Difference) -> dict[str, str | None]:
-    return dict(zip((field.name for field in _DIFFERENCE), found, strict=True))
+def difference_of(row: dict[str, Any]) -> Difference:
+    """An element of a sample as a value."""
+    return Difference(row["entity"], row["key"], row["in_snapshot"], row["in_log"])
+
+
+def _row(found: Difference) -> dict[str, Any]:
+    values = KIND_ORDER[found.kind], *found
+    return dict(zip((field.name for field in _DIFFERENCE), values, strict=True))

@@ -31,6 +31,7 @@ from tests.replica.check.editing import (
 
 STATIC, DYNAMIC = "kafka-3.7.2-static/final", "kafka-4.1.1-dynamic/final"
 STATIC_ID, RENAMED_ID = "gT_wj4dEReaNt2vnLWy9Aw", "MkU3OEVBNTcwNTJENDM2Qg"
+LATER_ID = "TGF0ZXJLYWZrYUNsdXN0ZQ"
 
 pytestmark = pytest.mark.spark
 
@@ -49,6 +50,17 @@ def _static_quorum(data: Path, root: Path) -> None:
     voters = [{"voterId": 2}, {"voterId": 3}]
     edit_quorum_state(root / "2", leaderId=2, currentVoters=voters)
     edit_text(root / "11" / "meta.properties", STATIC_ID, RENAMED_ID)
+
+
+def _later_kafka(data: Path, root: Path) -> None:
+    """A cluster of one node, in whose log a record of a later Kafka stands between snapshots."""
+    node = Path(shutil.copytree(data / STATIC / "1", root / "1"))
+    edit_text(node / "meta.properties", STATIC_ID, LATER_ID)
+    log = segment(node, 0)
+    batch = next(
+        b for b in batches(log) if b.header.base_offset > 600 and b.header.record_count == 1
+    )
+    set_value(log, batch, lambda _: bytes([1, 99, 0, 5]))
 
 
 def _dynamic_quorum(data: Path, root: Path) -> None:
@@ -92,17 +104,21 @@ def nodes(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     nodes = tmp_path_factory.mktemp("groups") / "nodes"
     _static_quorum(data, nodes / "static")
     _dynamic_quorum(data, nodes / "dynamic")
+    _later_kafka(data, nodes / "later")
     return nodes
 
 
 @pytest.fixture(scope="module")
-def findings(
-    spark: SparkSession, nodes: Path, tmp_path_factory: pytest.TempPathFactory
-) -> list[Row]:
+def built(spark: SparkSession, nodes: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = tmp_path_factory.mktemp("groups") / "lake"
     assert ingest([str(nodes)], lake=str(lake)) == 0
     assert build(lake=str(lake)) == 0
-    return read(spark, Lake(lake), gold.FINDINGS).collect()
+    return Lake(lake)
+
+
+@pytest.fixture(scope="module")
+def findings(spark: SparkSession, built: Lake) -> list[Row]:
+    return read(spark, built, gold.FINDINGS).collect()
 
 
 def test_the_table_is_what_check_prints_of_the_same_directories(
@@ -131,3 +147,16 @@ def test_a_finding_is_of_the_replica_in_whose_directory_its_file_lies(
     assert ("two-leaders", "2", 2, STATIC_ID) in found
     assert ("cluster-id-mismatch", "11", 11, RENAMED_ID) in found
     assert all(int(folder.split("-")[0]) == node_id for _, folder, node_id, _ in found)
+
+
+def test_a_snapshot_behind_a_record_of_a_later_kafka_is_unverifiable(
+    spark: SparkSession, built: Lake, findings: list[Row]
+) -> None:
+    rows = read(spark, built, gold.SNAPSHOT_VALIDITY).where(f"cluster_id = '{LATER_ID}'")
+    assert {row.end_offset: row.verdict for row in rows.collect()} == {
+        519: "valid",
+        1913: "unverifiable",
+    }
+    mine = [row for row in findings if row.cluster_id == LATER_ID]
+    assert {"unknown-record-type", "snapshot-unverified"} <= {row.rule for row in mine}
+    assert "unappliable-record" not in {row.rule for row in mine}
