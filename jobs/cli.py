@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from jobs.commands import engine, lake, logs
+from jobs.commands import engine, lake, logs, reading
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
@@ -76,7 +76,9 @@ app.command(short_help="Make the silver and gold tables from bronze.")(lake.buil
 app.command(short_help="Ask the tables with SQL.")(lake.sql)
 app.command(short_help="What the metadata was at an offset or a moment.")(lake.state)
 app.command(short_help="Show the whole way on recorded logs.")(lake.demo)
-app.command(short_help="Run simulated quorums under faults.")(engine.simulate)
+app.command(short_help="Log directories of named incidents; runs under faults.")(engine.simulate)
+app.command(short_help="Print a partition's records, from any replica.")(reading.consume)
+app.add_typer(engine.replica)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

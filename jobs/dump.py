@@ -16,12 +16,12 @@ from jobs.dump_files import DumpFile, Wanted, find_files
 from jobs.output import (
     Progress,
     complain,
-    ms_text,
     one_line,
     write_bytes,
     write_json,
     write_line,
 )
+from jobs.record_lines import json_rest, text_line
 from jobs.redacting import make_redactor
 from jobs.selection import Selection
 from jobs.state_files import EMPTY_IS_LEGAL, READERS, plain_content
@@ -226,19 +226,11 @@ class _Dumping:
         if read.error is not None:
             self._undecodable(file, position, record.offset, read.error)
             return ""
-        kind = read.record_type
-        if not self.selection.takes_type(kind):
+        if not self.selection.takes_type(read.record_type):
             return ""
         if self.options.json_output:
-            return (
-                f'{dump_bulk.line_start(file.shown)}{record.offset},"epoch":{epoch},'
-                f'"timestamp":{record.timestamp},"type":"{kind}",'
-                f'"version":{read.version},"data":{read.json_text()}}}\n'
-            )
-        return (
-            f"{record.offset:>10}  {epoch:>4}  {ms_text(record.timestamp)}  "
-            f"{kind} v{read.version}  {_shown(read.json_text())}\n"
-        )
+            return dump_bulk.line_start(file.shown) + json_rest(record, epoch, read)
+        return text_line(record, epoch, read)
 
     def _undecodable(self, file: DumpFile, position: int, offset: int, reason: str) -> None:
         detail = f"record at offset {offset} of the batch at this byte: {reason}"
@@ -279,8 +271,3 @@ class _Dumping:
             return
         self.headed = file
         write_line(f"# {one_line(file.shown)}")
-
-
-def _shown(text: str) -> str:
-    """Kafka escapes control characters below 0x20 only; a terminal obeys those above 0x7f too."""
-    return text if text.isprintable() else one_line(text)

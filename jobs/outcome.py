@@ -52,9 +52,7 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
 def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int:
     """A wrong option, a package that is not there, or a bug of ours."""
     if hasattr(error, "format_message"):  # typer's errors have no public base class
-        words = [word for word in arguments if not word.startswith("-")]
-        names = {command.name or command.callback.__name__ for command in app.registered_commands}  # type: ignore[union-attr]
-        asked = f"kraftlake {words[0]}" if words and words[0] in names else "kraftlake"
+        asked = " ".join(("kraftlake", *_command(app, arguments)))
         message = " ".join(str(error.format_message()).split()).rstrip(".")
         return _fail(f"{message}; `{asked} --help` lists the options", USAGE, error)
     if isinstance(error, ImportError):
@@ -69,6 +67,21 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
         FAILED,
         error,
     )
+
+
+def _command(app: typer.Typer, arguments: list[str]) -> tuple[str, ...]:
+    """The words of `arguments` that name a command, such as replica, format."""
+    words = [word for word in arguments if not word.startswith("-")]
+    if not words:
+        return ()
+    named = (command.name or command.callback.__name__ for command in app.registered_commands)  # type: ignore[union-attr]
+    if words[0] in named:
+        return (words[0],)
+    for group in app.registered_groups:
+        inner = group.typer_instance
+        if inner is not None and inner.info.name == words[0]:
+            return (words[0], *_command(inner, arguments[arguments.index(words[0]) + 1 :]))
+    return ()
 
 
 def _fail(text: str, code: int, error: BaseException) -> int:

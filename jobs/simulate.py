@@ -1,40 +1,89 @@
-"""`kraftlake simulate`: quorums under random faults, a seed each."""
+"""`kraftlake simulate`: quorums under random faults, a seed each; campaigns that can be resumed."""
 
 from __future__ import annotations
 
 import re
+import signal
 import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 
-from jobs.output import Progress, one_line, write_json, write_line
-from replica.errors import UsageError
+from jobs.campaign_state import read_done, remembering
+from jobs.output import Progress, complain, one_line, write_json, write_line
+from replica.errors import KraftlakeError, UsageError
 from replica.simulate.simulation import Result, run
+
+
+class LostProcessError(KraftlakeError):
+    """The system has ended a process of a campaign."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """seeds: A:B, from A to B - 1. events: for each seed."""
+    """seeds: A:B, from A to B - 1. events: for each seed. state: the file that remembers what is
+    done, None for none. jobs: processes."""
 
     seeds: str
     events: int
+    state: str | None = None
+    jobs: int = 1
     json_output: bool = False
 
 
 def campaign(options: Options) -> int:
-    """Print a line per seed; 1 where an invariant broke, else 0."""
-    seeds, started, broken = _range(options.seeds), time.monotonic(), 0
-    progress = Progress()
-    for seed in seeds:
-        progress.show(f"seed {seed} of {seeds.start} to {seeds.stop - 1}")
-        result = run(seed, options.events)
-        broken += result.broken is not None
-        progress.clear()
+    """Print a line per seed, of those done before only the broken ones; 1 where an invariant broke,
+    else 0."""
+    seeds, started = _range(options.seeds), time.monotonic()
+    done = {} if options.state is None else read_done(options.state, options.events)
+    before = [done[seed] for seed in seeds if seed in done]
+    broken = [result for result in before if result.broken is not None]
+    for result in broken:
         _print(result, json_output=options.json_output)
+    progress, count = Progress(), len(before)
+    try:
+        with remembering(options.state) as remember:
+            for result in _results([seed for seed in seeds if seed not in done], options):
+                remember(result)
+                count += 1
+                progress.clear()
+                _print(result, json_output=options.json_output)
+                if result.broken is not None:
+                    broken.append(result)
+                progress.show(f"{count} of {len(seeds)} seeds, {len(broken)} broken")
+    except KeyboardInterrupt:
+        if options.state is not None:
+            complain(f"stopped after {count} seeds; the same command goes on")
+        raise
+    finally:
+        progress.clear()
     if not options.json_output:
-        took = max(time.monotonic() - started, 1e-9)
-        rate = len(seeds) * options.events / took
-        write_line(f"{len(seeds)} seeds, {broken} broken, {rate:.0f} events/s")
+        rate = (count - len(before)) * options.events / max(time.monotonic() - started, 1e-9)
+        earlier = f", {len(before)} of them done before" if before else ""
+        write_line(f"{count} seeds{earlier}, {len(broken)} broken, {rate:.0f} events/s")
     return 1 if broken else 0
+
+
+def _results(seeds: Sequence[int], options: Options) -> Iterator[Result]:
+    """In the order of the seeds."""
+    one = partial(run, events=options.events)
+    if options.jobs == 1:
+        yield from map(one, seeds)
+        return
+    pool = ProcessPoolExecutor(options.jobs, get_context("spawn"), _leave_interrupts_to_the_parent)
+    try:
+        yield from pool.map(one, seeds)
+    except BrokenProcessPool as error:
+        raise LostProcessError("a process was ended from outside, perhaps for memory") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _print(result: Result, *, json_output: bool) -> None:

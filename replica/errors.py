@@ -6,6 +6,10 @@ KraftlakeError
 │   ├── TruncatedDataError  the bytes end before the value does (a torn write, or a cut copy)
 │   ├── CorruptDataError    a checksum, a length or a value contradicts the format
 │   └── UnsupportedDataError  well formed, but of a version or type this release doesn't know
+├── PeerError               another process on the network did not answer as asked
+│   ├── UnreachablePeerError      no connection, or it broke, or no answer in time; may be temporary
+│   ├── UnsupportedByPeerError    it lacks the request, or every version of it that we speak
+│   └── AuthenticationError       one of the two doesn't accept who the other says it is
 └── FileSystemError         the operating system or an object store refused; may be temporary
     ├── UnreadableFileError   to give the bytes
     └── UnwritableFileError   to take them: the disk is full, broken or read-only
@@ -61,6 +65,30 @@ class CorruptDataError(DataError):
 
 class UnsupportedDataError(DataError):
     """Well formed, but of a type or version this release doesn't know."""
+
+
+class PeerError(KraftlakeError):
+    """Another process did not answer as asked; its text begins with host:port."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(address, reason)
+        self.address = address
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.address}: {self.reason}"
+
+
+class UnreachablePeerError(PeerError):
+    """No connection, or it broke, or no answer came in time."""
+
+
+class UnsupportedByPeerError(PeerError):
+    """The peer doesn't know the request, or no version of it that this release speaks."""
+
+
+class AuthenticationError(PeerError):
+    """A certificate, a password or a mechanism was refused; trying again won't help."""
 
 
 class FileSystemError(KraftlakeError):

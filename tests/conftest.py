@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest_plugins = ("tests.scenarios.plugin", "pytester")
+
 # `ci` is the default: the same examples every time, so a red run is about the change, not the
 # dice. `dev` (HYPOTHESIS_PROFILE=dev) draws new ones, and more of them. No deadline in either:
 # a machine shared with a Spark session has slow moments.

@@ -148,9 +148,107 @@ CommittedOnly = Annotated[
 DemoLake = Annotated[
     _Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")
 ]
+ScenarioName = Annotated[
+    _Text,
+    typer.Argument(metavar="[SCENARIO]", help="Such as split-brain.", show_default=False),
+]
+ScenarioDirectory = Annotated[
+    _Text,
+    typer.Option("--output", "-o", metavar="DIR", help="A new folder for the scenario's nodes."),
+]
+ListScenarios = Annotated[bool, typer.Option("--list", help="List the scenarios.")]
 Seeds = Annotated[
-    str, typer.Option("--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each.")
+    _Text, typer.Option("--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each.")
 ]
 Events = Annotated[
     int, typer.Option("--events", min=1, metavar="N", help="Events under faults in each run.")
+]
+CampaignFile = Annotated[
+    str | None,
+    typer.Option("--state", metavar="FILE", help="Remember what is done there, and go on from it."),
+]
+Processes = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes.")]
+
+ServerProperties = Annotated[
+    str,
+    typer.Option(
+        "--config", "-c", metavar="FILE", help="The node's server.properties, as Kafka's."
+    ),
+]
+ClusterId = Annotated[
+    str,
+    typer.Option(
+        "--cluster-id", "-t", metavar="ID", help="22 base64 characters, the same on all nodes."
+    ),
+]
+Standalone = Annotated[
+    bool, typer.Option("--standalone", help="This node is the only voter to begin with.")
+]
+InitialControllers = Annotated[
+    str,
+    typer.Option(
+        "--initial-controllers",
+        metavar="ID@HOST:PORT:DIRECTORY,...",
+        help="The voters to begin with; the same on each of them.",
+        show_default=False,
+    ),
+]
+IgnoreFormatted = Annotated[
+    bool,
+    typer.Option("--ignore-formatted", help="Leave a directory that is formatted as it is."),
+]
+WorkloadSpec = Annotated[
+    str,
+    typer.Option(
+        "--workload",
+        metavar="RATE,BYTES",
+        help="While leading, append RATE records a second of BYTES each, and print how it went.",
+        show_default=False,
+    ),
+]
+
+Bootstrap = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap", "-b", metavar="HOST:PORT", help="Nodes to ask first, commas between."
+    ),
+]
+Topic = Annotated[str, typer.Option("--topic", metavar="T", help="The topic's name.")]
+PartitionIndex = Annotated[
+    int, typer.Option("--partition", min=0, metavar="N", help="The partition of the topic.")
+]
+StartAt = Annotated[
+    str,
+    typer.Option(
+        "--from", metavar="START", help="Where to begin: earliest, latest, OFFSET or OFFSET:EPOCH."
+    ),
+]
+SelectorName = Annotated[
+    str,
+    typer.Option(
+        "--replica-selector",
+        metavar="NAME",
+        help="Which replica to read from: leader, rack, nearest, least-lag, or module:Class.",
+    ),
+]
+Rack = Annotated[
+    str,
+    typer.Option(
+        "--rack",
+        metavar="RACK",
+        help="Where we are: the leader may name a replica there, and the rack selector takes one.",
+        show_default=False,
+    ),
+]
+Follow = Annotated[
+    bool,
+    typer.Option(
+        "--follow/--until-end", help="Go on with what comes, or end where the log ends now."
+    ),
+]
+SilenceTimeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", min=0.1, metavar="S", help="Seconds after which silence is an error."
+    ),
 ]

@@ -47,8 +47,9 @@ class Host:
     """Opening one recovers what is on its disk.
 
     machine: a new one; it is told of everything from the newest snapshot on. draw: random numbers,
-    see Raft. must_flush: a flush is owed; `flush` does it. opened_with: the election state as it
-    was found. Raises as open_log and Raft do.
+    see Raft. must_flush: a flush is owed; `flush` does it. new_bytes: of batches that the machine
+    got since its newest snapshot. opened_with: the election state as it was found. Raises as
+    open_log and Raft do.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Host:
         self.log: FileLog = open_log(place.files, place.folder, place.log)
         self.store = QuorumStateFile(place.files, place.folder)
         self.must_flush = False
+        self.new_bytes = 0
         self.opened_with = self.store.read()
         self.raft = Raft(config, self.log.facts(), self.opened_with, draw, now_ms)
 
@@ -102,10 +104,12 @@ class Host:
         facts: list[ControlRecord] = []
         if log.kraft_version:
             facts = [KRaftVersion(log.kraft_version), KRaftVoters(log.voters_at(offset - 1))]
-        writer = self.log.snapshots.write(snapshot_id, now_ms, facts)
+        (last,) = self.log.batches(offset - 1, offset)
+        writer = self.log.snapshots.write(snapshot_id, last.timestamp, facts)
         writer.append(self.machine.snapshot_records())
         yield from self.step(SnapshotFrozen(writer.freeze()), now_ms)
         self.machine.snapshot_finished(snapshot_id)
+        self.new_bytes = 0
 
     def tick(self, now_ms: int) -> Iterator[Effects]:
         yield from self.step(Tick(), now_ms)
@@ -154,6 +158,11 @@ class Host:
         self.must_flush |= effects.flush
         return answers
 
+    def _counted(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
+        for batch in self.log.batches(start_offset, end_offset):
+            self.new_bytes += len(batch.data)
+            yield batch
+
     def _write(self, part: SnapshotPart) -> list[Input]:
         snapshots = self.log.snapshots
         snapshots.write_part(part.snapshot_id, part.position, part.data)
@@ -168,8 +177,9 @@ class Host:
         machine, loaded = self.machine, effects.load_snapshot
         if loaded is not None:
             machine.load_snapshot(loaded, self.log.snapshots.batches(loaded))
+            self.new_bytes = 0
         if effects.commit is not None and effects.commit > machine.next_offset:
-            machine.commit(self.log.batches(machine.next_offset, effects.commit))
+            machine.commit(self._counted(machine.next_offset, effects.commit))
         if effects.leader_change is not None:
             machine.leader_change(effects.leader_change)
 

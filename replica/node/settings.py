@@ -6,10 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.errors import UsageError
+from replica.node.authorizer import Authorizer, authorizer_in
 from replica.node.listeners import Listener, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
 from replica.raft.config import Config
 from replica.raft.ports import Endpoint, Voter, VoterSet
+from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.segment import LogConfig
 from replica.types import ReplicaId
 
@@ -17,15 +19,6 @@ METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _MAX_ID = 2**31 - 1
 _MIB = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotPolicy:
-    """When a metadata snapshot is due (Kafka: SnapshotGenerator): so many bytes of records since
-    the last one, or so many ms; 0 ms: never by time."""
-
-    record_bytes: int = 20 * _MIB
-    interval_ms: int = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +66,9 @@ class Settings:
     snapshots: SnapshotPolicy
     retention_bytes: int
     retention_ms: int
+    rack: str
+    uncommitted_is_empty: bool
+    authorizer: Authorizer
     unknown: tuple[str, ...]
 
     @property
@@ -101,6 +97,7 @@ class Settings:
             fetch_max_wait_ms=min(500, times.request_timeout_ms // 2),
             request_timeout_ms=times.request_timeout_ms,
             retry_backoff_ms=times.retry_backoff_ms,
+            append_linger_ms=times.linger_ms,
             retention_bytes=self.retention_bytes if limited else -1,
             retention_ms=self.retention_ms if limited else -1,
         )
@@ -141,6 +138,9 @@ def settings_in(properties: Properties) -> Settings:
         ),
         retention_bytes=properties.number("metadata.max.retention.bytes", 100 * _MIB, -1),
         retention_ms=properties.number("metadata.max.retention.ms", 7 * 24 * 3_600_000, -1),
+        rack=properties.text("broker.rack"),
+        uncommitted_is_empty=_uncommitted(properties),
+        authorizer=authorizer_in(properties),
         unknown=properties.unknown(),
     )
 
@@ -159,6 +159,16 @@ def _log(properties: Properties) -> LogConfig:
     size = properties.number("metadata.log.segment.bytes", 1024 * _MIB, 1, 2**31 - 1)
     size = properties.number("internal.metadata.log.segment.bytes", size, 1, 2**31 - 1)
     return LogConfig(size, properties.number("metadata.log.segment.ms", 7 * 24 * 3_600_000, 1))
+
+
+def _uncommitted(properties: Properties) -> bool:
+    """How a reader's fetch above the high watermark is answered: by OFFSET_NOT_AVAILABLE (seed
+    002), or without records, as released Kafka does."""
+    key = "kraftlake.reader.uncommitted"
+    found = properties.text(key, "error")
+    if found not in ("error", "empty"):
+        raise properties.error(key, f"{found!r}: expected error or empty")
+    return found == "empty"
 
 
 def _topic(properties: Properties) -> Topic:

@@ -12,7 +12,8 @@ Values
 
 Work, all of it functions on the one mutable `core.Core`
 - `raft`: start, step, deadlines; `dispatch`: from a message to its handler.
-- `elections` (votes, pre-votes), `epochs` (begin, end), `leading`, `membership`, `describe`.
+- `elections` (votes, pre-votes), `epochs` (begin, end), `leading`, `membership`, `describe`;
+  `accumulator`: a leader's appends within the linger, gathered into batches.
 - `serving`, `parked`: a leader's answers to fetches; `draft`: the same as FetchQuorumRecords.
 - `fetching`, `fetch_requests`, `voter_updates`: the follower; `snapshots`, `log_start`.
 

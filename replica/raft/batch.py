@@ -46,8 +46,8 @@ class Batch:
     control: the control records that concern Raft, in order: those of a control batch, each with
     its own offset from base_offset on. data: the batch as it lies on disk. A leader's new batch
     carries what its proposer encoded, and the log stamps base offset and leader epoch, which a
-    batch's CRC doesn't cover. Only a control batch that this core made has no data: the log
-    encodes `control`.
+    batch's CRC doesn't cover. A batch that this core made has no data: the log encodes `control`,
+    or `values`, the records that its state machine appended.
     """
 
     base_offset: int
@@ -56,6 +56,7 @@ class Batch:
     timestamp: int = -1
     control: tuple[ControlRecord, ...] = ()
     data: bytes = b""
+    values: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
         assert 0 <= self.base_offset <= self.last_offset, "a batch holds at least one offset"

@@ -23,6 +23,8 @@ class Config:
     id, which only observes. static_voters: controller.quorum.voters, in force while the log and
     its snapshots name none (H34). bootstrap_ids: negative ids that the host maps to
     controller.quorum.bootstrap.servers. default_listener: the one peers are reached by.
+    append_linger_ms, max_batch_bytes, max_pending_batches: of records that a leader's state machine
+    appends, see BatchAccumulator; the bytes bound every batch of a leader.
     retention_bytes, retention_ms: metadata.max.retention.*, -1 for no limit. start_lag_ms:
     metadata.start.offset.lag.time.max.ms (KIP-630), which chooses that policy; None for Kafka's.
     flush_always: flush as an observer too (Kafka's followersAlwaysFlush). False is only for a
@@ -43,7 +45,9 @@ class Config:
     retry_backoff_ms: int = 20
     fetch_max_bytes: int = 8 * 1024 * 1024
     response_max_bytes: int = 10 * 1024 * 1024
+    append_linger_ms: int = 25
     max_batch_bytes: int = 8 * 1024 * 1024
+    max_pending_batches: int = 10
     retention_bytes: int = 100 * 1024 * 1024
     retention_ms: int = 7 * 24 * 3_600_000
     start_lag_ms: int | None = None

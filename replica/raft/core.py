@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from replica.raft.accumulator import BatchAccumulator
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import Connections
 from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
@@ -62,6 +63,10 @@ class Core:
         self.committed: int | None = None
         """Everything below is known to be committed; kept across roles and epochs (F05)."""
         self.parked: tuple[ParkedFetch, ...] = ()
+        self.accumulator = BatchAccumulator(
+            config.append_linger_ms, config.max_batch_bytes, config.max_pending_batches
+        )
+        """Records of the local leader's state machine; empty in every other role."""
         self.persisted: ElectionState | None = None
         self.announced: LeaderAndEpoch | None = None
         self.truncating = False
@@ -142,8 +147,8 @@ class Core:
     def become(self, cause: Cause, role: Role) -> None:
         """Change the role: checked, persisted before anything is sent, announced.
 
-        Whoever waits at a leader that is none any more learns it; late answers to requests of the
-        old role find no one.
+        Whoever waits at a leader that is none any more learns it, and what its state machine
+        appended within the linger is dropped; late answers to requests of the old role find no one.
         """
         check(self.role, cause, role, self.local_id)
         was_leader = isinstance(self.role, Leader)
@@ -154,6 +159,7 @@ class Core:
             self.connections.reset()
         self.announce()
         if was_leader:
+            self.accumulator.clear()
             parked, self.parked = self.parked, ()
             for fetch in parked:
                 self.refuse(fetch.request_id, fetch.request, Error.NOT_LEADER_OR_FOLLOWER)
@@ -249,12 +255,25 @@ class Core:
             return True
         return self.role.leader_id in (NO_NODE, leader_id)
 
+    def may_be_former_self(self, epoch: int, leader_id: int) -> bool:
+        """Whether this leader of this epoch may be the local node, on a disk that was wiped since.
+
+        Answers name leaders by node id alone. A voter knows all that its directory did; who can't
+        tell is outside of the voter set, or a voter of a static quorum that holds nothing.
+        """
+        is_blank = self.log.voters_offset is None and self.log.log_end == 0
+        if leader_id != self.local_id or (self.is_voter and not is_blank):
+            return False
+        return epoch > self.role.epoch or self.role.leader_id == NO_NODE
+
     def learn(self, epoch: int, leader_id: int, named: Endpoints, *, heard: bool = False) -> None:
         """Adopt a newer epoch, or the leader of this one (KafkaRaftClient.maybeTransition).
 
         heard: the leader itself says so, to which a prospective goes back (D15); what others
-        believe doesn't end a pre-vote. The caller has checked has_consistent_leader.
+        believe doesn't end a pre-vote. The caller has checked has_consistent_leader. A former self
+        is nobody to follow.
         """
+        leader_id = NO_NODE if leader_id == self.local_id else leader_id
         endpoints = () if leader_id == NO_NODE else self.endpoints_of(leader_id, named)
         role = self.role
         if epoch > role.epoch:
@@ -262,7 +281,7 @@ class Core:
                 self.follow(epoch, leader_id, endpoints)
             else:
                 self.detach(epoch, leader_id)
-        elif epoch == role.epoch and endpoints and leader_id != self.local_id:
+        elif epoch == role.epoch and endpoints:
             is_new = role.leader_id == NO_NODE or len(endpoints) > len(role.leader_endpoints)
             if is_new or (heard and isinstance(role, Prospective)):
                 self.follow(epoch, leader_id, endpoints)

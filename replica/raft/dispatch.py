@@ -112,7 +112,9 @@ def _learn_from(core: Core, message: PeerResponse) -> bool | None:
     """
     if message.epoch < core.role.epoch or message.error is Error.UNKNOWN_LEADER_EPOCH:
         return False
-    if not core.has_consistent_leader(message.epoch, message.leader_id):
+    epoch, leader_id = message.epoch, message.leader_id
+    is_consistent = core.has_consistent_leader(epoch, leader_id)
+    if not is_consistent and not core.may_be_former_self(epoch, leader_id):
         core.illegal["a second leader of one epoch"] += 1
         return False
     known = core.role
@@ -122,7 +124,7 @@ def _learn_from(core: Core, message: PeerResponse) -> bool | None:
         return core.role is not known
     if message.leader_id != NO_NODE and core.role.leader_id == NO_NODE:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
-        return None if message.error is Error.NONE else True
+        return None if message.error is Error.NONE else core.role is not known
     return False if message.error is Error.INVALID_VOTER_KEY else None
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from replica.history.log import election_order
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
-from replica.raft.fetch_requests import fetch_from_any
+from replica.raft.fetch_requests import awaits_flush, fetch_from_any
 from replica.raft.leading import lead
 from replica.raft.messages import Error, VoteRequest, VoteResponse
 from replica.raft.requests import is_for_other_voter
@@ -69,9 +69,14 @@ def handle_pre_vote_unsupported(core: Core) -> None:
 
 
 def poll_unattached(core: Core, role: Unattached) -> int:
-    """Wait for the election timeout; an observer asks bootstrap servers for the leader."""
+    """Wait for the election timeout; an observer asks for the leader.
+
+    Kafka's asks bootstrap servers alone, and finds nobody where none of them is a voter any more;
+    here it asks the voters that its log names too.
+    """
     if not core.may_stand:
-        return fetch_from_any(core)
+        named = core.log.voters.ids if core.log.voter_sets else ()
+        return fetch_from_any(core, [node_id for node_id in named if node_id != core.local_id])
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if role.election_deadline <= core.now:
@@ -167,8 +172,14 @@ def _go_back(core: Core, role: Prospective, cause: Cause) -> None:
 
 
 def _ask(core: Core, role: Candidate | Prospective) -> int:
-    """Send to who has not answered; the deadline to look again."""
+    """Send to who has not answered; the deadline to look again.
+
+    A vote is for the log that the request tells of, and stays given when the candidate restarts:
+    so that log is flushed first. Kafka's always is, for its followers flush as they append.
+    """
     assert core.local_key is not None
+    if awaits_flush(core):
+        return FOREVER
     position = core.log.position
     deadline = FOREVER
     for voter in role.tally.unanswered:

@@ -35,13 +35,17 @@ def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequ
 
 
 def handle_end(core: Core, request_id: Hashable, request: EndQuorumEpochRequest) -> None:
-    """Let the election begin: at once for the first successor, later for the others (E14, E15)."""
+    """Let the election begin: at once for the first successor, later for the others (E14, E15).
+
+    They grant it a pre-vote meanwhile: the leader that they have heard has gone by its own word.
+    Kafka's followers refuse, so a handover among more than three waits for the fetch timeout.
+    """
     if not _adopt(core, request_id, request):
         return
     role = core.role
     if isinstance(role, Follower) and role.leader_id == request.leader_id:
         wait = _successor_backoff(core, request.preferred_successors)
-        core.keep(replace(role, fetch_deadline=core.now + wait))
+        core.keep(replace(role, fetch_deadline=core.now + wait, has_resigned=True))
     core.reply(request_id, core.signed(EndQuorumEpochResponse()))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.messages import FetchRequest, FetchSnapshotRequest
@@ -17,7 +19,7 @@ def fetch_from_leader(core: Core, role: Follower) -> int:
     A fetch acknowledges everything below its offset, so a voter's waits for the flush; and for the
     log's end to be known after a truncation, for the verdict on a fetched snapshot.
     """
-    if core.truncating or _awaits_flush(core):
+    if core.truncating or awaits_flush(core):
         return FOREVER
     if role.fetching is None:
         return core.send(role.leader_id, role.leader_endpoints, _fetch(core))
@@ -27,16 +29,16 @@ def fetch_from_leader(core: Core, role: Follower) -> int:
     return core.send(role.leader_id, role.leader_endpoints, request)
 
 
-def fetch_from_any(core: Core) -> int:
-    """Ask one of the bootstrap servers, whose answer names the leader (KIP-853); returns when to
-    look again."""
-    servers = core.config.bootstrap_ids
-    if not servers or core.truncating or _awaits_flush(core):
+def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
+    """Ask one of the bootstrap servers, or of these voters, whose answer names the leader
+    (KIP-853); returns when to look again."""
+    servers = (*core.config.bootstrap_ids, *voters)
+    if not servers or core.truncating or awaits_flush(core):
         return FOREVER
     node_id = core.connections.ready_bootstrap(servers, core.now, core.draw)
     if node_id is None:
         return core.connections.next_bootstrap_at(servers, core.now)
-    return core.send(node_id, (), _fetch(core))
+    return core.send(node_id, core.endpoints_of(node_id, ()), _fetch(core))
 
 
 def must_flush(core: Core) -> bool:
@@ -44,7 +46,8 @@ def must_flush(core: Core) -> bool:
     return core.may_stand or core.config.flush_always
 
 
-def _awaits_flush(core: Core) -> bool:
+def awaits_flush(core: Core) -> bool:
+    """Whether the log end may not be told to others yet: a crash could still take it back."""
     return must_flush(core) and core.log.flushed_end < core.log.log_end
 
 

@@ -179,8 +179,7 @@ def _fits(core: Core, batches: Sequence[Batch]) -> bool:
 
 
 def _trust(core: Core) -> None:
-    """A good answer: the leader lives, and this replica will not help to replace it (D03)."""
+    """A good answer came."""
     role = core.role
     assert isinstance(role, Follower)
-    deadline = core.now + core.config.fetch_timeout_ms
-    core.keep(replace(role, fetch_deadline=deadline, has_fetched=True))
+    core.keep(role.trusting(core.now + core.config.fetch_timeout_ms))

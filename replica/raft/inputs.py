@@ -52,10 +52,40 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """The state machine of the leader of `epoch` wants batches appended, all or none."""
+    """The leader of `epoch` is to append encoded batches now, all or none."""
 
     epoch: int
     batches: tuple[Proposal, ...]
+
+    @property
+    def record_count(self) -> int:
+        return sum(batch.record_count for batch in self.batches)
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """The state machine of the leader of `epoch` has records, by their values, at least one; they
+    go into one batch, with what else comes within Config.append_linger_ms.
+
+    Their offsets are known at once: the first one's is Raft.next_append_offset. prepared: they and
+    what comes after wait for SchedulePrepared (Kafka: prepareAppend), or for a control record or
+    Propose, which nothing may overtake. A leader that resigns drops what it has not appended.
+    """
+
+    epoch: int
+    values: tuple[bytes, ...]
+    prepared: bool = False
+
+    @property
+    def record_count(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePrepared:
+    """What the leader of `epoch` has prepared may be appended (Kafka: schedulePreparedAppend)."""
+
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +154,8 @@ Input = (
     | Response
     | Failed
     | Propose
+    | Append
+    | SchedulePrepared
     | Flushed
     | Truncated
     | SnapshotFrozen

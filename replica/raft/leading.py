@@ -1,14 +1,19 @@
-"""What a leader does on its own: it begins its epoch, appends, counts and resigns."""
+"""What a leader does on its own: it begins its epoch, appends, counts and resigns.
+
+Offsets are given in the order of the calls: whatever is appended at once, control records too, is
+preceded by the records that wait for the end of the linger (J09).
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from replica.errors import KraftlakeError, UsageError
+from replica.raft.accumulator import batch_size
 from replica.raft.batch import Batch, ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
-from replica.raft.inputs import Propose, Resign
+from replica.raft.inputs import Append, Propose, Resign, SchedulePrepared
 from replica.raft.messages import BeginQuorumEpochRequest, Error, VoterChangeResponse
 from replica.raft.parked import serve_parked
 from replica.raft.roles.candidate import Candidate
@@ -47,9 +52,10 @@ def lead(core: Core, candidate: Candidate) -> None:
 
 def append_control(core: Core, *records: ControlRecord) -> int:
     """Append a control batch, flush it; returns its last offset."""
-    base = core.log.log_end
+    waiting = _drained(core, forced=True)
+    base = waiting[-1].end_offset if waiting else core.log.log_end
     last = base + len(records) - 1
-    append(core, (Batch(base, last, core.role.epoch, core.now, records),))
+    append(core, (*waiting, Batch(base, last, core.role.epoch, core.now, records)))
     return last
 
 
@@ -69,26 +75,34 @@ def append(core: Core, batches: tuple[Batch, ...]) -> None:
 
 
 def handle_propose(core: Core, propose: Propose) -> None:
-    """Append a state machine's batches; Effects.append has their offsets (J01-J03).
+    """Append encoded batches; Effects.append has their offsets (J01-J03).
 
     Raises NotLeaderError, RecordBatchTooLargeError, or UsageError for a future epoch.
     """
-    role = core.role
-    if propose.epoch > role.epoch:
-        raise UsageError(f"append in epoch {propose.epoch}, but the newest known is {role.epoch}")
-    if not isinstance(role, Leader) or propose.epoch < role.epoch or role.resign_requested:
-        raise NotLeaderError(f"not the leader of epoch {propose.epoch}")
-    largest = max((len(batch.data) for batch in propose.batches), default=0)
-    if largest > core.config.max_batch_bytes:
-        limit = core.config.max_batch_bytes
-        raise RecordBatchTooLargeError(f"a batch of {largest} bytes, at most {limit} are allowed")
-    base = core.log.log_end
-    batches = []
+    _check_leads(core, propose.epoch)
+    _check_size(core, max((len(batch.data) for batch in propose.batches), default=0))
+    batches = list(_drained(core, forced=True))
+    base = batches[-1].end_offset if batches else core.log.log_end
     for proposal in propose.batches:
         last = base + proposal.record_count - 1
-        batches.append(Batch(base, last, role.epoch, core.now, data=proposal.data))
+        batches.append(Batch(base, last, core.role.epoch, core.now, data=proposal.data))
         base = last + 1
     append(core, tuple(batches))
+
+
+def handle_append(core: Core, request: Append) -> None:
+    """Gather records; they are appended when the linger is over, or before what may not overtake
+    them. Raises as handle_propose does, and BufferAllocationError (J04)."""
+    assert request.values, "an append has records"
+    _check_leads(core, request.epoch)
+    _check_size(core, batch_size(request.values))
+    core.accumulator.append(request.values, core.now, prepared=request.prepared)
+
+
+def handle_schedule_prepared(core: Core, request: SchedulePrepared) -> None:
+    """Raises NotLeaderError or UsageError."""
+    _check_leads(core, request.epoch)
+    core.accumulator.schedule()
 
 
 def update_high_watermark(core: Core) -> None:
@@ -128,10 +142,12 @@ def poll_leader(core: Core, role: Leader) -> int:
         finish_change(core, Error.REQUEST_TIMED_OUT, "the change was not committed in time")
     if role.begin_deadline <= core.now:
         _send_begin(core)
+    if core.accumulator.deadline <= core.now:
+        append(core, _drained(core))
     role = core.leader
     check = FOREVER if core.is_only_voter else role.check_quorum_deadline
     expiry = FOREVER if role.change is None else role.change.deadline
-    return min(check, role.begin_deadline, expiry)
+    return min(check, role.begin_deadline, expiry, core.accumulator.deadline)
 
 
 def finish_change(core: Core, error: Error, message: str = "") -> None:
@@ -141,6 +157,32 @@ def finish_change(core: Core, error: Error, message: str = "") -> None:
     core.keep(replace(role, change=None))
     response = VoterChangeResponse(error=error, message=message)
     core.reply(role.change.request_id, core.signed(response))
+
+
+def _check_leads(core: Core, epoch: int) -> None:
+    role = core.role
+    if epoch > role.epoch:
+        raise UsageError(f"append in epoch {epoch}, but the newest known is {role.epoch}")
+    if not isinstance(role, Leader) or epoch < role.epoch or role.resign_requested:
+        raise NotLeaderError(f"not the leader of epoch {epoch}")
+
+
+def _check_size(core: Core, size: int) -> None:
+    limit = core.config.max_batch_bytes
+    if size > limit:
+        raise RecordBatchTooLargeError(f"a batch of {size} bytes, at most {limit} are allowed")
+
+
+def _drained(core: Core, *, forced: bool = False) -> tuple[Batch, ...]:
+    """Batches that waited, with their offsets from the log end on."""
+    batches: list[Batch] = []
+    base = core.log.log_end
+    for waited in core.accumulator.drain(forced=forced):
+        last = base + len(waited.values) - 1
+        values = waited.values
+        batches.append(Batch(base, last, core.role.epoch, waited.timestamp, values=values))
+        base = last + 1
+    return tuple(batches)
 
 
 def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:

@@ -109,6 +109,7 @@ class LogState:
         state = self
         for batch in batches:
             assert batch.base_offset == state.log_end, "a batch starts at the log end"
+            assert batch.epoch >= state.last_epoch, "an epoch never goes back"
             state = replace(
                 _with_control(state, batch),
                 log_end=batch.end_offset,
@@ -151,38 +152,45 @@ class LogState:
         return _with_snapshot_control(state, facts)
 
     def started_at(self, log_start: int) -> LogState:
-        """With the log start moved to a snapshot's end offset; what lies below it is forgotten."""
+        """With the log start moved to a snapshot's end offset; what lies below it is forgotten, but
+        for the voters and the version that the snapshot holds, in force just before."""
         kept = [s for s in self.snapshots if s.snapshot_id.offset >= log_start]
         return replace(
             self,
             log_start=log_start,
             epochs=truncate_from_start(self.epochs, log_start),
             snapshots=tuple(kept),
-            voter_sets=_since(self.voter_sets, log_start),
-            versions=_since(self.versions, log_start),
+            voter_sets=_since(self.voter_sets, log_start - 1),
+            versions=_since(self.versions, log_start - 1),
         )
 
 
 def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
     """The view of a log just opened: recovered, so all of it is durable.
 
+    The newest snapshot of this log stands for the control records below its end, as in Kafka
+    (KRaftControlRecordStateMachine.updateState).
+
     A snapshot newer than the log (a crash between its rename and the truncation) is left for
     `Raft` to restart the log at (G26).
     """
     state = LogState(
         log_start=facts.log_start,
-        log_end=facts.log_start,
+        log_end=facts.log_end,
         flushed_end=facts.log_end,
         epochs=facts.epochs,
         snapshots=_ascending(facts.snapshots),
         static_voters=static_voters,
     )
-    older = [s for s in state.snapshots if s.snapshot_id.offset <= facts.log_start]
-    for snapshot in older[-1:]:
+    start = facts.log_start
+    contained = [s for s in state.snapshots if not is_newer_than_log(state, s.snapshot_id)]
+    for snapshot in contained[-1:]:
         state = _with_snapshot_control(state, snapshot)
+        start = max(start, snapshot.snapshot_id.offset)
     for batch in facts.control_batches:
-        state = _with_control(state, batch)
-    return replace(state, log_end=facts.log_end)
+        if batch.base_offset >= start:
+            state = _with_control(state, batch)
+    return state
 
 
 def is_newer_than_log(state: LogState, snapshot_id: OffsetAndEpoch) -> bool:

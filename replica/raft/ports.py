@@ -86,8 +86,9 @@ class LogFacts:
     """What an opened log holds, after recovery: all of it is durable.
 
     log_start inclusive, log_end exclusive. epochs: the leader-epoch cache. snapshots: complete
-    ones, ascending, the bootstrap snapshot 0-0 included. control_batches: those from log_start on,
-    ascending, with `control` decoded; `data` may be left empty.
+    ones, ascending, the bootstrap snapshot 0-0 included. control_batches: those from the end of the
+    newest snapshot of this log on (from log_start where there is none), ascending, with `control`
+    decoded; `data` may be left empty. Older ones may be there: snapshots stand for them.
     """
 
     log_start: int = 0

@@ -21,6 +21,7 @@ from replica.raft.elections import own_tally, poll_candidate, poll_prospective, 
 from replica.raft.epochs import poll_resigned
 from replica.raft.fetching import poll_follower
 from replica.raft.inputs import (
+    Append,
     Clean,
     Failed,
     Flushed,
@@ -29,6 +30,7 @@ from replica.raft.inputs import (
     Request,
     Resign,
     Response,
+    SchedulePrepared,
     Shutdown,
     SnapshotFetched,
     SnapshotFrozen,
@@ -36,7 +38,14 @@ from replica.raft.inputs import (
     Tick,
     Truncated,
 )
-from replica.raft.leading import handle_propose, handle_resign, poll_leader, update_high_watermark
+from replica.raft.leading import (
+    handle_append,
+    handle_propose,
+    handle_resign,
+    handle_schedule_prepared,
+    poll_leader,
+    update_high_watermark,
+)
 from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, is_newer_than_log, opened
 from replica.raft.parked import expire_parked
@@ -88,9 +97,10 @@ class Raft:
     def step(self, event: Input, now_ms: int) -> Effects:
         """Take one input at `now_ms` (never falling) and return what to do.
 
-        Raises NotLeaderError, RecordBatchTooLargeError and UsageError for what the host's own
-        state machine asked wrongly, without any change; TruncationBelowHighWatermarkError and
-        ClusterAuthorizationError are fatal, and the replica must stop.
+        Raises NotLeaderError, RecordBatchTooLargeError, BufferAllocationError and UsageError for
+        what the host's own state machine asked wrongly, without any change;
+        TruncationBelowHighWatermarkError and ClusterAuthorizationError are fatal, and the replica
+        must stop.
         """
         core = self._core
         assert now_ms >= core.now, "time never goes back"
@@ -124,6 +134,11 @@ class Raft:
     def high_watermark(self) -> int | None:
         """Exclusive; None while unknown."""
         return self._core.high_watermark
+
+    @property
+    def next_append_offset(self) -> int:
+        """What the first record of the next Append or Propose gets, while this replica leads."""
+        return self._core.log.log_end + self._core.accumulator.record_count
 
     @property
     def leader_watermark(self) -> int | None:
@@ -226,6 +241,8 @@ _HANDLERS: dict[type[Input], Callable[[Core, Any], None]] = {
     Response: handle_response,
     Failed: handle_failed,
     Propose: handle_propose,
+    Append: handle_append,
+    SchedulePrepared: handle_schedule_prepared,
     Flushed: _handle_flushed,
     Truncated: _handle_truncated,
     SnapshotFrozen: lambda core, event: snapshots.handle_frozen(core, event.facts),

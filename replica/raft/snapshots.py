@@ -97,4 +97,4 @@ def _end_fetch(core: Core, snapshot_id: OffsetAndEpoch) -> None:
         return
     if role.fetching.snapshot_id == snapshot_id:
         deadline = core.now + core.config.fetch_timeout_ms
-        core.keep(replace(role, fetching=None, fetch_deadline=deadline))
+        core.keep(replace(role, fetching=None).trusting(deadline))

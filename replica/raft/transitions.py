@@ -91,6 +91,9 @@ def check(current: Role, cause: Cause, following: Role, local_id: int) -> None:
     else:
         expected = int((type(current), type(following)) in _RAISES_EPOCH_BY_ONE)
         assert step == expected, f"{names} from epoch {current.epoch} to {following.epoch}"
+    if cause is Cause.MAJORITY_GRANTED:
+        assert isinstance(current, Prospective | Candidate), "only these ask for votes"
+        assert current.tally.is_won, f"{names} without a majority (C41)"
     _check_identity(cause, following, local_id)
 
 

@@ -1,6 +1,9 @@
 """The simulator: one seed decides everything that happens to a quorum, and what breaks is said.
 
-- `simulation`: the run, a heap of events by time; `node`, `host`: a machine and
-  the replica on it.
-- `disk`, `network`, `nemesis`: what goes wrong; `invariants`: what must hold all the same.
+- `simulation`: the run; `schedule`: its events by time; `workload`: what is replicated.
+- `node`, `host`: a machine and the replica on it.
+- `disk`, `network`, `nemesis`: what goes wrong.
+- `invariants`: what must hold all the same, by names that `broken` explains; `elections`, `appends`
+  and `ledger`: what it remembers of votes, of clients and of logs.
+- `scenarios`: runs in which nothing is left to chance, written as log directories.
 """

@@ -3,14 +3,16 @@ any call to the disk and before any effect."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from replica.host.host import Host, Place
-from replica.machines.opaque import OpaqueMachine
 from replica.raft.config import Config
 from replica.raft.effects import Effects
+from replica.raft.inputs import Flushed, Input
+from replica.raft.ports import Batch, LeaderAndEpoch, StateMachine
 from replica.simulate.disk import PowerLossError, SimulatedDisk
 from replica.storage.segment import LogConfig
+from replica.types import OffsetAndEpoch
 
 FOLDER = "node/__cluster_metadata-0"
 LOG_CONFIG = LogConfig(segment_bytes=4096, index_interval_bytes=512)
@@ -19,32 +21,87 @@ Stepped = Callable[["SimulatedHost", Effects], None]
 """Told what a host has done, before anybody hears of it."""
 
 
-class SimulatedHost(Host):
-    """effects_left: how many effects are still carried out before the power goes, None for all."""
+class ObservedMachine(StateMachine):
+    """A machine, and what it was told: `committed` batches and `loaded` snapshots since they were
+    cleared, each snapshot with the leader known then; `leader`, the last one named."""
 
-    machine: OpaqueMachine
+    def __init__(self, machine: StateMachine) -> None:
+        self.machine = machine
+        self.committed: list[Batch] = []
+        self.loaded: list[tuple[OffsetAndEpoch, LeaderAndEpoch | None]] = []
+        self.leader: LeaderAndEpoch | None = None
+
+    @property
+    def next_offset(self) -> int:  # type: ignore[override]
+        return self.machine.next_offset
+
+    @property
+    def can_snapshot(self) -> bool:
+        return self.machine.can_snapshot
+
+    def commit(self, batches: Iterable[Batch]) -> None:
+        read = list(batches)
+        self.machine.commit(read)
+        self.committed += read
+
+    def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
+        self.machine.load_snapshot(snapshot_id, batches)
+        self.loaded.append((snapshot_id, self.leader))
+
+    def snapshot_records(self) -> tuple[bytes, ...]:
+        return self.machine.snapshot_records()
+
+    def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
+        self.machine.snapshot_finished(snapshot_id)
+
+    def leader_change(self, leader: LeaderAndEpoch) -> None:
+        self.leader = leader
+        self.machine.leader_change(leader)
+
+
+class SimulatedHost(Host):
+    """effects_left: how many effects are still carried out before the power goes, None for all.
+    flushed_end: what its log has made durable (exclusive), whatever the core makes of it.
+    has_stopped: whether it has left in order."""
+
+    machine: ObservedMachine
 
     def __init__(
         self,
         config: Config,
         disk: SimulatedDisk,
+        machine: StateMachine,
         draw: Callable[[int], int],
         now_ms: int,
         watch: Stepped,
     ) -> None:
+        self.disk = disk
         self.effects_left: int | None = None
-        self._disk = disk
+        self.has_stopped = False
         self._watch = watch
         place = Place(disk, FOLDER, LOG_CONFIG)
-        super().__init__(config, place, OpaqueMachine(), draw, now_ms)
+        super().__init__(config, place, ObservedMachine(machine), draw, now_ms)
+        self.flushed_end = self.log.log_end
+
+    def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
+        if isinstance(event, Flushed):
+            self.flushed_end = event.end_offset
+        return super().step(event, now_ms)
 
     def before_effect(self) -> None:
         if self.effects_left is None:
             return
         self.effects_left -= 1
         if self.effects_left < 0:
-            self._disk.crash()
+            self.disk.crash()
             raise PowerLossError("between two effects")
 
     def stepped(self, effects: Effects) -> None:
+        self.has_stopped |= effects.stopped is not None
+        if effects.truncate_to is not None:
+            self.flushed_end = min(self.flushed_end, effects.truncate_to)
+        if effects.reset_to is not None:
+            self.flushed_end = effects.reset_to.offset
         self._watch(self, effects)
+        self.machine.committed.clear()
+        self.machine.loaded.clear()

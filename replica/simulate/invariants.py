@@ -1,195 +1,108 @@
-"""Raft's promises, checked after every step of every replica, against what really was written.
+"""What must hold in every run, checked after every step of every replica, against what really was
+written.
 
-`Ledger` is what any leader ever committed; `Shadow` what a replica's log holds, kept here apart
-from the core's own view. Raft: Ongaro's dissertation, figure 3.2; KIP-595, KIP-853.
+Raft: Ongaro's dissertation, figure 3.2; KIP-595, KIP-630, KIP-853; Kafka's own simulator,
+RaftEventSimulationTest, checks some of them.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import NamedTuple
-
-from replica.errors import KraftlakeError
-from replica.machines.opaque import OpaqueState
+from replica.history.log import BOOTSTRAP_SNAPSHOT
 from replica.raft.effects import Effects
-from replica.raft.messages import VoteResponse
-from replica.raft.ports import Batch
+from replica.raft.ports import SnapshotFacts, VoterSet
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.resigned import Resigned
+from replica.raft.voters import without_directories
+from replica.simulate.appends import Appends
+from replica.simulate.broken import broken, demand
+from replica.simulate.elections import Elections
 from replica.simulate.host import SimulatedHost
-from replica.storage.batches import bytes_of
-from replica.types import ZERO_UUID, ReplicaKey
-
-_CRC = slice(17, 21)
-
-
-class BrokenInvariantError(KraftlakeError):
-    """name: of the invariant; the text says what broke it."""
-
-    def __init__(self, name: str, detail: str) -> None:
-        super().__init__(name, detail)
-        self.name = name
-        self.detail = detail
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.detail}"
-
-
-def _demand(holds: bool, name: str, detail: str) -> None:
-    if not holds:
-        raise BrokenInvariantError(name, detail)
-
-
-class Entry(NamedTuple):
-    """A batch; `before` is the epoch of the one before it, None where that isn't known."""
-
-    base: int
-    last: int
-    epoch: int
-    crc: bytes
-    before: int | None
-    data: bytes
-
-
-@dataclass(slots=True)
-class Shadow:
-    """flushed, committed: exclusive ends; promised: the newest epoch it took part in."""
-
-    entries: list[Entry] = field(default_factory=list)
-    flushed: int = 0
-    committed: int = 0
-    promised: int = 0
-    sets: object = None
-
-    def at(self, base: int) -> Entry | None:
-        index = bisect_left(self.entries, base, key=lambda entry: entry.base)
-        found = self.entries[index : index + 1]
-        return found[0] if found and found[0].base == base else None
-
-    def add(self, batch: Batch) -> Entry:
-        before = self.entries[-1] if self.entries else None
-        follows = before is not None and before.last + 1 == batch.base_offset
-        data = batch.data or bytes_of(batch)
-        entry = Entry(
-            batch.base_offset,
-            batch.last_offset,
-            batch.epoch,
-            data[_CRC],
-            before.epoch if before is not None and follows else None,
-            b"" if batch.control else bytes_of(batch),
-        )
-        self.entries.append(entry)
-        return entry
-
-    def cut(self, end: int) -> None:
-        while self.entries and self.entries[-1].last >= end:
-            self.entries.pop()
-        self.flushed = min(self.flushed, end)
-
-
-@dataclass(slots=True)
-class Ledger:
-    """entries: committed batches by base offset; states: the opaque machine's at each end."""
-
-    entries: dict[int, Entry] = field(default_factory=dict)
-    states: dict[int, OpaqueState] = field(default_factory=lambda: {0: OpaqueState()})
-    end: int = 0
-    epoch: int = 0
-
-    def extend(self, entry: Entry) -> None:
-        state = self.states[self.end]
-        self.entries[entry.base] = entry
-        self.end = entry.last + 1
-        self.states[self.end] = state.after(entry.data) if entry.data else state
+from replica.simulate.ledger import Entry, Ledger, Shadow, read_back, shadows_holding
+from replica.simulate.node import key_of
+from replica.simulate.workload import Workload
+from replica.types import ReplicaKey
 
 
 class Invariants:
-    """Everything known about a run; raises BrokenInvariantError."""
+    """Everything known about a run; raises BrokenInvariantError.
 
-    def __init__(self) -> None:
-        self.ledger = Ledger()
+    first_voters: before any log names some. static_voters: of every replica's configuration.
+    """
+
+    def __init__(self, workload: Workload, first_voters: VoterSet, static_voters: VoterSet) -> None:
+        self.ledger = Ledger(workload, first_voters)
         self.shadows: dict[ReplicaKey, Shadow] = {}
-        self._leaders: dict[int, ReplicaKey] = {}
-        self._votes: dict[tuple[ReplicaKey, int], ReplicaKey] = {}
+        self.appends = Appends()
+        self._workload = workload
+        self._static_voters = static_voters
+        self._elections = Elections()
         self._written: dict[tuple[int, int], Entry] = {}
-        self._proposed: dict[tuple[int, int], int] = {}
 
     def opened(self, host: SimulatedHost) -> None:
         """After a restart: nothing promised is forgotten, nothing committed is lost."""
-        key, old = _key(host), self.shadows.get(_key(host), Shadow())
-        state, log = host.opened_with, host.log
-        epoch = -1 if state is None else state.epoch
-        _demand(epoch >= old.promised or not old.promised, "votes", f"{key} forgot its epoch")
-        voted = self._votes.get((key, epoch))
-        known = None if state is None else state.voted
-        if state is not None and known is None and state.leader_id == key.node_id:
-            known = key  # who led an epoch voted for itself in it
-        same = voted is None or (known is not None and _same_vote(known, voted))
-        _demand(same, "votes", f"{key} forgot its vote in epoch {epoch}")
+        key, end = key_of(host), host.log.log_end
+        old = self.shadows.get(key, Shadow())
+        self._elections.opened(host, old)
         kept = min(old.flushed, old.committed)
-        _demand(log.log_end >= kept, "committed", f"{key} lost offsets {log.log_end} to {kept}")
-        shadow = Shadow(flushed=log.log_end, committed=0, promised=old.promised)
-        self.shadows[key] = shadow
-        for batch in log.batches(log.log_start, log.log_end):
-            self._match(shadow.add(batch))
+        demand(end >= kept, "committed", f"{key} lost offsets {end} to {kept}")
+        shadow = self.shadows[key] = read_back(host, self._static_voters)
+        shadow.promised = old.promised
+        shadow.stored = 0 if host.opened_with is None else host.opened_with.epoch
+        for entry in shadow.entries:
+            self._match(entry)
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
         """After the effects of one step were carried out, before anybody hears of them."""
-        shadow = self.shadows[_key(host)]
-        self._follow_log(host, shadow, effects)
-        self._check_role(host, shadow, effects)
+        key = key_of(host)
+        shadow = self.shadows[key]
+        written = shadow.follow(host, effects)
+        if self._elections.stepped(host, shadow, effects):
+            self._check_complete(key, host.raft.role.epoch, shadow)
+        for entry in written:
+            self._match(entry)
+        if any(entry.voters is not None for entry in written):
+            self._check_voters(key, shadow)
+        self._check_watermark(host, shadow)
         self._check_committed(host, shadow)
-        illegal = host.raft.illegal_messages
-        # a node that comes back with a wiped disk may hear that its former self leads
-        excused = illegal.keys() <= {"a second leader of one epoch"}
-        _demand(excused, "legal messages", f"{_key(host)} was sent {dict(illegal)}")
+        self.appends.handed(host)
+        if host.raft.log.snapshots is not shadow.seen:
+            self._check_snapshots(host, shadow)
+        if host.raft.illegal_messages:
+            broken("legal messages", f"{key} was sent {host.raft.illegal_messages}")
 
-    def proposed(self, base: int, epoch: int) -> None:
-        """A batch was appended by a client now, so it comes after all that is committed."""
-        self._proposed[base, epoch] = self.ledger.end
-
-    def _follow_log(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> None:
-        if effects.truncate_to is not None:
-            shadow.cut(effects.truncate_to)
-        if effects.reset_to is not None:
-            shadow.entries.clear()
-        for batch in effects.append:
-            self._match(shadow.add(batch))
-        log = host.raft.log
-        shadow.flushed = log.flushed_end
-        if log.voter_sets is not shadow.sets:
-            shadow.sets = log.voter_sets
-            sets = [entry.voters for entry in log.voter_sets]
-            for older, newer in pairwise(sets):
-                close = older.has_overlapping_majority(newer)
-                _demand(close, "voter sets", f"{older.ids} is followed by {newer.ids}")
+    def ended(self, hosts: list[SimulatedHost]) -> None:
+        """After the recovery: every disk gives what the log adds up to."""
+        for host in hosts:
+            machine, end = self._workload.machine(), host.machine.next_offset
+            newest = [f.snapshot_id for f in host.log.snapshots.facts()][-1:]
+            with host.disk.inspected():
+                if newest and newest != [BOOTSTRAP_SNAPSHOT]:
+                    machine.load_snapshot(newest[0], host.log.snapshots.batches(newest[0]))
+                machine.commit(host.log.batches(machine.next_offset, end))
+            same = self._workload.state(machine) == self.ledger.states.get(end)
+            demand(same, "replay", f"the disk of {key_of(host)} at {end} gives another state")
+        self.appends.ended(self.ledger)
 
     def _match(self, entry: Entry) -> None:
         known = self._written.setdefault((entry.base, entry.epoch), entry)
+        if known is entry:
+            return
         unknown = None in (known.before, entry.before)
-        same = known[:4] == entry[:4] and (unknown or known.before == entry.before)
-        what = f"offset {entry.base} of epoch {entry.epoch} has two histories"
-        _demand(same, "log matching", what)
+        if not known.is_same(entry) or not (unknown or known.before == entry.before):
+            broken("log matching", f"offset {entry.base} of epoch {entry.epoch} has two histories")
 
-    def _check_role(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> None:
-        key, role = _key(host), host.raft.role
-        if effects.replies or effects.sends:
-            shadow.promised = max(shadow.promised, role.epoch)
-        for reply in effects.replies:
-            message = reply.message
-            if isinstance(message, VoteResponse) and message.granted and role.voted is not None:
-                known = self._votes.setdefault((key, role.epoch), role.voted)
-                _demand(
-                    _same_vote(known, role.voted), "votes", f"{key} voted twice in {role.epoch}"
-                )
-        if isinstance(role, Leader) and role.epoch not in self._leaders:
-            self._leaders[role.epoch] = key
-            self._check_complete(key, role.epoch, shadow)
-        if isinstance(role, Leader):
-            one = self._leaders[role.epoch] == key
-            _demand(one, "one leader", f"{key} and {self._leaders[role.epoch]} in {role.epoch}")
+    def _check_voters(self, key: ReplicaKey, shadow: Shadow) -> None:
+        """A new set differs from the last by one voter, and follows no uncommitted change."""
+        newer = shadow.sets[-1].voters
+        offset, older = shadow.sets[-2] if len(shadow.sets) > 1 else (-1, self.ledger.first_voters)
+        if any(voter.key == ReplicaKey(voter.key.node_id) for voter in older):
+            newer = without_directories(newer)
+        if older.keys == newer.keys:
+            return
+        close = older.has_overlapping_majority(newer)
+        demand(close, "voter sets", f"{key}: {older.ids} is followed by {newer.ids}")
+        pending = f"{key}: {newer.ids} follows {older.ids} of offset {offset}, not yet committed"
+        demand(offset < self.ledger.end, "voter sets", pending)
 
     def _check_complete(self, key: ReplicaKey, epoch: int, shadow: Shadow) -> None:
         """A new leader has what earlier epochs committed; by log matching its last batch says."""
@@ -198,62 +111,98 @@ class Invariants:
             return
         last = next(reversed(ledger.entries.values()))
         mine = shadow.at(last.base)
-        covered = not shadow.entries or shadow.entries[0].base > last.base
+        if mine is None and (not shadow.entries or shadow.entries[0].base > last.base):
+            has_it = shadow.flushed >= ledger.end  # in a snapshot
+        else:
+            has_it = mine is not None and mine.is_same(last)
         lacks = f"leader {key} of epoch {epoch} lacks committed offset {last.base}"
-        _demand(covered or (mine is not None and mine[:4] == last[:4]), "committed", lacks)
+        demand(has_it, "committed", lacks)
+
+    def _check_watermark(self, host: SimulatedHost, shadow: Shadow) -> None:
+        """A leader's: never falls, and is reached by a record of its epoch and by a majority."""
+        role = host.raft.role
+        if not isinstance(role, Leader) or role.high_watermark is None:
+            return
+        reached = (role.epoch, role.high_watermark)
+        if reached == shadow.watermark:
+            return
+        epoch, known = shadow.watermark
+        falls = f"{key_of(host)} went from {known} back to {role.high_watermark}"
+        demand(epoch != role.epoch or known < role.high_watermark, "high watermark", falls)
+        self._check_reached(host, shadow, role.high_watermark)
+        shadow.watermark = reached
+
+    def _check_reached(self, host: SimulatedHost, shadow: Shadow, end: int) -> None:
+        epoch, name = host.raft.role.epoch, "high watermark"
+        mine = any(e.epoch == epoch and e.last < end for e in reversed(shadow.entries))
+        demand(mine, name, f"{end} in epoch {epoch} without a record of that epoch")
+        voters = shadow.voters
+        holding = shadows_holding(self.shadows, voters, end)
+        enough = holding > len(voters) // 2
+        demand(enough, name, f"{end} is flushed on {holding} of {len(voters)} voters")
 
     def _check_committed(self, host: SimulatedHost, shadow: Shadow) -> None:
-        end, ledger = host.machine.next_offset, self.ledger
+        """What a machine was given is what was committed, and gives the same state."""
+        end, ledger, key = host.machine.next_offset, self.ledger, key_of(host)
+        for snapshot_id, leader in host.machine.loaded:
+            leads = leader is not None and leader.leader_id == key.node_id
+            which = f"{key} loaded {snapshot_id.offset}-{snapshot_id.epoch} while it led"
+            demand(not leads, "state machine", which)
         if end == shadow.committed:
             return
+        demand(end > shadow.committed, "high watermark", f"{key} fell to {end}")
         entry = shadow.at(max(shadow.committed, min(ledger.end, end)))
         if end > ledger.end:
-            self._check_watermark(host, end)
+            self._check_new(host, shadow, end)
         while entry is not None and entry.last < end:
             self._commit(entry)
             entry = shadow.at(entry.last + 1)
-        _demand(
-            end in ledger.states, "committed", f"{_key(host)} committed to {end}, no batch's end"
-        )
-        same = host.machine.state == ledger.states[end]
-        _demand(same, "replay", f"{_key(host)} at {end} has another state than the log gives")
+        demand(end in ledger.states, "committed", f"{key} committed to {end}, no batch's end")
+        same = self._workload.state(host.machine.machine) == ledger.states[end]
+        demand(same, "replay", f"{key} at {end} has another state than the log gives")
         shadow.committed = end
 
     def _commit(self, entry: Entry) -> None:
         known = self.ledger.entries.get(entry.base)
-        if known is not None:
-            same = known[:4] == entry[:4]
-            _demand(same, "committed", f"offset {entry.base} was committed with other content")
+        if known is None:
+            self.ledger.extend(entry)
             return
-        since = self._proposed.get((entry.base, entry.epoch), 0)
-        _demand(entry.base >= since, "linearizable", f"offset {entry.base}, proposed at {since}")
-        self.ledger.extend(entry)
+        what = f"offset {entry.base} was committed with other content"
+        demand(known.is_same(entry), "committed", what)
 
-    def _check_watermark(self, host: SimulatedHost, end: int) -> None:
-        """Only a leader commits anew: with a record of its own epoch, flushed on a majority."""
-        role, voters = host.raft.role, host.raft.log.voters
-        name = "high watermark"
-        # one that commits its own removal has resigned by the end of that step
-        if not isinstance(role, Leader | Resigned) or self._leaders.get(role.epoch) != _key(host):
-            raise BrokenInvariantError(name, f"{_key(host)} commits {end}, no leader did")
-        newest = self.shadows[_key(host)].entries
-        own = any(entry.epoch == role.epoch and entry.last < end for entry in reversed(newest))
-        _demand(own, name, f"{end} in epoch {role.epoch} without a record of it")
-        holding = sum(
-            any(v.matches(key) and s.flushed >= end for key, s in self.shadows.items())
-            for v in voters
-        )
-        enough = holding > len(voters) // 2
-        _demand(enough, name, f"{end} is flushed on {holding} of {len(voters)} voters")
+    def _check_new(self, host: SimulatedHost, shadow: Shadow, end: int) -> None:
+        """Only a leader commits what wasn't; one that commits its own removal has resigned by the
+        end of that step."""
+        role, key = host.raft.role, key_of(host)
+        leads = isinstance(role, Leader | Resigned) and self._elections.has_led(key, role.epoch)
+        demand(leads, "high watermark", f"{key} commits {end}, no leader did")
+        self._check_reached(host, shadow, end)
         self.ledger.epoch = max(self.ledger.epoch, role.epoch)
 
+    def _check_snapshots(self, host: SimulatedHost, shadow: Shadow) -> None:
+        """The log starts at its oldest snapshot; what is new is read back from the disk."""
+        shadow.seen = host.raft.log.snapshots
+        facts, start = host.log.snapshots.facts(), host.log.log_start
+        oldest = facts[0].snapshot_id.offset if facts else 0
+        starts = (
+            f"the log of {key_of(host)} starts at {start}, its oldest snapshot ends at {oldest}"
+        )
+        demand(start in (0, oldest), "snapshots", starts)
+        for snapshot in facts:
+            if snapshot.snapshot_id not in (*shadow.snapshots, BOOTSTRAP_SNAPSHOT):
+                self._check_snapshot(host, snapshot)
+        shadow.snapshots = {snapshot.snapshot_id for snapshot in facts}
 
-def _same_vote(a: ReplicaKey, b: ReplicaKey) -> bool:
-    """A vote read from quorum-state v0 has lost its directory id."""
-    unknown = ZERO_UUID in (a.directory_id, b.directory_id)
-    return a.node_id == b.node_id and (unknown or a.directory_id == b.directory_id)
-
-
-def _key(host: SimulatedHost) -> ReplicaKey:
-    assert host.config.local is not None, "every simulated replica has an id"
-    return host.config.local.key
+    def _check_snapshot(self, host: SimulatedHost, facts: SnapshotFacts) -> None:
+        at, ledger = facts.snapshot_id, self.ledger
+        name = f"{at.offset}-{at.epoch} of {key_of(host)}"
+        inside = ledger.epoch_before(at.offset) == at.epoch
+        demand(inside, "snapshots", f"{name} ends at no committed batch of its epoch")
+        machine = self._workload.machine()
+        with host.disk.inspected():
+            machine.load_snapshot(at, host.log.snapshots.batches(at))
+        same = self._workload.state(machine) == ledger.states[at.offset]
+        demand(same, "snapshots", f"{name} holds another state than the log gives")
+        if facts.kraft_version:
+            voters = ledger.voters_before(at.offset)
+            demand(facts.voters == voters, "snapshots", f"{name} has other voters than the log")

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
+from replica.raft.inputs import Resign, Shutdown
+from replica.raft.messages import AddVoterRequest, RemoveVoterRequest, UpdateFeaturesRequest
 from replica.simulate.disk import DiskFaults
 from replica.simulate.node import Node
 
 if TYPE_CHECKING:
     from replica.simulate.simulation import Simulation
 
+MAX_DRIFT = 50
+"""Of a clock, in 1/1000."""
 
-def strike(simulation: Simulation) -> None:
-    """One random fault, or the end of some."""
+
+def strike(simulation: Simulation) -> Node:
+    """One random fault, or the end of some; the node it was meant for."""
     random = simulation.random
     node = random.choice(list(simulation.nodes.values()))
     action = random.choice(_ACTIONS)
     action(simulation, node)
+    return node
 
 
 def _crash(simulation: Simulation, node: Node) -> None:
@@ -36,8 +41,31 @@ def _crash_soon(simulation: Simulation, node: Node) -> None:
         node.host.effects_left = simulation.random.randrange(20)
 
 
+def _crash_all(simulation: Simulation, node: Node) -> None:
+    """A power cut of the whole site."""
+    for each in simulation.nodes.values():
+        _crash(simulation, each)
+
+
+def _shut_down(simulation: Simulation, node: Node) -> None:
+    simulation.step(node, Shutdown(simulation.random.randrange(100, 3000)))
+
+
+def _resign(simulation: Simulation, node: Node) -> None:
+    leader = simulation.leader()
+    if leader is not None:
+        simulation.step(leader, Resign(leader.running.raft.role.epoch))
+
+
 def _isolate(simulation: Simulation, node: Node) -> None:
     simulation.network.isolate(simulation.random, list(simulation.nodes))
+
+
+def _isolate_leader(simulation: Simulation, node: Node) -> None:
+    leader = simulation.leader()
+    if leader is not None:
+        one_way = simulation.random.random() < 0.5
+        simulation.network.split([leader.node_id], simulation.nodes, one_way=one_way)
 
 
 def _heal(simulation: Simulation, node: Node) -> None:
@@ -45,40 +73,70 @@ def _heal(simulation: Simulation, node: Node) -> None:
 
 
 def _snapshot(simulation: Simulation, node: Node) -> None:
-    simulation.do(node, "snapshot")
-    simulation.do(node, "clean")
+    simulation.snapshot(node)
 
 
 def _slow(simulation: Simulation, node: Node) -> None:
+    """Flushes wait in a queue, or no longer."""
     node.is_slow = not node.is_slow
+
+
+def _slow_disk(simulation: Simulation, node: Node) -> None:
+    """Every call to the disk holds the node up, or no longer."""
+    slow = node.disk.faults.call_ms == 0
+    node.disk.faults.call_ms = simulation.random.uniform(1, 60) if slow else 0.0
 
 
 def _fill(simulation: Simulation, node: Node) -> None:
     """The disk takes a little more, or is emptied of what isn't ours."""
-    full = node.disk.faults.capacity_bytes is None
+    faults = node.disk.faults
     room = node.disk.used_bytes() + simulation.random.randrange(2000)
-    node.disk.faults = DiskFaults(capacity_bytes=room if full else None)
+    faults.capacity_bytes = room if faults.capacity_bytes is None else None
 
 
 def _fail_io(simulation: Simulation, node: Node) -> None:
     """Calls to the disk fail now and then, or no longer; a replica stops at the first."""
-    rates = node.disk.faults
-    is_sound = not (rates.write_error_rate or rates.sync_error_rate or rates.read_error_rate)
+    faults = node.disk.faults
+    is_sound = not (faults.write_error_rate or faults.sync_error_rate or faults.read_error_rate)
     rate = 0.02 if is_sound else 0.0
-    node.disk.faults = DiskFaults(rate, rate, rate)
+    node.disk.faults = DiskFaults(rate, rate, rate, faults.capacity_bytes, faults.call_ms)
+
+
+def _skew(simulation: Simulation, node: Node) -> None:
+    node.skew(simulation.now, simulation.random.randint(-MAX_DRIFT, MAX_DRIFT))
 
 
 def _change_voters(simulation: Simulation, node: Node) -> None:
+    """Add this node or remove it, the leader itself too."""
     leader = simulation.leader()
-    if leader is None or not leader.running.raft.log.kraft_version or node.config.local is None:
+    if leader is None or not leader.running.raft.log.kraft_version:
         return
-    voters, local = leader.running.raft.log.voters, node.config.local
+    voters, local = leader.running.raft.log.voters, node.local
     known, lost = voters.voter(node.node_id), _lost(simulation)
     if known is None:
         request = AddVoterRequest(voter=local.key, endpoints=local.endpoints, timeout_ms=3000)
         simulation.ask(leader, request)
-    elif len(voters) > 2 and lost in ([], [node.node_id]):
+    elif len(voters) > 1 and lost in ([], [node.node_id]):
         simulation.ask(leader, RemoveVoterRequest(voter=known.key, timeout_ms=3000))
+
+
+def _remove_leader(simulation: Simulation, node: Node) -> None:
+    leader = simulation.leader()
+    if leader is not None:
+        _change_voters(simulation, leader)
+
+
+def _upgrade(simulation: Simulation, node: Node) -> None:
+    """kraft.version 1 for a static quorum; nothing for another."""
+    leader = simulation.leader()
+    if leader is not None:
+        simulation.ask(leader, UpdateFeaturesRequest(kraft_version=1))
+
+
+def _move(simulation: Simulation, node: Node) -> None:
+    """It restarts with another endpoint, and has its entry among the voters updated."""
+    node.move()
+    _crash(simulation, node)
 
 
 def _wipe(simulation: Simulation, node: Node) -> None:
@@ -95,7 +153,7 @@ def _wipe(simulation: Simulation, node: Node) -> None:
 
 def _lost(simulation: Simulation) -> list[int]:
     """Voters, by any running replica's set, whose disk is gone."""
-    there = {n.config.local.key for n in simulation.nodes.values() if n.config.local}
+    there = {node.local.key for node in simulation.nodes.values()}
     hosts = [node.host for node in simulation.nodes.values() if node.host is not None]
     keys = {key for host in hosts for key in host.raft.log.voters.keys if key.node_id}
     if any(not host.raft.log.kraft_version for host in hosts if len(host.raft.log.voters)):
@@ -104,6 +162,9 @@ def _lost(simulation: Simulation) -> list[int]:
 
 
 _ACTIONS = (
-    *(_crash, _crash_soon, _crash_soon, _fail_io, _isolate, _heal, _heal, _heal),
-    *(_snapshot, _snapshot, _snapshot, _slow, _fill, _fill, _change_voters, _change_voters, _wipe),
+    *(_crash, _crash, _crash_soon, _crash_soon, _crash_soon, _crash_all, _shut_down, _resign),
+    *(_isolate, _isolate_leader, _heal, _heal, _heal, _heal),
+    *(_snapshot, _snapshot, _snapshot, _snapshot, _snapshot),
+    *(_slow, _slow_disk, _fill, _fill, _fail_io, _skew),
+    *(_change_voters, _change_voters, _change_voters, _remove_leader, _upgrade, _move, _wipe),
 )

@@ -2,43 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
+
+Link = tuple[int, int]
+"""(sender, receiver)."""
 
 
 @dataclass(slots=True)
 class Network:
     """Rates are probabilities for each message, from 0 to 1; delays in ms.
 
-    cut: (sender, receiver) pairs that nothing passes, in that direction alone.
+    cut: links that nothing passes, in that direction alone. cut_requests: those that answers
+    still pass. refusals: how often a node that is down says so, as a closed port does.
     """
 
     loss: float = 0.02
     duplication: float = 0.02
     straggling: float = 0.02
+    refusals: float = 0.5
     delay_ms: int = 10
     straggler_ms: int = 1500
-    cut: set[tuple[int, int]] = field(default_factory=set)
+    cut: set[Link] = field(default_factory=set)
+    cut_requests: set[Link] = field(default_factory=set)
 
-    def delays(self, random: Random, sender: int, receiver: int) -> list[int]:
+    def delays(self, random: Random, sender: int, receiver: int, *, is_request: bool) -> list[int]:
         """When the copies of one message arrive, ms from now; none where it is lost."""
-        if (sender, receiver) in self.cut or random.random() < self.loss:
+        link = (sender, receiver)
+        if link in self.cut or (is_request and link in self.cut_requests):
+            return []
+        if random.random() < self.loss:
             return []
         copies = 2 if random.random() < self.duplication else 1
         return [self._delay(random) for _ in range(copies)]
 
+    def split(self, side: Iterable[int], others: Iterable[int], *, one_way: bool = False) -> None:
+        """From now on nothing passes from `side` to `others`; nor back, unless one_way."""
+        links = [(a, b) for a in side for b in others if a != b]
+        self.cut.update(links)
+        if not one_way:
+            self.cut.update((b, a) for a, b in links)
+
     def isolate(self, random: Random, nodes: list[int]) -> None:
         """Split the nodes in two; messages pass neither way, or one way only."""
         side = set(random.sample(nodes, random.randint(1, len(nodes) - 1)))
-        one_way = random.random() < 0.3
-        for a in side:
-            for b in set(nodes) - side:
-                self.cut.add((a, b))
-                if not one_way:
-                    self.cut.add((b, a))
+        self.split(side, set(nodes) - side, one_way=random.random() < 0.3)
 
     def heal(self) -> None:
         self.cut.clear()
+        self.cut_requests.clear()
 
     def stop_faults(self) -> None:
         """From now on every message arrives, soon."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -10,34 +11,64 @@ from replica.raft.config import FOREVER, Config
 from replica.raft.ports import Endpoint, KRaftVersion, KRaftVoters, Voter, VoterSet
 from replica.raft.voters import voter_set, without_directories
 from replica.simulate.disk import DiskFaults, SimulatedDisk
-from replica.simulate.host import FOLDER, LOG_CONFIG, SimulatedHost
+from replica.simulate.host import FOLDER, LOG_CONFIG, SimulatedHost, Stepped
+from replica.simulate.workload import METADATA, OPAQUE, Workload
 from replica.storage.recovery import open_log
 from replica.types import ReplicaKey
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The quorum at the beginning: nodes 1 to `voters` vote, as many more as `observers` don't.
+
+    is_static: the voters are those of the configuration (kraft.version 0), no log names them.
+    workload: what is replicated.
+    """
+
+    voters: int = 3
+    observers: int = 0
+    is_static: bool = False
+    workload: Workload = OPAQUE
+
+    @property
+    def first_voters(self) -> VoterSet:
+        """In force before any log names some."""
+        voters = voter_set(voter(node_id) for node_id in range(1, self.voters + 1))
+        return without_directories(voters) if self.is_static else voters
 
 
 @dataclass(slots=True, eq=False)
 class Node:
     """offset_ms, drift: its clock shows offset_ms + t * (1000 + drift) / 1000 at t ms. wake_at:
-    when its next tick is due, -1 for none. boots: how often it was started."""
+    when its next tick is due, -1 for none. boots: how often it was started. busy_until: when its
+    slow disk is done. is_slow: its flushes wait long."""
 
     node_id: int
     disk: SimulatedDisk
     config: Config
+    workload: Workload
     offset_ms: int
     drift: int
     host: SimulatedHost | None = None
     boots: int = 0
     wake_at: int = -1
+    busy_until: int = 0
     is_slow: bool = False
     flush_due: bool = False
     wiped: int = 0
+    moved: int = 0
 
     @property
     def running(self) -> SimulatedHost:
         assert self.host is not None
         return self.host
 
-    def local(self, now_ms: int) -> int:
+    @property
+    def local(self) -> Voter:
+        assert self.config.local is not None
+        return self.config.local
+
+    def clock(self, now_ms: int) -> int:
         return self.offset_ms + now_ms * (1000 + self.drift) // 1000
 
     def due(self, local_ms: int) -> int:
@@ -45,6 +76,25 @@ class Node:
         if local_ms >= FOREVER:
             return FOREVER
         return -((self.offset_ms - local_ms) * 1000 // (1000 + self.drift))
+
+    def skew(self, now_ms: int, drift: int) -> None:
+        """From now on its clock goes otherwise, and not back."""
+        shown = self.clock(now_ms)
+        self.drift, self.offset_ms = drift, 0
+        self.offset_ms = shown - self.clock(now_ms)
+
+    def start(self, draw: Callable[[int], int], now_ms: int, watch: Stepped) -> SimulatedHost:
+        """Power is back: the replica recovers what is on its disk. Raises as Host does."""
+        self.disk.restart()
+        self.boots += 1
+        self.wake_at, self.flush_due, self.busy_until = -1, False, 0
+        machine, now = self.workload.machine(), self.clock(now_ms)
+        return SimulatedHost(self.config, self.disk, machine, draw, now, watch)
+
+    def wait_for_disk(self, now_ms: int) -> None:
+        """Be busy for as long as the calls to its disk took."""
+        took, self.disk.busy_ms = int(self.disk.busy_ms), 0.0
+        self.busy_until = max(self.busy_until, now_ms) + took
 
     def stop_faults(self) -> None:
         self.disk.faults = DiskFaults()
@@ -58,13 +108,26 @@ class Node:
         assert self.host is None, "a running node's disk stays"
         self.wiped += 1
         self.disk = new_disk(random)
-        local = voter(self.node_id, self.wiped)
-        self.config = replace(self.config, local=local)
+        self._name()
+
+    def move(self) -> None:
+        """It listens elsewhere from its next start on; its voter set is to learn that."""
+        self.moved += 1
+        self._name()
+
+    def _name(self) -> None:
+        self.config = replace(self.config, local=voter(self.node_id, self.wiped, self.moved))
 
 
-def voter(node_id: int, wiped: int = 0) -> Voter:
+def key_of(host: SimulatedHost) -> ReplicaKey:
+    assert host.config.local is not None, "every simulated replica has an id"
+    return host.config.local.key
+
+
+def voter(node_id: int, wiped: int = 0, moved: int = 0) -> Voter:
+    """wiped, moved: how often its disk and its endpoint were replaced."""
     key = ReplicaKey(node_id, f"{'node' * 4}{node_id:03}{wiped:02}A")
-    return Voter(key, (Endpoint("CONTROLLER", f"node{node_id}", 9093),))
+    return Voter(key, (Endpoint("CONTROLLER", f"node{node_id}", 9093 + moved),))
 
 
 def node_of(name: int) -> int:
@@ -78,25 +141,32 @@ def new_disk(random: Random) -> SimulatedDisk:
     return disk
 
 
-def first_nodes(random: Random) -> dict[int, Node]:
+def random_layout(random: Random) -> Layout:
     """Three or five voters, of a static quorum or of one in the log, and two observers."""
-    count = random.choice((3, 3, 5))
-    voters = voter_set(voter(node_id) for node_id in range(1, count + 1))
-    is_static = random.random() < 0.25
-    nodes = {}
-    for node_id in range(1, count + 3):
+    return Layout(
+        voters=random.choice((3, 3, 5)),
+        observers=2,
+        is_static=random.random() < 0.25,
+        workload=METADATA if random.random() < 0.25 else OPAQUE,
+    )
+
+
+def first_nodes(random: Random, layout: Layout) -> dict[int, Node]:
+    """The nodes by their ids, down, the voters' disks formatted."""
+    voters, nodes = layout.first_voters, {}
+    for node_id in range(1, layout.voters + layout.observers + 1):
         disk = new_disk(random)
-        if node_id <= count and not is_static:
+        if node_id <= layout.voters and not layout.is_static:
             _format(disk, voters)
         config = Config(
             "cluster",
             voter(node_id),
-            static_voters=without_directories(voters) if is_static else VoterSet(),
+            static_voters=voters if layout.is_static else VoterSet(),
             bootstrap_ids=tuple(-10 - voter_id for voter_id in voters.ids),
             retention_bytes=random.choice((0, 8000, -1)),
         )
         offset, drift = random.randrange(1000), random.randint(-50, 50)
-        nodes[node_id] = Node(node_id, disk, config, offset, drift)
+        nodes[node_id] = Node(node_id, disk, config, layout.workload, offset, drift)
     return nodes
 
 

@@ -1,4 +1,4 @@
-"""One run: a seed in, what became of it out. Events lie in a heap by simulated time.
+"""One run: a seed in, what became of it out.
 
 The seed decides everything: no clock is read, nothing depends on the order of a set.
 """
@@ -6,24 +6,35 @@ The seed decides everything: no clock is read, nothing depends on the order of a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from random import Random
-from typing import Any
 
 from replica.errors import FileSystemError, KraftlakeError
+from replica.raft import inputs
 from replica.raft.effects import Effects
-from replica.raft.inputs import Clean, Proposal, Propose, Request, Response
 from replica.raft.leading import NotLeaderError
 from replica.raft.messages import PeerRequest
+from replica.raft.ports import LeaderAndEpoch
 from replica.raft.roles.leader import Leader
+from replica.simulate.broken import BrokenInvariantError, demand
 from replica.simulate.disk import PowerLossError
 from replica.simulate.host import SimulatedHost
-from replica.simulate.invariants import BrokenInvariantError, Invariants
+from replica.simulate.invariants import Invariants
 from replica.simulate.nemesis import strike
 from replica.simulate.network import Network
-from replica.simulate.node import Node, first_nodes, node_of
+from replica.simulate.node import Layout, Node, first_nodes, node_of, random_layout
+from replica.simulate.schedule import (
+    Deliver,
+    Event,
+    Flush,
+    Propose,
+    Schedule,
+    Start,
+    Strike,
+    Wake,
+)
 from replica.storage.batches import value_batch
 
 SETTLE_MS = 120_000
@@ -32,17 +43,19 @@ SETTLE_MS = 120_000
 @dataclass(frozen=True, slots=True)
 class Result:
     """events: carried out. broken: the invariant and what broke it, None where all held. trace:
-    SHA-256 over all events in order; the same for the same seed. committed: end offset."""
+    SHA-256 over all events in order; the same for the same seed. committed: end offset.
+    acknowledged: batches whose client knows that they are committed."""
 
     seed: int
     events: int
     trace: str
     committed: int
+    acknowledged: int
     broken: str | None = None
 
     @property
     def replay_command(self) -> str:
-        """Runs this seed again."""
+        """Runs this seed again, to the same end: the seed chooses all else."""
         return f"kraftlake simulate --seeds {self.seed}:{self.seed + 1} --events {self.events}"
 
 
@@ -57,176 +70,255 @@ def run(seed: int, events: int) -> Result:
         broken = str(error)
     except (AssertionError, KraftlakeError) as error:
         broken = f"core: {type(error).__name__}: {error}"
-    trace, end = simulation.trace.hexdigest(), simulation.invariants.ledger.end
-    return Result(seed, events, trace, end, broken)
+    invariants, trace = simulation.invariants, simulation.trace.hexdigest()
+    acknowledged = invariants.appends.acknowledged
+    return Result(seed, events, trace, invariants.ledger.end, acknowledged, broken)
 
 
 class Simulation:
-    """now: simulated time in ms; events: how many were carried out."""
+    """events: how many were carried out. layout: None for a random quorum. is_faulty: whether the
+    network loses messages, the nemesis strikes, and what was shut down is started again; without
+    it, all that goes wrong is what the caller does."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, layout: Layout | None = None, *, is_faulty: bool = True) -> None:
         self.random = Random(seed)  # noqa: S311 - a repeatable run, no secret
-        self.now = 0
+        self.schedule = Schedule()
         self.events = 0
-        self.faulty = True
+        self.is_faulty = is_faulty
+        self._restarts = is_faulty
         self.trace = hashlib.sha256()
-        self.invariants = Invariants()
         self.network = Network()
-        self._heap: list[tuple[int, int, str, int, Any]] = []
-        self._count = 0
-        self.nodes: dict[int, Node] = first_nodes(self.random)
+        self.layout = layout or random_layout(self.random)
+        self.nodes: dict[int, Node] = first_nodes(self.random, self.layout)
+        voters = self.layout.first_voters
+        static = next(iter(self.nodes.values())).config.static_voters
+        self.invariants = Invariants(self.layout.workload, voters, static)
+        self._newest_timestamp = 0
+        if not is_faulty:
+            self.network.stop_faults()
         for node_id in self.nodes:
-            self._at(0, "start", node_id, None)
-        self._at(50, "propose", 0, None)
-        self._at(500, "fault", 0, None)
+            self.schedule.at(0, Start(node_id))
+        self.schedule.at(50, Propose())
+        if is_faulty:
+            self.schedule.at(500, Strike())
+
+    @property
+    def now(self) -> int:
+        """Simulated time in ms."""
+        return self.schedule.now
 
     def run(self, events: int) -> None:
         while self.events < events:
             self._next()
 
+    def run_until(self, is_reached: Callable[[], bool], within_ms: int) -> None:
+        """Go on until something holds. Raises BrokenInvariantError, liveness, where it doesn't in
+        time."""
+        end = self.now + within_ms
+        while not is_reached():
+            demand(self.now <= end, "liveness", self._standing())
+            self._next()
+
     def settle(self) -> None:
         """Faults stop: a leader must be found and everybody must get what it commits."""
-        self.faulty = False
+        self.is_faulty = False
         self.network.stop_faults()
         for node in self.nodes.values():
             node.stop_faults()
-        before, end = self.invariants.ledger.end, self.now + SETTLE_MS
-        while not self._has_recovered(before):
-            if self.now > end:
-                ends = {i: n.host and n.host.machine.next_offset for i, n in self.nodes.items()}
-                raise BrokenInvariantError("liveness", f"{before} committed, now {ends}")
-            self._next()
+            if node.host is None:
+                self.start(node)
+        before = self.invariants.ledger.end
+        self.run_until(lambda: self._has_recovered(before), SETTLE_MS)
+        self.invariants.ended([node.running for node in self.nodes.values()])
+
+    def leaders(self) -> list[Node]:
+        """Who believes to lead; two of them don't know yet of one another."""
+        return [n for n in self.nodes.values() if n.host and isinstance(n.host.raft.role, Leader)]
 
     def leader(self) -> Node | None:
         """The one of the newest epoch, None where nobody leads."""
-        leading = [
-            n for n in self.nodes.values() if n.host and isinstance(n.host.raft.role, Leader)
-        ]
-        return max(leading, key=lambda n: n.running.raft.role.epoch, default=None)
+        return max(self.leaders(), key=lambda n: n.running.raft.role.epoch, default=None)
+
+    def kill(self, node: Node) -> None:
+        """Power goes now, and stays away."""
+        node.host = None
+        node.disk.crash()
+
+    def start(self, node: Node) -> None:
+        """Power comes back."""
+        self.schedule.after(1, Start(node.node_id))
 
     def crash(self, node: Node) -> None:
         """Power goes now, and comes back after a while."""
-        node.host = None
-        node.disk.crash()
-        self._at(self.random.randrange(1, 3000) if self.faulty else 1, "start", node.node_id, None)
+        self.kill(node)
+        self._come_back(node)
+
+    def step(self, node: Node, event: inputs.Input) -> None:
+        """Give a running replica an input; one that is down takes none."""
+        self._do(node, lambda host, now: host.step(event, now))
 
     def ask(self, node: Node, request: PeerRequest) -> None:
         """An administrator's request; nobody reads the answer."""
-        self._do(node, lambda host, now: host.step(Request("administrator", request), now))
+        self.step(node, inputs.Request("administrator", request))
 
-    def do(self, node: Node, what: str) -> None:
-        """snapshot or clean."""
-        if what == "snapshot":
-            self._do(node, lambda host, now: host.snapshot(now))
-        else:
-            self._do(node, lambda host, now: host.step(Clean(host.log.size_bytes), now))
-
-    def _at(self, delay_ms: int, kind: str, node_id: int, payload: Any) -> None:
-        self._count += 1
-        heappush(self._heap, (self.now + delay_ms, self._count, kind, node_id, payload))
+    def snapshot(self, node: Node) -> None:
+        """Let it snapshot what it has applied, and drop the log before as it is configured to."""
+        self._do(node, lambda host, now: host.snapshot(now))
+        if node.host is not None:
+            self.step(node, inputs.Clean(node.host.log.size_bytes))
 
     def _next(self) -> None:
-        self.now, _, kind, node_id, payload = heappop(self._heap)
-        if kind == "tick" and self.nodes[node_id].wake_at != self.now:
-            return
+        event = self.schedule.take()
+        if isinstance(event, Propose):
+            node = self._propose()
+        elif isinstance(event, Strike):
+            node = self._strike()
+        else:
+            node = self.nodes[event.node_id]
+            if not self._is_due(node, event):
+                return
+            self._happen(node, event)
         self.events += 1
-        getattr(self, f"_{kind}")(node_id, payload)
-        node = self.nodes.get(node_id)
         host = node.host if node else None
         shown = (host.raft.role.epoch, host.log.log_end, host.machine.next_offset) if host else ()
-        self.trace.update(f"{self.now} {kind} {node_id} {shown}\n".encode())
+        name, node_id = type(event).__name__, node.node_id if node else 0
+        self.trace.update(f"{self.now} {name} {node_id} {shown}\n".encode())
 
-    def _start(self, node_id: int, _: None) -> None:
-        node = self.nodes[node_id]
-        if node.host is not None:
-            return
-        node.disk.restart()
-        node.boots += 1
+    def _is_due(self, node: Node, event: Start | Wake | Flush | Deliver) -> bool:
+        """Not where it is void by now; a node that waits for its disk takes it later."""
+        if isinstance(event, Start):
+            return node.host is None
+        if isinstance(event, Wake) and event.at != node.wake_at:
+            return False
+        if node.host is not None and self.now < node.busy_until:
+            self.schedule.at(node.busy_until, event)
+            return False
+        return True
+
+    def _happen(self, node: Node, event: Event) -> None:
+        match event:
+            case Start():
+                self._start(node)
+            case Wake():
+                node.wake_at = -1
+                self._do(node, lambda host, now: host.tick(now))
+            case Flush(boot=boot):
+                if boot == node.boots:
+                    node.flush_due = False
+                    self._do(node, lambda host, now: host.flush(now))
+            case Deliver(boot=boot, message=message):
+                if boot in (0, node.boots):
+                    self._refuse(node, message) if node.host is None else self.step(node, message)
+
+    def _start(self, node: Node) -> None:
         draws = Random(self.random.random())  # noqa: S311
         try:
-            now, watch = node.local(self.now), self.invariants.stepped
-            host = SimulatedHost(node.config, node.disk, draws.randrange, now, watch)
+            host = node.start(draws.randrange, self.now, self.invariants.stepped)
             self.invariants.opened(host)
         except (PowerLossError, FileSystemError):
             self.crash(node)
             return
-        node.host, node.wake_at, node.flush_due = host, -1, False
+        node.host = host
         self._do(node, lambda host, now: host.tick(now))
 
-    def _tick(self, node_id: int, _: None) -> None:
-        self.nodes[node_id].wake_at = -1
-        self._do(self.nodes[node_id], lambda host, now: host.tick(now))
+    def _come_back(self, node: Node) -> None:
+        down_ms = self.random.randrange(1, 3000) if self.is_faulty else 1
+        self.schedule.after(down_ms, Start(node.node_id))
 
-    def _flush(self, node_id: int, boot: int) -> None:
-        node = self.nodes[node_id]
-        if node.host is not None and node.boots == boot:
-            node.flush_due = False
-            self._do(node, lambda host, now: host.flush(now))
+    def _strike(self) -> Node | None:
+        if not self.is_faulty:
+            return None
+        self.schedule.after(self.random.randrange(20, 800), Strike())
+        return strike(self)
 
-    def _propose(self, _: int, __: None) -> None:
-        self._at(self.random.randrange(1, 120), "propose", 0, None)
-        node = self.leader()
-        if node is None:
+    def _propose(self) -> Node | None:
+        """A client appends at whoever it takes for the leader."""
+        self.schedule.after(self.random.randrange(1, 120), Propose())
+        leaders = self.leaders()
+        if not leaders:
+            return None
+        node = self.random.choice(leaders)
+        host, told = node.running, node.running.machine.leader
+        epoch = host.raft.role.epoch
+        made = self.layout.workload.batches(
+            self.random,
+            self.schedule.asked,
+            host.machine.machine,
+            is_active=told == LeaderAndEpoch(node.node_id, epoch),
+            is_idle=host.machine.next_offset == host.raft.log.log_end,
+        )
+        if not made:
+            return node
+        proposals = []
+        for values in made:
+            self._newest_timestamp = max(self._newest_timestamp + 1, self.now)
+            data = value_batch(0, 0, self._newest_timestamp, values)
+            proposals.append(inputs.Proposal(len(values), data))
+        self.invariants.appends.invoked(host, epoch, [proposal.data for proposal in proposals])
+        with suppress(NotLeaderError):
+            self.step(node, inputs.Propose(epoch, tuple(proposals)))
+        return node
+
+    def _do(self, node: Node, action: Callable[[SimulatedHost, int], Iterator[Effects]]) -> None:
+        host = node.host
+        if host is None:
             return
-        host = node.running
-        epoch, base = host.raft.role.epoch, host.raft.log.log_end
-        content = b"%d" % self._count * self.random.randrange(1, 30)
-        proposal = Proposal(1, value_batch(0, 0, self.now, [content]))
         try:
-            self.invariants.proposed(base, epoch)
-            self._do(node, lambda host, now: host.step(Propose(epoch, (proposal,)), now))
-        except NotLeaderError:
-            return
-
-    def _fault(self, _: int, __: None) -> None:
-        if self.faulty:
-            self._at(self.random.randrange(20, 800), "fault", 0, None)
-            strike(self)
-
-    def _deliver(self, node_id: int, payload: tuple[int, Any]) -> None:
-        boot, event = payload
-        node = self.nodes[node_id]
-        if boot in (0, node.boots):
-            self._do(node, lambda host, now: host.step(event, now))
-
-    def _do(self, node: Node, action: Any) -> None:
-        if node.host is None:
-            return
-        try:
-            for effects in action(node.host, node.local(self.now)):
+            for effects in action(host, node.clock(self.now)):
+                node.wait_for_disk(self.now)
                 self._send(node, effects)
+            if host.has_stopped:
+                host.log.close()
+                node.host = None
+                if self._restarts:
+                    self._come_back(node)
         except (PowerLossError, FileSystemError):
             self.crash(node)
-            return
-        self._schedule(node)
+        if node.host is not None:
+            self._plan(node, node.host)
 
-    def _schedule(self, node: Node) -> None:
-        host = node.running
+    def _plan(self, node: Node, host: SimulatedHost) -> None:
+        """When its replica is to be looked after again."""
         if host.must_flush and not node.flush_due:
             node.flush_due = True
             delay = self.random.randrange(200 if node.is_slow else 3)
-            self._at(delay, "flush", node.node_id, node.boots)
+            self.schedule.after(delay, Flush(node.node_id, node.boots))
         at = max(self.now, node.due(host.raft.next_deadline()))
         if at != node.wake_at and at < 2**60:
             node.wake_at = at
-            self._at(at - self.now, "tick", node.node_id, None)
+            self.schedule.at(at, Wake(node.node_id, at))
 
     def _send(self, node: Node, effects: Effects) -> None:
         for send in effects.sends:
             name = (node.node_id, send.node_id, send.correlation_id, node.boots)
-            request = Request(name, send.message)
+            request = inputs.Request(name, send.message)
             self._post(node.node_id, node_of(send.node_id), 0, request)
         for reply in effects.replies:
             if isinstance(reply.request_id, tuple):
                 asker, asked, correlation_id, boot = reply.request_id
-                response = Response(asked, correlation_id, node.running.filled(reply))
+                message = node.running.filled(reply)
+                response = inputs.Response(asked, correlation_id, message)
                 self._post(node.node_id, asker, boot, response)
 
-    def _post(self, sender: int, receiver: int, boot: int, event: Any) -> None:
-        for delay in self.network.delays(self.random, sender, receiver):
-            self._at(delay, "deliver", receiver, (boot, event))
+    def _refuse(self, node: Node, message: inputs.Input) -> None:
+        """Nobody listens at a node that is down."""
+        if isinstance(message, inputs.Request) and isinstance(message.request_id, tuple):
+            asker, asked, correlation_id, boot = message.request_id
+            if self.random.random() < self.network.refusals:
+                failed = inputs.Failed(asked, correlation_id)
+                self._post(node.node_id, asker, boot, failed)
+
+    def _post(self, sender: int, receiver: int, boot: int, message: inputs.Input) -> None:
+        is_request = isinstance(message, inputs.Request)
+        leaves = max(self.now, self.nodes[sender].busy_until)
+        for delay in self.network.delays(self.random, sender, receiver, is_request=is_request):
+            self.schedule.at(leaves + delay, Deliver(receiver, boot, message))
 
     def _has_recovered(self, before: int) -> bool:
         end = self.invariants.ledger.end
-        hosts: Iterator[SimulatedHost | None] = (node.host for node in self.nodes.values())
+        hosts = [node.host for node in self.nodes.values()]
         return end > before and all(h is not None and h.machine.next_offset > before for h in hosts)
+
+    def _standing(self) -> str:
+        ends = {i: n.host and n.host.machine.next_offset for i, n in self.nodes.items()}
+        return f"{self.invariants.ledger.end} committed, replicas are at {ends}"

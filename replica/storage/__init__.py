@@ -4,6 +4,7 @@
 - `log`: segments, indexes, leader-epoch-checkpoint; `recovery`: what opening makes of a crash.
 - `snapshots`, `snapshot_writer`: checkpoint files, from .part to .deleted.
 - `quorum_state_file`, `identity`: the vote, and whose directory it is.
+- `directory_lock`: one process at a time, Kafka's or ours.
 
 What may be lost is decided by order alone, not by a file of our own:
 1. A segment and its indexes are synced before the next one is created, so a crash leaves a torn

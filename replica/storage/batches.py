@@ -140,12 +140,14 @@ def batch_in(data: Buffer, frame: Frame, start: int = 0) -> Batch:
 
 
 def bytes_of(batch: Batch) -> bytes:
-    """The batch as it goes to disk: control records encoded, base offset and epoch stamped.
+    """The batch as it goes to disk: its records encoded, base offset and epoch stamped.
 
     Neither is covered by the CRC, so a fetched batch comes out as it came in.
     """
     if not batch.data:
-        assert batch.control, "a batch needs data or control records"
+        if batch.values:
+            return value_batch(batch.base_offset, batch.epoch, batch.timestamp, batch.values)
+        assert batch.control, "a batch needs data, values or control records"
         messages = [message_of(record) for record in batch.control]
         return control_batch(batch.base_offset, batch.epoch, batch.timestamp, messages)
     stamped = bytearray(batch.data)

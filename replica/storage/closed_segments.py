@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, DataError
 from replica.format.file_names import FileKind, segment_file_name
-from replica.format.index import OFFSET_ENTRY
 from replica.history import epochs
 from replica.history.epochs import Epochs
 from replica.storage.batch_walk import walk
@@ -25,16 +24,37 @@ from replica.storage.segment import (
     scan_segment,
     segment_path,
 )
-from replica.storage.segment_index import MAX_RELATIVE_OFFSET, ascending_prefix, position_before
+from replica.storage.segment_index import (
+    MAX_RELATIVE_OFFSET,
+    ascending_prefix,
+    last_entry,
+    position_before,
+    synced_entries,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSegment:
-    """A closed segment and its last batch; `rebuilt` where its indexes were made anew."""
+    """A closed segment; `last`: its last batch, None where a snapshot stands for all of it and
+    nothing was read; `rebuilt` where its indexes were made anew."""
 
     segment: ClosedSegment
-    last: Frame
-    rebuilt: bool
+    last: Frame | None
+    rebuilt: bool = False
+
+
+def trust_closed(
+    files: FileSystem, folder: str, base_offset: int, end_offset: int
+) -> CheckedSegment | None:
+    """A closed segment that ends where the next begins, unread; None where an index is missing."""
+    there = files.names(folder)
+    if not all(segment_file_name(base_offset, kind) in there for kind in INDEXES):
+        return None
+    with files.open(segment_path(folder, base_offset, FileKind.SEGMENT)) as log:
+        size = log.size()
+    if size == 0:
+        return None
+    return CheckedSegment(ClosedSegment(files, folder, base_offset, end_offset, size), None)
 
 
 def check_closed(
@@ -50,7 +70,7 @@ def check_closed(
                 segment = ClosedSegment(
                     files, folder, base_offset, last.end_offset, last.end_position, offsets
                 )
-                return CheckedSegment(segment, last, rebuilt=False)
+                return CheckedSegment(segment, last)
             except DataError:
                 pass  # the index may be what is wrong: read all
         last = _last_batch(log, base_offset, b"")
@@ -76,20 +96,12 @@ def epochs_of(segments: Iterable[ClosedSegment]) -> Epochs:
 def synced_end(files: FileSystem, folder: str, base_offset: int) -> int:
     """An offset (exclusive) below which the newest segment was synced: where the last entry of its
     index points to. base_offset where the index says nothing.
-
-    A torn entry only says less, its numbers being written from their high bytes on. A
-    preallocated file is one of a running Kafka, which writes entries without a sync of the log.
     """
     if segment_file_name(base_offset, FileKind.OFFSET_INDEX) not in files.names(folder):
         return base_offset
     path = segment_path(folder, base_offset, FileKind.OFFSET_INDEX)
-    content = read_whole(files, path, MAX_INDEX_FILE_BYTES)
-    entries = ascending_prefix(content)
-    rest = content[len(entries) :]
-    if not entries or (len(rest) >= OFFSET_ENTRY.size and not any(rest)):
-        return base_offset
-    (relative, _) = OFFSET_ENTRY.unpack_from(entries, len(entries) - OFFSET_ENTRY.size)
-    return base_offset + int(relative) + 1
+    entries = synced_entries(read_whole(files, path, MAX_INDEX_FILE_BYTES))
+    return base_offset + last_entry(entries)[0] + 1 if entries else base_offset
 
 
 def _entries(files: FileSystem, folder: str, base_offset: int) -> bytes:

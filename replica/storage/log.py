@@ -36,7 +36,8 @@ _NO_LIMIT = 2**63 - 1
 class FileLog(Log):
     """See the port for what each method promises.
 
-    log_start inclusive, log_end exclusive. repairs: what opening changed, a line each.
+    log_start inclusive, log_end exclusive. repairs: what opening changed, a line each. control: the
+    control batches from the offset control_from on.
     """
 
     def __init__(
@@ -49,7 +50,8 @@ class FileLog(Log):
         closed: list[ClosedSegment],
         active: ActiveSegment,
         log_start: int,
-        active_control: list[Batch],
+        control: list[Batch],
+        control_from: int,
         repairs: list[str],
     ) -> None:
         self.snapshots = snapshots
@@ -61,8 +63,8 @@ class FileLog(Log):
         self._checkpoint = checkpoint
         self._closed = closed
         self._active = active
-        self._control = active_control
-        self._control_from = active.base_offset
+        self._control = control
+        self._control_from = control_from
         self._failure: KraftlakeError | None = None
 
     @property
@@ -225,12 +227,15 @@ class FileLog(Log):
         return self._closed[bisect_right(self._bases(), offset) - 1]
 
     def _control_batches(self) -> list[Batch]:
-        """Those above the log start; closed segments are read for them once, when first asked."""
-        if self._control_from > self.log_start:
-            older = self._batches(self.log_start, self._control_from, control_only=True)
+        """Those above the newest snapshot of this log, or its start; what opening has not read of
+        them is read once, when first asked."""
+        ends = [id.offset for id in self.snapshots if not self.is_older_than(id)]
+        start = max([self.log_start, *ends])
+        if self._control_from > start:
+            older = self._batches(start, self._control_from, control_only=True)
             self._control[:0] = older
-            self._control_from = self.log_start
-        return [batch for batch in self._control if batch.end_offset > self.log_start]
+            self._control_from = start
+        return [batch for batch in self._control if batch.base_offset >= start]
 
     def _batches(
         self, start_offset: int, end_offset: int, control_only: bool = False

@@ -21,7 +21,13 @@ from replica.history import epochs
 from replica.history.epochs import Epochs
 from replica.raft.ports import Batch
 from replica.storage.batches import Frame, batch_in
-from replica.storage.closed_segments import CheckedSegment, check_closed, epochs_of, synced_end
+from replica.storage.closed_segments import (
+    CheckedSegment,
+    check_closed,
+    epochs_of,
+    synced_end,
+    trust_closed,
+)
 from replica.storage.epoch_checkpoint import EpochCheckpoint, read_checkpoint
 from replica.storage.filesystem import TEMPORARY_SUFFIX, FileSystem, replace_durably
 from replica.storage.log import FileLog
@@ -54,7 +60,8 @@ def open_log(
 ) -> FileLog:
     """The log in `folder`, which is made where it isn't there; all it holds is durable.
 
-    Reads the newest segment whole, and of older ones what their index doesn't cover. Raises
+    Reads the newest segment from the newest snapshot's end on (whole without one), and of older
+    ones what no index covers and no snapshot contains. Raises
     DataError, with file, byte and what to do, where more is wrong than a crash explains;
     FileSystemError.
     """
@@ -99,10 +106,7 @@ class _Opening:
         kept = [base for base in bases if base <= log_start][-1:]
         kept += [base for base in bases if base > log_start]
         closed = self._closed(kept)
-        epoch = closed[-1].last.epoch if closed else -1
-        scanned = scan_segment(
-            self.files, self.folder, kept[-1], self.config, epoch=epoch, visit=self._visit
-        )
+        scanned = self._scanned(kept[-1], closed, saved)
         self._judge_end(scanned)
         entries = self._entries(saved, closed, scanned, log_start)
         self._judge_snapshots(log_start, entries, scanned.segment.end_offset)
@@ -112,7 +116,7 @@ class _Opening:
                 remove_segment(self.files, self.folder, base)
         scanned.segment.cut()
         checkpoint = EpochCheckpoint(self.files, self.folder, entries, saved)
-        log = self._log(checkpoint, closed, scanned.segment, log_start)
+        log = self._log(checkpoint, closed, scanned.segment, log_start, scanned.read_from)
         self._restart_at_newer_snapshot(log)
         self._clean(log)
         return log
@@ -126,7 +130,7 @@ class _Opening:
         start = 0 if newest is None else newest.offset
         checkpoint = EpochCheckpoint(self.files, self.folder, (), saved)
         active = create_segment(self.files, self.folder, start, self.config)
-        log = self._log(checkpoint, [], active, start)
+        log = self._log(checkpoint, [], active, start, start)
         self._clean(log)
         return log
 
@@ -136,6 +140,7 @@ class _Opening:
         closed: list[CheckedSegment],
         active: ActiveSegment,
         log_start: int,
+        control_from: int,
     ) -> FileLog:
         checkpoint.save()
         return FileLog(
@@ -148,6 +153,7 @@ class _Opening:
             active,
             log_start,
             self.control,
+            control_from,
             self.repairs,
         )
 
@@ -159,11 +165,19 @@ class _Opening:
                 return start
         return bases[0]
 
+    @property
+    def _covered(self) -> int:
+        """Where the newest snapshot ends; what was synced below that isn't read again."""
+        return 0 if self.snapshots.newest is None else self.snapshots.newest.offset
+
     def _closed(self, bases: list[int]) -> list[CheckedSegment]:
         found = []
         for base, following in pairwise(bases):
+            checked = None
+            if following <= self._covered and following != bases[-1]:
+                checked = trust_closed(self.files, self.folder, base, following)
             try:
-                checked = check_closed(self.files, self.folder, base, self.config)
+                checked = checked or check_closed(self.files, self.folder, base, self.config)
             except DataError as error:
                 raise _refusal(error) from error
             segment = checked.segment
@@ -178,6 +192,26 @@ class _Opening:
             found.append(checked)
         return found
 
+    def _scanned(
+        self, base: int, closed: list[CheckedSegment], saved: Epochs | None
+    ) -> ScannedSegment:
+        """The newest segment, read from the newest snapshot's end on; whole where the checkpoint
+        doesn't hold the epoch of what would be left out."""
+        ends = [checked.last for checked in closed if checked.last]
+        epoch = ends[-1].epoch if ends else -1
+        for covered in (self._covered if _holds(saved, ends) else 0, 0):
+            self.epochs, self.control = (), []
+            scanned = scan_segment(
+                *(self.files, self.folder, base, self.config),
+                epoch=epoch,
+                visit=self._visit,
+                covered=covered,
+            )
+            if scanned.trusted is None or _holds(saved, [scanned.trusted]):
+                break
+            scanned.segment.close()
+        return scanned
+
     def _visit(self, frame: Frame, data: Buffer) -> None:
         if not self.epochs or frame.epoch > self.epochs[-1].epoch:
             self.epochs = epochs.assign(self.epochs, frame.epoch, frame.base_offset)
@@ -191,8 +225,7 @@ class _Opening:
         if damage is None:
             damage = CorruptDataError("the file ends", segment.size, path)
         synced = synced_end(self.files, self.folder, segment.base_offset)
-        newest = self.snapshots.newest
-        covered = -1 if newest is None else newest.offset
+        covered = self._covered
         if segment.end_offset < synced and covered < synced:
             reason = f"{damage.reason}, yet all below offset {synced} was synced once"
             raise _refusal(CorruptDataError(reason, damage.position, path))
@@ -225,10 +258,10 @@ class _Opening:
         log_start: int,
     ) -> Epochs:
         """The cache: the checkpoint for closed segments if it fits them, batches for the rest."""
-        # an entry that starts in the newest segment counts only if a batch there survived
-        entries = epochs.truncate_from_end(saved or (), scanned.segment.base_offset)
-        ends = [checked.last for checked in closed]
-        if any(epochs.epoch_for_offset(entries, last.last_offset) != last.epoch for last in ends):
+        # an entry that starts in what was read counts only if a batch there survived
+        entries = epochs.truncate_from_end(saved or (), scanned.read_from)
+        ends = [checked.last for checked in closed if checked.last]
+        if not _holds(entries, ends):
             entries = epochs_of(checked.segment for checked in closed)
             self.repairs.append(
                 f"{self.folder}: leader-epoch-checkpoint made anew from the batches"
@@ -271,6 +304,12 @@ class _Opening:
             self.repairs.append(f"{self.folder}/{name}: a leftover, removed")
         if leftovers:
             self.files.sync_directory(self.folder)
+
+
+def _holds(saved: Epochs | None, batches: list[Frame]) -> bool:
+    """Whether a checkpoint has the epochs of these batches."""
+    found = (epochs.epoch_for_offset(saved or (), batch.last_offset) for batch in batches)
+    return all(epoch == batch.epoch for epoch, batch in zip(found, batches, strict=True))
 
 
 def _is_leftover(name: str, names: tuple[str, ...]) -> bool:

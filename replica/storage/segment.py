@@ -13,14 +13,18 @@ from itertools import takewhile
 from replica.errors import DataError
 from replica.format.file_names import FileKind, segment_file_name
 from replica.format.primitives import Buffer
-from replica.storage.batch_walk import read_batches, walk
+from replica.storage.batch_walk import SEARCH_BYTES, read_batches, walk
 from replica.storage.batches import Frame
 from replica.storage.filesystem import File, FileSystem, read_whole
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
     SegmentIndex,
     ascending_prefix,
+    entries_below,
+    last_entry,
     position_before,
+    resumed,
+    synced_entries,
 )
 
 INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
@@ -250,10 +254,17 @@ def _shared_prefix(one: bytes, other: bytes | bytearray) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ScannedSegment:
-    """segment: its good beginning, the files as they were found. damage: what ends that."""
+    """segment: its good beginning, the files as they were found. damage: what ends that. trusted:
+    the last of the batches that were not read, None where all were."""
 
     segment: ActiveSegment
     damage: DataError | None
+    trusted: Frame | None = None
+
+    @property
+    def read_from(self) -> int:
+        """The first offset that was read."""
+        return self.segment.base_offset if self.trusted is None else self.trusted.end_offset
 
 
 Visitor = Callable[[Frame, Buffer], None]
@@ -268,22 +279,55 @@ def scan_segment(
     *,
     epoch: int = -1,
     visit: Visitor | None = None,
+    covered: int = 0,
 ) -> ScannedSegment:
-    """Read a whole segment, check every batch, and work out its indexes. Changes nothing, but
+    """Read a segment, check every batch, and work out its indexes. Changes nothing, but
     for index files that are missing; `ActiveSegment.cut` drops what is damaged.
 
-    epoch: that of the batch before the segment.
+    epoch: that of the batch before the segment. covered: where the newest snapshot ends; what the
+    index says was synced below that is not read.
     """
     segment = _opened(files, folder, base_offset, config)
     log = segment.opened[FileKind.SEGMENT]
+    trusted = _skip(segment, covered)
+    epoch = epoch if trusted is None else trusted.epoch
+    start, end = segment.size, segment.end_offset
     try:
-        for frame, data in walk(log, expected_offset=base_offset, epoch=epoch):
+        for frame, data in walk(log, expected_offset=end, position=start, epoch=epoch):
             segment.add(frame)
             if visit is not None:
                 visit(frame, data)
     except DataError as error:
-        return ScannedSegment(segment, error)
-    return ScannedSegment(segment, None)
+        return ScannedSegment(segment, error, trusted)
+    return ScannedSegment(segment, None, trusted)
+
+
+def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
+    """Take the batches up to the last index entry below `covered` for read; the last of them.
+
+    None, and nothing is taken, where log or indexes don't fit together, or the index isn't one
+    that follows the syncs (see `synced_entries`).
+    """
+    log = segment.opened[FileKind.SEGMENT]
+    index = segment.opened[FileKind.OFFSET_INDEX]
+    base = segment.base_offset
+    offsets = entries_below(synced_entries(index.read(0, index.size())), covered - base)
+    if not offsets:
+        return None
+    relative, position = last_entry(offsets)
+    try:
+        first, _ = next(walk(log, expected_offset=base, piece_bytes=SEARCH_BYTES))
+        last, _ = next(walk(log, expected_offset=None, position=position, piece_bytes=SEARCH_BYTES))
+    except (DataError, StopIteration):
+        return None
+    file = segment.opened[FileKind.TIME_INDEX]
+    times = file.read(0, file.size())
+    found = resumed(base, segment.config.index_interval_bytes, offsets, times, last)
+    if found is None or last.last_offset != base + relative:
+        return None
+    segment.index, segment.first_timestamp = found, first.max_timestamp
+    segment.size, segment.end_offset = last.end_position, last.end_offset
+    return last
 
 
 def create_segment(

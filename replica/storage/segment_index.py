@@ -9,6 +9,7 @@ the bytes are equal wherever Kafka appended one at a time, as a leader does.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from replica.format.index import OFFSET_ENTRY, TIME_ENTRY
 from replica.storage.batches import Frame
@@ -61,19 +62,74 @@ class SegmentIndex:
             self.times += TIME_ENTRY.pack(self.max_timestamp, self._offset_of_max)
 
 
+def resumed(
+    base_offset: int, interval_bytes: int, offsets: bytes, times: bytes, last: Frame
+) -> SegmentIndex | None:
+    """The index as it was when `last` had been added, the batch of the last entry of `offsets`.
+
+    times: the whole time index, as it was found. None where it can't be the one of then: it rises,
+    and an index entry comes with an entry of the largest timestamp so far. (Where a clock went back
+    and a crash took the end of the file, that timestamp may lack, unseen; it is only looked for.)
+    """
+    end = last.last_offset - base_offset
+    known = [entry for entry in TIME_ENTRY.iter_unpack(_whole(times)) if entry[1] <= end]
+    rises = all(one[0] < two[0] and one[1] < two[1] for one, two in pairwise(known))
+    if not known or not rises or known[-1][0] < last.max_timestamp:
+        return None
+    index = SegmentIndex(base_offset, interval_bytes, bytearray(offsets))
+    index.times = bytearray(times[: len(known) * TIME_ENTRY.size])
+    index.max_timestamp, index._offset_of_max = known[-1]
+    index._bytes_since_entry = last.size
+    return index
+
+
+def _whole(times: bytes) -> bytes:
+    """Without the torn entry that a crash may have left at the end."""
+    return times[: len(times) // TIME_ENTRY.size * TIME_ENTRY.size]
+
+
 def position_before(offsets: bytes | bytearray, relative_offset: int) -> int:
     """The byte of a batch at or before the one that holds the offset, by an offset index."""
+    count = _count_below(offsets, relative_offset + 1)
+    if count == 0:
+        return 0
+    (_, position) = OFFSET_ENTRY.unpack_from(offsets, (count - 1) * OFFSET_ENTRY.size)
+    return int(position)
+
+
+def entries_below(offsets: bytes, relative_offset: int) -> bytes:
+    """The entries of batches that lie wholly below an offset."""
+    return offsets[: _count_below(offsets, relative_offset) * OFFSET_ENTRY.size]
+
+
+def last_entry(offsets: bytes) -> tuple[int, int]:
+    """Relative last offset and position (bytes) of the last entry's batch."""
+    relative, position = OFFSET_ENTRY.unpack_from(offsets, len(offsets) - OFFSET_ENTRY.size)
+    return int(relative), int(position)
+
+
+def _count_below(offsets: bytes | bytearray, relative_offset: int) -> int:
     low, high = 0, len(offsets) // OFFSET_ENTRY.size
     while low < high:
         middle = (low + high) // 2
-        if OFFSET_ENTRY.unpack_from(offsets, middle * OFFSET_ENTRY.size)[0] <= relative_offset:
+        if OFFSET_ENTRY.unpack_from(offsets, middle * OFFSET_ENTRY.size)[0] < relative_offset:
             low = middle + 1
         else:
             high = middle
-    if low == 0:
-        return 0
-    (_, position) = OFFSET_ENTRY.unpack_from(offsets, (low - 1) * OFFSET_ENTRY.size)
-    return int(position)
+    return low
+
+
+def synced_entries(offsets: bytes) -> bytes:
+    """The entries of the newest segment's offset index, if they were written after the bytes they
+    point at were synced; b"" where they say nothing of it.
+
+    A torn entry only says less, its numbers being written from their high bytes on. A
+    preallocated file is one of a running Kafka, which writes entries without a sync of the log.
+    """
+    entries = ascending_prefix(offsets)
+    rest = offsets[len(entries) :]
+    is_preallocated = len(rest) >= OFFSET_ENTRY.size and not any(rest)
+    return b"" if is_preallocated else entries
 
 
 def ascending_prefix(offsets: bytes) -> bytes:

@@ -39,7 +39,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "replica.raft.ports",
     ),
     "replica.host": ("replica.raft", "replica.storage", "replica.history"),
-    "replica.wire": (),
+    "replica.wire": ("replica.format",),
     "replica.node": (
         *("replica.host", "replica.raft", "replica.machines", "replica.storage", "replica.wire"),
         *("replica.history", "replica.format", "replica.metadata"),

@@ -58,7 +58,7 @@ PLANTED = [
     ("replica/raft/a.py", "from replica.storage import log", "replica.raft may import"),
     ("replica/storage/a.py", "from replica.raft.core import Raft", "replica.storage may import"),
     ("replica/storage/a.py", "from replica.raft import core", "replica.storage may import"),
-    ("replica/wire/a.py", "from replica import format", "replica.wire may import"),
+    ("replica/wire/a.py", "from replica import raft", "replica.wire may import"),
     ("replica/odd/a.py", "from replica.format import batch", "add a row for it"),
     ("pipelines/a.py", "from replica.raft import core", "pipelines may import"),
     ("pipelines/a.py", "from jobs import cli", "nothing imports jobs"),

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.bench import kafka, lake, report
+from tests.bench import kafka, lake, report, simulate
 from tests.bench.processes import dump_command, peak_memory, process, starts, timed
 from tests.bench.rounds import Measure, measure
 from tests.bench.segments import write_segment
@@ -38,7 +38,11 @@ def main() -> None:
         into_delta = lake.measure(segment, options.rounds, tell)
     tell("starts and memory")
     growth = {size: peak_memory(size) for size in (options.bytes // 10, options.bytes)}
-    figures = report.Figures(records, options.bytes, seconds, into_delta, jvm, starts(), growth)
+    tell("the simulator")
+    speed = simulate.measure()
+    figures = report.Figures(
+        records, options.bytes, seconds, into_delta, jvm, starts(), growth, speed
+    )
     page = report.page(figures)
     sys.stdout.write(page)
     if options.write:

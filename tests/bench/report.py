@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tests.bench.processes import Starts
 from tests.bench.rounds import Spread, ratios
+from tests.bench.simulate import Speed
 
 YARDSTICK = "kafka-dump-log"
 ONE_THREAD = "CRC + walk + JSON lines, in memory"
@@ -26,6 +27,7 @@ class Figures:
     jvm: Mapping[str, float]
     starts: Starts
     memory: Mapping[int, int]
+    simulator: Speed
 
 
 def page(figures: Figures) -> str:
@@ -94,6 +96,8 @@ def _others(figures: Figures) -> Iterator[str]:
         f"{peak / 1e6:.0f} MB for {size / 1e6:.0f} MB" for size, peak in figures.memory.items()
     )
     yield f"Peak memory of `kraftlake dump --json`: {', '.join(peaks)}."
+    yield ""
+    yield f"The simulator of the replica engine, on one core: {figures.simulator}."
     yield ""
 
 

@@ -24,7 +24,7 @@ class Spread:
 
 
 def measure(
-    contenders: Mapping[str, Measure], rounds: int, tell: Callable[[str], None]
+    contenders: Mapping[str, Measure], rounds: int, tell: Callable[[str], object]
 ) -> dict[str, list[float]]:
     """Seconds of each contender in each round."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}

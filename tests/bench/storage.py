@@ -1,9 +1,10 @@
-"""Speed of storage: appends with and without a sync each, reads, and opening after a crash.
+"""Speed of storage: appends with and without a sync each, reads, and opening after a crash, with
+and without a snapshot near the end.
 
-python -m tests.bench.storage FOLDER [--megabytes N] [--appends N]
+python -m tests.bench.storage FOLDER [--megabytes N] [--appends N] [--rounds N] [--write]
 
-FOLDER decides which disk is measured. The bare disk's own syncs, in the same run, are the
-yardstick of the synced appends.
+FOLDER decides which disk is measured. The bare disk's own syncs, in the same round, are the
+yardstick of the synced appends. --write: into tests/bench/STORAGE.md.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from replica.format.batch import decode_header
@@ -23,10 +27,33 @@ from replica.storage.batches import value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
+from replica.types import OffsetAndEpoch
+from tests.bench.rounds import Measure, Spread, measure
 
 MEBIBYTE = 1024 * 1024
 SMALL, LARGE = 100, 10_000
 """Bytes of a record's value: a broker's heartbeat of metadata; many records in one batch."""
+BEHIND_SNAPSHOT = MEBIBYTE
+RECORD = Path(__file__).with_name("STORAGE.md")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """What one round does, and how much of it: appends, or bytes of log."""
+
+    work: Measure
+    appends: int = 0
+    bytes: int = 0
+
+    def row(self, name: str, seconds: list[float]) -> str:
+        spread = Spread.of(seconds)
+        if self.appends:
+            rates = [self.appends / s for s in (spread.most, spread.median, spread.least)]
+            return f"| {name} | {rates[0]:,.0f} | {rates[1]:,.0f} | {rates[2]:,.0f} | per second |"
+        times = [spread.least, spread.median, spread.most]
+        per_gib = spread.median * 1024 * MEBIBYTE / self.bytes
+        shown = " | ".join(f"{each * 1000:,.1f}" for each in times)
+        return f"| {name} | {shown} | ms; {per_gib:.2f} s per GiB |"
 
 
 def main() -> int:
@@ -34,41 +61,68 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--megabytes", type=int, default=64)
     parser.add_argument("--appends", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     folder = options.folder / "storage-bench"
     folder.mkdir(parents=True)
     try:
-        for line in measure(folder, options.appends, options.megabytes * MEBIBYTE):
-            sys.stdout.write(f"{line}\n")
-            sys.stdout.flush()
+        contenders = {
+            **appending(folder, options.appends),
+            **recovering(folder, options.megabytes * MEBIBYTE),
+        }
+        works = {name: contender.work for name, contender in contenders.items()}
+        seconds = measure(works, options.rounds, lambda line: sys.stderr.write(f"{line}\n"))
     finally:
         shutil.rmtree(folder)
+    lines = [
+        "# Storage\n",
+        f"`python -m tests.bench.storage FOLDER`: {options.rounds} interleaved rounds on "
+        f"{os.cpu_count()} cores, load {os.getloadavg()[1]:.1f} in the last five minutes, "
+        f"{datetime.now(UTC).date()}. Logs are read from a warm page cache.\n",
+        "| what | least | median | most | |",
+        "|---|---|---|---|---|",
+        *(contender.row(name, seconds[name]) for name, contender in contenders.items()),
+    ]
+    text = "\n".join(lines) + "\n"
+    sys.stdout.write(text)
+    if options.write:
+        RECORD.write_text(text)
     return 0
 
 
-def measure(folder: Path, appends: int, size: int) -> Iterator[str]:
-    """A line for each figure."""
+def appending(folder: Path, appends: int) -> dict[str, Contender]:
     synced = max(1, appends // 100)
-    yield per_second("bare write + fsync", synced, bare_syncs(folder / "bare", synced))
-    yield per_second("append + flush", synced, appended(folder / "synced", synced, 1))
-    yield per_second("append, a flush every 100", appends, appended(folder / "100", appends, 100))
-    yield per_second("append, no flush", appends, appended(folder / "none", appends, 0))
+
+    def fresh(count: int, flush_every: int) -> Contender:
+        return Contender(lambda: appended(folder, count, flush_every), appends=count)
+
+    return {
+        "bare write + fsync": Contender(lambda: bare_syncs(folder / "bare", synced), synced),
+        "append + flush": fresh(synced, 1),
+        "append, a flush every 100": fresh(appends, 100),
+        "append, no flush": fresh(appends, 0),
+    }
+
+
+def recovering(folder: Path, size: int) -> dict[str, Contender]:
+    """Logs of two sizes, to see what grows with the log; of one segment and of many."""
+    found = {}
     for value in (SMALL, LARGE):
-        for segments, segment_bytes in (("one segment", 2**31 - 1), ("16 segments", size // 16)):
-            name = f"{size // MEBIBYTE} MiB of {value} B batches, {segments}"
-            place = folder / f"{value}-{segment_bytes}"
-            fill(place, size, value, segment_bytes)
-            yield per_gibibyte(f"read: {name}", size, read(place, segment_bytes))
-            yield per_gibibyte(f"open: {name}", size, opened(place, segment_bytes, facts=False))
-            yield per_gibibyte(f"open and facts: {name}", size, opened(place, segment_bytes))
-
-
-def per_second(what: str, count: int, seconds: float) -> str:
-    return f"{what}: {count / seconds:,.0f} per second ({count:,} in {seconds:.2f} s)"
-
-
-def per_gibibyte(what: str, size: int, seconds: float) -> str:
-    return f"{what}: {seconds * 1024 * MEBIBYTE / size:.2f} s per GiB ({seconds:.3f} s)"
+        for each in (size // 4, size):
+            for many in (False, True):
+                segment_bytes = MEBIBYTE if many else 2**31 - 1
+                config = LogConfig(segment_bytes=segment_bytes)
+                name = f"{each // MEBIBYTE} MiB of {value} B records, "
+                name += "segments of 1 MiB" if many else "one segment"
+                for snapshot in (False, True):
+                    place = folder / f"{value}-{each}-{many}-{snapshot}"
+                    fill(place, each, value, config, snapshot=snapshot)
+                    suffix = ", snapshot 1 MiB before the end" if snapshot else ""
+                    work = partial(opened, place, config)
+                    found[f"open: {name}{suffix}"] = Contender(work, bytes=each)
+                found[f"read: {name}"] = Contender(partial(read, place, config), bytes=each)
+    return found
 
 
 @contextmanager
@@ -94,7 +148,8 @@ def bare_syncs(path: Path, count: int) -> float:
 
 def appended(folder: Path, count: int, flush_every: int) -> float:
     """Seconds of `count` appends of one batch each; flush_every 0: never."""
-    log = open_log(LocalDisk(), str(folder))
+    place = folder / "appended"
+    log = open_log(LocalDisk(), str(place))
     made, taken = [batch(number, SMALL) for number in range(count)], list[float]()
     with stopwatch(taken):
         for number, each in enumerate(made, start=1):
@@ -102,40 +157,38 @@ def appended(folder: Path, count: int, flush_every: int) -> float:
             if flush_every and number % flush_every == 0:
                 log.flush()
     log.close()
+    shutil.rmtree(place)
     return taken[0]
 
 
-def fill(folder: Path, size: int, value: int, segment_bytes: int) -> None:
-    log = open_log(LocalDisk(), str(folder), LogConfig(segment_bytes=segment_bytes))
+def fill(folder: Path, size: int, value: int, config: LogConfig, *, snapshot: bool) -> None:
+    log = open_log(LocalDisk(), str(folder), config)
     count = size // len(batch(0, value).data)
     for number in range(count):
         log.append([batch(number, value)])
+    if snapshot:
+        end = count - min(count - 1, BEHIND_SNAPSHOT // len(batch(0, value).data))
+        log.snapshots.write(OffsetAndEpoch(end, 1), 1, ()).freeze()
     log.close()
 
 
-def opened(folder: Path, segment_bytes: int, *, facts: bool = True) -> float:
-    """Seconds to open a log whose last batch is torn, from a warm page cache."""
-    config = LogConfig(segment_bytes=segment_bytes)
-    log = open_log(LocalDisk(), str(folder), config)
-    log.append([batch(log.log_end, SMALL)])
-    log.close()
+def opened(folder: Path, config: LogConfig) -> float:
+    """Seconds to open a log whose last batch is torn, and to say what it holds."""
     newest = max(folder.glob("*.log"))
-    os.truncate(newest, newest.stat().st_size - 1)
-    for index in folder.glob(f"{newest.stem}.*index"):
-        index.unlink()  # as if it had not been synced: else the cut would be a loss
+    with newest.open("ab") as file:
+        file.write(batch(0, SMALL).data[:-1])
     taken: list[float] = []
     with stopwatch(taken):
         log = open_log(LocalDisk(), str(folder), config)
-        if facts:
-            log.facts()
+        log.facts()
     assert len(log.repairs) == 1, "the torn batch was cut"
     log.close()
     return taken[0]
 
 
-def read(folder: Path, segment_bytes: int) -> float:
+def read(folder: Path, config: LogConfig) -> float:
     """Seconds to read all of it in slices of 1 MiB, CRCs checked."""
-    log = open_log(LocalDisk(), str(folder), LogConfig(segment_bytes=segment_bytes))
+    log = open_log(LocalDisk(), str(folder), config)
     taken: list[float] = []
     offset, size = log.log_start, batch_size(log.read(log.log_start, 1))
     with stopwatch(taken):

@@ -1,4 +1,5 @@
-"""Kafka's jars, fetched once from Maven Central by the Ivy inside pyspark into the user's cache."""
+"""Kafka's jars, fetched once from Maven Central by the Ivy inside pyspark into the user's cache:
+controller and broker, the command-line tools, the metadata shell, and a logger to stderr."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import subprocess
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -14,20 +16,28 @@ from pipelines.java import find_java
 
 VERSION = "4.1.1"
 _FETCH_TIMEOUT_S = 600
+_JARS = (
+    ("org.apache.kafka", "kafka_2.13", VERSION),
+    ("org.apache.kafka", "kafka-tools", VERSION),
+    ("org.apache.kafka", "kafka-shell", VERSION),
+    ("org.slf4j", "slf4j-simple", "1.7.36"),
+)
+_DEPENDENCIES = "".join(
+    f'<dependency org="{org}" name="{name}" rev="{version}" conf="default->runtime,master"/>'
+    for org, name, version in _JARS
+)
+# The folder in the cache is named after this text: another list is another folder.
 _MODULE = f"""<ivy-module version="2.0">
   <info organisation="kraftlake" module="kafka"/>
   <configurations><conf name="default"/></configurations>
-  <dependencies>
-    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{VERSION}"
-      conf="default->runtime,master"/>
-  </dependencies>
+  <dependencies>{_DEPENDENCIES}</dependencies>
 </ivy-module>
 """
 
 
 def class_path() -> str:
     """Kafka's jars as a Java class path; CalledProcessError where they can't be fetched."""
-    folder = cache_dir().parent / f"kafka-{VERSION}"
+    folder = cache_dir().parent / f"kafka-{VERSION}-{crc32(_MODULE.encode()):08x}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent) as work:
@@ -64,7 +74,8 @@ def _fetch(work: Path) -> Path:
             str(find_java().executable),
             f"-Divy.default.ivy.user.dir={work}/ivy-user",
             *("-jar", str(ivy), "-settings", str(settings), "-ivy", str(module)),
-            *("-confs", "default", "-types", "jar", "-warn"),
+            # scala-logging and snappy-java are bundles
+            *("-confs", "default", "-types", "jar", "bundle", "-warn"),
             *("-retrieve", f"{jars}/[artifact]-[revision].[ext]"),
         ],
         check=True,

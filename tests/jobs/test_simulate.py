@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
 
 from replica.raft.roles import leader
+from replica.simulate.simulation import Result
 from tests.jobs.conftest import Kraftlake
 
 
@@ -42,3 +50,71 @@ def test_seeds_that_are_no_range_are_a_usage_error(kraftlake: Kraftlake, seeds: 
     ended = kraftlake("simulate", "--seeds", seeds)
     assert ended.code == 2
     assert ended.error == f"--seeds {seeds}: expected A:B with A below B, such as 0:200"
+
+
+def test_a_campaign_goes_on_where_it_stopped(kraftlake: Kraftlake, tmp_path: Path) -> None:
+    state = tmp_path / "campaign.jsonl"
+    arguments = ("--events", "100", "--state", str(state))
+    assert kraftlake("simulate", "--seeds", "0:3", *arguments).code == 0
+    done = state.read_text()
+    state.write_text(done + done.splitlines()[0][:20])  # killed while it wrote
+    ended = kraftlake("simulate", "--seeds", "0:5", *arguments)
+    assert ended.lines[:2] == ["seed 3: ok, 100 events", "seed 4: ok, 100 events"]
+    assert ended.lines[2].startswith("5 seeds, 3 of them done before, 0 broken, ")
+    assert state.read_text().startswith(done)
+    assert [json.loads(line)["seed"] for line in state.read_text().splitlines()] == [*range(5)]
+
+
+def test_a_campaign_remembers_what_was_broken(kraftlake: Kraftlake, tmp_path: Path) -> None:
+    state = tmp_path / "campaign.jsonl"
+    result = Result(7, 100, "", 0, 0, "votes: node 2 forgot its vote")
+    state.write_text(json.dumps(asdict(result)) + "\n")
+    ended = kraftlake("simulate", "--seeds", "7:8", "--events", "100", "--state", str(state))
+    assert ended.code == 1
+    assert ended.lines[0] == f"seed 7: {result.broken}; again: {result.replay_command}"
+    assert ended.lines[1].startswith("1 seeds, 1 of them done before, 1 broken, ")
+
+
+def test_processes_give_the_same_results(kraftlake: Kraftlake, tmp_path: Path) -> None:
+    states = []
+    for jobs in ("1", "2"):
+        path = tmp_path / f"{jobs}.jsonl"
+        options = ("--seeds", "0:4", "--events", "200", "--state", str(path), "--jobs", jobs)
+        assert kraftlake("simulate", *options).code == 0
+        states.append(path.read_text())
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("{}", "line 1: no result of a campaign; name a new file"),
+        ("some text", "line 1: no result of a campaign; name a new file"),
+        (
+            json.dumps(asdict(Result(1, 50, "", 0, 0))),
+            "line 1: 50 events, not 100; name another file, or the same --events",
+        ),
+    ],
+)
+def test_a_state_file_of_something_else_is_a_usage_error(
+    kraftlake: Kraftlake, tmp_path: Path, content: str, why: str
+) -> None:
+    state = tmp_path / "campaign.jsonl"
+    state.write_text(content + "\n")
+    ended = kraftlake("simulate", "--seeds", "0:2", "--events", "100", "--state", str(state))
+    assert (ended.code, ended.error) == (2, f"{state}: {why}")
+    assert state.read_text() == content + "\n"
+
+
+def test_an_interrupted_campaign_says_how_it_goes_on(tmp_path: Path) -> None:
+    state = tmp_path / "campaign.jsonl"
+    command = [sys.executable, "-m", "jobs.cli", "simulate", "--seeds", "0:100000"]
+    command += ["--events", "100", "--state", str(state), "--jobs", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"seed 0: ok, 100 events\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert process.returncode == 130
+    done = len(state.read_text().splitlines())
+    assert said.decode() == f"stopped after {done} seeds; the same command goes on\n"

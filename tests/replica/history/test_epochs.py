@@ -60,6 +60,13 @@ def test_the_kraft_log_clamps_to_its_end_above_the_newest_epoch(epoch, expected)
     assert kraft_end_offset_for(log, 30, None, epoch) == OffsetAndEpoch(*expected)
 
 
+@pytest.mark.scenario("A02", "A03", "T10")
+def test_above_every_known_epoch_the_cache_knows_nothing_and_the_kraft_log_its_end():
+    log = entries((1, 0), (3, 15), (4, 20))
+    assert end_offset_for(log, 30, 5) == UNDEFINED
+    assert kraft_end_offset_for(log, 30, None, 5) == OffsetAndEpoch(30, 4)
+
+
 @pytest.mark.scenario("A22", "B06")
 def test_the_kraft_log_answers_the_snapshot_id_below_its_first_epoch():
     """A22, B06: the log starts behind snapshot (5, e0) and holds only epoch 3."""
@@ -82,7 +89,7 @@ def test_an_epoch_without_records_is_forgotten_when_the_next_starts_at_its_offse
     assert kraft_end_offset_for(cache, 5, None, 2) == OffsetAndEpoch(5, 1)
 
 
-@pytest.mark.scenario("A07", "A08", "A09", "A10", "A11", "A23")
+@pytest.mark.scenario("A07", "A08", "A09", "A10", "A11")
 @pytest.mark.parametrize(
     ("cache", "epoch", "start", "expected"),
     [
@@ -93,7 +100,7 @@ def test_an_epoch_without_records_is_forgotten_when_the_next_starts_at_its_offse
             entries((5, 11), (6, 12), (7, 13)), 7, 12, entries((5, 11), (7, 12)), id="A10-earlier"
         ),
         pytest.param(entries((2, 6)), 2, 10, entries((2, 6)), id="A11-first-start-kept"),
-        pytest.param((), 0, 4, entries((0, 4)), id="A23-first-entry"),
+        pytest.param((), 0, 4, entries((0, 4)), id="first-entry"),
     ],
 )
 def test_assigning_an_epoch_keeps_both_columns_ascending(cache, epoch, start, expected):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from replica.history.epochs import assign
 from replica.history.fetch import (
     Diverging,
     DraftOutOfRange,
@@ -35,12 +36,14 @@ def view(start, end, *epochs, snapshots=()):
     return LogView(start, end, entries, ids[0] if ids else None, ids[-1] if ids else None)
 
 
+GAPS = view(0, 17, (0, 0), (3, 2), (4, 8), (7, 13), (9, 14))
+SILENT = view(0, 17, (9, 0), (10, 17))
+"""Epoch 10 has a leader that wrote nothing yet."""
 BEHIND_SNAPSHOT = view(3, 6, (2, 3), (4, 4), snapshots=[(3, 2)])
 
 
-@pytest.mark.scenario(
-    "B01", "B02", "B03", "B04", "B05", "B06", "B07", "B08", "B09", "B10", "B11", "B12", "B13", "G01"
-)
+@pytest.mark.scenario("B01", "B02", "B03", "B04", "B05", "B06", "B07", "B08", "B09", "B10")
+@pytest.mark.scenario("B11", "B12", "B13", "B30", "B31", "G01")
 @pytest.mark.parametrize(
     ("log", "offset", "epoch", "expected"),
     [
@@ -77,6 +80,11 @@ BEHIND_SNAPSHOT = view(3, 6, (2, 3), (4, 4), snapshots=[(3, 2)])
         pytest.param(view(3, 6, (4, 3), snapshots=[(3, 2)]), 4, 3, Diverging(2, 3), id="B11"),
         pytest.param(BEHIND_SNAPSHOT, 6, 1, Snapshot(OffsetAndEpoch(3, 2)), id="B12"),
         pytest.param(view(0, 9, (1, 0), (3, 3)), 5, 3, Records(), id="B13"),
+        pytest.param(GAPS, 5, 2, Diverging(0, 2), id="B30-unknown-epoch"),
+        pytest.param(GAPS, 4, 0, Diverging(0, 2), id="B30-past-the-end-of-its-epoch"),
+        pytest.param(GAPS, 6, 6, Diverging(4, 13), id="B30-inside-an-epoch-it-doesn-t-know"),
+        pytest.param(SILENT, 17, 10, Records(), id="B31-at-the-log-end"),
+        pytest.param(SILENT, 18, 10, Diverging(10, 17), id="B31-above-it"),
         pytest.param(
             view(0, 9, (1, 0), snapshots=[(9, 1)]), 0, 0, Snapshot(OffsetAndEpoch(9, 1)), id="G01"
         ),
@@ -96,6 +104,16 @@ BEHIND_SNAPSHOT = view(3, 6, (2, 3), (4, 4), snapshots=[(3, 2)])
 )
 def test_a_replica_gets_records_a_diverging_epoch_or_a_snapshot(log, offset, epoch, expected):
     assert validate_position(log, offset, epoch) == expected
+
+
+@pytest.mark.scenario("A07", "B31", "T11")
+def test_an_epoch_without_records_counts_at_the_log_end_until_the_next_takes_its_place():
+    """A fetch by the silent leader's epoch is right at the log end, while its cache has it."""
+    silent = assign((EpochStart(9, 0),), 10, 17)
+    assert validate_position(LogView(0, 17, silent), 17, 10) == Records()
+    following = assign(silent, 11, 17)
+    assert following == (EpochStart(9, 0), EpochStart(11, 17))
+    assert validate_position(LogView(0, 17, following), 17, 10) == Diverging(9, 17)
 
 
 @pytest.mark.scenario("B15")

@@ -4,13 +4,15 @@ from random import Random
 
 import pytest
 
+from replica.format.batch import decode_header
+from replica.format.record import records_of
 from replica.history.log import BOOTSTRAP_SNAPSHOT
 from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.metadata.writer import encode
 from replica.raft.config import Config
-from replica.raft.inputs import Proposal, Propose
+from replica.raft.inputs import Append, Proposal, Propose
 from replica.raft.ports import Endpoint, KRaftVersion, KRaftVoters, Voter
 from replica.raft.roles.leader import Leader
 from replica.raft.voters import voter_set
@@ -40,11 +42,11 @@ def opened(place, machine):
     return Host(Config("cluster", LOCAL), place, machine, Random(1).randrange, 0)
 
 
-def drive(host, effects):
+def drive(host, effects, now_ms=1):
     """All effects of a lone voter, flushes included."""
     list(effects)
     while host.must_flush:
-        list(host.flush(1))
+        list(host.flush(now_ms))
 
 
 def leading(place, machine):
@@ -70,6 +72,21 @@ def test_a_lone_voter_has_all_it_committed_after_opening_again(place):
     assert leading(place, OpaqueMachine()).machine.state == before
 
 
+def test_records_appended_within_the_linger_are_one_batch_on_disk(place):
+    host = leading(place, OpaqueMachine())
+    values = (b"a", b"b" * 1000, b"")
+    for value in values:
+        drive(host, host.step(Append(host.raft.role.epoch, (value,)), 1))
+    assert host.machine.state.batches == 0
+    later = 1 + host.config.append_linger_ms
+    drive(host, host.tick(later), later)
+    assert host.machine.state.batches == 1
+    (written,) = [b for b in host.log.batches(0, host.log.log_end) if not b.control]
+    header = decode_header(written.data)
+    assert tuple(record.value for record in records_of(header, written.data)) == values
+    assert (header.leader_epoch, header.base_timestamp, header.max_timestamp) == (1, 1, 1)
+
+
 def test_a_snapshot_of_metadata_stands_for_the_log_below_it(place):
     host = leading(place, MetadataMachine())
     propose(host, encode(topic("a", TOPIC)))
@@ -93,3 +110,11 @@ def test_a_snapshot_of_nothing_new_is_not_written(place):
     count = len(host.raft.log.snapshots)
     drive(host, host.snapshot(1))
     assert len(host.raft.log.snapshots) == count
+
+
+def test_a_snapshot_carries_the_append_time_of_the_last_record_it_contains(place):
+    host = leading(place, OpaqueMachine())
+    proposal = Proposal(1, value_batch(0, 0, 77, [b"x"]))
+    drive(host, host.step(Propose(host.raft.role.epoch, (proposal,)), 1))
+    drive(host, host.snapshot(1))
+    assert host.raft.log.snapshots[-1].timestamp == 77

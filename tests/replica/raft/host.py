@@ -7,6 +7,7 @@ facts and of the state machine, which is the list of committed batches that hold
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from replica.history.epochs import assign
@@ -15,8 +16,10 @@ from replica.raft.batch import Batch
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Send, SnapshotPart
 from replica.raft.inputs import (
+    Append,
     Failed,
     Flushed,
+    Input,
     Proposal,
     Propose,
     Request,
@@ -37,12 +40,14 @@ from replica.raft.messages import (
 from replica.raft.ports import ElectionState, LogFacts, SnapshotFacts
 from replica.raft.raft import Raft
 from replica.raft.roles.leader import Leader
+from replica.raft.transitions import Role
 from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.types import OffsetAndEpoch, ReplicaKey
 
 
 def key(node_id, directory="a"):
-    return ReplicaKey(node_id, f"directory-{node_id}{directory}")
+    """A directory id that a person can read, and the 22 characters of a UUID to storage."""
+    return ReplicaKey(node_id, f"directory-{node_id}{directory}".ljust(21, "-") + "A")
 
 
 def voter(node_id, directory="a", port=9000):
@@ -121,8 +126,20 @@ class Disk:
         self.batches = [b for b in self.batches if b.end_offset <= self.flushed]
 
 
+@dataclass(frozen=True)
+class Step:
+    """One step of a core: when, what came in, what had to be done, and what it was then."""
+
+    now: int
+    event: Input
+    effects: Effects
+    role: Role
+    voters: VoterSet
+    illegal: Mapping[str, int]
+
+
 class Host:
-    """`raft` with its disk. sends, replies, effects: everything since they were last taken."""
+    """`raft` with its disk. sends, replies, steps: everything since they were last taken."""
 
     def __init__(self, configuration, disk=None, now=0, draw=lambda bound: 0):
         self.config = configuration
@@ -135,7 +152,7 @@ class Host:
         self.loaded = []
         self.sends = []
         self.replies = {}
-        self.effects = []
+        self.steps = []
         self.flushes_late = False
         """Flush only when told to by `flush`, as a slow disk does."""
         self.must_flush = False
@@ -146,7 +163,9 @@ class Host:
     def step(self, event):
         """Take an input, do what follows, and all that follows from that; the first effects."""
         effects = self.raft.step(event, self.now)
-        self.effects.append(effects)
+        raft = self.raft
+        told = Step(self.now, event, effects, raft.role, raft.log.voters, raft.illegal_messages)
+        self.steps.append(told)
         for answer in self._carry_out(effects):
             self.step(answer)
         return effects
@@ -166,7 +185,8 @@ class Host:
             disk.snapshots = {i: s for i, s in disk.snapshots.items() if i >= effects.reset_to}
         for batch in effects.append:
             assert batch.base_offset == disk.log_end
-            disk.batches.append(batch)
+            encoded = batch.data or b"".join(batch.values)
+            disk.batches.append(replace(batch, data=encoded, values=()))
         self.must_flush |= effects.flush
         if self.must_flush and not self.flushes_late:
             self.must_flush, disk.flushed = False, disk.log_end
@@ -225,6 +245,10 @@ class Host:
 
     # what tests say
 
+    @property
+    def effects(self):
+        return [step.effects for step in self.steps]
+
     def at(self, now):
         """Let time pass to `now` (ms), step by step."""
         while (deadline := self.raft.next_deadline()) <= now:
@@ -263,6 +287,12 @@ class Host:
     def propose(self, *data, records=1):
         """Append one batch for each argument."""
         self.step(Propose(self.raft.role.epoch, tuple(Proposal(records, d) for d in data)))
+
+    def append(self, *values, prepared=False):
+        """Let the state machine append records, to wait for the linger; their first offset."""
+        offset = self.raft.next_append_offset
+        self.step(Append(self.raft.role.epoch, values, prepared))
+        return offset
 
     def snapshot(self, offset=None):
         """Snapshot the state machine at what it has applied."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from random import Random
 
 from replica.errors import UsageError
-from replica.raft.inputs import Clean, Request
+from replica.history.fetch import Records, validate_position
+from replica.raft.inputs import Clean, Request, SchedulePrepared
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
 from replica.raft.roles.leader import Leader
 from tests.replica.raft.host import key, voter
@@ -31,6 +32,7 @@ class RandomRun:
         for host in self.quorum.hosts.values():
             host.flushes_late = True
         self.leaders = {}
+        self.watermarks = {}
         self.votes = {}
         self.epochs = {}
         self.committed = {}
@@ -39,7 +41,8 @@ class RandomRun:
             *[self.deliver] * 36,
             *[self.pass_time] * 12,
             *[self.flush] * 12,
-            *[self.propose] * 3,
+            *[self.propose] * 5,
+            self.schedule,
             *[self.drop] * 2,
             self.repeat,
             self.cut,
@@ -67,7 +70,7 @@ class RandomRun:
         self.check()
         leader = self.quorum.leader
         assert leader is not None
-        leader.propose(b"last")
+        leader.propose(b"last")  # behind all that waits
         self.quorum.run(5_000, step=200)
         self.check()
         for node_id, host in self.quorum.hosts.items():
@@ -102,10 +105,21 @@ class RandomRun:
         self.host().flush()
 
     def propose(self):
+        """An encoded batch, or records that wait for the linger."""
         leading = [h for h in self.quorum.hosts.values() if isinstance(h.raft.role, Leader)]
         if leading:
-            self.random.choice(leading).propose(b"%d" % self.proposed)
+            host = self.random.choice(leading)
+            data = b"%d" % self.proposed
+            if self.random.random() < 0.5:
+                host.propose(data)
+            else:
+                host.append(data, prepared=self.random.random() < 0.2)
             self.proposed += 1
+
+    def schedule(self):
+        host = self.host()
+        if isinstance(host.raft.role, Leader):
+            host.step(SchedulePrepared(host.raft.role.epoch))
 
     def cut(self):
         self.quorum.cut.add(self.random.choice(list(self.quorum.hosts)))
@@ -147,16 +161,21 @@ class RandomRun:
             self.check_leader(node_id, host)
             self.check_vote(node_id, host)
             self.check_committed(node_id, host)
+            self.check_log_start(host)
 
     def check_nobody_is_accused(self, node_id, host):
         """Correct peers send nothing illegal, however late it arrives."""
         assert not host.raft.illegal_messages, f"node {node_id}: {host.raft.illegal_messages}"
 
     def check_leader(self, node_id, host):
-        """One leader for each epoch, which holds everything committed before."""
+        """One leader for each epoch, which holds everything committed before, and takes nothing
+        back that it said is."""
         role = host.raft.role
         if not isinstance(role, Leader):
             return
+        watermark = role.high_watermark or 0
+        assert watermark >= self.watermarks.get(role.epoch, 0), "the leader's watermark fell"
+        self.watermarks[role.epoch] = watermark
         is_new = role.epoch not in self.leaders
         assert self.leaders.setdefault(role.epoch, node_id) == node_id, "two leaders of one epoch"
         if is_new and max(self.leaders) == role.epoch:
@@ -187,6 +206,15 @@ class RandomRun:
                     break
                 known = self.committed.setdefault(batch.base_offset, batch)
                 assert known == batch, f"node {node_id} committed other records"
+
+    def check_log_start(self, host):
+        """A log starts at 0 or at its oldest snapshot, which a fetch there finds to be right."""
+        log = host.raft.log
+        if log.log_start:
+            oldest = log.snapshots[0].snapshot_id
+            assert oldest.offset == log.log_start, "the log starts at no snapshot"
+            decision = validate_position(log.view, oldest.offset, oldest.epoch)
+            assert decision == Records(), "the oldest snapshot is not on the log's lineage"
 
     @staticmethod
     def at(host, offset):

@@ -3,31 +3,68 @@
 import pytest
 
 from replica.errors import UsageError
-from replica.raft.inputs import Proposal, Propose, Resign
+from replica.raft.accumulator import BufferAllocationError, batch_size
+from replica.raft.batch import KRaftVoters
+from replica.raft.inputs import Append, Proposal, Propose, Resign, SchedulePrepared
 from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
-from replica.raft.messages import DescribeQuorumRequest, Error, ReplicaState
+from replica.raft.messages import (
+    DescribeQuorumRequest,
+    Error,
+    RemoveVoterRequest,
+    ReplicaState,
+)
+from replica.raft.roles.resigned import Resigned
+from replica.raft.roles.unattached import Unattached
 from replica.types import OffsetAndEpoch
-from tests.replica.raft.host import Host, begin, config, elect, fetch, key
+from tests.replica.raft.host import (
+    Host,
+    begin,
+    bootstrapped,
+    config,
+    dynamic,
+    elect,
+    fetch,
+    key,
+    vote,
+)
 from tests.replica.raft.test_high_watermark import leader
+
+LINGER = 25
 
 
 def append(host, epoch, *proposals):
     return host.step(Propose(epoch, tuple(proposals)))
 
 
+def data(host):
+    return [batch.data for batch in host.disk.batches if not batch.control]
+
+
+def proposal_of(epoch):
+    return Propose(epoch, (Proposal(1, b"a"),))
+
+
+def records_of(epoch):
+    return Append(epoch, (b"a",))
+
+
 @pytest.mark.scenario("J01", "J02")
-def test_only_the_leader_of_an_epoch_appends_in_it():
+@pytest.mark.parametrize("asked", [proposal_of, records_of, SchedulePrepared])
+def test_only_the_leader_of_an_epoch_appends_in_it(asked):
     host = leader(epoch=4)
     with pytest.raises(UsageError):
-        append(host, 6, Proposal(1, b"a"))
+        host.step(asked(6))
     with pytest.raises(NotLeaderError):
-        append(host, 4, Proposal(1, b"a"))
+        host.step(asked(4))
     host.step(Resign(5))
+    assert isinstance(host.raft.role, Resigned)
     with pytest.raises(NotLeaderError):
-        append(host, 5, Proposal(1, b"a"))
+        host.step(asked(5))
     fresh = Host(config(1, 1, 2, 3))
+    assert isinstance(fresh.raft.role, Unattached)
     with pytest.raises(NotLeaderError):
-        append(fresh, 0, Proposal(1, b"a"))
+        fresh.step(asked(0))
+    host.after(100)
     assert host.disk.log_end == 1
 
 
@@ -42,8 +79,136 @@ def test_a_batch_that_is_too_large_appends_nothing_of_the_call():
     assert host.disk.log_end == 2
 
 
-@pytest.mark.scenario("J08", "J10")
-def test_batches_get_their_offsets_in_order():
+@pytest.mark.scenario("J03")
+def test_records_that_fit_into_no_batch_are_refused_and_nothing_waits():
+    limit = batch_size([b"1234"])
+    host = Host(config(1, 1, 2, 3, max_batch_bytes=limit))
+    elect(host)
+    with pytest.raises(RecordBatchTooLargeError, match=f"{limit + 1} bytes, at most {limit}"):
+        host.append(b"12345")
+    host.after(LINGER)
+    assert host.disk.log_end == 1
+    host.append(b"1234")
+    host.after(LINGER)
+    assert data(host) == [b"1234"]
+
+
+@pytest.mark.scenario("J06")
+def test_the_first_append_is_written_when_its_linger_is_over_and_not_before():
+    host = leader()
+    host.append(b"a")
+    assert host.raft.next_deadline() == host.now + LINGER
+    host.after(10)
+    assert host.raft.next_deadline() == host.now + LINGER - 10
+    host.after(LINGER - 11)
+    assert host.disk.log_end == 1
+    host.after(1)
+    assert data(host) == [b"a"]
+    assert host.disk.flushed == 2
+
+
+@pytest.mark.scenario("J07")
+def test_an_append_after_the_linger_is_written_at_once_with_what_waited():
+    host = leader()
+    host.append(b"a")
+    host.now += LINGER  # the loop was busy elsewhere
+    host.append(b"b")
+    assert data(host) == [b"ab"]
+
+
+@pytest.mark.scenario("J08")
+def test_appends_know_their_offsets_before_they_are_written_in_one_batch():
+    host = leader(epoch=4)
+    appends = ([b"a"], [b"b", b"c"], [b"d", b"e", b"f"])
+    last = [host.append(*values) + len(values) - 1 for values in appends]
+    assert (last, data(host)) == ([1, 3, 6], [])
+    host.after(LINGER)
+    (written,) = host.disk.batches[1:]
+    assert (written.base_offset, written.last_offset, written.epoch) == (1, 6, 5)
+
+
+@pytest.mark.scenario("J09")
+def test_a_control_record_goes_behind_the_records_that_wait_even_those_prepared():
+    host = Host(dynamic(config(1)), bootstrapped(1, 2, 3))
+    elect(host)
+    base = host.disk.log_end
+    fetch(host, 2, base)
+    assert host.append(b"a") == base
+    assert host.append(b"b", prepared=True) == base + 1
+    host.ask(RemoveVoterRequest(voter=key(3)))
+    first, second, control = host.disk.batches[-3:]
+    assert (first.data, second.data) == (b"a", b"b")
+    assert isinstance(control.control[0], KRaftVoters)
+    assert [b.base_offset for b in (first, second, control)] == [base, base + 1, base + 2]
+    assert host.raft.next_append_offset == base + 3
+
+
+def test_encoded_batches_go_behind_the_records_that_wait():
+    host = leader()
+    host.append(b"a")
+    host.propose(b"b")
+    assert [(b.base_offset, b.data) for b in host.disk.batches[1:]] == [(1, b"a"), (2, b"b")]
+
+
+@pytest.mark.scenario("J04")
+def test_no_more_batches_wait_than_may_and_the_rest_is_refused_until_some_are_written():
+    host = Host(config(1, 1, 2, 3, max_batch_bytes=batch_size([b"a"]), max_pending_batches=2))
+    elect(host)
+    host.append(b"a")
+    host.append(b"b")
+    with pytest.raises(BufferAllocationError):
+        host.append(b"c")
+    host.after(LINGER)
+    host.append(b"c")
+    host.after(LINGER)
+    assert data(host) == [b"a", b"b", b"c"]
+
+
+@pytest.mark.scenario("J05")
+@pytest.mark.parametrize("how", ["follows", "votes", "unattached", "resigns", "too late"])
+def test_records_that_wait_are_dropped_with_the_leadership(how):
+    host = leader()
+    host.append(b"lost")
+    host.append(b"too", prepared=True)
+    if how == "follows":
+        begin(host, 2, epoch=2)
+    elif how == "votes":
+        assert vote(host, 2, epoch=2, last_epoch=1, end_offset=1).granted
+    elif how == "unattached":
+        assert not vote(host, 2, epoch=2).granted
+    elif how == "resigns":
+        host.step(Resign(1))
+    else:
+        host.now += LINGER  # due in the same step
+        host.step(Resign(1))
+    host.after(10_000)
+    assert data(host) == []
+    assert host.raft.next_append_offset == host.disk.log_end
+
+
+@pytest.mark.scenario("J11")
+def test_prepared_records_wait_for_their_schedule_however_long():
+    host = leader()
+    host.append(b"a", prepared=True)
+    host.after(10 * LINGER)
+    assert data(host) == []
+    host.step(SchedulePrepared(1))
+    assert data(host) == [b"a"]
+
+
+@pytest.mark.scenario("J16")
+def test_a_lone_voter_commits_its_leader_change_then_one_batch_of_what_was_appended():
+    host = leader(1)
+    for value in (b"a", b"b", b"c"):
+        host.append(value)
+    host.after(LINGER)
+    assert host.raft.high_watermark == 4
+    first, second = fetch(host, 9, 0, last_epoch=0).batches
+    assert first.control
+    assert (second.base_offset, second.last_offset, second.data) == (1, 3, b"abc")
+
+
+def test_encoded_batches_get_their_offsets_in_order():
     host = leader(epoch=4)
     effects = append(host, 5, Proposal(3, b"abc"), Proposal(2, b"de"))
     assert [(b.base_offset, b.last_offset, b.epoch) for b in effects.append] == [
@@ -53,7 +218,6 @@ def test_batches_get_their_offsets_in_order():
     assert effects.flush
 
 
-@pytest.mark.scenario("J19")
 def test_commits_come_in_the_order_of_the_log_as_far_as_they_are_replicated():
     host = leader()
     append(host, 1, Proposal(1, b"a"), Proposal(2, b"b"), Proposal(2, b"c"))

@@ -3,11 +3,13 @@
 import pytest
 
 from replica.errors import UsageError
-from replica.raft.messages import FetchRequest, VoteRequest
+from replica.raft.leading import NotLeaderError
+from replica.raft.messages import EndQuorumEpochRequest, FetchRequest, VoteRequest
 from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
+from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.raft.host import Disk, Host, batch, config, elect, key, stored, vote
@@ -57,14 +59,12 @@ def test_nothing_stored_is_epoch_zero_and_the_first_candidacy_epoch_one():
     assert elect(host) == 1
 
 
-@pytest.mark.scenario("I01")
 def test_a_state_older_than_the_log_gives_way_to_it():
     host = started(ElectionState(2, 3, key(3)), batches=[batch(0, 4, 5)], flushed=5)
     assert host.raft.role == Unattached(5, 1000)
     assert host.disk.state.epoch == 5
 
 
-@pytest.mark.scenario("I01")
 def test_a_state_older_than_a_snapshot_gives_way_to_it():
     snapshot = OffsetAndEpoch(7, 6)
     host = started(ElectionState(2, 3), snapshots={snapshot: content(7, 6)})
@@ -89,17 +89,25 @@ def test_a_state_machine_is_told_the_stored_leader():
     assert started(ElectionState(4, 1)).leaders == []
 
 
-@pytest.mark.scenario("C01", "C02", "E23", "I06")
+@pytest.mark.scenario("C01", "C02", "E23", "I06", "T04")
 def test_a_restarted_leader_is_resigned_and_votes_for_nobody_in_its_epoch():
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(4, 1)))
+    assert isinstance(host.raft.role, Resigned)
     assert host.raft.role.unacked == {2, 3}
-    assert not vote(host, 2, epoch=4, end_offset=99).granted
-    host.after(1000)
+    ended = host.take(EndQuorumEpochRequest)
+    assert {(s.node_id, s.message.epoch) for s in ended} == {(2, 4), (3, 4)}
+    with pytest.raises(NotLeaderError):
+        host.append(b"a")
+    for end_offset in (0, 99):
+        assert not vote(host, 2, epoch=4, end_offset=end_offset).granted
+    host.after(999)
+    assert host.raft.role.epoch == 4
+    host.after(1)
     assert host.raft.role.epoch == 5
     assert stored(host) == (5, -1, None)
 
 
-@pytest.mark.scenario("C03", "C04", "I05")
+@pytest.mark.scenario("C03", "C04", "I05", "T05")
 def test_a_restarted_candidate_stays_in_its_epoch_with_its_vote():
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(4, voted=key(1))))
     assert isinstance(host.raft.role, Candidate)

@@ -1,5 +1,7 @@
 """One request in flight for each peer, pauses after failures, bootstrap servers in turn."""
 
+import pytest
+
 from replica.raft.config import FOREVER
 from replica.raft.connections import Connections
 
@@ -28,6 +30,7 @@ def test_a_peer_that_failed_is_left_alone_for_a_while():
     assert not peers.is_backing_off(2, 120)
 
 
+@pytest.mark.scenario("B47")
 def test_an_answer_is_expected_in_time_and_to_the_last_request_alone():
     peers = connections()
     first = peers.sent(2, now_ms=0)

@@ -12,10 +12,14 @@ from replica.raft.messages import (
     FetchRequest,
     FetchResponse,
     RemoveVoterRequest,
+    VoteRequest,
+    VoteResponse,
 )
 from replica.raft.ports import ElectionState, LeaderAndEpoch
+from replica.raft.roles.candidate import Candidate
+from replica.raft.roles.unattached import Unattached
 from replica.raft.voters import without_directories
-from replica.types import ReplicaKey
+from replica.types import EpochStart, ReplicaKey
 from tests.replica.raft.host import (
     Disk,
     Host,
@@ -60,7 +64,7 @@ def deliver(host, **response):
 OLD = tuple(batch(n, n, 1) for n in range(10))
 
 
-@pytest.mark.scenario("F01", "F16")
+@pytest.mark.scenario("F01", "F16", "T01")
 def test_nothing_of_old_epochs_is_committed_before_a_record_of_this_one():
     host = leader(1, 2, log=OLD, epoch=1)
     host.propose(b"a", b"b")
@@ -70,6 +74,12 @@ def test_nothing_of_old_epochs_is_committed_before_a_record_of_this_one():
     fetch(host, 2, 11)
     assert host.raft.high_watermark == 11
     assert len(host.applied) == 10
+
+
+@pytest.mark.scenario("A23")
+def test_a_new_leader_s_epoch_begins_at_its_log_end():
+    host = leader(log=OLD, epoch=1)
+    assert host.raft.log.epochs == (EpochStart(1, 0), EpochStart(2, 10))
 
 
 @pytest.mark.scenario("F02")
@@ -85,7 +95,7 @@ def test_of_three_voters_two_make_it_committed():
     assert host.raft.high_watermark == 20
 
 
-@pytest.mark.scenario("F03", "J16")
+@pytest.mark.scenario("F03")
 def test_a_lone_voter_commits_what_it_has_flushed():
     host = leader(1)
     assert host.raft.high_watermark == 1
@@ -106,7 +116,7 @@ def test_a_leader_s_own_records_count_only_once_flushed():
     assert host.raft.high_watermark == 2
 
 
-@pytest.mark.scenario("F04")
+@pytest.mark.scenario("F04", "T02")
 def test_a_new_leader_doesn_t_say_what_it_knew_as_follower():
     host = follower(end=10)
     deliver(host, high_watermark=10)
@@ -119,25 +129,37 @@ def test_a_new_leader_doesn_t_say_what_it_knew_as_follower():
     assert host.raft.high_watermark == 11
 
 
-@pytest.mark.scenario("F05", "F18")
+@pytest.mark.scenario("F05")
 def test_a_follower_s_watermark_outlives_its_role():
     host = follower(end=10)
     deliver(host, high_watermark=10)
+    vote(host, 3, epoch=2)
+    assert host.raft.role.voted is None
+    assert (type(host.raft.role), host.raft.high_watermark) == (Unattached, 10)
     vote(host, 3, epoch=2, last_epoch=1, end_offset=10)
-    assert host.raft.high_watermark == 10
+    assert (host.raft.role.voted, host.raft.high_watermark) == (key(3), 10)
     host.after(1000)
-    assert host.raft.high_watermark == 10
+    host.sends[:] = [s for s in host.sends if isinstance(s.message, VoteRequest)]
+    host.answer(host.sends[0], VoteResponse(epoch=2, granted=True))
+    assert (type(host.raft.role), host.raft.high_watermark) == (Candidate, 10)
 
 
 @pytest.mark.scenario("F18")
-def test_a_former_leader_s_watermark_outlives_its_role():
+@pytest.mark.parametrize("becomes", [Unattached, Candidate])
+def test_a_former_leader_s_watermark_outlives_its_role_and_a_new_machine_gets_all_below(becomes):
     host = leader()
-    fetch(host, 2, 1)
-    vote(host, 3, epoch=2, last_epoch=1, end_offset=1)
-    assert host.raft.high_watermark == 1
+    host.propose(b"a")
+    fetch(host, 2, 2)
+    vote(host, 3, epoch=2, last_epoch=1, end_offset=2)
+    if becomes is Candidate:
+        host.after(1000)
+        send = next(s for s in host.sends if isinstance(s.message, VoteRequest))
+        host.answer(send, VoteResponse(epoch=2, granted=True))
+    assert (type(host.raft.role), host.raft.high_watermark) == (becomes, 2)
+    assert host.applied == [(1, b"a")]
 
 
-@pytest.mark.scenario("F06")
+@pytest.mark.scenario("F06", "T03")
 def test_a_follower_that_lost_its_disk_doesn_t_pull_the_watermark_back():
     host = leader(1, 2)
     host.propose(b"a", b"b")
@@ -202,7 +224,7 @@ def test_removing_a_caught_up_voter_lowers_no_watermark():
     assert host.raft.high_watermark == 5
 
 
-@pytest.mark.scenario("F10")
+@pytest.mark.scenario("F10", "T18")
 def test_a_leader_that_left_the_voters_doesn_t_count_itself():
     host = Host(dynamic(config(1)), bootstrapped(1, 2, 3))
     elect(host)

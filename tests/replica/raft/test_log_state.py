@@ -1,5 +1,7 @@
 """The view of the log: epochs, voter sets and versions through appends, cuts and trims."""
 
+from dataclasses import replace
+
 import pytest
 
 from replica.errors import UsageError
@@ -51,6 +53,33 @@ def test_voters_of_the_log_win_over_the_snapshot_s_which_hold_at_its_offset():
     assert state.voters_since(11) == (B,)
 
 
+def test_the_newest_snapshot_stands_for_the_control_records_below_its_end():
+    told = (voters_at(3, C), voters_at(12, B))
+    facts = LogFacts(
+        log_end=20,
+        epochs=(EpochStart(1, 0),),
+        snapshots=(snapshot(0, 0, STATIC, 1), snapshot(10, 1, A, 1)),
+        control_batches=told,
+    )
+    state = opened(facts, STATIC)
+    assert state.voters == B
+    assert state.truncated(12).voters == A
+    assert state.voters_at(3) == STATIC
+    assert opened(replace(facts, control_batches=told[1:]), STATIC) == state
+
+
+def test_a_snapshot_that_is_newer_than_the_log_says_nothing_of_its_records():
+    facts = LogFacts(
+        log_end=20,
+        epochs=(EpochStart(1, 0),),
+        snapshots=(snapshot(15, 2, C, 1),),
+        control_batches=(voters_at(3, A), voters_at(16, B)),
+    )
+    state = opened(facts, STATIC)
+    assert state.voters == B
+    assert state.truncated(16).voters == A
+
+
 @pytest.mark.scenario("H29")
 def test_a_trimmed_prefix_leaves_what_is_in_force_at_the_new_start():
     state = log(
@@ -63,6 +92,13 @@ def test_a_trimmed_prefix_leaves_what_is_in_force_at_the_new_start():
     assert [entry.voters for entry in trimmed.voter_sets] == [B]
     assert trimmed.kraft_version == 1
     assert trimmed.epochs == (EpochStart(1, 7),)
+
+
+def test_the_voters_that_the_first_record_replaces_are_still_known_as_after_a_restart():
+    change, facts = voters_at(5, B), snapshot(5, 1, A, 1)
+    trimmed = log(voters_at(0, A), batch(1, 4, 1), change).with_snapshot(facts).started_at(5)
+    reopened = log(change, log_start=5, log_end=5, snapshots=(facts,))
+    assert trimmed.voters_since(4) == reopened.voters_since(4) == (A, B)
 
 
 @pytest.mark.scenario("H33")
@@ -92,6 +128,17 @@ def test_a_reset_forgets_log_epochs_voters_and_older_snapshots():
 def test_a_gap_is_never_appended():
     with pytest.raises(AssertionError):
         log(batch(0, 0, 1), batch(2, 2, 1))
+
+
+@pytest.mark.scenario("J13")
+def test_a_control_batch_has_its_place_its_epoch_and_a_record():
+    state = log(voters_at(0, A, epoch=3))
+    for wrong in (voters_at(0, B, 3), voters_at(2, B, 3), voters_at(1, B, 2)):
+        with pytest.raises(AssertionError):
+            state.appended([wrong])
+    with pytest.raises(AssertionError, match="at least one offset"):
+        batch(1, 0, 3, b"", ())
+    assert state.appended([voters_at(1, B, 3)]).voters == B
 
 
 @pytest.mark.scenario("F11")

@@ -94,7 +94,7 @@ def test_a_caught_up_observer_is_a_voter_at_append_and_its_request_done_at_commi
     assert host.replies["add"].error is Error.NONE
 
 
-@pytest.mark.scenario("H02")
+@pytest.mark.scenario("H02", "T16")
 def test_no_change_before_a_commit_in_this_epoch():
     host = leader(committed=False)
     requests = [
@@ -122,7 +122,7 @@ def test_one_change_at_a_time():
     assert host.raft.log.voters.ids == (1, 2)
 
 
-@pytest.mark.scenario("H04")
+@pytest.mark.scenario("H04", "T17")
 def test_a_change_that_is_not_committed_in_time_stays_in_the_log():
     host = leader()
     caught_up(host)
@@ -136,7 +136,7 @@ def test_a_change_that_is_not_committed_in_time_stays_in_the_log():
     assert host.raft.log.voters.ids == (1, 2, 4)
 
 
-@pytest.mark.scenario("H05")
+@pytest.mark.scenario("H05", "T17")
 def test_a_removal_survives_the_leader_that_lost_its_leadership():
     host = leader()
     remove(host, key(3))
@@ -232,7 +232,7 @@ def test_a_removed_voter_is_out_at_append_and_the_rest_commits_it():
     assert host.replies["remove"].error is Error.NONE
 
 
-@pytest.mark.scenario("H14")
+@pytest.mark.scenario("H14", "T18")
 def test_a_leader_that_removes_itself_leads_till_commit_then_ends_as_observer():
     host = leader()
     remove(host, key(1))
@@ -253,7 +253,7 @@ def test_a_leader_that_removes_itself_leads_till_commit_then_ends_as_observer():
 
 
 @pytest.mark.scenario("H15")
-@pytest.mark.parametrize("who", [key(3, "other"), key(9)])
+@pytest.mark.parametrize("who", [key(3, "other"), ReplicaKey(9, key(3).directory_id)])
 def test_a_voter_is_named_by_id_and_directory(who):
     host = leader()
     remove(host, who)
@@ -315,7 +315,7 @@ def test_a_leader_of_static_voters_writes_no_voters():
     assert [type(record) for record in host.disk.batches[0].control] == [LeaderChange]
 
 
-@pytest.mark.scenario("H24")
+@pytest.mark.scenario("H24", "T13")
 def test_the_bootstrap_snapshot_is_offered_to_nobody():
     response = fetch(leader(), 2, 0, last_epoch=0)
     assert response.snapshot_id is None
@@ -332,7 +332,7 @@ def test_an_offered_bootstrap_snapshot_is_not_fetched():
     assert kinds == [FetchRequest]
 
 
-@pytest.mark.scenario("H26", "H27")
+@pytest.mark.scenario("H26", "H27", "T17")
 def test_a_follower_obeys_uncommitted_voters_until_they_are_truncated():
     host = Host(dynamic(config(1)), bootstrapped(1, 2, 3))
     begin(host, 2, epoch=1)

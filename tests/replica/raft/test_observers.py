@@ -3,7 +3,7 @@
 import pytest
 
 from replica.raft.messages import Error, FetchRequest, FetchResponse
-from tests.replica.raft.host import Host, batch, begin, config
+from tests.replica.raft.host import Host, batch, begin, bootstrapped, config, dynamic
 
 
 @pytest.mark.scenario("B43")
@@ -82,3 +82,32 @@ def test_an_observer_flushes_as_it_may_become_a_voter_that_is_counted_at_once():
     records = FetchResponse(epoch=5, leader_id=3, batches=(batch(0, 0, 5),))
     host.answer(host.take(FetchRequest)[0], records)
     assert host.disk.flushed == 1
+
+
+def test_a_wiped_node_hears_that_its_former_self_leads_and_waits_for_another_epoch():
+    host = Host(dynamic(config(3, bootstrap_ids=(-11,))))
+    told = FetchResponse(error=Error.NOT_LEADER_OR_FOLLOWER, epoch=5, leader_id=3)
+    host.answer(host.take(FetchRequest)[0], told)
+    assert (host.raft.role.epoch, host.raft.role.leader_id) == (5, -1)
+    host.after(20)
+    host.answer(host.take(FetchRequest)[0], told)
+    assert host.take(FetchRequest) == [], "who learns nothing new doesn't spin"
+    assert host.raft.illegal_messages == {}
+
+
+def test_a_voter_that_led_no_such_epoch_believes_nobody_who_says_it_did():
+    host = Host(dynamic(config(3)), bootstrapped(1, 2, 3))
+    begin(host, 3, epoch=5)
+    assert (host.raft.role.epoch, host.raft.role.leader_id) == (0, -1)
+    assert host.raft.illegal_messages == {"a second leader of one epoch": 1}
+
+
+def test_an_observer_asks_the_voters_of_its_log_too_for_bootstrap_servers_may_be_none_any_more():
+    host = Host(dynamic(config(9, bootstrap_ids=(-2,))), bootstrapped(5))
+    asked = set()
+    for _ in range(20):
+        for send in host.take(FetchRequest):
+            asked.add(send.node_id)
+            host.fail(send)
+        host.after(20)
+    assert asked == {-2, 5}

@@ -14,7 +14,6 @@ from replica.raft.ports import ElectionState
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.tally import Tally
 from replica.raft.roles.unattached import Unattached
 from tests.replica.raft.host import (
     Disk,
@@ -26,7 +25,6 @@ from tests.replica.raft.host import (
     key,
     stored,
     vote,
-    voters,
 )
 
 
@@ -62,6 +60,19 @@ def test_a_majority_of_pre_votes_makes_a_candidate_of_the_next_epoch():
     assert {s.message.pre_vote for s in host.take(VoteRequest)} == {False}
 
 
+@pytest.mark.scenario("D03", "D04", "T20")
+def test_a_pre_vote_is_granted_until_the_first_good_answer_of_the_leader_then_refused():
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 2, epoch=1)
+    assert pre_vote(host, 3, epoch=1, end_offset=99).granted
+    failed = host.take(FetchRequest)[0]
+    host.fail(failed)
+    assert pre_vote(host, 3, epoch=1, end_offset=99).granted
+    host.after(20)
+    host.answer(host.take(FetchRequest)[0], FetchResponse(epoch=1, leader_id=2))
+    assert not pre_vote(host, 3, epoch=1, end_offset=99).granted
+
+
 @pytest.mark.scenario("D03")
 def test_a_follower_that_has_fetched_refuses_and_names_its_leader():
     host = Host(config(1, 1, 2, 3))
@@ -69,6 +80,25 @@ def test_a_follower_that_has_fetched_refuses_and_names_its_leader():
     host.answer(host.take(FetchRequest)[0], FetchResponse(epoch=1, leader_id=2))
     response = pre_vote(host, 3, epoch=1, end_offset=99)
     assert (response.granted, response.leader_id) == (False, 2)
+
+
+def test_a_follower_whose_leader_has_resigned_grants_though_it_has_fetched():
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 2, epoch=1)
+    host.answer(host.take(FetchRequest)[0], FetchResponse(epoch=1, leader_id=2))
+    host.ask(EndQuorumEpochRequest(epoch=1, leader_id=2, preferred_successors=(key(3), key(1))))
+    assert pre_vote(host, 3, epoch=1).granted
+    assert isinstance(host.raft.role, Follower)
+
+
+def test_an_answer_that_was_on_its_way_when_the_leader_resigned_brings_no_trust_back():
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 2, epoch=1)
+    host.ask(EndQuorumEpochRequest(epoch=1, leader_id=2, preferred_successors=(key(3), key(1))))
+    deadline = host.raft.role.fetch_deadline
+    host.answer(host.take(FetchRequest)[0], FetchResponse(epoch=1, leader_id=2))
+    assert host.raft.role.fetch_deadline == deadline
+    assert pre_vote(host, 3, epoch=1).granted
 
 
 @pytest.mark.scenario("D04")
@@ -192,14 +222,6 @@ def test_a_leader_that_speaks_up_ends_the_pre_vote(state):
     for send in sends:
         host.answer(send, VoteResponse(epoch=epoch, granted=True))
     assert isinstance(host.raft.role, Follower)
-
-
-@pytest.mark.scenario("D16")
-def test_of_a_voter_s_pre_votes_the_latest_counts():
-    tally = Tally(voters(1, 2, 3), frozenset({1}))
-    changed = tally.latest(2, granted=True).latest(2, granted=False)
-    assert (changed.granted, changed.rejected) == ({1}, {2})
-    assert changed.latest(2, granted=True).is_won
 
 
 @pytest.mark.scenario("D17")

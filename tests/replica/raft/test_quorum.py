@@ -1,5 +1,7 @@
 """Whole quorums on a network that does what it should."""
 
+import pytest
+
 from replica.raft.inputs import Clean
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
@@ -57,6 +59,7 @@ def test_a_lone_voter_leads_and_commits_by_itself():
     assert quorum.leader.applied == [(1, b"a")]
 
 
+@pytest.mark.scenario("B39")
 def test_a_follower_far_behind_gets_a_snapshot_in_slices():
     quorum = Quorum(1, 2, 3, fetch_max_bytes=100, retention_bytes=0)
     quorum.run(4000)
@@ -76,3 +79,5 @@ def test_a_follower_far_behind_gets_a_snapshot_in_slices():
     quorum.run(8000)
     assert quorum.hosts[late].loaded
     assert quorum.hosts[late].applied == quorum.leader.applied
+    assert quorum.hosts[late].disk.log_start >= leader.disk.log_start
+    assert quorum.hosts[late].disk.log_end == quorum.leader.disk.log_end

@@ -14,6 +14,7 @@ from replica.raft.messages import (
     EndQuorumEpochResponse,
     Error,
     FetchRequest,
+    FetchResponse,
     FetchSnapshotRequest,
     RemoveVoterRequest,
     VoteRequest,
@@ -65,7 +66,7 @@ def test_a_leader_that_no_voter_fetches_from_resigns_observers_don_t_count():
     assert isinstance(host.raft.role, Resigned)
 
 
-@pytest.mark.scenario("E02")
+@pytest.mark.scenario("E02", "T15")
 def test_a_snapshot_fetch_counts_for_check_quorum():
     host = leader()
     fetch(host, 2, 1)
@@ -83,27 +84,37 @@ def test_a_snapshot_fetch_counts_for_check_quorum():
 @pytest.mark.scenario("E03")
 def test_of_five_voters_two_others_must_fetch():
     host = leader(1, 2, 3, 4, 5)
+    before = host.raft.role.check_quorum_deadline
     host.after(1000)
     fetch(host, 2, 1)
+    fetch(host, 2, 1)
     fetch(host, 9, 1)
+    assert host.raft.role.check_quorum_deadline == before
     host.after(1000)
     fetch(host, 3, 1)
     assert host.raft.role.check_quorum_deadline == host.now + CHECK_QUORUM
 
 
-@pytest.mark.scenario("E04")
+@pytest.mark.scenario("E04", "T15")
 def test_a_removed_leader_doesn_t_count_itself_for_check_quorum():
-    host = Host(dynamic(config(1)), bootstrapped(1, 2, 3))
+    """Of four with the leader two others are needed, and of the three left without it two too."""
+    host = Host(dynamic(config(1)), bootstrapped(1, 2, 3, 4))
     elect(host)
-    fetch(host, 2, host.disk.log_end)
-    host.after(100)
+
+    def resets(*node_ids):
+        host.after(100)
+        for node_id in node_ids:
+            fetch(host, node_id, host.disk.log_end - 1)
+        return host.raft.role.check_quorum_deadline == host.now + CHECK_QUORUM
+
+    assert not resets(2)
+    assert resets(3)
+    for node_id in (2, 3):
+        fetch(host, node_id, host.disk.log_end)
     host.ask(RemoveVoterRequest(voter=key(1)))
-    assert host.raft.log.voters.ids == (2, 3)
-    before = host.raft.role.check_quorum_deadline
-    fetch(host, 2, host.disk.log_end - 1)
-    assert host.raft.role.check_quorum_deadline == before
-    fetch(host, 3, host.disk.log_end - 1)
-    assert host.raft.role.check_quorum_deadline == host.now + CHECK_QUORUM
+    assert host.raft.log.voters.ids == (2, 3, 4)
+    assert not resets(2)
+    assert resets(4)
 
 
 @pytest.mark.scenario("E05")
@@ -147,7 +158,7 @@ def test_a_resigned_leader_follows_the_next_one_and_says_so():
     assert host.leaders[-1] == LeaderAndEpoch(2, 2)
 
 
-@pytest.mark.scenario("E11")
+@pytest.mark.scenario("E11", "T07")
 def test_a_leader_that_means_another_replica_is_followed_all_the_same():
     host = Host(config(1, 1, 2, 3))
     response = begin(host, 2, epoch=1, voter=key(1, "other"))
@@ -187,11 +198,13 @@ def test_the_first_successor_stands_at_once():
 def test_the_second_successor_waits_and_keeps_fetching():
     host = Host(config(1, 1, 2, 3))
     begin(host, 2, epoch=1)
-    host.sends.clear()
+    fetching = host.take(FetchRequest)[0]
     end(host, 2, 1, key(3), key(1))
-    assert isinstance(host.raft.role, Follower)
+    resigned = FetchResponse(error=Error.NOT_LEADER_OR_FOLLOWER, epoch=1, leader_id=2)
+    host.answer(fetching, resigned)
     host.after(499)
     assert isinstance(host.raft.role, Follower)
+    assert len(host.take(FetchRequest)) == 1
     host.after(1)
     assert isinstance(host.raft.role, Prospective)
 
@@ -279,10 +292,11 @@ def test_resigning_is_for_the_leader_of_that_epoch():
     assert isinstance(host.raft.role, Leader)
     with pytest.raises(UsageError):
         host.step(Resign(2))
-    follower = Host(config(1, 1, 2, 3))
-    begin(follower, 2, epoch=1)
-    with pytest.raises(NotLeaderError):
-        follower.step(Resign(1))
+    for configuration in (config(1, 1, 2, 3), config(9, 1, 2, 3), config(9, 1, 2, 3, local=None)):
+        follower = Host(configuration)
+        begin(follower, 2, epoch=1)
+        with pytest.raises(NotLeaderError):
+            follower.step(Resign(1))
 
 
 @pytest.mark.scenario("E27")
@@ -335,6 +349,10 @@ def test_requests_of_this_cluster_or_of_none_are_taken(cluster_id):
     host = Host(config(1, 1, 2, 3))
     assert begin(host, 2, epoch=1, cluster_id=cluster_id).error is Error.NONE
     assert end(host, 2, 1, cluster_id=cluster_id).error is Error.NONE
+    leading = leader()
+    assert fetch(leading, 2, 1, cluster_id=cluster_id).error is Error.NONE
+    later = {"epoch": 2, "last_epoch": 1, "end_offset": 1}
+    assert vote(leading, 2, **later, cluster_id=cluster_id).granted
 
 
 def test_a_leader_without_an_id_or_epoch_is_illegal():

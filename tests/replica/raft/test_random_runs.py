@@ -4,7 +4,7 @@ import pytest
 
 from tests.replica.raft.random_run import RandomRun
 
-SAFETY = pytest.mark.scenario("L08", "L09", "L11", "L14")
+SAFETY = pytest.mark.scenario("L08", "L09", "L11", "L12", "L14")
 
 
 @SAFETY

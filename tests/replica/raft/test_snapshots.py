@@ -93,7 +93,7 @@ def send_slice(host, data, start, end, snapshot_id=(4, 1), **changes):
     return send
 
 
-@pytest.mark.scenario("G01")
+@pytest.mark.scenario("G01", "T13")
 def test_an_empty_follower_gets_the_snapshot_though_the_log_starts_at_zero():
     host = leader_with_snapshot()
     response = fetch(host, 3, 0, last_epoch=0, max_wait_ms=500)
@@ -118,10 +118,11 @@ def test_a_follower_of_an_epoch_before_the_snapshot_gets_it_at_once():
     )
     host = Host(config(1, 1, 2, 3), disk)
     elect(host)
-    assert fetch(host, 2, 6, last_epoch=2).snapshot_id == OffsetAndEpoch(3, 4)
+    response = fetch(host, 2, 6, last_epoch=2, max_wait_ms=500)
+    assert response.snapshot_id == OffsetAndEpoch(3, 4)
 
 
-@pytest.mark.scenario("B09", "B10", "B11")
+@pytest.mark.scenario("B06", "B09", "B10", "B11", "T12")
 def test_at_the_log_start_the_epoch_decides():
     disk = Disk(
         ElectionState(5),
@@ -135,6 +136,8 @@ def test_at_the_log_start_the_epoch_decides():
     assert fetch(host, 2, 3, last_epoch=3).snapshot_id == OffsetAndEpoch(3, 2)
     assert fetch(host, 2, 3, last_epoch=2).batches[0].base_offset == 3
     assert fetch(host, 2, 4, last_epoch=3).diverging == OffsetAndEpoch(3, 2)
+    assert fetch(host, 2, 100, last_epoch=2).diverging == OffsetAndEpoch(3, 2)
+    assert fetch(host, 2, 4, last_epoch=1).snapshot_id == OffsetAndEpoch(3, 2)
 
 
 @pytest.mark.scenario("G04", "G05", "G24")
@@ -188,9 +191,11 @@ def test_a_slice_of_an_impossible_snapshot_ends_the_fetch(impossible):
     host = fetching()
     send_slice(host, b"data", 0, 4, snapshot_id=impossible)
     assert host.raft.role.fetching is None
+    host.after(20)
+    assert host.take(FetchRequest)[0].message.fetch_offset == 0
 
 
-@pytest.mark.scenario("G10")
+@pytest.mark.scenario("G10", "T14")
 @pytest.mark.parametrize("impossible", [(-1, 1), (4, -1)])
 def test_an_impossible_snapshot_id_is_no_sign_of_a_leader_that_works(impossible):
     host = Host(config(1, 1, 2, 3))

@@ -257,7 +257,8 @@ class CrashingLog(RuleBasedStateMachine):
             assert facts.epochs[-1].epoch == found[-1].epoch
         elif facts.epochs:
             assert OffsetAndEpoch(start, facts.epochs[-1].epoch) in allowed.snapshots
-        control = [b for b in found if b.control]
+        snapshots = [each.snapshot_id.offset for each in facts.snapshots]
+        control = [b for b in found if b.control and b.base_offset >= max(snapshots, default=0)]
         assert list(facts.control_batches) == control
 
         there = {facts.snapshot_id for facts in facts.snapshots}

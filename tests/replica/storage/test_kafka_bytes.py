@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import crc32c
 import pytest
 
-from replica.format.batch import decode_header
+from replica.format.batch import CRC_START, decode_header
+from replica.format.control import SnapshotHeader
 from replica.format.directory import read_directory
-from replica.format.record import records_of
+from replica.format.record import Record, records_of
 from replica.format.segment import scan
+from replica.format.snapshot import parse_name
 from replica.raft.ports import Batch, KRaftVersion
-from replica.storage.batches import batches_of, bytes_of, control_batch, messages_in
+from replica.storage.batches import batches_of, bytes_of, control_batch, messages_in, value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
+from replica.storage.snapshots import SnapshotFiles
 from replica.types import OffsetAndEpoch
 from tests.bench.kafka import dump_log_command
 
@@ -28,6 +33,10 @@ SNAPSHOT = (
     "kafka-4.1.1-dynamic/final/1/__cluster_metadata-0/00000000000000002571-0000000006.checkpoint"
 )
 SEGMENT_BYTES = 100_000
+ROOT = Path(__file__).parents[3]
+CRC, CRC_AT = struct.Struct(">I"), 17
+TIMES, TIMES_AT = struct.Struct(">qq"), 27
+"""Of a batch: base and max timestamp."""
 
 
 def recorded_batches(folder: Path) -> Iterator[Batch]:
@@ -85,14 +94,70 @@ def test_a_control_batch_of_the_core_becomes_the_bytes_it_came_from(data: Path) 
         assert bytes_of(replace(batch, data=b"")) == batch.data
 
 
+def test_a_batch_of_values_is_the_batch_that_a_kafka_leader_made_of_them(data: Path) -> None:
+    seen = 0
+    for path in sorted(data.glob("kafka-*/final/*/*/*.log")):
+        for batch in batches_of(path.read_bytes(), int(path.stem)):
+            if not batch.control:
+                values = [value_of(record) for record in records_in(batch)]
+                made = value_batch(batch.base_offset, batch.epoch, batch.timestamp, values)
+                assert made == batch.data, (path, batch.base_offset)
+                seen += 1
+    assert seen > 3000
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / "tests/data").glob("kafka-*/*/*/__cluster_metadata-0/*.checkpoint")),
+    ids=lambda path: "/".join(path.relative_to(ROOT / "tests/data").parts),
+)
+def test_a_snapshot_of_the_same_content_is_kafkas_but_for_the_time_of_writing(
+    path: Path, tmp_path: Path
+) -> None:
+    """Kafka stamps each batch with the time at which it was written, so no two of its replicas
+    write the same; ours carry the header's."""
+    content, name = path.read_bytes(), parse_name(path.name)
+    assert name is not None
+    batches = batches_of(content, 0)
+    header = messages_in(batches[0].data)[0]
+    assert isinstance(header, SnapshotHeader)
+    snapshots = SnapshotFiles(LocalDisk(), str(tmp_path))
+    time = header.last_contained_log_timestamp
+    writer = snapshots.write(name.id, time, batches[0].control)
+    for batch in batches[1:-1]:
+        writer.append([value_of(record) for record in records_in(batch)])
+    writer.freeze()
+    assert (tmp_path / path.name).read_bytes() == b"".join(
+        restamped(batch.data, time) for batch in batches
+    )
+
+
+def restamped(batch: bytes, timestamp: int) -> bytes:
+    """The same batch, written at another time (ms)."""
+    header = decode_header(batch)
+    assert header.base_timestamp == header.max_timestamp
+    changed = bytearray(batch)
+    TIMES.pack_into(changed, TIMES_AT, timestamp, timestamp)
+    CRC.pack_into(changed, CRC_AT, crc32c.crc32c(changed[CRC_START:]))
+    return bytes(changed)
+
+
+def records_in(batch: Batch) -> Iterator[Record]:
+    return records_of(decode_header(batch.data), batch.data)
+
+
+def value_of(record: Record) -> bytes:
+    assert record.value is not None
+    return record.value
+
+
 def metadata_values(log: FileLog, end: int) -> list[bytes]:
     """The records' values of the log's last batches."""
     return [
-        record.value
+        value_of(record)
         for batch in log.batches(end - 50, end)
         if not batch.control
-        for record in records_of(decode_header(batch.data), batch.data)
-        if record.value is not None
+        for record in records_in(batch)
     ]
 
 

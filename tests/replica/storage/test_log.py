@@ -110,59 +110,6 @@ def test_data_that_is_not_one_whole_batch_is_not_appended(place: Place) -> None:
         log.append([replace(batch(0), data=batch(0).data[:-1])])
 
 
-@pytest.mark.scenario("B28")
-def test_a_read_inside_a_batch_gives_the_whole_batch(place: Place) -> None:
-    log = place.open()
-    log.append([batch(0, records=20), batch(20, records=10)])
-    assert offsets(log.read(25, 10**6)) == [20]
-    assert offsets(log.read(19, 10**6)) == [0, 20]
-
-
-def test_a_read_gives_whole_batches_up_to_its_limit_but_at_least_one(place: Place) -> None:
-    log = place.open()
-    written = batches(0, 10)
-    log.append(written)
-    size = len(written[0].data)
-    assert offsets(log.read(2, 1)) == [2]
-    assert offsets(log.read(2, 3 * size - 1)) == [2, 3]
-    assert offsets(log.read(2, 3 * size)) == [2, 3, 4]
-
-
-def test_a_read_ends_before_a_batch_that_starts_at_the_end_offset(place: Place) -> None:
-    log = place.open()
-    log.append([batch(0, records=5), batch(5, records=5)])
-    assert offsets(log.read(0, 10**6, 5)) == [0]
-    assert offsets(log.read(0, 10**6, 6)) == [0, 5]
-    assert log.read(6, 10**6, 5) == b""
-
-
-@pytest.mark.scenario("B27")
-def test_a_read_at_the_log_end_is_empty_and_outside_the_log_is_the_hosts_bug(
-    place: Place,
-) -> None:
-    log = place.open()
-    log.append(batches(0, 8))
-    log.flush()
-    snapshot_at(log, 4, 1)
-    log.advance_log_start(4)
-    assert log.read(8, 100) == b""
-    for outside in (3, 9):
-        with pytest.raises(AssertionError, match="doesn't hold"):
-            log.read(outside, 100)
-
-
-@pytest.mark.scenario("F22")
-def test_a_read_at_the_end_of_a_rolled_segment_goes_on_in_the_next(place: Place) -> None:
-    log = place.open(segment_bytes=300)
-    log.append(batches(0, 12))
-    names = [name for name in place.names() if name.endswith(".log")]
-    assert len(names) > 2
-    second = int(names[1][:20])
-    assert offsets(log.read(second - 1, 10**6)) == [second - 1]
-    assert offsets(log.read(second, 1)) == [second]
-    assert offsets(everything(log)) == list(range(12))
-
-
 def test_a_batch_larger_than_a_segment_gets_one_of_its_own(place: Place) -> None:
     log = place.open(segment_bytes=200)
     log.append([batch(0), batch(1, size=5000), batch(2)])
@@ -369,17 +316,3 @@ def test_a_log_that_restarted_at_a_snapshot_ends_older_epochs_there(place: Place
     facts = place.open().facts()
     found = kraft_end_offset_for(facts.epochs, facts.log_end, facts.snapshots[0].snapshot_id, 0)
     assert found == OffsetAndEpoch(5, 0)
-
-
-@pytest.mark.scenario("J18")
-def test_a_batch_that_rotted_on_disk_is_not_given(place: Place) -> None:
-    log = place.open()
-    log.append(batches(0, 3))
-    log.flush()
-    data = place.content("00000000000000000000.log")
-    position = len(data) // 3
-    with place.files.open(f"{place.folder}/00000000000000000000.log") as file:
-        file.write(2 * position - 1, bytes([data[2 * position - 1] ^ 1]))
-    assert offsets(log.read(0, position)) == [0]
-    with pytest.raises(CorruptDataError, match=f"0.log: byte {position}: .*CRC"):
-        log.read(1, position)

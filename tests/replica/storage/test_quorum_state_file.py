@@ -52,7 +52,7 @@ def test_the_text_is_the_one_that_kafka_writes(place: Place, data: Path) -> None
         assert place.content("quorum-state") == kafkas
 
 
-@pytest.mark.scenario("I12")
+@pytest.mark.scenario("I01", "I12")
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -150,7 +150,7 @@ def test_a_snapshot_beyond_the_log_of_an_older_epoch_is_refused(place: Place) ->
         place.open()
 
 
-@pytest.mark.scenario("G27", "G28")
+@pytest.mark.scenario("G28")
 def test_a_log_that_starts_above_zero_needs_a_snapshot_there(place: Place) -> None:
     log = place.open(segment_bytes=300)
     log.append(batches(0, 20))
@@ -162,6 +162,28 @@ def test_a_log_that_starts_above_zero_needs_a_snapshot_there(place: Place) -> No
     with pytest.raises(CorruptDataError, match="no snapshot ends at or above the log start"):
         place.open(segment_bytes=300)
     assert any(n.endswith(".checkpoint.deleted") for n in place.names())
+
+
+@pytest.mark.scenario("G27")
+@pytest.mark.parametrize(
+    ("snapshots", "start"), [([], None), ([5], None), ([9], 9), ([5, 9], 9), ([9, 50], 50)]
+)
+def test_a_log_whose_segments_start_above_zero_opens_at_a_snapshot_or_not_at_all(
+    place: Place, snapshots: list[int], start: int | None
+) -> None:
+    log = place.open()
+    log.reset_to(snapshot_at(log, 9, 1))
+    log.append(batches(9, 10))
+    log.flush()
+    log.close()
+    place.files.remove(f"{place.folder}/{9:020d}-{1:010d}.checkpoint")
+    for offset in snapshots:
+        snapshot_at(log, offset, 1)
+    if start is None:
+        with pytest.raises(CorruptDataError, match="no snapshot ends at or above the log start"):
+            place.open()
+    else:
+        assert place.open().log_start == start
 
 
 def test_snapshots_below_the_log_start_go(place: Place) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from replica.errors import DataError
+from replica.format import control
 from replica.format.batch import decode_header
+from replica.format.control import SnapshotFooter, SnapshotHeader
 from replica.format.record import records_of
 from replica.raft.ports import (
     Endpoint,
@@ -16,6 +18,7 @@ from replica.raft.ports import (
     VoterSet,
 )
 from replica.storage import snapshot_writer
+from replica.storage.batches import messages_in
 from replica.storage.snapshots import SnapshotFiles
 from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.storage.conftest import Place
@@ -58,7 +61,21 @@ def test_an_empty_snapshot_is_a_header_and_a_footer(place: Place) -> None:
     snapshots = SnapshotFiles(place.files, place.folder)
     facts = snapshots.write(ID, 99, ()).freeze()
     assert facts == SnapshotFacts(ID, facts.size, 99, None, 0)
-    assert [(b.base_offset, b.epoch) for b in snapshots.batches(ID)] == [(0, 5), (1, 5)]
+    found = list(snapshots.batches(ID))
+    assert [(b.base_offset, b.epoch) for b in found] == [(0, 5), (1, 5)]
+    first, last = (messages_in(batch.data) for batch in found)
+    assert (first, last) == ((SnapshotHeader(0, 99),), (SnapshotFooter(0),))
+
+
+@pytest.mark.scenario("G37")
+def test_version_and_voters_stand_behind_the_header_where_voters_are_in_the_log(
+    place: Place,
+) -> None:
+    written(place, records=0)
+    found = list(SnapshotFiles(place.files, place.folder).batches(ID))
+    messages = [message for batch in found for message in messages_in(batch.data)]
+    kinds = [type(message) for message in messages]
+    assert kinds == [SnapshotHeader, control.KRaftVersion, control.KRaftVoters, SnapshotFooter]
 
 
 def test_many_records_make_several_batches_whose_offsets_go_on(

@@ -1,0 +1,63 @@
+"""The file that remembers which seeds of a campaign are done: a line of JSON for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from jobs.output import json_text
+from replica.errors import UsageError
+from replica.simulate.simulation import Result
+
+
+def read_done(path: str, events: int) -> dict[int, Result]:
+    """Results by seed; none where there is no file yet.
+
+    A line that a stop cut off is taken away. Raises UsageError naming the line that is none of a
+    campaign with these events.
+    """
+    if not Path(path).exists():
+        return {}
+    with Path(path).open("rb+") as file:
+        content = file.read()
+        whole = content.rfind(b"\n") + 1
+        done = {}
+        for number, line in enumerate(content[:whole].splitlines(), start=1):
+            result = _parsed(line)
+            if result is None:
+                raise UsageError(f"{path}: line {number}: no result of a campaign; name a new file")
+            if result.events != events:
+                raise UsageError(
+                    f"{path}: line {number}: {result.events} events, not {events}; name another "
+                    "file, or the same --events"
+                )
+            done[result.seed] = result
+        file.truncate(whole)
+    return done
+
+
+@contextmanager
+def remembering(path: str | None) -> Iterator[Callable[[Result], None]]:
+    """What remembers a result: it is in the file when the call returns, even if the program is
+    killed then. None remembers nothing."""
+    if path is None:
+        yield lambda result: None
+        return
+    with Path(path).open("a", encoding="utf-8", buffering=1) as file:
+
+        def remember(result: Result) -> None:
+            file.write(json_text(asdict(result)) + "\n")
+
+        yield remember
+
+
+def _parsed(line: bytes) -> Result | None:
+    try:
+        result = Result(**json.loads(line))
+    except (ValueError, TypeError):
+        return None
+    right = isinstance(result.seed, int) and isinstance(result.events, int)
+    return result if right and isinstance(result.broken, str | None) else None

@@ -1,0 +1,60 @@
+"""Commands that read from running nodes."""
+
+from __future__ import annotations
+
+from jobs.commands import options
+
+
+def consume(
+    bootstrap: options.Bootstrap,
+    topic: options.Topic = "__cluster_metadata",
+    partition: options.PartitionIndex = 0,
+    start: options.StartAt = "earliest",
+    replica_selector: options.SelectorName = "leader",
+    rack: options.Rack = "",
+    follow: options.Follow = True,
+    timeout: options.SilenceTimeout = 30.0,
+    json_output: options.Json = False,
+    keep_secrets: options.KeepSecrets = False,
+    redact_key: options.RedactKey = None,
+) -> int:
+    """Print the committed records of a partition, read from its leader or from a follower.
+
+    For a kraftlake quorum's metadata log, whose records are decoded as dump decodes them, and for
+    any topic of a Kafka cluster, whose records are shown by key and value. Positions are held to
+    the leader's epochs: what was printed and then lost in an election is named on stderr.
+
+    --from earliest or latest goes on there again where the position was lost; with an OFFSET that
+    is an error. OFFSET:EPOCH first asks the leader whether the record before OFFSET is still the
+    one of EPOCH.
+
+    --json: offset, epoch, timestamp (ms), type, version, data; of other topics offset, epoch,
+    timestamp, key, value, headers (text, or base64 in an object). Secrets of metadata records show
+    as *** and a fingerprint. Records of aborted transactions are printed too.
+
+    \b
+    Examples:
+      kraftlake consume -b localhost:9093
+      kraftlake consume -b n1:9093,n2:9093 --from 1500:7 --until-end --json
+      kraftlake consume -b localhost:9092 --topic orders --replica-selector nearest
+
+    Exit codes: 0, 1 when a record could not be decoded or was lost after it was printed, or
+    nobody answered, 2 usage, 130 ctrl-C.
+    """
+    from jobs import consume as job
+
+    return job.run(
+        job.Options(
+            bootstrap=bootstrap,
+            topic=topic,
+            partition=partition,
+            start=start,
+            replica_selector=replica_selector,
+            rack=rack,
+            until_end=not follow,
+            timeout_s=timeout,
+            json_output=json_output,
+            keep_secrets=keep_secrets,
+            redact_key=redact_key,
+        )
+    )

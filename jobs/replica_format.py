@@ -1,0 +1,71 @@
+"""`kraftlake replica format`: name a directory, as kafka-storage format does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobs.output import write_json, write_line
+from replica.node.formatting import Formatted, format_node
+from replica.node.properties import read_properties
+from replica.node.settings import Settings, settings_in
+from replica.storage.filesystem import LocalDisk
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """See node.formatting.format_node."""
+
+    config: str
+    cluster_id: str
+    standalone: bool = False
+    initial_controllers: str = ""
+    ignore_formatted: bool = False
+    json_output: bool = False
+
+
+def run(options: Options) -> int:
+    """Format and say what was done; 0."""
+    settings = settings_in(read_properties(options.config))
+    formatted = format_node(
+        LocalDisk(),
+        settings,
+        options.cluster_id,
+        standalone=options.standalone,
+        initial_controllers=options.initial_controllers,
+        ignore_formatted=options.ignore_formatted,
+    )
+    if options.json_output:
+        write_json(_row(settings, formatted))
+    else:
+        write_line(_text(settings, formatted))
+    return 0
+
+
+def _row(settings: Settings, formatted: Formatted) -> dict[str, object]:
+    replica = formatted.replica
+    return {
+        "directory": settings.log_dir,
+        "cluster_id": replica.cluster_id,
+        "node_id": replica.node_id,
+        "directory_id": replica.directory_id,
+        "voters": list(formatted.voters.ids),
+        "formatted": not formatted.was_there,
+    }
+
+
+def _text(settings: Settings, formatted: Formatted) -> str:
+    replica = formatted.replica
+    who = (
+        f"node {replica.node_id} of cluster {replica.cluster_id}, directory {replica.directory_id}"
+    )
+    if formatted.was_there:
+        return f"{settings.log_dir}: formatted already for {who}; nothing was changed"
+    voters = ", ".join(str(node_id) for node_id in formatted.voters.ids)
+    begins = f"first voters: {voters}" if voters else _joins(settings)
+    return f"{settings.log_dir}: formatted for {who}; {begins}"
+
+
+def _joins(settings: Settings) -> str:
+    if settings.static_voters.voter(settings.node_id) is not None:
+        return "a voter, by controller.quorum.voters"
+    return "an observer, until it is added to the voters"

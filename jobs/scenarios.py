@@ -1,0 +1,107 @@
+"""`kraftlake simulate SCENARIO -o DIR`: log directories of a scenario; and the list of all."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from jobs.output import ms_text, write_json, write_line
+from replica.errors import UsageError
+from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME
+from replica.simulate.scenarios.quorum import Capture
+from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.writing import refuse_filled, write_capture
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """directory: a new or empty one."""
+
+    scenario: str
+    directory: str
+    json_output: bool = False
+
+
+def list_scenarios(*, json_output: bool) -> int:
+    """Print a story each; 0."""
+    for scenario in SCENARIOS:
+        if json_output:
+            write_json(_plain(scenario))
+            continue
+        write_line(scenario.name)
+        write_line(f"    {scenario.story}")
+        write_line(f"    Retells: {', '.join(scenario.issues)}")
+    if not json_output:
+        write_line("")
+        write_line("`kraftlake simulate SCENARIO -o DIR` writes the log directories of one.")
+    return 0
+
+
+def run(options: Options) -> int:
+    """Play the scenario, write what its disks hold, and say what to look at; 0."""
+    scenario = _named(options.scenario)
+    refuse_filled(options.directory)
+    capture = scenario.capture()
+    write_capture(capture, options.directory)
+    if options.json_output:
+        write_json(_row(scenario, capture, options.directory))
+    else:
+        _describe(scenario, capture, options.directory)
+    return 0
+
+
+def _named(name: str) -> Scenario:
+    scenario = SCENARIOS_BY_NAME.get(name.strip().lower())
+    if scenario is None:
+        close = get_close_matches(name.lower(), SCENARIOS_BY_NAME, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(close)}?" if close else "--list shows them"
+        raise UsageError(f"{name}: no scenario of that name; {hint}")
+    return scenario
+
+
+def _plain(scenario: Scenario) -> dict[str, object]:
+    tampering = scenario.tampering
+    return {
+        "scenario": scenario.name,
+        "story": scenario.story,
+        "issues": list(scenario.issues),
+        "tampering": None if tampering is None else tampering.meaning,
+        "findings": list(scenario.findings),
+    }
+
+
+def _row(scenario: Scenario, capture: Capture, directory: str) -> dict[str, object]:
+    return {
+        **_plain(scenario),
+        "directory": directory,
+        "cluster_id": capture.cluster_id,
+        "captured_at": capture.captured_at_ms,
+        "nodes": sorted(capture.files),
+    }
+
+
+def _describe(scenario: Scenario, capture: Capture, directory: str) -> None:
+    nodes = ", ".join(map(str, sorted(capture.files)))
+    write_line(
+        f"{directory}: nodes {nodes} of cluster {capture.cluster_id}, "
+        f"captured at {ms_text(capture.captured_at_ms)}"
+    )
+    write_line(f"Story:     {scenario.story}")
+    write_line(f"Retells:   {', '.join(scenario.issues)}")
+    if scenario.tampering is not None:
+        write_line(f"Tampered:  {scenario.tampering.meaning}, which no correct engine writes")
+    write_line(f"Findings:  {', '.join(scenario.findings) or 'none, all is sound'}")
+    write_line("Look at it:")
+    for command in _commands(scenario, directory):
+        write_line(f"  {command}")
+
+
+def _commands(scenario: Scenario, directory: str) -> list[str]:
+    a, b = (shlex.quote(f"{directory}/{node_id}") for node_id in scenario.compare)
+    return [
+        f"kraftlake check {shlex.quote(directory)}",
+        f"kraftlake diff {a} {b}",
+        f"kraftlake dump {a}",
+        *(f"kraftlake explain {rule}" for rule in scenario.findings[:1]),
+    ]

@@ -1,0 +1,244 @@
+"""The session over connections: a consumer for asyncio, and one for callers without a loop.
+
+Not for several threads or tasks at once, as Kafka's consumer isn't either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from types import TracebackType
+from typing import Protocol, Self
+
+from replica.consumer.session import NOTHING, Session
+from replica.consumer.values import (
+    Answer,
+    Ask,
+    ConsumerRecord,
+    Polled,
+    Position,
+    Report,
+    ResetPolicy,
+)
+from replica.errors import KraftlakeError
+
+POLL_TIMEOUT_MS = 1000
+"""Of one poll while iterating: how long iteration takes to notice that it was cancelled."""
+
+_log = logging.getLogger(__name__)
+
+
+class Connections(Protocol):
+    """The way to the nodes."""
+
+    def call(self, ask: Ask) -> Coroutine[None, None, Answer]:
+        """The answer; where none comes, one with ReadError.DISCONNECTED (Metadata: no partition).
+
+        Raises KraftlakeError for what no repetition cures: authentication, unknown requests.
+        """
+
+    async def close(self) -> None:
+        """Close all of them; calls still waiting end."""
+
+
+def log_report(report: Report) -> None:
+    """What becomes of reports while iterating, unless the caller takes them."""
+    _log.warning("%s", report)
+
+
+class AsyncConsumer:
+    """Reads on as far as it is polled; a fetch may wait at the node between two polls.
+
+    clock: ms that never go back.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        connections: Connections,
+        clock: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
+    ) -> None:
+        self._session = session
+        self._connections = connections
+        self._clock = clock
+        self._asked: tuple[int, asyncio.Task[Answer]] | None = None
+        self._forgotten: set[asyncio.Task[Answer]] = set()
+
+    @property
+    def position(self) -> Position | None:
+        """Of the next record that a poll returns; None while it is being looked up."""
+        return self._session.position
+
+    @property
+    def high_watermark(self) -> int:
+        """Exclusive, of the replica that was read last; -1 before the first answer."""
+        return self._session.high_watermark
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all that the replica which was read last shows has been returned."""
+        position, end = self.position, self.high_watermark
+        return position is not None and 0 <= end <= position.offset
+
+    def seek(self, position: Position) -> None:
+        """Go on there (see Session.seek)."""
+        self._session.seek(position)
+
+    def reset(self, policy: ResetPolicy) -> None:
+        """Go on at the earliest or latest offset."""
+        self._session.reset(policy)
+
+    async def poll(self, timeout_ms: int) -> Polled:
+        """The next records or reports; nothing where none came within the time.
+
+        Raises NoOffsetError and LogTruncationError until a seek or reset, ReadRefusedError,
+        DataError, and what Connections.call raises; another poll tries again.
+        """
+        deadline = self._clock() + timeout_ms
+        while True:
+            polled = await self._step(deadline)
+            if polled or self._clock() >= deadline:
+                return polled
+
+    async def records(
+        self, on_report: Callable[[Report], None] = log_report
+    ) -> AsyncIterator[ConsumerRecord]:
+        """All records from here on, without end."""
+        while True:
+            polled = await self.poll(POLL_TIMEOUT_MS)
+            for report in polled.reports:
+                on_report(report)
+            for record in polled.records:
+                yield record
+
+    async def close(self) -> None:
+        """Close the selector and the connections."""
+        self._session.close()
+        tasks = set(self._forgotten)
+        if self._asked is not None:
+            tasks.add(self._asked[1])
+            self._asked = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._connections.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _step(self, deadline: int) -> Polled:
+        """Ask if something is to be asked, and wait for an answer or until it is time to ask."""
+        now = self._clock()
+        self._ask(now)
+        if self._asked is None:
+            at = self._session.next_at()
+            until = deadline if at is None else min(deadline, at)
+            await asyncio.sleep(max(0, until - now) / 1000)
+            return NOTHING
+        ask_id, task = self._asked
+        await asyncio.wait([task], timeout=max(0, deadline - now) / 1000)
+        if not task.done():
+            return NOTHING
+        self._asked = None
+        try:
+            answer = task.result()
+        except KraftlakeError:
+            self._session.forget(ask_id, self._clock())
+            raise
+        return self._session.answer(ask_id, answer, self._clock())
+
+    def _ask(self, now_ms: int) -> None:
+        """A request that the session has forgotten goes on by itself: to break it off would cost
+        the connection."""
+        asked = self._session.next_ask(now_ms)
+        if asked is None:
+            return
+        if self._asked is not None:
+            self._forgotten.add(self._asked[1])
+            self._asked[1].add_done_callback(self._forget)
+        ask_id, ask = asked
+        self._asked = (ask_id, asyncio.create_task(self._connections.call(ask)))
+
+    def _forget(self, task: asyncio.Task[Answer]) -> None:
+        self._forgotten.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody waits for it any more
+
+
+class Consumer:
+    """The same for callers without a loop: it has one of its own, which runs while it is polled.
+
+    Iterating over it gives all records from here on, without end.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        connections: Connections,
+        on_report: Callable[[Report], None] = log_report,
+    ) -> None:
+        self._runner = asyncio.Runner()
+        self._consumer = AsyncConsumer(session, connections)
+        self._on_report = on_report
+        self._is_closed = False
+
+    @property
+    def position(self) -> Position | None:
+        """See AsyncConsumer, also of the next two."""
+        return self._consumer.position
+
+    @property
+    def high_watermark(self) -> int:
+        return self._consumer.high_watermark
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._consumer.is_at_end
+
+    def seek(self, position: Position) -> None:
+        """Go on there (see Session.seek)."""
+        self._consumer.seek(position)
+
+    def reset(self, policy: ResetPolicy) -> None:
+        """Go on at the earliest or latest offset."""
+        self._consumer.reset(policy)
+
+    def poll(self, timeout_ms: int) -> Polled:
+        """See AsyncConsumer.poll."""
+        return self._runner.run(self._consumer.poll(timeout_ms))
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        while True:
+            polled = self.poll(POLL_TIMEOUT_MS)
+            for report in polled.reports:
+                self._on_report(report)
+            yield from polled.records
+
+    def close(self) -> None:
+        """Close the selector, the connections and the loop; once closed, nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._runner.run(self._consumer.close())
+        self._runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

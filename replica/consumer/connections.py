@@ -1,0 +1,177 @@
+"""The way to the nodes by Kafka's protocol: one connection each, made when it is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from replica.consumer import translate
+from replica.consumer.selector import PartitionView, ReplicaView
+from replica.consumer.translate import FetchSettings, TopicPartition, UnexpectedAnswerError
+from replica.consumer.values import (
+    Answer,
+    Ask,
+    EndOfEpoch,
+    EpochEnded,
+    Fetch,
+    Fetched,
+    LookedUp,
+    LookUpOffset,
+    Metadata,
+    ReadError,
+    RefreshMetadata,
+)
+from replica.errors import PeerError, UnreachablePeerError, UnsupportedByPeerError
+from replica.types import ZERO_UUID
+from replica.wire.apis.cluster import API_VERSIONS, METADATA
+from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
+from replica.wire.apis.quorum import DESCRIBE_QUORUM
+from replica.wire.client import ClientConfig, Connection
+from replica.wire.pool import Address, Pool
+from replica.wire.schema import Api, Message
+
+
+class WireConnections:
+    """bootstrap: nodes to ask first. measures: whether a selector wants to know how fast replicas
+    answer and how far they are; asked with the metadata.
+
+    trouble: why the last request brought nothing, empty once a fetch is answered without error.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Sequence[Address],
+        partition: TopicPartition,
+        config: ClientConfig | None = None,
+        settings: FetchSettings | None = None,
+        *,
+        measures: bool = False,
+    ) -> None:
+        self.trouble = ""
+        self._bootstrap = tuple(bootstrap)
+        self._partition = partition
+        self._config = config or ClientConfig()
+        self._pool = Pool(self._config)
+        self._settings = settings or FetchSettings()
+        self._measures = measures
+        self._addresses: dict[int, Address] = {}
+
+    async def call(self, ask: Ask) -> Answer:
+        """See replica.consumer.client.Connections; raises PeerError."""
+        if isinstance(ask, RefreshMetadata):
+            return await self._metadata()
+        address = self._addresses[ask.node_id]
+        try:
+            answer = await self._ask(address, ask)
+        except UnreachablePeerError as error:
+            self.trouble = str(error)
+            return _DISCONNECTED[type(ask)]
+        if answer.error is not ReadError.NONE:
+            self.trouble = f"{address[0]}:{address[1]}: {answer.error.value}"
+        elif isinstance(ask, Fetch):
+            self.trouble = ""
+        return answer
+
+    async def close(self) -> None:
+        """Close all of them; calls still waiting end."""
+        await self._pool.close()
+
+    async def _ask(self, address: Address, ask: Fetch | EndOfEpoch | LookUpOffset) -> Answer:
+        connection = await self._pool.connection(address)
+        try:
+            if isinstance(ask, Fetch):
+                return await self._fetch(connection, ask)
+            if isinstance(ask, EndOfEpoch):
+                return await self._end_of_epoch(connection, ask)
+            timeout_ms = int(self._config.timeout_s * 1000)
+            message = translate.look_up_request(self._partition, timeout_ms, ask)
+            return translate.read_look_up(await _call(connection, LIST_OFFSETS, message))
+        except UnexpectedAnswerError as error:
+            raise PeerError(connection.address, f"{type(ask).__name__}: {error}") from error
+
+    async def _fetch(self, connection: Connection, ask: Fetch) -> Fetched:
+        """By topic id where the metadata told one."""
+        version = connection.version_of(FETCH)
+        if self._partition.topic_id == ZERO_UUID:
+            version = min(version, translate.NEWEST_FETCH_BY_NAME)
+        message = translate.fetch_request(self._partition, self._settings, ask)
+        answer = await connection.call(FETCH, message, version)
+        return translate.read_fetch(answer.message)
+
+    async def _end_of_epoch(self, connection: Connection, ask: EndOfEpoch) -> EpochEnded:
+        message = translate.end_of_epoch_request(self._partition, ask)
+        try:
+            response = await _call(connection, OFFSET_FOR_LEADER_EPOCH, message)
+        except UnsupportedByPeerError:
+            return EpochEnded(end=None)
+        return translate.read_end_of_epoch(response)
+
+    async def _metadata(self) -> Metadata:
+        """Of whoever answers first: connected nodes, then known ones, then the bootstrap."""
+        for address in self._known_addresses():
+            try:
+                connection = await self._pool.connection(address)
+                message = translate.metadata_request(self._partition)
+                response = await _call(connection, METADATA, message)
+                metadata = translate.read_metadata(self._partition, response)
+            except UnreachablePeerError as error:
+                self.trouble = str(error)
+                continue
+            except UnexpectedAnswerError as error:
+                raise PeerError(connection.address, f"Metadata: {error}") from error
+            return await self._learned(metadata)
+        return Metadata(None)
+
+    def _known_addresses(self) -> Iterable[Address]:
+        return dict.fromkeys((*self._pool.connected, *self._addresses.values(), *self._bootstrap))
+
+    async def _learned(self, metadata: Metadata) -> Metadata:
+        if metadata.partition is None:
+            name = f"{self._partition.topic}-{self._partition.partition}"
+            self.trouble = f"{name}: {metadata.error.value}"
+            return metadata
+        self._partition = replace(self._partition, topic_id=metadata.topic_id)
+        replicas = metadata.partition.replicas
+        # the session may go by newer metadata than this: nobody is forgotten
+        self._addresses |= {replica.node_id: (replica.host, replica.port) for replica in replicas}
+        if not self._measures:
+            return metadata
+        return replace(metadata, partition=await self._measured(metadata.partition))
+
+    async def _measured(self, view: PartitionView) -> PartitionView:
+        """The view with round trip times, and with lag where the leader knows it."""
+        timed = await asyncio.gather(*(self._timed(replica) for replica in view.replicas))
+        seen = replace(view, replicas=tuple(timed))
+        if seen.leader is None:
+            return seen
+        try:
+            connection = await self._pool.connection(self._addresses[view.leader_id])
+            message = translate.quorum_request(self._partition)
+            return translate.with_quorums_lag(
+                seen, await _call(connection, DESCRIBE_QUORUM, message)
+            )
+        except (PeerError, UnexpectedAnswerError):  # an ordinary topic's leader tells no lag
+            return seen
+
+    async def _timed(self, replica: ReplicaView) -> ReplicaView:
+        """By a request that costs the node nothing; no time where none is answered."""
+        try:
+            connection = await self._pool.connection((replica.host, replica.port))
+            began = time.monotonic()
+            await _call(connection, API_VERSIONS, {"clientSoftwareName": "kraftlake"})
+        except PeerError:
+            return replica
+        return replace(replica, round_trip_ms=(time.monotonic() - began) * 1000)
+
+
+_DISCONNECTED: dict[type[Ask], Fetched | EpochEnded | LookedUp] = {
+    Fetch: Fetched(ReadError.DISCONNECTED),
+    EndOfEpoch: EpochEnded(ReadError.DISCONNECTED),
+    LookUpOffset: LookedUp(ReadError.DISCONNECTED),
+}
+
+
+async def _call(connection: Connection, api: Api, message: Message) -> Message:
+    return (await connection.call(api, message)).message

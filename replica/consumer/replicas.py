@@ -1,0 +1,131 @@
+"""Which replica the next fetch goes to: the leader's wish, the selector's, or the leader itself.
+
+A wish of the leader (PreferredReadReplica, KIP-392) holds for a lease. A replica that failed us is
+avoided until the metadata shows another picture, or a lease has gone by; then the leader serves,
+which alone knows what an offset out of range means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from replica.consumer.selector import PartitionView, ReplicaSelector, ReplicaView
+from replica.types import NO_NODE, UNDEFINED_EPOCH, ZERO_UUID
+
+PATIENCE = 10
+"""Answers in a row by which a follower may say that it isn't that far yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """node_id: NO_NODE while there is none. epoch: -1 while it isn't told."""
+
+    node_id: int = NO_NODE
+    epoch: int = UNDEFINED_EPOCH
+    topic_id: str = ZERO_UUID
+
+
+class Replicas:
+    """lease_ms: how long a wish of the leader holds, and a failed replica is avoided."""
+
+    def __init__(self, selector: ReplicaSelector, lease_ms: int) -> None:
+        self.leader = Leader()
+        self._selector = selector
+        self._lease_ms = lease_ms
+        self._partition = PartitionView(NO_NODE, ())
+        self._selected: int | None = None
+        self._preferred: tuple[int, int] | None = None
+        self._avoided: dict[int, int] = {}
+        self._patience = PATIENCE
+        self._high_watermarks: dict[int, int] = {}
+
+    def learn(self, partition: PartitionView, leader: Leader) -> bool:
+        """Metadata came; False where it is older than what is known, and ignored.
+
+        An epoch counts within one topic id: a topic made anew begins again.
+        """
+        known = self.leader
+        if leader.topic_id == known.topic_id and 0 <= leader.epoch < known.epoch:
+            return False
+        if leader != known or _shape(partition) != _shape(self._partition):
+            self._avoided.clear()
+            self._patience = PATIENCE
+        if leader != known:
+            self._preferred = None
+        self.leader = leader
+        self._partition = partition
+        self._select()
+        return True
+
+    def knows(self, node_id: int) -> bool:
+        """Whether metadata names the replica."""
+        return any(replica.node_id == node_id for replica in self._partition.replicas)
+
+    def node(self, now_ms: int) -> int:
+        """The replica to fetch from; the leader where no other is wished for or usable."""
+        for wished in (self.preferred(now_ms), self._selected):
+            if wished is not None and self.knows(wished) and not self._is_avoided(wished, now_ms):
+                return wished
+        return self.leader.node_id
+
+    def preferred(self, now_ms: int) -> int | None:
+        """The leader's wish, to the end of its lease (inclusive)."""
+        if self._preferred is None or now_ms > self._preferred[1]:
+            return None
+        return self._preferred[0]
+
+    def prefer(self, node_id: int, now_ms: int) -> bool:
+        """The leader's wish, in the place of an earlier one; False where it can't be followed."""
+        if not self.knows(node_id) or self._is_avoided(node_id, now_ms):
+            self._preferred = None
+            return False
+        self._preferred = (node_id, now_ms + self._lease_ms)
+        return True
+
+    def avoids_any(self, now_ms: int) -> bool:
+        """Whether a replica failed us: then the leader must not send us there again."""
+        return any(self._is_avoided(node_id, now_ms) for node_id in self._avoided)
+
+    def failed(self, node_id: int, now_ms: int) -> None:
+        """A replica can't serve us: the leader is next."""
+        if node_id == self.leader.node_id:
+            return
+        self._preferred = None
+        self._avoided[node_id] = now_ms + self._lease_ms
+
+    def not_there_yet(self, node_id: int, now_ms: int) -> None:
+        """A replica lags: it is given some time, as it will mostly have caught up soon."""
+        self._patience -= 1
+        if self._patience <= 0:
+            self._patience = PATIENCE
+            self.failed(node_id, now_ms)
+
+    def served(self, node_id: int, high_watermark: int) -> None:
+        """A replica answered a fetch; high_watermark: -1 where it didn't tell."""
+        self._patience = PATIENCE
+        if high_watermark >= 0:
+            self._high_watermarks[node_id] = high_watermark
+
+    def close(self) -> None:
+        """The selector is needed no more."""
+        self._selector.close()
+
+    def _select(self) -> None:
+        """The selector sees the lag that metadata tells, else what our fetches have shown."""
+        seen = tuple(self._with_lag(replica) for replica in self._partition.replicas)
+        self._selected = self._selector.select(replace(self._partition, replicas=seen))
+
+    def _with_lag(self, replica: ReplicaView) -> ReplicaView:
+        leaders = self._high_watermarks.get(self.leader.node_id)
+        own = self._high_watermarks.get(replica.node_id)
+        if replica.lag is not None or leaders is None or own is None:
+            return replica
+        return replace(replica, lag=max(0, leaders - own))
+
+    def _is_avoided(self, node_id: int, now_ms: int) -> bool:
+        return node_id in self._avoided and now_ms <= self._avoided[node_id]
+
+
+def _shape(partition: PartitionView) -> frozenset[tuple[int, bool]]:
+    """What must change in the metadata for a failed replica to be tried again."""
+    return frozenset((replica.node_id, replica.in_sync) for replica in partition.replicas)

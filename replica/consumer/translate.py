@@ -1,0 +1,196 @@
+"""A session's asks as Kafka's requests, and responses as answers: replica.wire's dicts, no I/O.
+
+Readers are replica id -1, use no fetch session, and read uncommitted: a metadata log has no
+producer's transactions, and of other topics those that were aborted are returned too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from replica.consumer.selector import PartitionView, ReplicaView
+from replica.consumer.values import (
+    EndOfEpoch,
+    EpochEnded,
+    Fetch,
+    Fetched,
+    LookedUp,
+    LookUpOffset,
+    Metadata,
+    ReadError,
+    ResetPolicy,
+)
+from replica.errors import KraftlakeError
+from replica.types import UNDEFINED_OFFSET, ZERO_UUID, OffsetAndEpoch
+from replica.wire.error_codes import error_name
+from replica.wire.schema import Message
+
+NEWEST_FETCH_BY_NAME = 12
+_CONSUMER = -1
+_NO_SESSION = -1
+_READ_UNCOMMITTED = 0
+_TIMESTAMPS = {ResetPolicy.EARLIEST: -2, ResetPolicy.LATEST: -1}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPartition:
+    """topic_id: ZERO_UUID before metadata told it, and of brokers that know none."""
+
+    topic: str
+    partition: int = 0
+    topic_id: str = ZERO_UUID
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """fetch.max.wait.ms, fetch.min.bytes and max.partition.fetch.bytes; a first batch that is
+    larger comes as a whole."""
+
+    max_wait_ms: int = 500
+    min_bytes: int = 1
+    max_bytes: int = 1024 * 1024
+
+
+class UnexpectedAnswerError(KraftlakeError):
+    """A node answered with an error that no reader's request should have, or for another
+    partition."""
+
+
+def metadata_request(partition: TopicPartition) -> Message:
+    return {"topics": [{"name": partition.topic}], "allowAutoTopicCreation": False}
+
+
+def read_metadata(partition: TopicPartition, response: Message) -> Metadata:
+    """Replicas without a live broker are left out: nobody could connect to them."""
+    topics = [topic for topic in response["topics"] if topic["name"] == partition.topic]
+    if not topics:
+        return Metadata(None, error=ReadError.UNKNOWN_TOPIC_OR_PARTITION)
+    (topic,) = topics
+    found = [p for p in topic["partitions"] if p["partitionIndex"] == partition.partition]
+    if topic["errorCode"] or not found:
+        error = read_error(topic["errorCode"])
+        return Metadata(
+            None, error=error if topic["errorCode"] else ReadError.UNKNOWN_TOPIC_OR_PARTITION
+        )
+    (view,) = found
+    brokers = {broker["nodeId"]: broker for broker in response["brokers"]}
+    replicas = tuple(
+        ReplicaView(
+            node_id,
+            brokers[node_id]["host"],
+            brokers[node_id]["port"],
+            brokers[node_id]["rack"],
+            in_sync=node_id in view["isrNodes"],
+        )
+        for node_id in view["replicaNodes"]
+        if node_id in brokers
+    )
+    leader_id = view["leaderId"] if view["leaderId"] in brokers else -1
+    return Metadata(PartitionView(leader_id, replicas), view["leaderEpoch"], topic["topicId"])
+
+
+def fetch_request(partition: TopicPartition, settings: FetchSettings, ask: Fetch) -> Message:
+    asked = {
+        "partition": partition.partition,
+        "currentLeaderEpoch": ask.leader_epoch,
+        "fetchOffset": ask.position.offset,
+        "partitionMaxBytes": settings.max_bytes,
+    }
+    named = {"topic": partition.topic, "topicId": partition.topic_id, "partitions": [asked]}
+    return {
+        "replicaId": _CONSUMER,
+        "maxWaitMs": settings.max_wait_ms,
+        "minBytes": settings.min_bytes,
+        "maxBytes": settings.max_bytes,
+        "isolationLevel": _READ_UNCOMMITTED,
+        "sessionEpoch": _NO_SESSION,
+        "topics": [named],
+        "rackId": ask.rack,
+    }
+
+
+def read_fetch(response: Message) -> Fetched:
+    if response["errorCode"]:
+        return Fetched(read_error(response["errorCode"]))
+    found = _only_partition(response["responses"])
+    preferred = found["preferredReadReplica"]
+    return Fetched(
+        read_error(found["errorCode"]),
+        found["records"] or b"",
+        found["highWatermark"],
+        found["logStartOffset"],
+        None if preferred < 0 else preferred,
+    )
+
+
+def end_of_epoch_request(partition: TopicPartition, ask: EndOfEpoch) -> Message:
+    asked = {
+        "partition": partition.partition,
+        "currentLeaderEpoch": ask.leader_epoch,
+        "leaderEpoch": ask.position.epoch,
+    }
+    return {
+        "replicaId": _CONSUMER,
+        "topics": [{"topic": partition.topic, "partitions": [asked]}],
+    }
+
+
+def read_end_of_epoch(response: Message) -> EpochEnded:
+    found = _only_partition(response["topics"])
+    end = OffsetAndEpoch(found["endOffset"], found["leaderEpoch"])
+    return EpochEnded(read_error(found["errorCode"]), end)
+
+
+def look_up_request(partition: TopicPartition, timeout_ms: int, ask: LookUpOffset) -> Message:
+    asked = {
+        "partitionIndex": partition.partition,
+        "currentLeaderEpoch": ask.leader_epoch,
+        "timestamp": _TIMESTAMPS[ask.policy],
+    }
+    return {
+        "replicaId": _CONSUMER,
+        "isolationLevel": _READ_UNCOMMITTED,
+        "topics": [{"name": partition.topic, "partitions": [asked]}],
+        "timeoutMs": timeout_ms,
+    }
+
+
+def read_look_up(response: Message) -> LookedUp:
+    found = _only_partition(response["topics"])
+    return LookedUp(read_error(found["errorCode"]), found["offset"], found["leaderEpoch"])
+
+
+def quorum_request(partition: TopicPartition) -> Message:
+    asked = [{"partitionIndex": partition.partition}]
+    return {"topics": [{"topicName": partition.topic, "partitions": asked}]}
+
+
+def with_quorums_lag(view: PartitionView, response: Message) -> PartitionView:
+    """The view with the lag that DescribeQuorum tells; as it was where it tells none."""
+    if response["errorCode"] or not response["topics"]:
+        return view
+    found = _only_partition(response["topics"])
+    end = found["highWatermark"]
+    if found["errorCode"] or end == UNDEFINED_OFFSET:
+        return view
+    told = {r["replicaId"]: r["logEndOffset"] for r in found["currentVoters"] + found["observers"]}
+    lags = {node_id: max(0, end - log_end) for node_id, log_end in told.items() if log_end >= 0}
+    seen = (replace(replica, lag=lags.get(replica.node_id)) for replica in view.replicas)
+    return replace(view, replicas=tuple(seen))
+
+
+def read_error(code: int) -> ReadError:
+    """Raises UnexpectedAnswerError for what isn't in ReadError: trying again won't help."""
+    name = error_name(code)
+    try:
+        return ReadError[name]
+    except KeyError:
+        raise UnexpectedAnswerError(f"answered with {name}") from None
+
+
+def _only_partition(topics: list[Message]) -> Message:
+    partitions = [found for topic in topics for found in topic["partitions"]]
+    if len(partitions) != 1:
+        raise UnexpectedAnswerError(f"answered for {len(partitions)} partitions, not 1")
+    found: Message = partitions[0]
+    return found

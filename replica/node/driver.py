@@ -1,0 +1,279 @@
+"""The one place where a process's replica is stepped: events in, what is for the network out.
+
+All of it happens in one asyncio loop and without waiting inside a step, so no lock is needed. A
+flush that is owed is done when the events that are there already are taken: appends that come
+together share one sync.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
+from replica.host.host import Host
+from replica.raft.accumulator import BufferAllocationError
+from replica.raft.config import FOREVER
+from replica.raft.effects import Effects, Send, Stopped
+from replica.raft.inputs import (
+    Append,
+    Clean,
+    Failed,
+    Input,
+    Propose,
+    Request,
+    Response,
+    Shutdown,
+)
+from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
+from replica.raft.messages import Error, PeerRequest, PeerResponse
+from replica.raft.roles.leader import Leader
+from replica.raft.snapshots import SnapshotPolicy
+
+CLEAN_EVERY_S = 60.0
+
+_REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
+"""Of an append, whose caller is told; nothing was changed."""
+
+
+Call = Callable[[Send], Awaitable[PeerResponse]]
+"""Sends a request to a peer and waits for the answer; PeerError where none comes."""
+
+
+class Clock:
+    """ms since the epoch that never go back, whatever is done to the machine's clock later."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+
+    def __call__(self) -> int:
+        return int((time.monotonic() + self._offset) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Committed at offsets up to `last_offset` (inclusive) in `epoch`."""
+
+    base_offset: int
+    last_offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    appended: Appended
+    future: asyncio.Future[Appended]
+
+
+def _core_error(error: PeerError) -> Error:
+    unsupported = isinstance(error, UnsupportedByPeerError)
+    return Error.UNSUPPORTED_VERSION if unsupported else Error.BROKER_NOT_AVAILABLE
+
+
+class Driver:
+    """host: opened, not yet stepped. `run` ends when the replica stopped, and raises the error
+    that stopped it: of the disk, or of the consensus core."""
+
+    def __init__(self, host: Host, call: Call, clock: Clock, policy: SnapshotPolicy | None) -> None:
+        self.host = host
+        self.call = call
+        self._clock = clock
+        self._policy = policy
+        self._snapshot_at = clock()
+        self._ids = itertools.count()
+        self._asked: dict[int, asyncio.Future[PeerResponse]] = {}
+        self._waiting: list[_Waiting] = []
+        self._calls: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._flush_due = False
+        self._news = asyncio.Event()
+        self._known = self._facts()
+        self._stopped: asyncio.Future[Stopped] = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> Stopped:
+        """Until `shut_down` has worked, or an error."""
+        self._do(self.host.tick)
+        cleaning = asyncio.create_task(self._clean())
+        try:
+            return await asyncio.shield(self._stopped)
+        finally:
+            cleaning.cancel()
+            self._close()
+
+    def shut_down(self, timeout_ms: int) -> None:
+        """Leave in order: a leader tells the others (EndQuorumEpoch), and `run` ends."""
+        self.take(Shutdown(timeout_ms))
+
+    async def ask(self, message: PeerRequest) -> PeerResponse:
+        """A peer's or administrator's request; the answer may take as long as it allows."""
+        name = next(self._ids)
+        future: asyncio.Future[PeerResponse] = asyncio.get_running_loop().create_future()
+        self._asked[name] = future
+        try:
+            self.take(Request(name, message))
+            return await future
+        finally:
+            del self._asked[name]
+
+    async def append(self, request: Propose | Append) -> Appended:
+        """Append as leader; returns once all of it is committed.
+
+        Raises NotLeaderError, also where leadership was lost on the way: then nobody here knows
+        whether it will be committed. RecordBatchTooLargeError, BufferAllocationError: nothing was
+        appended.
+        """
+        base = self.host.raft.next_append_offset
+        last = base + request.record_count - 1
+        future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(Appended(base, last, request.epoch), future)
+        self._waiting.append(waiting)
+        try:
+            self.take(request)
+        except _REFUSED:
+            self._waiting.remove(waiting)
+            raise
+        return await future
+
+    def now(self) -> int:
+        """ms, as the core has it."""
+        return self._clock()
+
+    async def wait_for_news(self, timeout_s: float) -> None:
+        """Until high watermark, epoch or ends of the log are other than now, or time is over."""
+        news = self._news
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await news.wait()
+
+    def take(self, event: Input) -> None:
+        """One event, now."""
+        self._do(lambda now: self.host.step(event, now))
+
+    def _do(self, work: Callable[[int], Iterable[Effects]]) -> None:
+        if self._stopped.done():
+            return
+        try:
+            for effects in work(self._clock()):
+                self._network(effects)
+            self._snapshot_if_due()
+        except _REFUSED:
+            raise
+        except KraftlakeError as error:
+            self._stopped.set_exception(error)
+            return
+        self._settle_waiting()
+        self._tell_news()
+        self._schedule()
+
+    def _network(self, effects: Effects) -> None:
+        for reply in effects.replies:
+            assert isinstance(reply.request_id, int), "as named in `ask`"
+            future = self._asked.get(reply.request_id)
+            if future is not None and not future.done():
+                future.set_result(self.host.filled(reply))
+        for send in effects.sends:
+            task = asyncio.create_task(self._exchange(send))
+            self._calls.add(task)
+            task.add_done_callback(self._calls.discard)
+        if effects.stopped is not None and not self._stopped.done():
+            self._stopped.set_result(effects.stopped)
+
+    async def _exchange(self, send: Send) -> None:
+        try:
+            message = await self.call(send)
+        except PeerError as error:
+            self.take(Failed(send.node_id, send.correlation_id, _core_error(error)))
+        else:
+            self.take(Response(send.node_id, send.correlation_id, message))
+
+    def _snapshot_if_due(self) -> None:
+        policy, host = self._policy, self.host
+        if policy is None or not host.new_bytes:
+            return
+        now = self._clock()
+        if policy.is_due(host.new_bytes, now - self._snapshot_at, self._changed_ratio(policy)):
+            for effects in host.snapshot(now):
+                self._network(effects)
+            self._snapshot_at = now
+
+    def _changed_ratio(self, policy: SnapshotPolicy) -> float:
+        ratio = getattr(self.host.machine, "changed_ratio", None)
+        return 1.0 if ratio is None or policy.min_changed_ratio is None else ratio()
+
+    def _facts(self) -> tuple[object, ...]:
+        raft = self.host.raft
+        log = raft.log
+        return (
+            raft.high_watermark,
+            raft.leader_watermark,
+            raft.role.epoch,
+            log.log_start,
+            log.log_end,
+        )
+
+    def _tell_news(self) -> None:
+        facts = self._facts()
+        if facts != self._known:
+            self._known, news, self._news = facts, self._news, asyncio.Event()
+            news.set()
+
+    def _settle_waiting(self) -> None:
+        """Tell those whose records are committed, and those who can't be told any more."""
+        if not self._waiting:
+            return
+        role, committed = self.host.raft.role, self.host.raft.high_watermark or 0
+        epoch = role.epoch if isinstance(role, Leader) else None
+        still = []
+        for waiting in self._waiting:
+            appended, future = waiting.appended, waiting.future
+            if future.done():
+                continue
+            if appended.epoch != epoch:
+                future.set_exception(
+                    NotLeaderError(f"leader of epoch {appended.epoch} no more: outcome unknown")
+                )
+            elif appended.last_offset < committed:
+                future.set_result(appended)
+            else:
+                still.append(waiting)
+        self._waiting = still
+
+    def _schedule(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self.host.must_flush and not self._flush_due:
+            self._flush_due = True
+            loop.call_soon(self._flush)
+        if self._timer is not None:
+            self._timer.cancel()
+        deadline = self.host.raft.next_deadline()
+        if deadline < FOREVER:
+            delay = max(0, deadline - self._clock()) / 1000
+            self._timer = loop.call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self._do(self.host.tick)
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        if self.host.must_flush:
+            self._do(self.host.flush)
+
+    async def _clean(self) -> None:
+        while True:
+            await asyncio.sleep(CLEAN_EVERY_S)
+            self.take(Clean(self.host.log.size_bytes))
+
+    def _close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in tuple(self._calls):
+            task.cancel()
+        for asked in self._asked.values():
+            asked.cancel()
+        for waiting in self._waiting:
+            waiting.future.cancel()
+        self.host.log.close()

@@ -1,0 +1,74 @@
+"""The way to the other replicas: one connection to each address, made when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from replica.errors import (
+    AuthenticationError,
+    DataError,
+    PeerError,
+    UnreachablePeerError,
+)
+from replica.node.translate.partition import Partition
+from replica.node.translate.table import TRANSLATIONS
+from replica.raft.effects import Send
+from replica.raft.messages import PeerResponse
+from replica.wire.client import ClientConfig
+from replica.wire.pool import Address, Pool
+
+
+class Peers:
+    """Carries the core's requests; `call` is the driver's Call.
+
+    address_of: where a Send goes, None where nobody knows. report: told of what a person should
+    know, each text once in a row for an address.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        config: ClientConfig,
+        address_of: Callable[[Send], Address | None],
+        report: Callable[[str], None],
+    ) -> None:
+        self._partition = partition
+        self._pool = Pool(config)
+        self._address_of = address_of
+        self._report = report
+        self._said: dict[Address, str] = {}
+
+    async def call(self, send: Send) -> PeerResponse:
+        """Raises PeerError where no answer comes, or none that this release can read."""
+        address = self._address_of(send)
+        if address is None:
+            raise UnreachablePeerError(f"node {send.node_id}", "no endpoint is known")
+        try:
+            response = await self._exchange(address, send)
+        except AuthenticationError as error:
+            self._tell(address, str(error))
+            raise
+        except PeerError:
+            raise
+        except DataError as error:
+            self._tell(address, f"{address[0]}:{address[1]}: an answer that is none: {error}")
+            raise UnreachablePeerError(f"{address[0]}:{address[1]}", str(error)) from error
+        self._said.pop(address, None)
+        return response
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def _exchange(self, address: Address, send: Send) -> PeerResponse:
+        translation = TRANSLATIONS[type(send.message)]
+        connection = await self._pool.connection(address)
+        least = translation.least_version(send.message)
+        version = connection.version_of(translation.api, least)
+        message = translation.client.write(self._partition, send.message, version)
+        answer = await connection.call(translation.api, message, version)
+        return translation.client.read(self._partition, answer.message, answer.version)
+
+    def _tell(self, address: Address, text: str) -> None:
+        if self._said.get(address) != text:
+            self._said[address] = text
+            self._report(text)

@@ -1,0 +1,134 @@
+"""Metadata and DescribeCluster: the nodes of the quorum as a client may connect to them.
+
+A metadata log isn't internal here: Spark's Kafka source and others drop internal topics without a
+word. Voters are named with the listener that the client came in by, where they have one of that
+name.
+"""
+
+from __future__ import annotations
+
+from replica.node.serve.partition import ServedPartition
+from replica.node.serve.preferred import in_sync
+from replica.raft.roles.leader import Leader
+from replica.raft.voters import Endpoint, Endpoints
+from replica.types import NO_NODE
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import Message
+
+BROKERS, CONTROLLERS = 1, 2
+"""DescribeCluster's endpoint types (KIP-919); our nodes are both."""
+
+
+def metadata(partition: ServedPartition, request: Message, listener: str) -> Message:
+    """All topics for null, else those asked for."""
+    cluster_id = partition.driver.host.config.cluster_id
+    wanted = request["topics"]
+    served = _topic(partition)
+    if wanted is None:
+        topics = [served]
+    else:
+        topics = [_answered(partition, asked, served) for asked in wanted]
+    return {
+        "brokers": [
+            {"nodeId": node_id, "host": endpoint.host, "port": endpoint.port, "rack": rack}
+            for node_id, endpoint, rack in nodes(partition, listener)
+        ],
+        "clusterId": cluster_id,
+        "controllerId": partition.leader_id,
+        "topics": topics,
+    }
+
+
+def describe_cluster(partition: ServedPartition, request: Message, listener: str) -> Message:
+    """Controllers as brokers, whichever of both is asked for."""
+    asked = request.get("endpointType", BROKERS)
+    known = asked in (BROKERS, CONTROLLERS)
+    found = nodes(partition, listener) if known else []
+    return {
+        "errorCode": int(ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE),
+        "errorMessage": None if known else f"endpoint type {asked}: expected 1 or 2",
+        "endpointType": asked,
+        "clusterId": partition.driver.host.config.cluster_id,
+        "controllerId": partition.leader_id,
+        "brokers": [
+            {
+                "brokerId": node_id,
+                "host": endpoint.host,
+                "port": endpoint.port,
+                "rack": rack,
+                "isFenced": False,
+            }
+            for node_id, endpoint, rack in found
+        ],
+    }
+
+
+def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint, str | None]]:
+    """(node id, where it listens, rack): the voters and this node; this node alone where it
+    presents itself as the leader of a quorum that its clients shall not know."""
+    own = _listening(partition.endpoints, listener)
+    found: dict[int, tuple[Endpoint, str | None]] = {}
+    if not partition.always_leads:
+        for voter in partition.driver.host.raft.log.voters:
+            endpoint = _listening(voter.endpoints, listener)
+            if endpoint is not None:
+                node_id = voter.key.node_id
+                found[node_id] = (endpoint, partition.racks.get(node_id))
+    if own is not None:
+        found[partition.node_id] = (own, partition.rack or None)
+    return [(node_id, *found[node_id]) for node_id in sorted(found)]
+
+
+def _listening(endpoints: Endpoints, listener: str) -> Endpoint | None:
+    same = [endpoint for endpoint in endpoints if endpoint.name == listener]
+    return next(iter((*same, *endpoints)), None)
+
+
+def _topic(partition: ServedPartition) -> Message:
+    leader = partition.leader_id
+    error = ErrorCode.LEADER_NOT_AVAILABLE if leader == NO_NODE else ErrorCode.NONE
+    replicas, isr = _replicas(partition)
+    return {
+        "errorCode": 0,
+        "name": partition.topic.name,
+        "topicId": partition.topic.id,
+        "isInternal": False,
+        "partitions": [
+            {
+                "errorCode": int(error),
+                "partitionIndex": 0,
+                "leaderId": leader,
+                "leaderEpoch": partition.epoch,
+                "replicaNodes": replicas,
+                "isrNodes": isr,
+                "offlineReplicas": [],
+            }
+        ],
+    }
+
+
+def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
+    """All voters, and those that keep up, which only the leader knows."""
+    if partition.always_leads:
+        return [partition.node_id], [partition.node_id]
+    raft = partition.driver.host.raft
+    voters = list(raft.log.voters.ids)
+    if not isinstance(raft.role, Leader):
+        return voters, voters
+    caught_up = {key.node_id for key in in_sync(partition, raft.role)}
+    return voters, [v for v in voters if v in caught_up or v == raft.role.local.node_id]
+
+
+def _answered(partition: ServedPartition, asked: Message, served: Message) -> Message:
+    """Asked for by name, or by id with no name (KIP-516)."""
+    name = asked.get("name")
+    if name is not None and partition.has_name(name):
+        return served
+    topic_id = asked.get("topicId")
+    if name is None and topic_id is not None and partition.has_id(topic_id):
+        return served
+    by_name = name is not None
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if by_name else ErrorCode.UNKNOWN_TOPIC_ID
+    return {"errorCode": int(error), "name": name, "isInternal": False, "partitions": []} | (
+        {"topicId": topic_id} if topic_id is not None else {}
+    )

@@ -1,0 +1,71 @@
+"""DescribeConfigs, and why a metadata log's configuration can't be altered (KIP-630)."""
+
+from __future__ import annotations
+
+from replica.node.serve.partition import ServedPartition
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import Message
+
+_TOPIC = 2
+_DEFAULT, _STRING = 5, 2
+"""ConfigSource DEFAULT_CONFIG, ConfigType STRING."""
+
+
+def describe_configs(partition: ServedPartition, request: Message) -> Message:
+    """cleanup.policy=snapshot for the metadata topic, delete (and retention -1) for another."""
+    return {"results": [_described(partition, asked) for asked in request["resources"]]}
+
+
+def alter_configs(partition: ServedPartition, request: Message) -> Message:
+    """INVALID_CONFIG for the topic served here: what it keeps is decided by server.properties."""
+    return {"responses": [_altered(partition, asked) for asked in request["resources"]]}
+
+
+def _described(partition: ServedPartition, asked: Message) -> Message:
+    error, why = _error(partition, asked)
+    wanted = asked["configurationKeys"]
+    values = {} if error is not ErrorCode.NONE else _values(partition)
+    return {
+        **_resource(asked),
+        "errorCode": int(error),
+        "errorMessage": why,
+        "configs": [
+            {
+                "name": name,
+                "value": value,
+                "readOnly": True,
+                "configSource": _DEFAULT,
+                "isSensitive": False,
+                "synonyms": [],
+                "configType": _STRING,
+            }
+            for name, value in values.items()
+            if wanted is None or name in wanted
+        ],
+    }
+
+
+def _altered(partition: ServedPartition, asked: Message) -> Message:
+    error, why = _error(partition, asked)
+    if error is ErrorCode.NONE:
+        error = ErrorCode.INVALID_CONFIG
+        why = f"{partition.topic.name} is kept as server.properties says; it can't be altered"
+    return {**_resource(asked), "errorCode": int(error), "errorMessage": why}
+
+
+def _values(partition: ServedPartition) -> dict[str, str]:
+    if partition.topic.is_metadata:
+        return {"cleanup.policy": "snapshot"}
+    return {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": "-1"}
+
+
+def _error(partition: ServedPartition, asked: Message) -> tuple[ErrorCode, str | None]:
+    if asked["resourceType"] != _TOPIC:
+        return ErrorCode.INVALID_REQUEST, "only topics have configurations here"
+    if not partition.has_name(asked["resourceName"]):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
+    return ErrorCode.NONE, None
+
+
+def _resource(asked: Message) -> Message:
+    return {key: asked[key] for key in ("resourceType", "resourceName")}

@@ -1,0 +1,139 @@
+"""Which function answers which request, and who may ask it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from replica.node.authorizer import Authorizer, Role
+from replica.node.serve import cluster, configs, readers, writing
+from replica.node.serve.partition import ServedPartition
+from replica.node.serve.quorum import answer_by_core
+from replica.node.serve.reader_fetch import fetch_by_reader
+from replica.node.serve.refusals import refused
+from replica.node.translate import table
+from replica.wire.apis.cluster import DESCRIBE_CLUSTER, METADATA
+from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
+from replica.wire.apis.fetching import (
+    FETCH,
+    FETCH_SNAPSHOT,
+    LIST_OFFSETS,
+    OFFSET_FOR_LEADER_EPOCH,
+)
+from replica.wire.apis.membership import (
+    ADD_RAFT_VOTER,
+    REMOVE_RAFT_VOTER,
+    UPDATE_FEATURES,
+    UPDATE_RAFT_VOTER,
+)
+from replica.wire.apis.quorum import (
+    BEGIN_QUORUM_EPOCH,
+    END_QUORUM_EPOCH,
+    VOTE,
+)
+from replica.wire.apis.writing import DELETE_RECORDS, PRODUCE
+from replica.wire.error_codes import ErrorCode
+from replica.wire.header import Request
+from replica.wire.schema import Message
+from replica.wire.server import Client
+
+_OWN = (
+    *(METADATA, DESCRIBE_CLUSTER, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, FETCH),
+    *(PRODUCE, DELETE_RECORDS, DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS),
+)
+_VOTERS = frozenset(
+    api.key for api in (VOTE, BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, UPDATE_RAFT_VOTER)
+)
+_CHANGES = frozenset(
+    api.key
+    for api in (
+        *(ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_FEATURES, PRODUCE, DELETE_RECORDS),
+        *(ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS),
+    )
+)
+_BY_TOPIC = frozenset(
+    api.key for api in (METADATA, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE, DELETE_RECORDS)
+)
+
+SERVED: dict[int, range] = {
+    **table.SERVED,
+    **{api.key: api.versions for api in _OWN},
+}
+"""API key -> versions. Fetch of replicas begins at 12, that of readers at 4."""
+
+
+class Dispatch:
+    """The wire server's handler. asked: how many requests were answered, by API; denied: how many
+    weren't for lack of a role."""
+
+    def __init__(self, partition: ServedPartition, authorizer: Authorizer) -> None:
+        self.asked: Counter[str] = Counter()
+        self.denied = 0
+        self._partition = partition
+        self._authorizer = authorizer
+
+    async def __call__(self, client: Client, request: Request) -> Message | None:
+        self.asked[str(request.api)] += 1
+        if not self._authorizer.may(client.principal, *_roles(request)):
+            self.denied += 1
+            by_topic = request.api.key in _BY_TOPIC or _is_reader_fetch(request)
+            error = (
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                if by_topic
+                else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            )
+            return refused(self._partition, request, error)
+        if request.api is FETCH and _is_reader_fetch(request):
+            return await fetch_by_reader(self._partition, request.message, request.version)
+        if request.api is METADATA:
+            return cluster.metadata(self._partition, request.message, client.listener)
+        if request.api is DESCRIBE_CLUSTER:
+            return cluster.describe_cluster(self._partition, request.message, client.listener)
+        if request.api is PRODUCE:
+            return await writing.produce(self._partition, request.message)
+        plain = _PLAIN.get(request.api.key)
+        if plain is not None:
+            return plain(self._partition, request.message)
+        return await _CORE(self._partition, request)
+
+
+_PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
+    LIST_OFFSETS.key: readers.list_offsets,
+    OFFSET_FOR_LEADER_EPOCH.key: readers.offset_for_leader_epoch,
+    DELETE_RECORDS.key: writing.delete_records,
+    DESCRIBE_CONFIGS.key: configs.describe_configs,
+    ALTER_CONFIGS.key: configs.alter_configs,
+    INCREMENTAL_ALTER_CONFIGS.key: configs.alter_configs,
+}
+_CORE: Callable[[ServedPartition, Request], Awaitable[Message]] = answer_by_core
+
+
+def _roles(request: Request) -> tuple[Role, ...]:
+    key = request.api.key
+    if key in _VOTERS:
+        return (Role.VOTER,)
+    if key in _CHANGES:
+        return (Role.ADMINISTRATOR,)
+    if key == FETCH_SNAPSHOT.key or (key == FETCH.key and not _is_reader_fetch(request)):
+        return (Role.VOTER, Role.OBSERVER)
+    return tuple(Role)
+
+
+def _is_reader_fetch(request: Request) -> bool:
+    """Version 15 moved the replica's id; a reader has none."""
+    if request.api is not FETCH:
+        return False
+    message = request.message
+    node_id = (
+        message["replicaState"]["replicaId"] if request.version >= 15 else message["replicaId"]
+    )
+    # an observer without an id speaks the replicas' protocol: it names its cluster or its epoch
+    return node_id < 0 and not _names_last_epoch(message)
+
+
+def _names_last_epoch(message: Message) -> bool:
+    return any(
+        asked.get("lastFetchedEpoch", -1) >= 0
+        for topic in message["topics"]
+        for asked in topic["partitions"]
+    )

@@ -1,0 +1,83 @@
+"""The one partition that a node serves, as its clients see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from replica.history.fetch import FencedLeaderEpoch, validate_leader_epoch
+from replica.history.log import OffsetRange
+from replica.node.driver import Driver
+from replica.node.settings import Topic
+from replica.raft.roles.leader import Leader
+from replica.raft.voters import Endpoint
+from replica.types import NO_NODE, UNDEFINED_EPOCH
+from replica.wire.error_codes import ErrorCode
+
+
+@dataclass(slots=True)
+class ServedPartition:
+    """driver: of the replica behind it. endpoints: this node's own, by listener name.
+
+    always_leads: an observer of a real quorum presents itself as the leader of what it serves, for
+    its clients know no other node. uncommitted_is_empty: answer a fetch of offsets that are not
+    known to be committed as released Kafka does, without records, instead of OFFSET_NOT_AVAILABLE
+    (DESIGN section 8). racks: by node id, of the replicas that fetch from here,
+    as they told.
+    fetches: how many fetches of readers were answered here with records.
+    """
+
+    topic: Topic
+    driver: Driver
+    endpoints: tuple[Endpoint, ...]
+    rack: str = ""
+    always_leads: bool = False
+    uncommitted_is_empty: bool = False
+    racks: dict[int, str] = field(default_factory=dict)
+    fetches: int = 0
+
+    @property
+    def node_id(self) -> int:
+        local = self.driver.host.config.local
+        return NO_NODE if local is None else local.key.node_id
+
+    @property
+    def epoch(self) -> int:
+        return self.driver.host.raft.role.epoch
+
+    @property
+    def leads(self) -> bool:
+        return self.always_leads or isinstance(self.driver.host.raft.role, Leader)
+
+    @property
+    def leader_id(self) -> int:
+        return self.node_id if self.always_leads else self.driver.host.raft.role.leader_id
+
+    @property
+    def committed(self) -> int | None:
+        """The high watermark (exclusive) as far as this log reaches; None while unknown."""
+        known = self.driver.host.raft.high_watermark
+        log = self.driver.host.raft.log
+        return None if known is None else max(min(known, log.log_end), log.log_start)
+
+    @property
+    def readable(self) -> OffsetRange:
+        """What readers get here: from the log start to the high watermark."""
+        log = self.driver.host.raft.log
+        committed = self.committed
+        return OffsetRange(log.log_start, log.log_start if committed is None else committed)
+
+    def epoch_error(self, asked: int) -> ErrorCode:
+        """Whether a client's idea of the leader epoch is ours; -1 is no idea (KIP-320)."""
+        if asked == UNDEFINED_EPOCH:
+            return ErrorCode.NONE
+        mismatch = validate_leader_epoch(self.epoch, asked)
+        if mismatch is None:
+            return ErrorCode.NONE
+        fenced = isinstance(mismatch, FencedLeaderEpoch)
+        return ErrorCode.FENCED_LEADER_EPOCH if fenced else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def has_name(self, name: str) -> bool:
+        return name == self.topic.name
+
+    def has_id(self, topic_id: str) -> bool:
+        return topic_id == self.topic.id

@@ -1,0 +1,36 @@
+"""Which replica a leader would rather have a client read from (KIP-392; Kafka:
+RackAwareReplicaSelector)."""
+
+from __future__ import annotations
+
+from replica.node.serve.partition import ServedPartition
+from replica.raft.roles.leader import Leader, Progress
+from replica.types import ReplicaKey
+
+
+def preferred_replica(partition: ServedPartition, rack: str) -> int | None:
+    """The in-sync voter in the client's rack that is furthest; None for this leader itself.
+
+    In sync here: caught up within the fetch timeout, since KRaft has no ISR. Followers never name
+    one (K32), nor does a leader that is in that rack.
+    """
+    role = partition.driver.host.raft.role
+    if not rack or not isinstance(role, Leader) or partition.rack == rack:
+        return None
+    near = [
+        (progress.log_end, key)
+        for key, progress in in_sync(partition, role).items()
+        if partition.racks.get(key.node_id) == rack
+    ]
+    return max(near)[1].node_id if near else None
+
+
+def in_sync(partition: ServedPartition, role: Leader) -> dict[ReplicaKey, Progress]:
+    """Voters other than the leader that were at its log end within the last fetch timeout."""
+    host, now = partition.driver.host, partition.driver.now()
+    oldest = now - host.config.fetch_timeout_ms
+    return {
+        key: progress
+        for key, progress in role.progress.items()
+        if host.raft.log.voters.is_voter(key) and progress.last_caught_up >= oldest
+    }

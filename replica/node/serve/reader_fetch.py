@@ -1,0 +1,134 @@
+"""Fetch by ordinary clients (replica id -1) from any replica, never past what is committed.
+
+The decision is history.reader's, case by case of seed 002. A fetch waits until there is something
+to say: records, an error, or news that change the answer; then its time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from replica.history.fetch import FencedLeaderEpoch, UnknownLeaderEpoch
+from replica.history.reader import (
+    CaughtUp,
+    Committed,
+    OutOfRange,
+    ReaderDecision,
+    Unavailable,
+    Uncommitted,
+    reader_fetch,
+)
+from replica.node.serve.partition import ServedPartition
+from replica.node.serve.preferred import preferred_replica
+from replica.node.serve.shape import each_partition
+from replica.types import NO_NODE, UNDEFINED_EPOCH
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import Message
+
+FOLLOWER_FETCH_SINCE = 11
+"""The first version of Fetch in which a client says that it knows of followers (KIP-392, K28)."""
+MAX_WAIT_MS = 60_000
+
+
+@dataclass(slots=True)
+class _Round:
+    """What one look at the log gave: bytes of records, and whether any answer is final."""
+
+    size: int = 0
+    is_final: bool = False
+
+
+async def fetch_by_reader(partition: ServedPartition, request: Message, version: int) -> Message:
+    """The response, at the latest after maxWaitMs."""
+    if request.get("sessionId", 0) and request.get("sessionEpoch", -1) > 0:
+        # we keep no sessions and say so by session id 0, so nobody can have one
+        return {"errorCode": int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND), "responses": []}
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + min(max(request["maxWaitMs"], 0), MAX_WAIT_MS) / 1000
+    while True:
+        response, found = _look(partition, request, version)
+        left = deadline - loop.time()
+        if found.is_final or found.size >= request["minBytes"] or left <= 0:
+            partition.fetches += found.size > 0
+            return response
+        await partition.driver.wait_for_news(left)
+
+
+def _look(partition: ServedPartition, request: Message, version: int) -> tuple[Message, _Round]:
+    found = _Round()
+    budget = request.get("maxBytes", 2**31 - 1)
+    rack = request.get("rackId", "")
+
+    def answer(asked: Message) -> Message:
+        error = _refusal(partition, asked, version)
+        if error is not ErrorCode.NONE:
+            found.is_final = True
+            return _empty(partition, error)
+        chosen = preferred_replica(partition, rack) if version >= FOLLOWER_FETCH_SINCE else None
+        if chosen is not None:
+            found.is_final = True  # at once, whatever it would wait for (K30)
+            return {**_empty(partition), "preferredReadReplica": chosen}
+        limit = max(0, min(budget - found.size, asked["partitionMaxBytes"]))
+        return _records(partition, asked, limit, found)
+
+    names = ("topic", "partitions", "partition")
+    topics = each_partition(partition, request["topics"], answer, names=names)
+    for topic in topics:
+        for each in topic["partitions"]:
+            each["partitionIndex"] = each.pop("partition")
+            each.setdefault("highWatermark", -1)
+            found.is_final |= each["errorCode"] != 0
+    return {"errorCode": 0, "sessionId": 0, "responses": topics}, found
+
+
+def _refusal(partition: ServedPartition, asked: Message, version: int) -> ErrorCode:
+    error = partition.epoch_error(asked.get("currentLeaderEpoch", UNDEFINED_EPOCH))
+    if error is not ErrorCode.NONE:
+        return error
+    may_read = partition.leads or version >= FOLLOWER_FETCH_SINCE
+    return ErrorCode.NONE if may_read else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def _records(partition: ServedPartition, asked: Message, limit: int, found: _Round) -> Message:
+    raft, offset = partition.driver.host.raft, asked["fetchOffset"]
+    known, leaders = raft.high_watermark, raft.leader_watermark
+    decision = reader_fetch(raft.log.view, known, leaders, offset, partition.epoch)
+    if isinstance(decision, Committed):
+        data = partition.driver.host.log.read(offset, limit, decision.end_offset)
+        found.size += len(data)
+        return {**_empty(partition), "records": data}
+    error = _error(partition, decision)
+    found.is_final |= error is not ErrorCode.NONE
+    return _empty(partition, error)
+
+
+def _error(partition: ServedPartition, decision: ReaderDecision) -> ErrorCode:
+    match decision:
+        case CaughtUp():
+            return ErrorCode.NONE
+        case Uncommitted() if partition.uncommitted_is_empty:
+            return ErrorCode.NONE
+        case Uncommitted() | Unavailable():
+            return ErrorCode.OFFSET_NOT_AVAILABLE
+        case OutOfRange():
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        case FencedLeaderEpoch():
+            return ErrorCode.FENCED_LEADER_EPOCH
+        case UnknownLeaderEpoch():
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+    raise AssertionError(f"{decision} has no answer")
+
+
+def _empty(partition: ServedPartition, error: ErrorCode = ErrorCode.NONE) -> Message:
+    """No records; log start and high watermark are told with every error too (seed 002)."""
+    readable = partition.readable
+    return {
+        "errorCode": int(error),
+        "highWatermark": readable.end,
+        "lastStableOffset": readable.end,
+        "logStartOffset": readable.start,
+        "preferredReadReplica": NO_NODE,
+        "records": b"",
+        "abortedTransactions": None,
+    }

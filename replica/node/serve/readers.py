@@ -1,0 +1,122 @@
+"""Ordinary clients reading the log from any replica: OffsetForLeaderEpoch, ListOffsets (seeds 002
+and 004, KIP-320, KIP-392). Fetch has a module of its own.
+
+Readers see what is committed: the high watermark is their end of the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from replica.history.epochs import end_offset_for, epoch_for_offset
+from replica.node.serve.partition import ServedPartition
+from replica.node.serve.shape import each_partition
+from replica.raft.ports import Batch
+from replica.storage.batches import frames
+from replica.types import UNDEFINED_EPOCH, UNDEFINED_OFFSET
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import Message
+
+CONSUMER = -1
+EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
+EARLIEST_LOCAL = -4
+
+
+def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Message:
+    """Where an epoch ends: for a consumer no further than what is committed (seed 004, K29).
+
+    (-1, -1) where the log knows no such epoch. While the high watermark is unknown a consumer gets
+    OFFSET_NOT_AVAILABLE, which it repeats: by (-1, -1) it would take its position for truncated.
+    """
+    replica_id = request.get("replicaId", CONSUMER)
+
+    def answer(asked: Message) -> Message:
+        error = _leader_error(partition, asked.get("currentLeaderEpoch", UNDEFINED_EPOCH))
+        if error is not ErrorCode.NONE:
+            return {"errorCode": int(error)}
+        log = partition.driver.host.raft.log
+        is_replica = replica_id >= 0
+        end = log.log_end if is_replica else partition.committed
+        if end is None:
+            return {"errorCode": int(ErrorCode.OFFSET_NOT_AVAILABLE)}
+        found = end_offset_for(log.epochs, log.log_end, asked["leaderEpoch"])
+        return {
+            "errorCode": 0,
+            "leaderEpoch": found.epoch,
+            "endOffset": min(found.offset, end),
+        }
+
+    names = ("topic", "partitions", "partition")
+    return {"topics": each_partition(partition, request["topics"], answer, names=names)}
+
+
+def list_offsets(partition: ServedPartition, request: Message) -> Message:
+    """The earliest offset of this replica, or by timestamp and the latest of the leader.
+
+    Any replica answers for the earliest offset, since a consumer resets to that of the replica it
+    reads (KIP-392). OFFSET_NOT_AVAILABLE while a new leader doesn't know its high watermark (K26).
+    """
+
+    def answer(asked: Message) -> Message:
+        timestamp = asked["timestamp"]
+        epoch = asked.get("currentLeaderEpoch", UNDEFINED_EPOCH)
+        is_earliest = timestamp in (EARLIEST, EARLIEST_LOCAL)
+        error = partition.epoch_error(epoch) if is_earliest else _leader_error(partition, epoch)
+        if error is not ErrorCode.NONE:
+            return {"errorCode": int(error)}
+        if is_earliest:
+            return _offset(partition, partition.readable.start, timestamp=-1)
+        if partition.committed is None:
+            return {"errorCode": int(ErrorCode.OFFSET_NOT_AVAILABLE)}
+        if timestamp == LATEST:
+            return _offset(partition, partition.committed, timestamp=-1)
+        return _by_time(partition, timestamp)
+
+    names = ("name", "partitions", "partitionIndex")
+    return {"topics": each_partition(partition, request["topics"], answer, names=names)}
+
+
+def _leader_error(partition: ServedPartition, asked_epoch: int) -> ErrorCode:
+    """Only a leader knows; the epoch is looked at first (K28, K29)."""
+    error = partition.epoch_error(asked_epoch)
+    if error is ErrorCode.NONE and not partition.leads:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return error
+
+
+def _offset(partition: ServedPartition, offset: int, timestamp: int) -> Message:
+    epochs = partition.driver.host.raft.log.epochs
+    epoch = epoch_for_offset(epochs, offset)
+    if epoch is None and epochs:
+        epoch = epochs[-1].epoch
+    return {
+        "errorCode": 0,
+        "timestamp": timestamp,
+        "offset": offset,
+        "leaderEpoch": UNDEFINED_EPOCH if epoch is None else epoch,
+    }
+
+
+def _by_time(partition: ServedPartition, timestamp: int) -> Message:
+    """The first committed record at or after `timestamp`, or the newest one; batches tell by their
+    largest time, so the offset is that of the batch (a KRaft batch has one append time)."""
+    readable = partition.readable
+    batches = partition.driver.host.log.batches(readable.start, readable.end)
+    if timestamp == MAX_TIMESTAMP:
+        newest = max(_times(batches), default=None, key=lambda pair: (pair[0], -pair[1]))
+        return _nothing() if newest is None else _offset(partition, newest[1], newest[0])
+    for at, offset in _times(batches):
+        if at >= timestamp:
+            return _offset(partition, offset, at)
+    return _nothing()
+
+
+def _times(batches: Iterable[Batch]) -> Iterable[tuple[int, int]]:
+    """(largest time, base offset) of each batch."""
+    for batch in batches:
+        (frame,) = frames(batch.data, start=0, expected_offset=None, check_crc=False)
+        yield frame.max_timestamp, batch.base_offset
+
+
+def _nothing() -> Message:
+    return {"errorCode": 0, "timestamp": -1, "offset": UNDEFINED_OFFSET}

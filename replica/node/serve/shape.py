@@ -1,0 +1,56 @@
+"""Requests name topics and partitions; a node serves one. What is the same for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from replica.node.serve.partition import ServedPartition
+from replica.types import ZERO_UUID
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import Message
+
+Answer = Callable[[Message], Message]
+"""From a request's partition to the response's, without its number."""
+
+
+def topic_error(partition: ServedPartition, topic: Message, name_field: str) -> ErrorCode:
+    """Whether a request's topic is the one served here: by its id, or by name where it gives none,
+    as old versions do."""
+    if topic.get("topicId", ZERO_UUID) != ZERO_UUID:
+        known = partition.has_id(topic["topicId"])
+        return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_ID
+    known = partition.has_name(topic[name_field])
+    return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def each_partition(
+    partition: ServedPartition,
+    topics: list[Message],
+    answer: Answer,
+    *,
+    names: tuple[str, str, str],
+    response_partitions: str | None = None,
+) -> list[Message]:
+    """The topics of a response: `answer` for the partition served here, an error for all others.
+
+    names: of the topic's name, the list of partitions and a partition's number in the request; the
+    response has the same, but for `response_partitions`.
+    """
+    name, partitions, number = names
+    found = []
+    for topic in topics:
+        error = topic_error(partition, topic, name)
+        answers = [
+            {number: asked[number], **_answered(error, asked[number], answer, asked)}
+            for asked in topic[partitions]
+        ]
+        identity: dict[str, Any] = {key: topic[key] for key in (name, "topicId") if key in topic}
+        found.append({**identity, response_partitions or partitions: answers})
+    return found
+
+
+def _answered(error: ErrorCode, number: int, answer: Answer, asked: Message) -> Message:
+    if error is ErrorCode.NONE and number != 0:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return answer(asked) if error is ErrorCode.NONE else {"errorCode": int(error)}

@@ -1,0 +1,122 @@
+"""Produce by an administrator to the leader; DeleteRecords, which a log of snapshots refuses."""
+
+from __future__ import annotations
+
+import asyncio
+
+from replica.errors import DataError
+from replica.format.batch import HEADER, decode_header
+from replica.format.record import records_of
+from replica.node.serve.partition import ServedPartition
+from replica.node.serve.shape import each_partition, topic_error
+from replica.raft.inputs import Proposal, Propose
+from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
+from replica.storage.batches import frames
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import Message
+
+_NO_PRODUCER = -1
+
+
+class _Refused(Exception):
+    """How a fault of the request travels to its answer."""
+
+    def __init__(self, error: ErrorCode, why: str) -> None:
+        super().__init__(error, why)
+        self.error = error
+        self.why = why
+
+
+async def produce(partition: ServedPartition, request: Message) -> Message | None:
+    """Append each topic's records; the answer comes once they are committed, for acks=all is all
+    that there is. acks=0 gets no answer; acks=1 is refused, it would promise less than is true.
+    """
+    topics = []
+    for topic in request["topicData"]:
+        error = topic_error(partition, topic, "name")
+        answers = [
+            await _partition(partition, error, asked, request) for asked in topic["partitionData"]
+        ]
+        identity = {key: topic[key] for key in ("name", "topicId") if key in topic}
+        topics.append({**identity, "partitionResponses": answers})
+    return None if request["acks"] == 0 else {"responses": topics}
+
+
+def delete_records(partition: ServedPartition, request: Message) -> Message:
+    """POLICY_VIOLATION: a log that is snapshotted drops records behind snapshots only (KIP-630)."""
+
+    def answer(_: Message) -> Message:
+        return {"errorCode": int(ErrorCode.POLICY_VIOLATION), "lowWatermark": -1}
+
+    names = ("name", "partitions", "partitionIndex")
+    topics = each_partition(partition, request["topics"], answer, names=names)
+    for topic in topics:
+        for each in topic["partitions"]:
+            each.setdefault("lowWatermark", -1)
+    return {"topics": topics}
+
+
+async def _partition(
+    partition: ServedPartition, error: ErrorCode, asked: Message, request: Message
+) -> Message:
+    try:
+        if error is not ErrorCode.NONE or asked["index"] != 0:
+            unknown = error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            raise _Refused(unknown, "this node serves another topic")
+        base = await _append(partition, asked["records"], request)
+    except _Refused as refused:
+        return {
+            "index": asked["index"],
+            "errorCode": int(refused.error),
+            "baseOffset": -1,
+            "errorMessage": refused.why,
+            "recordErrors": [],
+            "currentLeader": {"leaderId": partition.leader_id, "leaderEpoch": partition.epoch},
+        }
+    start = partition.readable.start
+    return {"index": 0, "errorCode": 0, "baseOffset": base, "logStartOffset": start}
+
+
+async def _append(partition: ServedPartition, records: bytes | None, request: Message) -> int:
+    if request["acks"] == 1:
+        raise _Refused(ErrorCode.INVALID_REQUIRED_ACKS, "a quorum acknowledges by acks=all")
+    if request["transactionalId"] is not None:
+        raise _Refused(ErrorCode.INVALID_RECORD, "a metadata log has no producers' transactions")
+    proposals = _proposals(records or b"")
+    propose = Propose(partition.epoch, proposals)
+    try:
+        async with asyncio.timeout(max(request["timeoutMs"], 1) / 1000):
+            appended = await partition.driver.append(propose)
+    except TimeoutError:
+        raise _Refused(ErrorCode.REQUEST_TIMED_OUT, "not committed yet; it may still be") from None
+    except NotLeaderError as error:
+        raise _Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(error)) from error
+    except RecordBatchTooLargeError as error:
+        raise _Refused(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
+    return appended.base_offset
+
+
+def _proposals(data: bytes) -> tuple[Proposal, ...]:
+    """Every batch looked into, so that what is appended can be read by everybody."""
+    try:
+        found = tuple(
+            _proposal(data, frame.position) for frame in frames(data, start=0, expected_offset=None)
+        )
+    except DataError as error:
+        raise _Refused(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    if not found or sum(len(proposal.data) for proposal in found) != len(data):
+        raise _Refused(ErrorCode.CORRUPT_MESSAGE, "the records end within a batch")
+    return found
+
+
+def _proposal(data: bytes, position: int) -> Proposal:
+    header = decode_header(data, position)
+    batch = data[position : position + header.size_bytes]
+    if header.is_control or header.producer_id != _NO_PRODUCER:
+        why = "control batches and idempotent producers have no place in a metadata log"
+        raise _Refused(ErrorCode.INVALID_RECORD, why)
+    count = sum(1 for _ in records_of(header, batch))
+    if count == 0 or count != header.last_offset_delta + 1:
+        raise _Refused(ErrorCode.INVALID_RECORD, "a batch without holes is expected")
+    assert len(batch) > HEADER.size
+    return Proposal(count, batch)

@@ -1,0 +1,81 @@
+"""FetchQuorumRecords of KIP-595's draft: no topics, no versions, errors of its own."""
+
+from __future__ import annotations
+
+from replica.node.translate.partition import Partition, code_of, error_of
+from replica.node.translate.table import ClientSide, ServerSide, Translation
+from replica.raft.messages import (
+    Error,
+    FetchQuorumRecordsRequest,
+    FetchQuorumRecordsResponse,
+)
+from replica.types import ReplicaKey
+from replica.wire.apis.draft import DRAFT_ERRORS, fetch_quorum_records
+from replica.wire.schema import Message
+
+_DRAFT = {code: Error[name] for name, code in DRAFT_ERRORS.items()}
+
+
+def translation(key: int) -> Translation:
+    """For the API key that the quorum agreed on; UsageError for one that can't be."""
+    return Translation(
+        fetch_quorum_records(key),
+        ClientSide(write_request, read_response),
+        ServerSide(read_request, write_response),
+    )
+
+
+def write_request(
+    partition: Partition, request: FetchQuorumRecordsRequest, version: int
+) -> Message:
+    """Without a cluster id: the draft's number can't hold Kafka's."""
+    return {
+        "replicaId": request.replica.node_id,
+        "leaderEpoch": request.epoch,
+        "fetchOffset": request.fetch_offset,
+        "fetchEpoch": request.fetch_epoch,
+        "isFollower": request.is_follower,
+    }
+
+
+def read_request(partition: Partition, message: Message, version: int) -> FetchQuorumRecordsRequest:
+    return FetchQuorumRecordsRequest(
+        replica=ReplicaKey(message["replicaId"]),
+        epoch=message["leaderEpoch"],
+        fetch_offset=message["fetchOffset"],
+        fetch_epoch=message["fetchEpoch"],
+        is_follower=message["isFollower"],
+    )
+
+
+def write_response(
+    partition: Partition, response: FetchQuorumRecordsResponse, version: int
+) -> Message:
+    return {
+        "errorCode": DRAFT_ERRORS.get(response.error.name, code_of(response.error)),
+        "leaderId": response.leader_id,
+        "leaderEpoch": response.epoch,
+        "nextFetchOffset": response.next_fetch_offset,
+        "nextFetchOffsetEpoch": response.next_fetch_epoch,
+        "records": response.records,
+        "highWatermark": response.high_watermark,
+        "firstDirtyOffset": response.first_dirty_offset,
+        "lastCaughtUpTimeMs": response.last_caught_up,
+    }
+
+
+def read_response(
+    partition: Partition, message: Message, version: int
+) -> FetchQuorumRecordsResponse:
+    code = message["errorCode"]
+    return FetchQuorumRecordsResponse(
+        error=_DRAFT.get(code, error_of(code)),
+        epoch=message["leaderEpoch"],
+        leader_id=message["leaderId"],
+        next_fetch_offset=message["nextFetchOffset"],
+        next_fetch_epoch=message["nextFetchOffsetEpoch"],
+        records=message["records"],
+        high_watermark=message["highWatermark"],
+        first_dirty_offset=message["firstDirtyOffset"],
+        last_caught_up=message["lastCaughtUpTimeMs"],
+    )

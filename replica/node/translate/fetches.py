@@ -1,0 +1,199 @@
+"""Fetch of replicas (12 and newer: older ones don't say in which epoch they stopped), and
+FetchSnapshot. Records are the bytes of the log, not encoded anew."""
+
+from __future__ import annotations
+
+from replica.node.translate.partition import (
+    Partition,
+    code_of,
+    error_of,
+    is_top_level,
+    leader_endpoints,
+    node_endpoints,
+)
+from replica.raft.batch import Batch
+from replica.raft.messages import (
+    Error,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+)
+from replica.storage.batches import batch_in, frames
+from replica.types import OffsetAndEpoch, ReplicaKey
+from replica.wire.apis.fetching import HIGH_WATERMARK_UNSUPPORTED
+from replica.wire.schema import Message
+
+OLDEST_OF_REPLICAS = 12
+_SINCE_TOPIC_ID, _SINCE_REPLICA_STATE = 13, 15
+
+
+def _topic(version: int) -> str:
+    return "topicId" if version >= _SINCE_TOPIC_ID else "topic"
+
+
+def write_fetch(partition: Partition, request: FetchRequest, version: int) -> Message:
+    known = request.high_watermark
+    entry: Message = {
+        "currentLeaderEpoch": request.epoch,
+        "fetchOffset": request.fetch_offset,
+        "lastFetchedEpoch": request.last_fetched_epoch,
+        "partitionMaxBytes": request.max_bytes,
+        "replicaDirectoryId": request.replica.directory_id,
+        "highWatermark": HIGH_WATERMARK_UNSUPPORTED if known is None else known,
+    }
+    return {
+        "clusterId": request.cluster_id,
+        "replicaId": request.replica.node_id,
+        "replicaState": {"replicaId": request.replica.node_id, "replicaEpoch": -1},
+        "maxWaitMs": request.max_wait_ms,
+        "maxBytes": request.max_bytes,
+        "topics": partition.topics(entry, _topic(version), "partition"),
+        "rackId": partition.rack,
+    }
+
+
+def read_fetch(partition: Partition, message: Message, version: int) -> FetchRequest:
+    entry = partition.of_request(message["topics"], _topic(version), "partition")
+    state, known = message["replicaState"], entry["highWatermark"]
+    node_id = state["replicaId"] if version >= _SINCE_REPLICA_STATE else message["replicaId"]
+    return FetchRequest(
+        cluster_id=message["clusterId"],
+        replica=ReplicaKey(node_id, entry["replicaDirectoryId"]),
+        epoch=entry["currentLeaderEpoch"],
+        fetch_offset=entry["fetchOffset"],
+        last_fetched_epoch=entry["lastFetchedEpoch"],
+        max_wait_ms=message["maxWaitMs"],
+        max_bytes=message["maxBytes"],
+        high_watermark=None if known == HIGH_WATERMARK_UNSUPPORTED else known,
+    )
+
+
+def write_fetch_response(partition: Partition, response: FetchResponse, version: int) -> Message:
+    if is_top_level(response.error):
+        return {"errorCode": code_of(response.error)}
+    known = -1 if response.high_watermark is None else response.high_watermark
+    entry: Message = {
+        "errorCode": code_of(response.error),
+        "highWatermark": known,
+        "lastStableOffset": known,
+        "logStartOffset": response.log_start,
+        "currentLeader": {"leaderId": response.leader_id, "leaderEpoch": response.epoch},
+        "abortedTransactions": None,
+        "records": b"".join(batch.data for batch in response.batches),
+    }
+    if response.diverging is not None:
+        entry["divergingEpoch"] = _offset_and_epoch(response.diverging)
+    if response.snapshot_id is not None:
+        entry["snapshotId"] = _offset_and_epoch(response.snapshot_id)
+    return {
+        "responses": partition.topics(entry, _topic(version)),
+        "nodeEndpoints": node_endpoints(partition, response),
+    }
+
+
+def read_fetch_response(partition: Partition, message: Message, version: int) -> FetchResponse:
+    """Raises DataError for records that are none, as for anything else that isn't an answer."""
+    error = error_of(message["errorCode"])
+    if error is not Error.NONE:
+        return FetchResponse(error=error)
+    entry = partition.of_response(message["responses"], _topic(version))
+    leader, known = entry["currentLeader"], entry["highWatermark"]
+    return FetchResponse(
+        error=error_of(entry["errorCode"]),
+        epoch=leader["leaderEpoch"],
+        leader_id=leader["leaderId"],
+        leader_endpoints=leader_endpoints(partition, message["nodeEndpoints"], leader["leaderId"]),
+        batches=_batches(entry["records"] or b""),
+        high_watermark=None if known < 0 else known,
+        log_start=entry["logStartOffset"],
+        diverging=_named(entry["divergingEpoch"]),
+        snapshot_id=_named(entry["snapshotId"]),
+    )
+
+
+def write_fetch_snapshot(
+    partition: Partition, request: FetchSnapshotRequest, version: int
+) -> Message:
+    entry: Message = {
+        "currentLeaderEpoch": request.epoch,
+        "snapshotId": _offset_and_epoch(request.snapshot_id),
+        "position": request.position,
+        "replicaDirectoryId": request.replica.directory_id,
+    }
+    return {
+        "clusterId": request.cluster_id,
+        "replicaId": request.replica.node_id,
+        "maxBytes": request.max_bytes,
+        "topics": partition.topics(entry, "name", "partition"),
+    }
+
+
+def read_fetch_snapshot(
+    partition: Partition, message: Message, version: int
+) -> FetchSnapshotRequest:
+    entry = partition.of_request(message["topics"], "name", "partition")
+    snapshot_id = entry["snapshotId"]
+    return FetchSnapshotRequest(
+        cluster_id=message["clusterId"],
+        replica=ReplicaKey(message["replicaId"], entry["replicaDirectoryId"]),
+        epoch=entry["currentLeaderEpoch"],
+        snapshot_id=OffsetAndEpoch(snapshot_id["endOffset"], snapshot_id["epoch"]),
+        position=entry["position"],
+        max_bytes=message["maxBytes"],
+    )
+
+
+def write_fetch_snapshot_response(
+    partition: Partition, response: FetchSnapshotResponse, version: int
+) -> Message:
+    if is_top_level(response.error):
+        return {"errorCode": code_of(response.error)}
+    entry: Message = {
+        "errorCode": code_of(response.error),
+        "currentLeader": {"leaderId": response.leader_id, "leaderEpoch": response.epoch},
+        "size": response.size,
+        "position": response.position,
+        "unalignedRecords": response.data,
+    }
+    if response.snapshot_id is not None:
+        entry["snapshotId"] = _offset_and_epoch(response.snapshot_id)
+    return {
+        "topics": partition.topics(entry, "name", "index"),
+        "nodeEndpoints": node_endpoints(partition, response),
+    }
+
+
+def read_fetch_snapshot_response(
+    partition: Partition, message: Message, version: int
+) -> FetchSnapshotResponse:
+    error = error_of(message["errorCode"])
+    if error is not Error.NONE:
+        return FetchSnapshotResponse(error=error)
+    entry = partition.of_response(message["topics"], "name", "index")
+    leader, error = entry["currentLeader"], error_of(entry["errorCode"])
+    return FetchSnapshotResponse(
+        error=error,
+        epoch=leader["leaderEpoch"],
+        leader_id=leader["leaderId"],
+        leader_endpoints=leader_endpoints(partition, message["nodeEndpoints"], leader["leaderId"]),
+        snapshot_id=_named(entry["snapshotId"]) if error is Error.NONE else None,
+        size=entry["size"],
+        position=entry["position"],
+        data=entry["unalignedRecords"],
+    )
+
+
+def _offset_and_epoch(found: OffsetAndEpoch) -> Message:
+    return {"endOffset": found.offset, "epoch": found.epoch}
+
+
+def _named(found: Message) -> OffsetAndEpoch | None:
+    """None where neither is set; half of it is the core's to refuse."""
+    if found["endOffset"] < 0 and found["epoch"] < 0:
+        return None
+    return OffsetAndEpoch(found["endOffset"], found["epoch"])
+
+
+def _batches(data: bytes) -> tuple[Batch, ...]:
+    return tuple(batch_in(data, frame) for frame in frames(data, start=0, expected_offset=None))

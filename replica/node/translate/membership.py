@@ -1,0 +1,188 @@
+"""AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter, UpdateFeatures and ApiVersions."""
+
+from __future__ import annotations
+
+from replica.errors import KraftlakeError
+from replica.node.translate.partition import (
+    Partition,
+    code_of,
+    endpoints_in,
+    error_of,
+    listeners,
+)
+from replica.raft.messages import (
+    AddVoterRequest,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    Error,
+    RemoveVoterRequest,
+    UpdateFeaturesRequest,
+    UpdateVoterRequest,
+    VoterChangeResponse,
+)
+from replica.raft.voters import Endpoint, Voter
+from replica.types import NO_NODE, ReplicaKey
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import Message
+from replica.wire.versions import KRAFT_VERSION, supported_feature
+
+_WITHOUT_RESULTS = 2
+"""The first version of UpdateFeatures that answers for all features together."""
+_DEFAULT_TIMEOUT_MS = 60_000
+
+
+class InvalidFeatureError(KraftlakeError):
+    """An UpdateFeatures that isn't about kraft.version alone."""
+
+    code = ErrorCode.INVALID_UPDATE_VERSION
+
+
+def write_add(partition: Partition, request: AddVoterRequest, version: int) -> Message:
+    return {
+        "clusterId": request.cluster_id,
+        "timeoutMs": request.timeout_ms,
+        "voterId": request.voter.node_id,
+        "voterDirectoryId": request.voter.directory_id,
+        "listeners": listeners(request.endpoints),
+    }
+
+
+def read_add(partition: Partition, message: Message, version: int) -> AddVoterRequest:
+    return AddVoterRequest(
+        cluster_id=message["clusterId"],
+        voter=ReplicaKey(message["voterId"], message["voterDirectoryId"]),
+        endpoints=endpoints_in(message["listeners"]),
+        timeout_ms=message["timeoutMs"],
+    )
+
+
+def write_remove(partition: Partition, request: RemoveVoterRequest, version: int) -> Message:
+    return {
+        "clusterId": request.cluster_id,
+        "voterId": request.voter.node_id,
+        "voterDirectoryId": request.voter.directory_id,
+    }
+
+
+def read_remove(partition: Partition, message: Message, version: int) -> RemoveVoterRequest:
+    key = ReplicaKey(message["voterId"], message["voterDirectoryId"])
+    return RemoveVoterRequest(cluster_id=message["clusterId"], voter=key)
+
+
+def write_change_response(
+    partition: Partition, response: VoterChangeResponse, version: int
+) -> Message:
+    """To AddRaftVoter and RemoveRaftVoter."""
+    return {
+        "errorCode": code_of(response.error),
+        "errorMessage": response.message or None,
+    }
+
+
+def read_change_response(
+    partition: Partition, message: Message, version: int
+) -> VoterChangeResponse:
+    return VoterChangeResponse(
+        error=error_of(message["errorCode"]), message=message["errorMessage"] or ""
+    )
+
+
+def write_update(partition: Partition, request: UpdateVoterRequest, version: int) -> Message:
+    voter = request.voter
+    return {
+        "clusterId": request.cluster_id,
+        "currentLeaderEpoch": request.epoch,
+        "voterId": voter.key.node_id,
+        "voterDirectoryId": voter.key.directory_id,
+        "listeners": listeners(voter.endpoints),
+        "kRaftVersionFeature": {
+            "minSupportedVersion": voter.min_kraft_version,
+            "maxSupportedVersion": voter.max_kraft_version,
+        },
+    }
+
+
+def read_update(partition: Partition, message: Message, version: int) -> UpdateVoterRequest:
+    feature = message["kRaftVersionFeature"]
+    voter = Voter(
+        ReplicaKey(message["voterId"], message["voterDirectoryId"]),
+        endpoints_in(message["listeners"]),
+        feature["minSupportedVersion"],
+        feature["maxSupportedVersion"],
+    )
+    epoch = message["currentLeaderEpoch"]
+    return UpdateVoterRequest(cluster_id=message["clusterId"], epoch=epoch, voter=voter)
+
+
+def write_update_response(
+    partition: Partition, response: VoterChangeResponse, version: int
+) -> Message:
+    leader: Message = {"leaderId": response.leader_id, "leaderEpoch": response.epoch}
+    for each in response.leader_endpoints:
+        if each.name == partition.listener and response.leader_id != NO_NODE:
+            leader |= {"host": each.host, "port": each.port}
+    return {"errorCode": code_of(response.error), "currentLeader": leader}
+
+
+def read_update_response(
+    partition: Partition, message: Message, version: int
+) -> VoterChangeResponse:
+    leader = message["currentLeader"]
+    endpoint = Endpoint(partition.listener, leader["host"], leader["port"])
+    return VoterChangeResponse(
+        error=error_of(message["errorCode"]),
+        epoch=leader["leaderEpoch"],
+        leader_id=leader["leaderId"],
+        leader_endpoints=(endpoint,) if leader["host"] else (),
+    )
+
+
+def write_features(partition: Partition, request: UpdateFeaturesRequest, version: int) -> Message:
+    """Only from version 1 on can it be asked whether it would work."""
+    update = {"feature": KRAFT_VERSION, "maxVersionLevel": request.kraft_version}
+    return {
+        "timeoutMs": _DEFAULT_TIMEOUT_MS,
+        "featureUpdates": [update],
+        "validateOnly": request.validate_only,
+    }
+
+
+def read_features(partition: Partition, message: Message, version: int) -> UpdateFeaturesRequest:
+    """Raises InvalidFeatureError for other features: no controller stands behind this quorum."""
+    updates = message["featureUpdates"]
+    if [update["feature"] for update in updates] != [KRAFT_VERSION]:
+        raise InvalidFeatureError(f"{KRAFT_VERSION} is the only feature here")
+    return UpdateFeaturesRequest(
+        kraft_version=updates[0]["maxVersionLevel"], validate_only=message["validateOnly"]
+    )
+
+
+def write_features_response(
+    partition: Partition, response: VoterChangeResponse, version: int
+) -> Message:
+    result = {"errorCode": code_of(response.error), "errorMessage": response.message or None}
+    if version >= _WITHOUT_RESULTS:
+        return result
+    return {"results": [{"feature": KRAFT_VERSION, **result}]}
+
+
+def read_features_response(
+    partition: Partition, message: Message, version: int
+) -> VoterChangeResponse:
+    results = [message, *message["results"]]
+    bad = next((each for each in results if error_of(each["errorCode"]) is not Error.NONE), message)
+    return VoterChangeResponse(error=error_of(bad["errorCode"]), message=bad["errorMessage"] or "")
+
+
+def write_api_versions(partition: Partition, request: ApiVersionsRequest, version: int) -> Message:
+    """A Kafka server refuses an empty name or version (ApiVersionsRequest.isValid)."""
+    return {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
+
+
+def read_api_versions_response(
+    partition: Partition, message: Message, version: int
+) -> ApiVersionsResponse:
+    least, most = supported_feature(message, KRAFT_VERSION)
+    return ApiVersionsResponse(
+        error=error_of(message["errorCode"]), min_kraft_version=least, max_kraft_version=most
+    )

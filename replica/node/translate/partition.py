@@ -1,0 +1,123 @@
+"""The one partition that is replicated, and what all messages about it have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from replica.errors import CorruptDataError, KraftlakeError
+from replica.raft.messages import Error, PeerResponse
+from replica.raft.voters import Endpoint, Endpoints, VoterSet
+from replica.types import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import Message
+
+_TOP_LEVEL = (
+    *(Error.INCONSISTENT_CLUSTER_ID, Error.BROKER_NOT_AVAILABLE),
+    *(Error.CLUSTER_AUTHORIZATION_FAILED, Error.UNSUPPORTED_VERSION),
+)
+"""These concern the whole request; all others stand beside the partition."""
+
+
+class InvalidPartitionError(KraftlakeError):
+    """The request isn't about the replicated partition: to be answered with INVALID_REQUEST, as
+    Kafka does until there is more than one (KafkaRaftClient.hasValidTopicPartition)."""
+
+    code = ErrorCode.INVALID_REQUEST
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """topic, topic_id: of the replicated partition, whose number is 0. listener: which of the
+    leader's endpoints goes into answers, and by what name those in answers are kept. voters: with
+    their endpoints, for DescribeQuorum. rack: this node's, told with each of its fetches, so that
+    the leader can send clients of that rack here (KIP-392)."""
+
+    topic: str
+    topic_id: str
+    listener: str = "CONTROLLER"
+    voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
+    rack: str = ""
+
+    def of_request(
+        self, topics: Iterable[Message], name: str = "topicName", index: str = "partitionIndex"
+    ) -> Message:
+        """The partition's entry in a request, `name` and `index` being what the API calls them.
+
+        Raises InvalidPartitionError for another partition, none, or several.
+        """
+        own = self.topic_id if name == "topicId" else self.topic
+        entries = [(topic[name], entry) for topic in topics for entry in topic["partitions"]]
+        if len(entries) == 1:
+            named, entry = entries[0]
+            if (named, entry[index]) == (own, 0):
+                found: Message = entry
+                return found
+        raise InvalidPartitionError(f"only {self.topic}-0 is replicated here")
+
+    def of_response(
+        self, topics: Iterable[Message], name: str = "topicName", index: str = "partitionIndex"
+    ) -> Message:
+        """The same in a response; CorruptDataError where it answers for another."""
+        try:
+            return self.of_request(topics, name, index)
+        except InvalidPartitionError as error:
+            raise CorruptDataError(f"a response that isn't about {self.topic}-0 alone") from error
+
+    def topics(
+        self, entry: Message, name: str = "topicName", index: str = "partitionIndex"
+    ) -> list[Message]:
+        """The array for `entry`."""
+        own = self.topic_id if name == "topicId" else self.topic
+        return [{name: own, "partitions": [{index: 0, **entry}]}]
+
+
+def code_of(error: Error) -> int:
+    """Kafka's number; those of the draft alone have none."""
+    found = ErrorCode.__members__.get(error.name, ErrorCode.UNKNOWN_SERVER_ERROR)
+    return int(found)
+
+
+def error_of(code: int) -> Error:
+    """The core's error of a number; UNKNOWN_SERVER_ERROR for those that mean nothing to it."""
+    return _ERRORS.get(code, Error.UNKNOWN_SERVER_ERROR)
+
+
+def is_top_level(error: Error) -> bool:
+    return error in _TOP_LEVEL
+
+
+def listeners(endpoints: Endpoints) -> list[Message]:
+    """All endpoints of a node with their names."""
+    return [{"name": e.name, "host": e.host, "port": e.port} for e in endpoints]
+
+
+def endpoints_in(found: Iterable[Message]) -> Endpoints:
+    return tuple(Endpoint(entry["name"], entry["host"], entry["port"]) for entry in found)
+
+
+def node_endpoints(partition: Partition, response: PeerResponse) -> list[Message]:
+    """Where the leader listens, if that is known."""
+    if response.leader_id == NO_NODE:
+        return []
+    return [
+        {"nodeId": response.leader_id, "host": each.host, "port": each.port}
+        for each in response.leader_endpoints
+        if each.name == partition.listener
+    ]
+
+
+def leader_endpoints(partition: Partition, nodes: Iterable[Message], leader_id: int) -> Endpoints:
+    """The leader's endpoint among those of a response."""
+    return tuple(
+        Endpoint(partition.listener, node["host"], node["port"])
+        for node in nodes
+        if node["nodeId"] == leader_id
+    )
+
+
+def directory(key: ReplicaKey | None) -> str:
+    return ZERO_UUID if key is None else key.directory_id
+
+
+_ERRORS = {code_of(error): error for error in Error if error.name in ErrorCode.__members__}

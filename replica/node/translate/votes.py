@@ -1,0 +1,203 @@
+"""Vote, BeginQuorumEpoch, EndQuorumEpoch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from replica.node.translate.partition import (
+    Partition,
+    code_of,
+    directory,
+    endpoints_in,
+    error_of,
+    is_top_level,
+    leader_endpoints,
+    listeners,
+    node_endpoints,
+)
+from replica.raft.messages import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    Error,
+    PeerResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from replica.types import ZERO_UUID, ReplicaKey
+from replica.wire.schema import Message
+
+_R = TypeVar("_R", bound=PeerResponse)
+
+
+def write_vote(partition: Partition, request: VoteRequest, version: int) -> Message:
+    """Version 0 has no directory ids and doesn't say whom it means; only 2 has pre-votes."""
+    entry: Message = {
+        "replicaEpoch": request.epoch,
+        "replicaId": request.candidate.node_id,
+        "replicaDirectoryId": request.candidate.directory_id,
+        "voterDirectoryId": directory(request.voter),
+        "lastOffsetEpoch": request.last_epoch,
+        "lastOffset": request.end_offset,
+        "preVote": request.pre_vote,
+    }
+    return {
+        "clusterId": request.cluster_id,
+        "voterId": _id(request.voter),
+        "topics": partition.topics(entry),
+    }
+
+
+def read_vote(partition: Partition, message: Message, version: int) -> VoteRequest:
+    entry = partition.of_request(message["topics"])
+    return VoteRequest(
+        cluster_id=message["clusterId"],
+        epoch=entry["replicaEpoch"],
+        candidate=ReplicaKey(entry["replicaId"], entry["replicaDirectoryId"]),
+        voter=_key(message["voterId"], entry["voterDirectoryId"]),
+        last_epoch=entry["lastOffsetEpoch"],
+        end_offset=entry["lastOffset"],
+        pre_vote=entry["preVote"],
+    )
+
+
+def write_vote_response(partition: Partition, response: VoteResponse, version: int) -> Message:
+    return _write_response(partition, response, {"voteGranted": response.granted})
+
+
+def read_vote_response(partition: Partition, message: Message, version: int) -> VoteResponse:
+    error = error_of(message["errorCode"])
+    if error is not Error.NONE:
+        return VoteResponse(error=error)
+    entry = partition.of_response(message["topics"])
+    return _read_response(partition, message, entry, VoteResponse(granted=entry["voteGranted"]))
+
+
+def write_begin(partition: Partition, request: BeginQuorumEpochRequest, version: int) -> Message:
+    """Version 0 names no endpoints and doesn't say whom it means."""
+    entry: Message = {
+        "voterDirectoryId": directory(request.voter),
+        "leaderId": request.leader_id,
+        "leaderEpoch": request.epoch,
+    }
+    return {
+        "clusterId": request.cluster_id,
+        "voterId": _id(request.voter),
+        "topics": partition.topics(entry),
+        "leaderEndpoints": listeners(request.leader_endpoints),
+    }
+
+
+def read_begin(partition: Partition, message: Message, version: int) -> BeginQuorumEpochRequest:
+    entry = partition.of_request(message["topics"])
+    return BeginQuorumEpochRequest(
+        cluster_id=message["clusterId"],
+        epoch=entry["leaderEpoch"],
+        leader_id=entry["leaderId"],
+        leader_endpoints=endpoints_in(message["leaderEndpoints"]),
+        voter=_key(message["voterId"], entry["voterDirectoryId"]),
+    )
+
+
+def write_begin_response(
+    partition: Partition, response: BeginQuorumEpochResponse, version: int
+) -> Message:
+    return _write_response(partition, response, {})
+
+
+def read_begin_response(
+    partition: Partition, message: Message, version: int
+) -> BeginQuorumEpochResponse:
+    error = error_of(message["errorCode"])
+    if error is not Error.NONE:
+        return BeginQuorumEpochResponse(error=error)
+    entry = partition.of_response(message["topics"])
+    return _read_response(partition, message, entry, BeginQuorumEpochResponse())
+
+
+def write_end(partition: Partition, request: EndQuorumEpochRequest, version: int) -> Message:
+    """Version 0 names successors by their ids alone."""
+    entry: Message = {
+        "leaderId": request.leader_id,
+        "leaderEpoch": request.epoch,
+        "preferredSuccessors": [key.node_id for key in request.preferred_successors],
+        "preferredCandidates": [
+            {"candidateId": key.node_id, "candidateDirectoryId": key.directory_id}
+            for key in request.preferred_successors
+        ],
+    }
+    return {
+        "clusterId": request.cluster_id,
+        "topics": partition.topics(entry),
+        "leaderEndpoints": listeners(request.leader_endpoints),
+    }
+
+
+def read_end(partition: Partition, message: Message, version: int) -> EndQuorumEpochRequest:
+    entry = partition.of_request(message["topics"])
+    if version == 0:
+        successors = tuple(ReplicaKey(node_id) for node_id in entry["preferredSuccessors"])
+    else:
+        successors = tuple(
+            ReplicaKey(each["candidateId"], each["candidateDirectoryId"])
+            for each in entry["preferredCandidates"]
+        )
+    return EndQuorumEpochRequest(
+        cluster_id=message["clusterId"],
+        epoch=entry["leaderEpoch"],
+        leader_id=entry["leaderId"],
+        leader_endpoints=endpoints_in(message["leaderEndpoints"]),
+        preferred_successors=successors,
+    )
+
+
+def write_end_response(
+    partition: Partition, response: EndQuorumEpochResponse, version: int
+) -> Message:
+    return _write_response(partition, response, {})
+
+
+def read_end_response(
+    partition: Partition, message: Message, version: int
+) -> EndQuorumEpochResponse:
+    error = error_of(message["errorCode"])
+    if error is not Error.NONE:
+        return EndQuorumEpochResponse(error=error)
+    entry = partition.of_response(message["topics"])
+    return _read_response(partition, message, entry, EndQuorumEpochResponse())
+
+
+def _write_response(partition: Partition, response: PeerResponse, more: Message) -> Message:
+    if is_top_level(response.error):
+        return {"errorCode": code_of(response.error)}
+    entry = {
+        "errorCode": code_of(response.error),
+        "leaderId": response.leader_id,
+        "leaderEpoch": response.epoch,
+        **more,
+    }
+    return {
+        "topics": partition.topics(entry),
+        "nodeEndpoints": node_endpoints(partition, response),
+    }
+
+
+def _read_response(partition: Partition, message: Message, entry: Message, made: _R) -> _R:
+    leader_id = entry["leaderId"]
+    return replace(
+        made,
+        error=error_of(entry["errorCode"]),
+        epoch=entry["leaderEpoch"],
+        leader_id=leader_id,
+        leader_endpoints=leader_endpoints(partition, message["nodeEndpoints"], leader_id),
+    )
+
+
+def _id(key: ReplicaKey | None) -> int:
+    return -1 if key is None else key.node_id
+
+
+def _key(node_id: int, directory_id: str = ZERO_UUID) -> ReplicaKey | None:
+    return None if node_id < 0 else ReplicaKey(node_id, directory_id)

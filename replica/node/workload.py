@@ -1,0 +1,86 @@
+"""A built-in load, as kafka.tools.TestRaftServer has it: while this replica leads, so many records
+a second of so many bytes, and what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from replica.node.driver import Driver
+from replica.raft.accumulator import BufferAllocationError
+from replica.raft.inputs import Append
+from replica.raft.leading import NotLeaderError
+from replica.raft.roles.leader import Leader
+
+REPORT_EVERY_S = 5.0
+TICK_S = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """rate: records per second. record_bytes: of each record's value."""
+
+    rate: int
+    record_bytes: int
+
+
+@dataclass(slots=True)
+class Figures:
+    """Since the last report: latencies in ms from append to commit; records that were lost with the
+    leadership are not in them."""
+
+    latencies: list[float] = field(default_factory=list)
+
+    def text(self, load: Load, took_s: float) -> str:
+        """Records and bytes a second, and the latency that 75, 99 and 99.9 % stay below."""
+        count = len(self.latencies)
+        rate = count / took_s
+        ordered = sorted(self.latencies)
+        parts = [
+            f"{name} {ordered[min(count - 1, math.ceil(count * share) - 1)]:.1f}"
+            for name, share in (("p75", 0.75), ("p99", 0.99), ("p999", 0.999))
+        ]
+        return (
+            f"{rate:.1f} records/s, {rate * load.record_bytes:.0f} bytes/s, latency (ms): "
+            + ", ".join(parts)
+        )
+
+
+async def run_load(driver: Driver, load: Load, report: Callable[[str], None]) -> None:
+    """Until cancelled. The load doesn't wait for commits; it waits where too much is appended."""
+    value = os.urandom(load.record_bytes)
+    loop = asyncio.get_running_loop()
+    figures, reported = Figures(), loop.time()
+    pending: set[asyncio.Task[None]] = set()
+    due = loop.time()
+    while True:
+        now = loop.time()
+        role = driver.host.raft.role
+        if not isinstance(role, Leader) or role.high_watermark is None:
+            due = now
+            await driver.wait_for_news(1.0)
+            continue
+        count = min(int((now - due) * load.rate), max(1, load.rate // 10))
+        if count:
+            due += count / load.rate
+            task = asyncio.create_task(_append(driver, role.epoch, (value,) * count, figures))
+            pending.add(task)
+            task.add_done_callback(pending.discard)
+        if now - reported >= REPORT_EVERY_S:
+            if figures.latencies:
+                report(figures.text(load, now - reported))
+            figures.latencies, reported = [], now
+        await asyncio.sleep(TICK_S)
+
+
+async def _append(driver: Driver, epoch: int, values: tuple[bytes, ...], figures: Figures) -> None:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    try:
+        await driver.append(Append(epoch, values))
+    except (NotLeaderError, BufferAllocationError):
+        return
+    figures.latencies += [(loop.time() - began) * 1000] * len(values)

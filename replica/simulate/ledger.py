@@ -1,0 +1,171 @@
+"""What really happened in a run, kept apart from the core's own views: what each replica's log
+holds, and what was ever committed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from replica.raft.effects import Effects
+from replica.raft.ports import Batch, KRaftVoters, SnapshotFacts, VoterSet
+from replica.simulate.host import SimulatedHost
+from replica.simulate.workload import Workload
+from replica.storage.batches import bytes_of
+from replica.types import OffsetAndEpoch, ReplicaKey
+
+_CRC = slice(17, 21)
+
+
+class Entry(NamedTuple):
+    """A batch; `before` is the epoch of the one before it, None where that isn't known."""
+
+    base: int
+    last: int
+    epoch: int
+    crc: bytes
+    before: int | None
+    data: bytes
+    voters: VoterSet | None
+
+    def is_same(self, other: Entry) -> bool:
+        return self[:4] == other[:4]
+
+
+class VotersFrom(NamedTuple):
+    """A voter set, and the offset of its record."""
+
+    offset: int
+    voters: VoterSet
+
+
+@dataclass(slots=True)
+class Shadow:
+    """One replica's log, as its writes say. A replica is a disk: a wiped one has a new shadow.
+
+    flushed, committed: exclusive ends; promised: the newest epoch it took part in; stored: the
+    newest one in its quorum-state. watermark: the leader's highest, with the epoch it led.
+    """
+
+    static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
+    entries: list[Entry] = field(default_factory=list)
+    sets: list[VotersFrom] = field(default_factory=list)
+    snapshots: set[OffsetAndEpoch] = field(default_factory=set)
+    seen: object = None
+    flushed: int = 0
+    committed: int = 0
+    promised: int = 0
+    stored: int = 0
+    watermark: tuple[int, int] = (0, -1)
+
+    @property
+    def voters(self) -> VoterSet:
+        """The set in force: the newest in the log, committed or not."""
+        return self.sets[-1].voters if self.sets else self.static_voters
+
+    def at(self, base: int) -> Entry | None:
+        index = bisect_left(self.entries, base, key=lambda entry: entry.base)
+        found = self.entries[index : index + 1]
+        return found[0] if found and found[0].base == base else None
+
+    def add(self, batch: Batch) -> Entry:
+        before = self.entries[-1] if self.entries else None
+        follows = before is not None and before.last + 1 == batch.base_offset
+        data = bytes_of(batch)
+        voters = None
+        for index, record in enumerate(batch.control):
+            if isinstance(record, KRaftVoters):
+                voters = record.voters
+                self.sets.append(VotersFrom(batch.base_offset + index, voters))
+        entry = Entry(
+            batch.base_offset,
+            batch.last_offset,
+            batch.epoch,
+            data[_CRC],
+            before.epoch if before is not None and follows else None,
+            data,
+            voters,
+        )
+        self.entries.append(entry)
+        return entry
+
+    def follow(self, host: SimulatedHost, effects: Effects) -> list[Entry]:
+        """Take over what a step wrote; the new entries."""
+        if effects.truncate_to is not None:
+            self.cut(effects.truncate_to)
+        if effects.reset_to is not None:
+            self.entries.clear()
+            self.sets.clear()
+            facts = host.log.snapshots.facts()
+            self.begin_at(next(f for f in facts if f.snapshot_id == effects.reset_to))
+        self.flushed = host.flushed_end
+        if effects.quorum_state is not None:
+            self.stored = effects.quorum_state.epoch
+        return [self.add(batch) for batch in effects.append]
+
+    def begin_at(self, facts: SnapshotFacts) -> None:
+        """The log before its first batch is that snapshot."""
+        if facts.voters is not None:
+            self.sets.append(VotersFrom(facts.snapshot_id.offset - 1, facts.voters))
+
+    def cut(self, end: int) -> None:
+        while self.entries and self.entries[-1].last >= end:
+            self.entries.pop()
+        while self.sets and self.sets[-1].offset >= end:
+            self.sets.pop()
+
+
+def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
+    """What is on a disk that was just opened: all of it is durable."""
+    log = host.log
+    shadow = Shadow(static_voters, flushed=log.log_end)
+    with host.disk.inspected():
+        older = [f for f in log.snapshots.facts() if f.snapshot_id.offset <= log.log_start]
+        for facts in older[-1:]:
+            shadow.begin_at(facts)
+        for batch in log.batches(log.log_start, log.log_end):
+            shadow.add(batch)
+    return shadow
+
+
+class Ledger:
+    """entries: committed batches by base offset; end: exclusive; epoch: of the leader that
+    committed last. states: what the machine of this workload is at the end of each. first_voters:
+    the set before any record names one."""
+
+    def __init__(self, workload: Workload, first_voters: VoterSet) -> None:
+        self.first_voters = first_voters
+        self.entries: dict[int, Entry] = {}
+        self.end = 0
+        self.epoch = 0
+        self._workload = workload
+        self._machine = workload.machine()
+        self.states: dict[int, object] = {0: workload.state(self._machine)}
+        self._sets = [VotersFrom(-1, first_voters)]
+        self._epochs: dict[int, int] = {}
+
+    def extend(self, entry: Entry) -> None:
+        self.entries[entry.base] = entry
+        self.end = entry.last + 1
+        batch = Batch(entry.base, entry.last, entry.epoch, 0, (), entry.data)
+        self._machine.commit((batch,))
+        self.states[self.end] = self._workload.state(self._machine)
+        self._epochs[self.end] = entry.epoch
+        if entry.voters is not None:
+            self._sets.append(VotersFrom(entry.last, entry.voters))
+
+    def epoch_before(self, end: int) -> int | None:
+        """The epoch of the batch that ends at `end` (exclusive), None where none does."""
+        return self._epochs.get(end)
+
+    def voters_before(self, end: int) -> VoterSet:
+        """The newest set committed below `end`."""
+        return [known.voters for known in self._sets if known.offset < end][-1]
+
+
+def shadows_holding(shadows: dict[ReplicaKey, Shadow], voters: VoterSet, end: int) -> int:
+    """How many of these voters have made everything below `end` durable."""
+    return sum(
+        any(voter.matches(key) and shadow.flushed >= end for key, shadow in shadows.items())
+        for voter in voters
+    )

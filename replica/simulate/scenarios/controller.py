@@ -1,0 +1,75 @@
+"""What the active controller writes, or has left half written."""
+
+from __future__ import annotations
+
+from replica.simulate.scenarios.quorum import ScriptedQuorum
+from replica.simulate.scenarios.records import (
+    begin,
+    create_topic,
+    register_broker,
+    remove_topic,
+    topic_config,
+    unfence_broker,
+)
+from replica.simulate.scenarios.scenario import Scenario
+
+
+def _open_transaction(quorum: ScriptedQuorum) -> None:
+    """The leader has crashed between BEGIN and END; the next one hasn't aborted it yet."""
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.commit(1, (begin("Create topics"),), create_topic("invoices", quorum.brokers))
+    quorum.settle()
+    quorum.crash(1)
+    quorum.elect(3)
+    quorum.run_ms(500)
+
+
+def _stale_broker_epoch(quorum: ScriptedQuorum) -> None:
+    """Broker 4 registers again; a change that still carries its former epoch is written."""
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    former = quorum.log_end(1)
+    quorum.commit(1, register_broker(4, former), unfence_broker(4, former))
+    quorum.commit(1, register_broker(4, quorum.log_end(1)))
+    quorum.commit(1, unfence_broker(4, former))
+    quorum.settle()
+
+
+def _recreated_topic(quorum: ScriptedQuorum) -> None:
+    """A topic is removed and made again under its name, with another id."""
+    quorum.elect(1)
+    quorum.populate(1, "orders", "payments")
+    quorum.commit(1, topic_config("orders", "cleanup.policy", "compact"))
+    quorum.settle()
+    quorum.snapshot(1)
+    quorum.commit(1, remove_topic("orders"))
+    quorum.commit(1, create_topic("orders", quorum.brokers, incarnation=1))
+    quorum.settle()
+    quorum.snapshot(*quorum.voters)
+
+
+SCENARIOS = (
+    Scenario(
+        "open-transaction",
+        "The leader crashes in the midst of a metadata transaction that nobody has aborted yet.",
+        ("KIP-868",),
+        _open_transaction,
+        findings=("open-transaction",),
+    ),
+    Scenario(
+        "stale-broker-epoch",
+        "The log holds a broker's change under the epoch of its former registration: every replay "
+        "stops there, so no controller stays up.",
+        ("bitnami/containers#80381",),
+        _stale_broker_epoch,
+        findings=("unappliable-record",),
+    ),
+    Scenario(
+        "recreated-topic",
+        "A topic is removed and made again under its name: the metadata is right, and a broker "
+        "that was away still has the former incarnation's partitions.",
+        ("KAFKA-14616", "linkedin/kafka#584"),
+        _recreated_topic,
+    ),
+)

@@ -1,0 +1,137 @@
+"""Logs part: records that were never committed, on the losing side of a cut."""
+
+from __future__ import annotations
+
+from replica.simulate.node import Layout
+from replica.simulate.scenarios.quorum import ScriptedQuorum
+from replica.simulate.scenarios.records import (
+    NEWEST_METADATA_VERSION,
+    change_leader,
+    create_topic,
+    feature,
+    topic_config,
+)
+from replica.simulate.scenarios.scenario import Scenario
+
+
+def _ghost_writes(quorum: ScriptedQuorum) -> None:
+    """Leader 1 goes on appending for clients that nobody else hears, an upgrade of
+    metadata.version among that; 2 and 3 elect 2."""
+    quorum.elect(1)
+    quorum.populate(1, "orders", "payments")
+    quorum.settle()
+    quorum.cut([1])
+    quorum.append(1, (feature("metadata.version", NEWEST_METADATA_VERSION),))
+    for number in range(4):
+        quorum.append(1, create_topic(f"ghost-{number}", quorum.brokers))
+        quorum.run_ms(20)
+    quorum.elect(2)
+    quorum.commit(2, create_topic("refunds", quorum.brokers), change_leader("orders", 0, 5, (5,)))
+    quorum.settle(3, 4, 5)
+
+
+def _split_brain(quorum: ScriptedQuorum) -> None:
+    """The cut goes through the cluster: 1, 2 and broker 6 on one side, 3, 4, 5 and 7 beyond."""
+    quorum.elect(1)
+    quorum.populate(1, "orders", "payments")
+    quorum.settle()
+    quorum.cut([1, 2, 6])
+    for number in range(4):
+        quorum.append(1, create_topic(f"ghost-{number}", quorum.brokers))
+        quorum.run_ms(40)
+    quorum.run_ms(300)
+    quorum.elect(3)
+    quorum.commit(3, create_topic("refunds", quorum.brokers), create_topic("audit", (6, 7)))
+    quorum.settle(4, 5, 7)
+
+
+def _divergent_many_epochs(quorum: ScriptedQuorum) -> None:
+    """1 and 2 win by 3's vote in turn, and are cut off before 3 fetches what they append."""
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.settle()
+    quorum.cut([1])
+    _append_ghosts(quorum, 1, 0)
+    for turn in range(1, 7):
+        leader, other = (2, 1) if turn % 2 else (1, 2)
+        quorum.heal()
+        quorum.cut([other])
+        quorum.elect(leader)
+        quorum.cut([leader])
+        _append_ghosts(quorum, leader, turn)
+    quorum.run_ms(100)
+
+
+def _append_ghosts(quorum: ScriptedQuorum, leader: int, turn: int) -> None:
+    for number in range(3 + turn % 3):
+        quorum.append(leader, topic_config("orders", "retention.ms", f"{turn}{number}000"))
+        quorum.run_ms(11)
+
+
+def _figure_8(quorum: ScriptedQuorum) -> None:
+    """Up to (c) of the figure: leader 1 of a newer epoch has brought its old entry to a majority,
+    but nothing of its own epoch yet; 5 has another entry there, of an epoch between. Node 3 takes
+    a batch a fetch, so that it can have the one without the other."""
+    quorum.restart(3, fetch_max_bytes=1)
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.settle()
+    quorum.cut([1, 2])
+    quorum.append(1, topic_config("orders", "retention.ms", "1000"))
+    old_end = quorum.log_end(1)
+    quorum.run_until(lambda: quorum.log_end(2) == old_end)
+    quorum.run_ms(100)
+    quorum.crash(1)
+    quorum.elect(5)
+    quorum.cut([5])
+    quorum.append(5, topic_config("orders", "retention.ms", "2000"))
+    quorum.run_ms(100)
+    quorum.crash(5)
+    quorum.heal()
+    quorum.start(1)
+    quorum.run_ms(100)
+    quorum.elect(1)
+    quorum.cut([1, 3])
+    quorum.run_until(lambda: quorum.log_end(3) == old_end)
+    quorum.cut([3])
+    quorum.run_ms(100)
+
+
+SCENARIOS = (
+    Scenario(
+        "ghost-writes",
+        "A leader that was cut off goes on appending what nobody else hears, while the others "
+        "elect another one.",
+        ("KAFKA-15489", "KAFKA-20839"),
+        _ghost_writes,
+        findings=("log-divergence", "quorum-state-ahead"),
+    ),
+    Scenario(
+        "split-brain",
+        "A cut goes through five voters and two brokers: the old leader's side goes on without "
+        "being able to commit, the other side elects a leader and commits.",
+        ("redpanda-data/redpanda#11360", "KAFKA-15489"),
+        _split_brain,
+        findings=("log-divergence",),
+        layout=Layout(voters=5, observers=2),
+        compare=(1, 3),
+    ),
+    Scenario(
+        "divergent-many-epochs",
+        "Two voters win every other epoch by the third one's vote, and are cut off before they "
+        "replicate anything: following one another takes several rounds of truncation.",
+        ("KIP-595", "KAFKA-13141"),
+        _divergent_many_epochs,
+        findings=("log-divergence", "quorum-state-ahead"),
+        layout=Layout(voters=3, observers=1),
+    ),
+    Scenario(
+        "figure-8",
+        "An entry of an older epoch is on a majority and not committed: Raft's figure 8, part c.",
+        ("Raft, figure 8",),
+        _figure_8,
+        findings=("log-divergence", "quorum-state-ahead"),
+        layout=Layout(voters=5, observers=1),
+        compare=(1, 5),
+    ),
+)

@@ -1,0 +1,86 @@
+"""Leaders come and go, and nothing is lost."""
+
+from __future__ import annotations
+
+from replica.raft.leading import RecordBatchTooLargeError
+from replica.simulate.scenarios.quorum import ScriptedQuorum
+from replica.simulate.scenarios.records import (
+    change_leader,
+    create_topic,
+    no_op,
+    topic_config,
+)
+from replica.simulate.scenarios.scenario import Scenario
+
+_BATCH_LIMIT = 1024
+_FAILED_CONTROLLERS = 24
+
+
+def _clean_failover(quorum: ScriptedQuorum) -> None:
+    quorum.elect(1)
+    quorum.populate(1, "orders", "payments")
+    quorum.settle()
+    quorum.crash(1)
+    quorum.elect(2)
+    quorum.commit(2, create_topic("refunds", quorum.brokers), no_op())
+    quorum.start(1)
+    quorum.settle()
+    quorum.snapshot(1, 2)
+    quorum.commit(2, change_leader("orders", 0, 5, (5,)))
+    quorum.settle()
+
+
+def _endless_elections(quorum: ScriptedQuorum) -> None:
+    """Each active controller writes, fails at a batch above the limit, and resigns; so does the
+    next, which inherits the task."""
+    for node_id in quorum.voters:
+        quorum.restart(node_id, max_batch_bytes=_BATCH_LIMIT)
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    too_large = create_topic("clickstream", quorum.brokers, partitions=100)
+    for turn in range(_FAILED_CONTROLLERS):
+        leader = turn % 3 + 1
+        if turn:
+            quorum.elect(leader)
+            quorum.commit(leader, no_op())
+            quorum.settle()
+        try:
+            quorum.append(leader, too_large)
+        except RecordBatchTooLargeError:
+            quorum.resign(leader)
+    quorum.elect(1)
+    quorum.settle()
+
+
+def _slow_follower(quorum: ScriptedQuorum) -> None:
+    """Node 3's fetches get lost for a while, and so do those of broker 5."""
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.settle()
+    quorum.lose_requests([3, 5])
+    for number in range(30):
+        quorum.commit(1, topic_config("orders", "retention.ms", str(1000 * number)))
+        quorum.run_ms(20)
+
+
+SCENARIOS = (
+    Scenario(
+        "clean-failover",
+        "The leader crashes, another is elected, the first comes back and follows.",
+        ("KIP-595",),
+        _clean_failover,
+    ),
+    Scenario(
+        "endless-elections",
+        "A task needs a batch above the limit: each controller in turn fails at it and resigns.",
+        ("KAFKA-14204", "AutoMQ/automq#2057", "bitnami/charts#20403"),
+        _endless_elections,
+        findings=("epoch-churn",),
+    ),
+    Scenario(
+        "slow-follower",
+        "The fetches of a voter and a broker get lost; both lag behind, and nothing parts.",
+        ("KIP-836",),
+        _slow_follower,
+    ),
+)

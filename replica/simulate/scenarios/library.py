@@ -1,0 +1,23 @@
+"""All scenarios by name."""
+
+from __future__ import annotations
+
+from replica.simulate.scenarios import (
+    controller,
+    damage,
+    divergence,
+    elections,
+    membership,
+    snapshots,
+)
+from replica.simulate.scenarios.scenario import Scenario
+
+SCENARIOS: tuple[Scenario, ...] = (
+    *divergence.SCENARIOS,
+    *elections.SCENARIOS,
+    *membership.SCENARIOS,
+    *controller.SCENARIOS,
+    *snapshots.SCENARIOS,
+    *damage.SCENARIOS,
+)
+SCENARIOS_BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

@@ -1,0 +1,203 @@
+"""Voters come, go, lose their disks, or are told of different quorums."""
+
+from __future__ import annotations
+
+from replica.raft.ports import VoterSet
+from replica.simulate.node import Layout
+from replica.simulate.scenarios.quorum import ScriptedQuorum
+from replica.simulate.scenarios.records import create_topic, no_op, topic_config
+from replica.simulate.scenarios.scenario import Scenario
+
+_STATIC = Layout(voters=3, observers=2, is_static=True)
+
+
+def _wiped_voter(quorum: ScriptedQuorum) -> None:
+    """What 1 and 2 have committed is on 1 alone once 2 is empty, and 2 votes for 3, which lacks
+    it."""
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.settle()
+    quorum.cut([3])
+    quorum.commit(1, create_topic("payments", quorum.brokers), create_topic("refunds", (4, 5)))
+    quorum.settle(2, 4, 5)
+    quorum.snapshot(1)
+    quorum.crash(1, 2)
+    quorum.wipe(2)
+    quorum.start(2)
+    quorum.heal()
+    quorum.cut(quorum.brokers)
+    quorum.elect(3)
+    quorum.commit(3, create_topic("payments", quorum.brokers, incarnation=1))
+    quorum.settle(2)
+
+
+def _replaced_disk(quorum: ScriptedQuorum) -> None:
+    """Node 2 catches up under its new directory id, but nobody counts it; with 3 cut off,
+    no majority is left."""
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.settle()
+    quorum.crash(2)
+    quorum.wipe(2)
+    quorum.start(2)
+    quorum.settle()
+    quorum.cut([3])
+    quorum.run_ms(10_000)
+
+
+def _replaced_voter(quorum: ScriptedQuorum) -> None:
+    """Node 2 is removed, wiped and added again; 1 and 2 keep nothing of that but the newest set."""
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.settle()
+    quorum.remove_voter(1, 2)
+    quorum.crash(2)
+    quorum.wipe(2)
+    quorum.start(2)
+    quorum.settle()
+    quorum.add_voter(1, 2)
+    quorum.settle()
+    quorum.restart(1, retention_bytes=0)
+    quorum.elect(3)
+    quorum.commit(3, create_topic("refunds", quorum.brokers))
+    quorum.settle()
+    quorum.snapshot(1)
+    quorum.commit(3, no_op())
+    quorum.settle()
+
+
+def _removed_leader(quorum: ScriptedQuorum) -> None:
+    """Leader 1 commits its own removal without counting itself, and lets 2 and 3 elect."""
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.settle()
+    quorum.remove_voter(1, 1)
+    quorum.elect(2)
+    quorum.commit(2, topic_config("orders", "cleanup.policy", "compact"))
+    quorum.settle()
+
+
+def _two_quorums(quorum: ScriptedQuorum) -> None:
+    """Node 1 still is a quorum of its own when 2 and 3 start, which take it for the third voter."""
+    alone = VoterSet(quorum.nodes[1].config.static_voters.voters[:1])
+    quorum.restart(1, static_voters=alone)
+    quorum.cut([1, 4])
+    quorum.settle(1)
+    quorum.populate(1, "orders")
+    quorum.settle(4)
+    quorum.elect(2)
+    quorum.populate(2, "payments")
+    quorum.commit(2, create_topic("orders", quorum.brokers, incarnation=1))
+    quorum.settle(3, 5, leader=2)
+
+
+def _lost_disks(quorum: ScriptedQuorum) -> None:
+    """All voters lose their disks; the brokers keep theirs, and the first epoch comes again."""
+    quorum.elect(1)
+    quorum.populate(1, "orders", "payments")
+    quorum.settle()
+    quorum.crash(*quorum.voters)
+    for node_id in quorum.voters:
+        quorum.wipe(node_id)
+    quorum.cut(quorum.brokers)
+    quorum.start(*quorum.voters)
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.settle(2, 3)
+
+
+def _restored_voter(quorum: ScriptedQuorum) -> None:
+    """Node 2 gets back the disk it had before it acknowledged what 1 has committed with it, and
+    votes for 3, which lacks it."""
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.settle()
+    quorum.crash(2)
+    backup = quorum.disk_image(2)
+    quorum.start(2)
+    quorum.settle()
+    quorum.cut([3])
+    quorum.commit(1, create_topic("payments", quorum.brokers), create_topic("refunds", (4, 5)))
+    quorum.settle(2, 4, 5)
+    quorum.snapshot(1)
+    quorum.crash(1, 2)
+    quorum.restore(2, backup)
+    quorum.start(2)
+    quorum.heal()
+    quorum.cut(quorum.brokers)
+    quorum.elect(3)
+    quorum.commit(3, create_topic("audit", quorum.brokers))
+    quorum.settle(2)
+
+
+SCENARIOS = (
+    Scenario(
+        "wiped-voter",
+        "A voter of a static quorum comes back with an empty disk and has forgotten whom it voted "
+        "for and what it held: with its vote a leader is elected that lacks committed records.",
+        ("KAFKA-14077", "KIP-853"),
+        _wiped_voter,
+        findings=("committed-data-at-risk", "log-divergence"),
+        compare=(1, 3),
+        layout=_STATIC,
+        is_safe=False,
+    ),
+    Scenario(
+        "restored-voter",
+        "A voter gets its disk of yesterday back, under the same directory id: it has forgotten "
+        "what it acknowledged, and helps to elect a leader that lacks committed records.",
+        ("KAFKA-14077", "strimzi/strimzi-kafka-operator#10728"),
+        _restored_voter,
+        findings=("committed-data-at-risk", "log-divergence"),
+        compare=(1, 3),
+        is_safe=False,
+    ),
+    Scenario(
+        "lost-disks",
+        "The disks of all controllers are lost, those of the brokers aren't: the same leader is "
+        "elected in the same epoch once more, and writes other records at the same offsets.",
+        ("KAFKA-10527",),
+        _lost_disks,
+        findings=("conflict",),
+        layout=_STATIC,
+        compare=(1, 4),
+        is_safe=False,
+    ),
+    Scenario(
+        "replaced-disk",
+        "A voter's disk is replaced and formatted anew: its directory id isn't the one in the "
+        "voter set, so its votes don't count, and one failure more leaves no majority.",
+        ("blog.schwarzeni.com 2025-12-20", "KIP-853"),
+        _replaced_disk,
+        findings=("quorum-state-ahead", "voter-directory-id"),
+    ),
+    Scenario(
+        "replaced-voter",
+        "The right way: the voter is removed, gets an empty disk, catches up and is added. Only "
+        "replicas that dropped no log still hold the former voter sets.",
+        ("KIP-853", "KAFKA-19850"),
+        _replaced_voter,
+    ),
+    Scenario(
+        "removed-leader",
+        "The leader is removed from the voters: it commits that, resigns, and another one leads.",
+        ("KAFKA-17608", "KAFKA-16963"),
+        _removed_leader,
+    ),
+    Scenario(
+        "two-quorums",
+        "A quorum of one is scaled to three by configuration alone: the two new voters make a "
+        "majority without the first, and one cluster id has two histories.",
+        ("bitnami/charts#29167", "strimzi/strimzi-kafka-operator#6862"),
+        _two_quorums,
+        findings=(
+            "committed-data-at-risk",
+            "conflict",
+            "quorum-state-voters",
+            "two-leaders",
+            "voter-sets-differ",
+        ),
+        layout=_STATIC,
+        is_safe=False,
+    ),
+)

@@ -1,0 +1,308 @@
+"""A quorum whose faults a script chooses: the simulator's nodes, disks and network, the engine on
+them, and metadata records in its log. Nothing happens by chance, and nothing by itself but what the
+replicas do.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from random import Random
+
+from replica.metadata.writer import encode
+from replica.raft import inputs
+from replica.raft.effects import Effects
+from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
+from replica.raft.ports import StateMachine
+from replica.raft.roles.leader import Leader
+from replica.simulate.disk import SimulatedDisk
+from replica.simulate.host import FOLDER, SimulatedHost
+from replica.simulate.invariants import Invariants
+from replica.simulate.node import Layout, Node
+from replica.simulate.scenarios import records
+from replica.simulate.scenarios.records import Records, uuid_of
+from replica.simulate.simulation import Simulation
+from replica.simulate.workload import MetadataWorkload, Values
+from replica.storage.batches import frames, value_batch
+from replica.storage.identity import write_identity
+from replica.types import ReplicaId
+
+START_MS = 1_767_225_600_000
+"""What all clocks show in the beginning: 2026-01-01T00:00:00Z."""
+PATIENCE_MS = 120_000
+"""Simulated time within which what a script waits for comes, or never."""
+_KEEP_ALL = {"retention_bytes": -1, "retention_ms": -1}
+_HOME = FOLDER.rpartition("/")[0]
+
+Files = dict[str, bytes]
+"""By their paths in a node's log directory, such as meta.properties."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What all disks hold at one moment, in ms since the epoch."""
+
+    cluster_id: str
+    captured_at_ms: int
+    files: dict[int, Files]
+
+
+class _Scripted(MetadataWorkload):
+    """Clients append what the script says and nothing else."""
+
+    def batches(
+        self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
+    ) -> tuple[Values, ...]:
+        return ()
+
+
+class _Unwatched(Invariants):
+    """For what no quorum survives, such as voters that forget their votes with their disks."""
+
+    def opened(self, host: SimulatedHost) -> None:
+        pass
+
+    def stepped(self, host: SimulatedHost, effects: Effects) -> None:
+        pass
+
+
+class ScriptedQuorum:
+    """All nodes run and nobody leads. Voters are nodes 1 to n, the observers behind them brokers.
+
+    name: of the scenario; it makes the cluster id. is_watched: whether the simulator's invariants
+    are checked. What doesn't come within PATIENCE_MS of simulated time raises
+    BrokenInvariantError, liveness: the script is wrong, or the engine is.
+    """
+
+    def __init__(self, name: str, layout: Layout, *, is_watched: bool = True) -> None:
+        self.cluster_id = uuid_of(f"cluster of {name}")
+        self.layout = replace(layout, workload=_Scripted())
+        self.simulation = Simulation(zlib.crc32(name.encode()), self.layout, is_faulty=False)
+        if not is_watched:
+            static = self.nodes[1].config.static_voters
+            self.simulation.invariants = _Unwatched(
+                self.layout.workload, self.layout.first_voters, static
+            )
+        for node in self.nodes.values():
+            node.offset_ms, node.drift = START_MS, 0
+            self.configure(node.node_id, cluster_id=self.cluster_id, **_KEEP_ALL)
+            self._identify(node)
+        self._newest_timestamp = START_MS
+        self.run_ms(1)
+
+    @property
+    def nodes(self) -> dict[int, Node]:
+        return self.simulation.nodes
+
+    @property
+    def voters(self) -> tuple[int, ...]:
+        """Those of the beginning."""
+        return tuple(range(1, self.layout.voters + 1))
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        return tuple(node_id for node_id in self.nodes if node_id not in self.voters)
+
+    def log_end(self, node_id: int) -> int:
+        """Exclusive."""
+        return self._running(node_id).raft.log.log_end
+
+    def configure(self, node_id: int, **changes: object) -> None:
+        """Other values for fields of raft.Config, from the node's next start on."""
+        node = self.nodes[node_id]
+        node.config = replace(node.config, **changes)  # type: ignore[arg-type]
+
+    # what clients and administrators do
+
+    def append(self, node_id: int, batch: Records) -> int:
+        """Have a leader append a batch, and don't wait; its base offset.
+
+        Raises NotLeaderError and RecordBatchTooLargeError as the engine does.
+        """
+        node, host = self.nodes[node_id], self._running(node_id)
+        base, epoch = self.log_end(node_id), host.raft.role.epoch
+        self._newest_timestamp = max(self._newest_timestamp + 1, node.clock(self.simulation.now))
+        values = [encode(record) for record in batch]
+        data = value_batch(0, 0, self._newest_timestamp, values)
+        self.simulation.invariants.appends.invoked(host, epoch, [data])
+        proposal = inputs.Proposal(len(values), data)
+        self.simulation.step(node, inputs.Propose(epoch, (proposal,)))
+        return base
+
+    def commit(self, node_id: int, *batches: Records) -> int:
+        """Have a leader append batches, and wait until it has committed them; the log end."""
+        for batch in batches:
+            self.append(node_id, batch)
+            self.run_ms(7)
+        end = self.log_end(node_id)
+        self.run_until(lambda: (self._running(node_id).raft.high_watermark or 0) >= end)
+        return end
+
+    def populate(self, node_id: int, *topics: str) -> None:
+        """Have the leader of a new cluster write what each has: features, registrations, topics."""
+        self.commit(node_id, records.bootstrap(), records.controllers(self.voters))
+        for broker_id in self.brokers:
+            epoch = self.log_end(node_id)
+            self.commit(node_id, records.register_broker(broker_id, epoch))
+            self.commit(node_id, records.unfence_broker(broker_id, epoch))
+        for topic in topics:
+            self.commit(node_id, records.create_topic(topic, self.brokers))
+
+    def add_voter(self, leader_id: int, node_id: int) -> None:
+        """Ask a leader for a voter, and wait until it has committed the change (KIP-853)."""
+        local = self.nodes[node_id].local
+        self._change_voters(leader_id, AddVoterRequest(voter=local.key, endpoints=local.endpoints))
+
+    def remove_voter(self, leader_id: int, node_id: int) -> None:
+        """Ask a leader to go on without a voter, itself perhaps, and wait for the commit."""
+        self._change_voters(leader_id, RemoveVoterRequest(voter=self.nodes[node_id].local.key))
+
+    # what replicas do
+
+    def elect(self, node_id: int) -> int:
+        """Wait until this node leads a new epoch, and return the epoch.
+
+        Meanwhile all requests of others get lost, their answers don't, so nobody else is elected.
+        Another leader must be down, cut off or have resigned, and a majority must be in reach.
+        """
+        network = self.simulation.network
+        before = self._running(node_id).raft.role.epoch
+        others = [other for other in self.nodes if other != node_id]
+        network.cut_requests.update((a, b) for a in others for b in self.nodes)
+        self.run_until(lambda: self._leads(node_id) and self._epoch(node_id) > before)
+        network.cut_requests.clear()
+        return self._epoch(node_id)
+
+    def resign(self, node_id: int) -> None:
+        """The leader's own controller failed, and wants another one to lead."""
+        self.simulation.step(self.nodes[node_id], inputs.Resign(self._epoch(node_id)))
+
+    def snapshot(self, *node_ids: int) -> None:
+        """Let nodes snapshot what they have applied, and drop the log below as configured."""
+        for node_id in node_ids:
+            self.simulation.snapshot(self.nodes[node_id])
+
+    # time and faults
+
+    def run_ms(self, duration_ms: int) -> None:
+        """Let that much simulated time pass."""
+        end = self.simulation.now + duration_ms
+        self.simulation.run_until(lambda: self.simulation.now >= end, duration_ms + PATIENCE_MS)
+
+    def run_until(self, is_reached: Callable[[], bool]) -> None:
+        self.simulation.run_until(is_reached, PATIENCE_MS)
+
+    def settle(self, *node_ids: int, leader: int | None = None) -> None:
+        """Wait until these nodes, or else all that run, have what the leader has, flushed and known
+        to be committed. leader: None for that of the newest epoch."""
+        chosen = node_ids or tuple(node_id for node_id in self.nodes if self.nodes[node_id].host)
+        self.run_until(lambda: self._has_settled(chosen, leader))
+
+    def cut(self, side: Iterable[int]) -> None:
+        """From now on nothing passes between these nodes and all others."""
+        inside = set(side)
+        self.simulation.network.split(inside, set(self.nodes) - inside)
+
+    def lose_requests(self, node_ids: Iterable[int]) -> None:
+        """From now on what these nodes ask gets lost, until `heal` or `elect`."""
+        links = {(a, b) for a in node_ids for b in self.nodes}
+        self.simulation.network.cut_requests.update(links)
+
+    def heal(self) -> None:
+        self.simulation.network.heal()
+
+    def crash(self, *node_ids: int) -> None:
+        """Power goes, and stays away; unsynced writes may be lost."""
+        for node_id in node_ids:
+            self.simulation.kill(self.nodes[node_id])
+
+    def restart(self, node_id: int, **changes: object) -> None:
+        """Crash, configure and start."""
+        self.crash(node_id)
+        self.configure(node_id, **changes)
+        self.start(node_id)
+
+    def start(self, *node_ids: int) -> None:
+        """Power comes back; wait until the replicas have recovered."""
+        for node_id in node_ids:
+            self.simulation.start(self.nodes[node_id])
+        self.run_until(lambda: all(self.nodes[node_id].host for node_id in node_ids))
+
+    def wipe(self, node_id: int) -> None:
+        """A node that is down gets an empty disk, formatted anew with another directory id."""
+        node = self.nodes[node_id]
+        node.wipe(self.simulation.random)
+        self._identify(node)
+
+    def disk_image(self, node_id: int) -> SimulatedDisk:
+        """A copy of the disk of a node that is down, for `restore`."""
+        assert self.nodes[node_id].host is None, "a running node's disk changes under the copy"
+        return deepcopy(self.nodes[node_id].disk)
+
+    def restore(self, node_id: int, image: SimulatedDisk) -> None:
+        """A node that is down gets a former disk back, whatever it has promised since."""
+        assert self.nodes[node_id].host is None, "a running node's disk stays"
+        self.nodes[node_id].disk = image
+
+    def has_torn_tail(self, node_id: int) -> bool:
+        """Whether the newest segment of a node ends inside a batch."""
+        files = _files(self.nodes[node_id])
+        newest = files[max(path for path in files if path.endswith(".log"))]
+        whole = [frame.size for frame in frames(newest, start=0, expected_offset=None)]
+        return sum(whole) < len(newest)
+
+    def capture(self) -> Capture:
+        """What is on all disks now, written but not yet synced bytes included."""
+        now = START_MS + self.simulation.now
+        files = {node_id: _files(node) for node_id, node in self.nodes.items()}
+        return Capture(self.cluster_id, now, files)
+
+    def _change_voters(self, leader_id: int, request: AddVoterRequest | RemoveVoterRequest) -> None:
+        before = self._running(leader_id).raft.log.voters_offset
+        self.simulation.ask(self.nodes[leader_id], request)
+        self.run_until(lambda: self._voters_offset(leader_id) not in (before, None))
+        offset = self._voters_offset(leader_id)
+        assert offset is not None
+        self.run_until(lambda: (self._running(leader_id).raft.high_watermark or 0) > offset)
+
+    def _voters_offset(self, node_id: int) -> int | None:
+        return self._running(node_id).raft.log.voters_offset
+
+    def _running(self, node_id: int) -> SimulatedHost:
+        return self.nodes[node_id].running
+
+    def _leads(self, node_id: int) -> bool:
+        host = self.nodes[node_id].host
+        return host is not None and isinstance(host.raft.role, Leader)
+
+    def _epoch(self, node_id: int) -> int:
+        return self._running(node_id).raft.role.epoch
+
+    def _has_settled(self, node_ids: Iterable[int], leader_id: int | None) -> bool:
+        leader = self.simulation.leader() if leader_id is None else self.nodes[leader_id]
+        if leader is None:
+            return False
+        end = leader.running.raft.log.log_end
+        hosts = [leader.running, *(self._running(node_id) for node_id in node_ids)]
+        return all(
+            host.machine.next_offset == host.raft.log.log_end == end and not host.must_flush
+            for host in hosts
+        )
+
+    def _identify(self, node: Node) -> None:
+        replica = ReplicaId(self.cluster_id, node.node_id, node.local.key.directory_id)
+        write_identity(node.disk, _HOME, replica)
+        node.disk.make_directory(FOLDER)
+
+
+def _files(node: Node) -> Files:
+    if node.host is None:
+        node.disk.restart()
+    with node.disk.inspected():
+        return {
+            f"{folder}/{name}".removeprefix(f"{_HOME}/"): node.disk.content(f"{folder}/{name}")
+            for folder in (_HOME, FOLDER)
+            for name in node.disk.names(folder)
+        }

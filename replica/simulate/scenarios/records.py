@@ -1,0 +1,183 @@
+"""Metadata records as the active controller of a small cluster writes them (Kafka 4.1
+at metadata.version 25): each function gives those of one batch.
+
+Ids are made from names, so a scenario's bytes are the same each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from replica.format.primitives import uuid_text
+from replica.metadata.record import MetadataRecord, new_record
+from replica.metadata.schema import Value
+
+Records = tuple[MetadataRecord, ...]
+
+METADATA_VERSION = 25
+NEWEST_METADATA_VERSION = 27
+_TOPIC, _BROKER = 2, 4
+"""Resource types of configs (Kafka: ConfigResource.Type)."""
+_PLAINTEXT = 0
+_UNFENCE = -1
+
+
+def uuid_of(name: str) -> str:
+    """A UUID of 22 characters that this name alone has."""
+    return uuid_text(hashlib.sha256(name.encode()).digest()[:16])
+
+
+def bootstrap() -> Records:
+    """What the first leader of a new cluster writes, in a transaction (KIP-868)."""
+    return (
+        begin("Bootstrap records"),
+        feature("metadata.version", METADATA_VERSION),
+        feature("group.version", 1),
+        feature("transaction.version", 2),
+        config(_BROKER, "", "min.insync.replicas", "2"),
+        end(),
+    )
+
+
+def begin(name: str) -> MetadataRecord:
+    return new_record("BEGIN_TRANSACTION_RECORD", 0, {"name": name})
+
+
+def end() -> MetadataRecord:
+    return new_record("END_TRANSACTION_RECORD", 0, {})
+
+
+def no_op() -> Records:
+    """What a controller writes twice a second, so that time goes on in the log."""
+    return (new_record("NO_OP_RECORD", 0, {}),)
+
+
+def feature(name: str, level: int) -> MetadataRecord:
+    return new_record("FEATURE_LEVEL_RECORD", 0, {"name": name, "featureLevel": level})
+
+
+def config(resource_type: int, resource: str, name: str, value: str | None) -> MetadataRecord:
+    fields: dict[str, Value] = {
+        "resourceType": resource_type,
+        "resourceName": resource,
+        "name": name,
+        "value": value,
+    }
+    return new_record("CONFIG_RECORD", 0, fields)
+
+
+def topic_config(topic: str, name: str, value: str | None) -> Records:
+    """A setting of a topic; None takes it back."""
+    return (config(_TOPIC, topic, name, value),)
+
+
+def controllers(node_ids: Iterable[int]) -> Records:
+    return tuple(
+        new_record(
+            "REGISTER_CONTROLLER_RECORD",
+            0,
+            {
+                "controllerId": node_id,
+                "incarnationId": uuid_of(f"controller {node_id}"),
+                "endPoints": _end_points("CONTROLLER", node_id, 9093),
+                "features": _features(),
+            },
+        )
+        for node_id in node_ids
+    )
+
+
+def register_broker(broker_id: int, broker_epoch: int) -> Records:
+    """broker_epoch: the offset that the record gets."""
+    fields: dict[str, Value] = {
+        "brokerId": broker_id,
+        "incarnationId": uuid_of(f"broker {broker_id} {broker_epoch}"),
+        "brokerEpoch": broker_epoch,
+        "endPoints": _end_points("PLAINTEXT", broker_id, 9092),
+        "features": _features(),
+        "rack": f"rack-{broker_id}",
+        "logDirs": (_log_dir(broker_id),),
+    }
+    return (new_record("REGISTER_BROKER_RECORD", 3, fields),)
+
+
+def unfence_broker(broker_id: int, broker_epoch: int) -> Records:
+    """broker_epoch: that of the registration in force."""
+    fields = {"brokerId": broker_id, "brokerEpoch": broker_epoch, "fenced": _UNFENCE}
+    return (new_record("BROKER_REGISTRATION_CHANGE_RECORD", 2, fields),)
+
+
+def create_topic(
+    name: str, brokers: tuple[int, ...], *, partitions: int = 2, incarnation: int = 0
+) -> Records:
+    """incarnation: another one has another topic id."""
+    topic_id = topic_id_of(name, incarnation)
+    topic = new_record("TOPIC_RECORD", 0, {"name": name, "topicId": topic_id})
+    return (
+        topic,
+        *topic_config(name, "retention.ms", "86400000"),
+        *(_partition(topic_id, number, brokers) for number in range(partitions)),
+    )
+
+
+def topic_id_of(name: str, incarnation: int = 0) -> str:
+    return uuid_of(f"topic {name} {incarnation}")
+
+
+def remove_topic(name: str, incarnation: int = 0) -> Records:
+    topic_id = topic_id_of(name, incarnation)
+    return (new_record("REMOVE_TOPIC_RECORD", 0, {"topicId": topic_id}),)
+
+
+def change_leader(name: str, partition: int, leader: int, isr: tuple[int, ...]) -> Records:
+    """A partition's leader and in-sync replicas, as after a broker was fenced or came back."""
+    fields: dict[str, Value] = {
+        "partitionId": partition,
+        "topicId": topic_id_of(name),
+        "leader": leader,
+        "isr": isr,
+    }
+    return (new_record("PARTITION_CHANGE_RECORD", 2, fields),)
+
+
+def _partition(topic_id: str, number: int, brokers: tuple[int, ...]) -> MetadataRecord:
+    first = number % len(brokers)
+    replicas = (*brokers[first:], *brokers[:first])
+    fields: dict[str, Value] = {
+        "partitionId": number,
+        "topicId": topic_id,
+        "replicas": replicas,
+        "isr": replicas,
+        "leader": replicas[0],
+        "leaderEpoch": 0,
+        "partitionEpoch": 0,
+        "directories": tuple(_log_dir(broker_id) for broker_id in replicas),
+    }
+    return new_record("PARTITION_RECORD", 2, fields)
+
+
+def _log_dir(broker_id: int) -> str:
+    return uuid_of(f"log directory of broker {broker_id}")
+
+
+def _end_points(listener: str, node_id: int, port: int) -> Value:
+    end_point: dict[str, Value] = {
+        "name": listener,
+        "host": f"node{node_id}",
+        "port": port,
+        "securityProtocol": _PLAINTEXT,
+    }
+    return (end_point,)
+
+
+def _features() -> Value:
+    levels = {
+        "group.version": (0, 1),
+        "metadata.version": (7, NEWEST_METADATA_VERSION),
+        "transaction.version": (0, 2),
+    }
+    return tuple(
+        {"name": name, "minSupportedVersion": low, "maxSupportedVersion": high}
+        for name, (low, high) in levels.items()
+    )

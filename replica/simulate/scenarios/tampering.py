@@ -1,0 +1,122 @@
+"""What no correct engine writes: each function takes all files of a node and gives them back with
+one changed, or one gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from replica.format import leader_epoch_checkpoint
+from replica.format.control import SnapshotHeader
+from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
+from replica.simulate.scenarios.quorum import Files
+from replica.storage.batches import Frame, control_batch, frames, messages_in
+from replica.types import EpochStart, OffsetAndEpoch
+
+_FOLDER = "__cluster_metadata-0/"
+_SEGMENT_SUFFIXES = (".log", ".index", ".timeindex")
+
+
+def flip_bit(path: str, position: int) -> Callable[[Files], Files]:
+    """The lowest bit of the byte at `position` is another: what a failing disk may give."""
+
+    def change(files: Files) -> Files:
+        data = bytearray(files[_FOLDER + path])
+        data[position] ^= 1
+        return {**files, _FOLDER + path: bytes(data)}
+
+    return change
+
+
+def flip_bit_of_newest_snapshot(position: int) -> Callable[[Files], Files]:
+    return lambda files: flip_bit(_snapshots(files)[-1], position)(files)
+
+
+def replace_with(path: str, data: bytes) -> Callable[[Files], Files]:
+    """A file has other bytes."""
+    return lambda files: {**files, _FOLDER + path: data}
+
+
+def empty_newest_snapshot(files: Files) -> Files:
+    """Its name was on the disk when the power went, its bytes were not."""
+    return replace_with(_snapshots(files)[-1], b"")(files)
+
+
+def halve_newest_snapshot(files: Files) -> Files:
+    """It ends after half of its bytes."""
+    name = _snapshots(files)[-1]
+    data = files[_FOLDER + name]
+    return replace_with(name, data[: len(data) // 2])(files)
+
+
+def stale_newest_snapshot(files: Files) -> Files:
+    """Behind its header the newest snapshot holds what the one before it holds."""
+    older, newest = (files[_FOLDER + name] for name in _snapshots(files)[-2:])
+    stale = newest[: _frames(newest)[0].end_position] + older[_frames(older)[0].end_position :]
+    return replace_with(_snapshots(files)[-1], stale)(files)
+
+
+def move_newest_snapshot(by: int) -> Callable[[Files], Files]:
+    """Its name and its header say that it ends `by` offsets later; its records stay."""
+
+    def change(files: Files) -> Files:
+        name = _snapshots(files)[-1]
+        at = _id_of(name)
+        moved = OffsetAndEpoch(at.offset + by, at.epoch)
+        data = _dated(files[_FOLDER + name], _append_time(files, moved.offset - 1))
+        rest = {path: each for path, each in files.items() if path != _FOLDER + name}
+        return {**rest, _FOLDER + format_name(SnapshotName(moved, SnapshotState.COMPLETE)): data}
+
+    return change
+
+
+def shift_last_epoch(files: Files) -> Files:
+    """leader-epoch-checkpoint says that the newest epoch began one offset later than it did."""
+    name = leader_epoch_checkpoint.FILE_NAME
+    *older, newest = leader_epoch_checkpoint.decode(files[_FOLDER + name])
+    shifted = EpochStart(newest.epoch, newest.start_offset + 1)
+    return replace_with(name, leader_epoch_checkpoint.encode((*older, shifted)))(files)
+
+
+def remove_first_segment(files: Files) -> Files:
+    """With its indexes: retention went further than the newest snapshot."""
+    first = min(path for path in files if path.endswith(".log")).removesuffix(".log")
+    gone = {first + suffix for suffix in _SEGMENT_SUFFIXES}
+    return {path: data for path, data in files.items() if path not in gone}
+
+
+def _snapshots(files: Files) -> list[str]:
+    """Names of the complete ones, the oldest first."""
+    names = (path.removeprefix(_FOLDER) for path in files)
+    return sorted(name for name in names if name.endswith(".checkpoint") and parse_name(name))
+
+
+def _id_of(name: str) -> OffsetAndEpoch:
+    parsed = parse_name(name)
+    assert parsed is not None
+    return parsed.id
+
+
+def _frames(data: bytes) -> list[Frame]:
+    return list(frames(data, start=0, expected_offset=None))
+
+
+def _dated(snapshot: bytes, timestamp: int) -> bytes:
+    """With another LastContainedLogTimestamp (ms)."""
+    head = _frames(snapshot)[0]
+    header, *others = messages_in(snapshot[: head.end_position])
+    assert isinstance(header, SnapshotHeader)
+    dated = SnapshotHeader(header.version, timestamp)
+    batch = control_batch(head.base_offset, head.epoch, head.max_timestamp, [dated, *others])
+    return batch + snapshot[head.end_position :]
+
+
+def _append_time(files: Files, offset: int) -> int:
+    """Of the log's record at `offset`, in ms."""
+    logs = [data for path, data in files.items() if path.endswith(".log")]
+    return next(
+        frame.max_timestamp
+        for data in logs
+        for frame in _frames(data)
+        if frame.base_offset <= offset <= frame.last_offset
+    )

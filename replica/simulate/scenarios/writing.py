@@ -1,0 +1,60 @@
+"""A capture as folders: DIR/NODE/meta.properties, DIR/NODE/__cluster_metadata-0/..., and beside
+the nodes capture.json."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from replica.errors import UsageError
+from replica.format import capture as capture_file
+from replica.simulate.scenarios.quorum import Capture
+
+
+def write_capture(capture: Capture, directory: str) -> None:
+    """Whole or not at all where the folder is new; an empty one is filled node by node.
+
+    Raises UsageError as refuse_filled does, and OSError where the system lets it write no more.
+    """
+    refuse_filled(directory)
+    target = Path(directory)
+    above = target.resolve().parent
+    above.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=f".{target.resolve().name}-", dir=above))
+    try:
+        whole = made / "capture"
+        _write(capture, whole)
+        if target.is_dir():
+            for each in sorted(whole.iterdir()):
+                os.replace(each, target / each.name)
+        else:
+            os.replace(whole, target)
+    finally:
+        shutil.rmtree(made)
+
+
+def refuse_filled(directory: str) -> None:
+    """Raises UsageError where something is there already."""
+    target = Path(directory)
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"{directory}: a file; name a new folder")
+    if target.is_dir() and any(target.iterdir()):
+        raise UsageError(f"{directory}: not empty; name a new folder, or empty it")
+
+
+def captured_at(capture: Capture) -> datetime:
+    """Aware, UTC."""
+    return datetime.fromtimestamp(capture.captured_at_ms / 1000, UTC)
+
+
+def _write(capture: Capture, directory: Path) -> None:
+    for node_id, files in capture.files.items():
+        for path, data in files.items():
+            file = directory / str(node_id) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+    info = capture_file.CaptureInfo(captured_at(capture))
+    (directory / capture_file.FILE_NAME).write_bytes(capture_file.encode(info))

@@ -1,0 +1,81 @@
+"""What happens when: a queue of events by simulated time; of one moment, the first asked for first.
+
+Kafka's simulator has the same: RaftEventSimulationTest.EventScheduler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TypeAlias
+
+from replica.raft.inputs import Input
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Power is back at a node that is down."""
+
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """A replica's deadline; void where the node is to wake at another moment (ms) by now."""
+
+    node_id: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """The flush that a replica owes; void once the node was started again."""
+
+    node_id: int
+    boot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """A message reaches a node. boot: which of its lives it is for, 0 for any."""
+
+    node_id: int
+    boot: int
+    message: Input
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """A client asks a leader to append."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """The nemesis acts."""
+
+
+Event: TypeAlias = Start | Wake | Flush | Deliver | Propose | Strike
+
+
+class Schedule:
+    """now: simulated time in ms, that of the last event taken. asked: how many events were ever
+    asked for."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.asked = 0
+        self._queue: list[tuple[int, int, Event]] = []
+
+    def at(self, time_ms: int, event: Event) -> None:
+        """At a moment that isn't past."""
+        assert time_ms >= self.now, "nothing happens in the past"
+        self.asked += 1
+        heappush(self._queue, (time_ms, self.asked, event))
+
+    def after(self, delay_ms: int, event: Event) -> None:
+        self.at(self.now + delay_ms, event)
+
+    def take(self) -> Event:
+        """The next event; time is its time now."""
+        self.now, _, event = heappop(self._queue)
+        return event

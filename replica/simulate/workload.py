@@ -1,0 +1,151 @@
+"""What is replicated in a run: a state machine, and what clients have its leader append."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from random import Random
+from typing import Protocol
+
+from replica.machines.metadata import MetadataMachine
+from replica.machines.opaque import OpaqueMachine
+from replica.metadata.image import Image
+from replica.metadata.record import MetadataRecord, new_record
+from replica.metadata.schema import Value
+from replica.metadata.writer import encode
+from replica.raft.ports import StateMachine
+
+Values = tuple[bytes, ...]
+"""Of one batch."""
+
+
+class Workload(Protocol):
+    """name: for people."""
+
+    name: str
+
+    def machine(self) -> StateMachine:
+        """A new one."""
+
+    def state(self, machine: StateMachine) -> object:
+        """What it has replayed: equal where and only where the contents are."""
+
+    def batches(
+        self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
+    ) -> tuple[Values, ...]:
+        """What a leader appends now, all or none; nothing where it must wait.
+
+        number: no other call has it. machine: the leader's. is_active: whether it was told that it
+        leads. is_idle: whether all that is appended is committed, so that the machine knows it.
+        """
+
+
+class OpaqueWorkload(Workload):
+    """Bytes that nobody looks into."""
+
+    name = "opaque"
+
+    def machine(self) -> StateMachine:
+        return OpaqueMachine()
+
+    def state(self, machine: StateMachine) -> object:
+        assert isinstance(machine, OpaqueMachine)
+        return machine.state
+
+    def batches(
+        self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
+    ) -> tuple[Values, ...]:
+        return ((b"%d " % number * random.randrange(1, 30),),)
+
+
+class MetadataWorkload(Workload):
+    """Kafka's metadata records as a controller writes them: some alone, some in a transaction
+    (KIP-868). What a former leader left open is aborted first."""
+
+    name = "metadata"
+
+    def machine(self) -> StateMachine:
+        return MetadataMachine()
+
+    def state(self, machine: StateMachine) -> object:
+        assert isinstance(machine, MetadataMachine)
+        return machine.image
+
+    def batches(
+        self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
+    ) -> tuple[Values, ...]:
+        assert isinstance(machine, MetadataMachine)
+        if not is_active:
+            return ()
+        if not machine.can_snapshot:
+            return ((encode(_record("ABORT_TRANSACTION_RECORD")),),) if is_idle else ()
+        records = _created(random, number)
+        if is_idle and random.random() < 0.7:
+            records = _changed(random, number, machine.image) or records
+        if random.random() < 0.3:
+            begin = _record("BEGIN_TRANSACTION_RECORD", name=f"transaction {number}")
+            end = _record("END_TRANSACTION_RECORD")
+            return (_encoded([begin]), _encoded(records), _encoded([end]))
+        return (_encoded(records),)
+
+
+OPAQUE, METADATA = OpaqueWorkload(), MetadataWorkload()
+
+
+def _encoded(records: Sequence[MetadataRecord]) -> Values:
+    return tuple(encode(record) for record in records)
+
+
+def _created(random: Random, number: int) -> list[MetadataRecord]:
+    """A new topic with its partitions, or a setting: right whatever is still in flight."""
+    if random.random() < 0.5:
+        return [_config(4, str(random.randrange(4)), "log.cleaner.threads", str(number))]
+    topic_id = base64.urlsafe_b64encode(number.to_bytes(16, "big")).decode()[:22]
+    name, replicas = f"topic-{number}", (1, 2)
+    partitions = [
+        _record(
+            "PARTITION_RECORD",
+            topicId=topic_id,
+            partitionId=partition_id,
+            replicas=replicas,
+            isr=replicas,
+            leader=1,
+            leaderEpoch=0,
+            partitionEpoch=0,
+        )
+        for partition_id in range(random.randrange(1, 4))
+    ]
+    topic = _record("TOPIC_RECORD", name=name, topicId=topic_id)
+    return [topic, _config(2, name, "retention.ms", str(number)), *partitions]
+
+
+def _changed(random: Random, number: int, image: Image) -> list[MetadataRecord]:
+    """A change of what is there; none where nothing is."""
+    partitions = sorted(image.tables["partitions"].values)
+    if not partitions:
+        return []
+    topic_id, partition_id = random.choice(partitions)
+    what = random.randrange(4)
+    if what == 0 or len(partitions) > 30:
+        return [_record("REMOVE_TOPIC_RECORD", topicId=topic_id)]
+    if what == 1:
+        return [_config(2, image.tables["topics"].values[topic_id], "retention.ms", None)]
+    leader = number % 2 + 1
+    change = _record(
+        "PARTITION_CHANGE_RECORD",
+        topicId=topic_id,
+        partitionId=partition_id,
+        leader=leader,
+        isr=(leader,),
+    )
+    return [change]
+
+
+def _config(resource_type: int, resource: str, name: str, value: str | None) -> MetadataRecord:
+    return _record(
+        "CONFIG_RECORD", resourceType=resource_type, resourceName=resource, name=name, value=value
+    )
+
+
+def _record(record_type: str, **fields: Value) -> MetadataRecord:
+    return new_record(record_type, 0, fields)

@@ -1,0 +1,79 @@
+"""One process at a time on a log directory (Kafka: LogManager.lockLogDirs, util FileLock).
+
+The lock is the one Java's FileChannel takes, a POSIX record lock on the whole of `.lock` in each
+of log.dirs, so a running Kafka keeps us out and we keep Kafka out. The system takes it back when
+the process ends, however it ends; the empty file stays, and means nothing. It is about processes
+and puts nothing on the disk, so it is no part of the port FileSystem.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from contextlib import suppress
+
+from replica.errors import UnwritableFileError, UsageError
+
+FILE_NAME = ".lock"
+_TAKEN = (errno.EACCES, errno.EAGAIN)
+
+_held: dict[tuple[int, int], DirectoryLock] = {}
+"""By device and inode: POSIX lets a process lock what it has locked, and drops the lock when any
+of the process's handles on the file is closed. So a file that is held is not opened again."""
+
+
+class DirectoryLock:
+    """Held from construction to `close`, or to the end of the process; not by its children."""
+
+    def __init__(self, log_dir: str) -> None:
+        """log_dir: one of log.dirs, which exists; the folder above the partition's.
+
+        Raises UsageError where it is locked, UnwritableFileError where the file can't be.
+        """
+        self._path = f"{log_dir}/{FILE_NAME}"
+        self._handle = -1
+        self._key = self._made()
+        if _held.setdefault(self._key, self) is not self:
+            raise UsageError(self._taken("this process"))
+        try:
+            self._handle = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+            fcntl.lockf(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            if error.errno in _TAKEN:
+                raise UsageError(self._taken("another process")) from error
+            raise self._unwritable(error) from error
+
+    def close(self) -> None:
+        """Let others have it; closing twice is no error."""
+        if self._handle >= 0:
+            handle, self._handle = self._handle, -1
+            os.close(handle)
+        if _held.get(self._key) is self:
+            del _held[self._key]
+
+    def __enter__(self) -> DirectoryLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _made(self) -> tuple[int, int]:
+        """The file, made where it isn't there, as device and inode."""
+        try:
+            with suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            found = os.stat(self._path)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return found.st_dev, found.st_ino
+
+    def _taken(self, owner: str) -> str:
+        return (
+            f"{self._path}: {owner} runs a Kafka or kraftlake node on this directory: "
+            "stop it, or name another directory in log.dirs"
+        )
+
+    def _unwritable(self, error: OSError) -> UnwritableFileError:
+        return UnwritableFileError(self._path, error.strerror or str(error))

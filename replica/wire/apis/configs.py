@@ -1,0 +1,104 @@
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs (KIP-133, 226, 339, 569)."""
+
+from __future__ import annotations
+
+from replica.wire.schema import api, field
+
+_RESOURCE = (field("resourceType", "int8"), field("resourceName", "string"))
+_ERROR = (
+    field("errorCode", "int16"),
+    field("errorMessage", "string", nullable=True, default=None),
+)
+_ALTERED = (
+    field("throttleTimeMs", "int32"),
+    field("responses", "[]struct", *_ERROR, *_RESOURCE),
+)
+
+DESCRIBE_CONFIGS = api(
+    "DescribeConfigs",
+    32,
+    *(1, 4),
+    flexible_since=4,
+    request=(
+        field(
+            "resources",
+            "[]struct",
+            *_RESOURCE,
+            field("configurationKeys", "[]string", nullable=True),
+        ),
+        field("includeSynonyms", "bool"),
+        field("includeDocumentation", "bool", since=3),
+    ),
+    response=(
+        field("throttleTimeMs", "int32"),
+        field(
+            "results",
+            "[]struct",
+            *_ERROR,
+            *_RESOURCE,
+            field(
+                "configs",
+                "[]struct",
+                field("name", "string"),
+                field("value", "string", nullable=True, default=None),
+                field("readOnly", "bool"),
+                field("configSource", "int8", default=-1),
+                field("isSensitive", "bool"),
+                field(
+                    "synonyms",
+                    "[]struct",
+                    field("name", "string"),
+                    field("value", "string", nullable=True, default=None),
+                    field("source", "int8"),
+                ),
+                field("configType", "int8", since=3),
+                field("documentation", "string", since=3, nullable=True, default=None),
+            ),
+        ),
+    ),
+)
+
+ALTER_CONFIGS = api(
+    "AlterConfigs",
+    33,
+    *(0, 2),
+    flexible_since=2,
+    request=(
+        field(
+            "resources",
+            "[]struct",
+            *_RESOURCE,
+            field(
+                "configs",
+                "[]struct",
+                field("name", "string"),
+                field("value", "string", nullable=True, default=None),
+            ),
+        ),
+        field("validateOnly", "bool"),
+    ),
+    response=_ALTERED,
+)
+
+INCREMENTAL_ALTER_CONFIGS = api(
+    "IncrementalAlterConfigs",
+    44,
+    *(0, 1),
+    flexible_since=1,
+    request=(
+        field(
+            "resources",
+            "[]struct",
+            *_RESOURCE,
+            field(
+                "configs",
+                "[]struct",
+                field("name", "string"),
+                field("configOperation", "int8"),
+                field("value", "string", nullable=True, default=None),
+            ),
+        ),
+        field("validateOnly", "bool"),
+    ),
+    response=_ALTERED,
+)

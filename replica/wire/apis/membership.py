@@ -1,0 +1,99 @@
+"""AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter, UpdateFeatures (KIP-584, 853)."""
+
+from __future__ import annotations
+
+from replica.wire.apis.quorum import LISTENERS
+from replica.wire.schema import api, field
+
+_RESULT = (
+    field("throttleTimeMs", "int32"),
+    field("errorCode", "int16"),
+    field("errorMessage", "string", nullable=True, default=None),
+)
+_VOTER = (field("voterId", "int32"), field("voterDirectoryId", "uuid"))
+_CLUSTER_ID = field("clusterId", "string", nullable=True, default=None)
+
+ADD_RAFT_VOTER = api(
+    "AddRaftVoter",
+    80,
+    *(0, 0),
+    flexible_since=0,
+    request=(
+        _CLUSTER_ID,
+        field("timeoutMs", "int32"),
+        *_VOTER,
+        field("listeners", "[]struct", *LISTENERS),
+    ),
+    response=_RESULT,
+)
+
+REMOVE_RAFT_VOTER = api(
+    "RemoveRaftVoter",
+    81,
+    *(0, 0),
+    flexible_since=0,
+    request=(_CLUSTER_ID, *_VOTER),
+    response=_RESULT,
+)
+
+UPDATE_RAFT_VOTER = api(
+    "UpdateRaftVoter",
+    82,
+    *(0, 0),
+    flexible_since=0,
+    request=(
+        _CLUSTER_ID,
+        field("currentLeaderEpoch", "int32"),
+        *_VOTER,
+        field("listeners", "[]struct", *LISTENERS),
+        field(
+            "kRaftVersionFeature",
+            "struct",
+            field("minSupportedVersion", "int16"),
+            field("maxSupportedVersion", "int16"),
+        ),
+    ),
+    response=(
+        field("throttleTimeMs", "int32"),
+        field("errorCode", "int16"),
+        field(
+            "currentLeader",
+            "struct",
+            field("leaderId", "int32", default=-1),
+            field("leaderEpoch", "int32", default=-1),
+            field("host", "string"),
+            field("port", "int32"),
+            tag=0,
+        ),
+    ),
+)
+
+UPDATE_FEATURES = api(
+    "UpdateFeatures",
+    57,
+    *(0, 2),
+    flexible_since=0,
+    request=(
+        field("timeoutMs", "int32", default=60_000),
+        field(
+            "featureUpdates",
+            "[]struct",
+            field("feature", "string"),
+            field("maxVersionLevel", "int16"),
+            field("allowDowngrade", "bool", until=0),
+            field("upgradeType", "int8", since=1, default=1),
+        ),
+        field("validateOnly", "bool", since=1),
+    ),
+    response=(
+        *_RESULT,
+        field(
+            "results",
+            "[]struct",
+            field("feature", "string"),
+            field("errorCode", "int16"),
+            field("errorMessage", "string", nullable=True, default=None),
+            until=1,
+        ),
+    ),
+)

@@ -1,0 +1,262 @@
+"""One connection to a node: version negotiation, correlation ids, requests in flight.
+
+Answers come in the order of the requests (the server's promise), so what is waited for is a queue;
+an answer out of order ends the connection. So does one that is late: nobody could tell its answer
+from the next one's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import ssl
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from replica.errors import (
+    AuthenticationError,
+    CorruptDataError,
+    DataError,
+    PeerError,
+    UnreachablePeerError,
+    UnsupportedByPeerError,
+)
+from replica.wire.apis.cluster import API_VERSIONS
+from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
+from replica.wire.error_codes import ErrorCode, error_name
+from replica.wire.frame import framed, read_frame
+from replica.wire.header import Request, correlation_id_of, decode_response, encode_request
+from replica.wire.sasl.client import Mechanism
+from replica.wire.schema import Api, Message
+from replica.wire.versions import newest_common, versions_in
+
+_MAX_CORRELATION_ID = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """Times in seconds, sizes in bytes.
+
+    timeout_s: for a connection with its negotiation, and for each answer. max_in_flight: requests
+    without answer; more wait. tls: None for plain text. sasl: who we are, None for nobody.
+    """
+
+    client_id: str | None = "kraftlake"
+    timeout_s: float = 30.0
+    max_in_flight: int = 5
+    response_max_bytes: int = 64 * 1024 * 1024
+    tls: ssl.SSLContext | None = None
+    sasl: Mechanism | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response with the version that both used."""
+
+    version: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _InFlight:
+    request: Request
+    future: asyncio.Future[Message]
+
+
+class Connection:
+    """Made by `connect`. versions: what the node serves, of what we speak. A connection that
+    failed once stays so: every later call raises the same again."""
+
+    def __init__(
+        self,
+        address: str,
+        config: ClientConfig,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self.address = address
+        self.api_versions: Message = {}
+        self.versions: Mapping[int, range] = {}
+        self._config = config
+        self._reader = reader
+        self._writer = writer
+        self._last_id = 0
+        self._in_flight: deque[_InFlight] = deque()
+        self._slots = asyncio.Semaphore(config.max_in_flight)
+        self._failure: PeerError | None = None
+        self._receiving = asyncio.create_task(self._receive())
+
+    @classmethod
+    async def connect(
+        cls,
+        host: str,
+        port: int,
+        config: ClientConfig = ClientConfig(),
+    ) -> Self:
+        """Connect, learn the node's versions, authenticate.
+
+        Raises UnreachablePeerError, AuthenticationError and UnsupportedByPeerError.
+        """
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            async with asyncio.timeout(config.timeout_s):
+                reader, writer = await asyncio.open_connection(host, port, ssl=config.tls)
+                connection = cls(address, config, reader, writer)
+                try:
+                    await connection._negotiate()
+                except BaseException:
+                    await connection.close()
+                    raise
+                return connection
+        except TimeoutError as error:
+            reason = f"no connection within {config.timeout_s:g} s"
+            raise UnreachablePeerError(address, reason) from error
+        except ssl.SSLError as error:
+            raise AuthenticationError(address, f"TLS: {error.reason or error}") from error
+        except OSError as error:
+            raise UnreachablePeerError(address, f"no connection: {_reason(error)}") from error
+
+    @property
+    def is_open(self) -> bool:
+        return self._failure is None
+
+    def version_of(self, api: Api, least: int = 0) -> int:
+        """The newest version that both speak, from `least` on; UnsupportedByPeerError for none."""
+        version = newest_common(api, self.versions, least)
+        if version is None:
+            wanted = f"{max(least, api.versions[0])} to {api.versions[-1]}"
+            raise UnsupportedByPeerError(self.address, f"{api} in versions {wanted} isn't served")
+        return version
+
+    async def call(self, api: Api, message: Message, version: int | None = None) -> Answer:
+        """Send a request and wait for its answer; version: the newest common one for None.
+
+        Raises UnreachablePeerError, UnsupportedByPeerError; the error codes inside an answer are
+        the caller's to read.
+        """
+        used = self.version_of(api) if version is None else version
+        return Answer(used, await self._exchange(api, used, message))
+
+    async def close(self) -> None:
+        """Close; whoever waits is told by UnreachablePeerError."""
+        self._fail(UnreachablePeerError(self.address, "closed"))
+        self._receiving.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._receiving
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+    async def _exchange(self, api: Api, version: int, message: Message) -> Message:
+        try:
+            async with asyncio.timeout(self._config.timeout_s), self._slots:
+                return await self._send(api, version, message)
+        except TimeoutError as error:
+            reason = f"no answer to {api} within {self._config.timeout_s:g} s"
+            failure = UnreachablePeerError(self.address, reason)
+            self._fail(failure)
+            raise failure from error
+
+    async def _send(self, api: Api, version: int, message: Message) -> Message:
+        if self._failure is not None:
+            raise self._failed()
+        self._last_id = self._last_id % _MAX_CORRELATION_ID + 1
+        request = Request(api, version, self._last_id, self._config.client_id, message)
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._in_flight.append(_InFlight(request, future))
+        # Written without a wait in between: the queue and the stream have one order.
+        self._writer.write(framed(encode_request(request)))
+        try:
+            await self._writer.drain()
+        except OSError as error:
+            self._fail(UnreachablePeerError(self.address, f"connection lost: {error}"))
+        return await future
+
+    async def _negotiate(self) -> None:
+        """ApiVersions in the newest version, then in the newest one that the node speaks."""
+        us = {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
+        version = API_VERSIONS.versions[-1]
+        answer = await self._exchange(API_VERSIONS, version, us)
+        if answer["errorCode"] == ErrorCode.UNSUPPORTED_VERSION:
+            theirs = versions_in(answer) or {API_VERSIONS.key: range(1)}
+            older = newest_common(API_VERSIONS, theirs)
+            answer = await self._exchange(API_VERSIONS, older or 0, us)
+        if answer["errorCode"] != ErrorCode.NONE:
+            reason = f"ApiVersions answered with {error_name(answer['errorCode'])}"
+            raise UnsupportedByPeerError(self.address, reason)
+        self.api_versions, self.versions = answer, versions_in(answer)
+        if self._config.sasl is not None:
+            await self._authenticate(self._config.sasl)
+
+    async def _authenticate(self, mechanism: Mechanism) -> None:
+        """SaslHandshake v1, then the mechanism's messages inside SaslAuthenticate (KIP-152)."""
+        version = self.version_of(SASL_HANDSHAKE, least=1)
+        hello = await self.call(SASL_HANDSHAKE, {"mechanism": mechanism.name}, version)
+        self._check_sasl(hello.message, f"mechanism {mechanism.name} is refused")
+        exchange = mechanism.start()
+        token: bytes | None = exchange.first()
+        while token is not None:
+            answer = await self.call(SASL_AUTHENTICATE, {"authBytes": token})
+            self._check_sasl(answer.message, "authentication failed")
+            try:
+                token = exchange.next(answer.message["authBytes"])
+            except DataError as error:
+                raise AuthenticationError(self.address, error.reason) from error
+
+    def _check_sasl(self, answer: Message, what: str) -> None:
+        code = answer["errorCode"]
+        if code != ErrorCode.NONE:
+            said = answer.get("errorMessage") or ", ".join(answer.get("mechanisms", ()))
+            reason = f"{what}: {error_name(code)}" + (f" ({said})" if said else "")
+            raise AuthenticationError(self.address, reason)
+
+    async def _receive(self) -> None:
+        try:
+            while True:
+                frame = await read_frame(self._reader, self._config.response_max_bytes)
+                if frame is None:
+                    raise ConnectionResetError("closed by the peer")
+                self._take(frame)
+        except ssl.SSLError as error:  # TLS 1.3: the server looks at our certificate only now
+            self._fail(AuthenticationError(self.address, f"TLS: {error.reason or error}"))
+        except OSError as error:
+            self._fail(UnreachablePeerError(self.address, f"connection lost: {error}"))
+        except DataError as error:
+            self._fail(UnreachablePeerError(self.address, f"an answer that is none: {error}"))
+
+    def _take(self, frame: bytes) -> None:
+        if not self._in_flight:
+            raise CorruptDataError("nobody asked", 0)
+        waiting = self._in_flight[0]
+        request = waiting.request
+        found = correlation_id_of(frame)
+        if found != request.correlation_id:
+            raise CorruptDataError(f"correlation id {found}, not {request.correlation_id}", 0)
+        message = decode_response(request.api, request.version, frame)
+        self._in_flight.popleft()
+        if not waiting.future.done():
+            waiting.future.set_result(message)
+
+    def _fail(self, failure: PeerError) -> None:
+        if self._failure is not None:
+            return
+        self._failure = failure
+        self._writer.close()
+        while self._in_flight:
+            future = self._in_flight.popleft().future
+            if not future.done():
+                future.set_exception(self._failed())
+
+    def _failed(self) -> PeerError:
+        """The failure, made anew for each who is told."""
+        assert self._failure is not None
+        return type(self._failure)(self.address, self._failure.reason)
+
+
+def _reason(error: OSError) -> str:
+    """asyncio's own text for a refused connection names the call, not the reason."""
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)

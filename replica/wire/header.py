@@ -1,0 +1,120 @@
+"""What stands in front of every request and response.
+
+Request headers: v1, or v2 with tagged fields where the API's version is flexible; in both the
+client id keeps its old form (KIP-482). v0, without client id, was ControlledShutdown's alone, which
+Kafka 4 dropped. Response headers: v0, or v1 with tagged fields where flexible; that of ApiVersions
+is always v0, for a client reads it before it knows what the server speaks (KIP-511).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from replica.errors import TruncatedDataError, UnsupportedDataError
+from replica.format.primitives import Buffer
+from replica.wire.apis import APIS
+from replica.wire.apis.cluster import API_VERSIONS
+from replica.wire.codec import decode, decode_prefix, encode
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import FOREVER, Api, Message, Structure, field
+
+_START = struct.Struct(">hhi")
+_UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
+_HEADERS = range(3)
+_CLIENT_ID = field("clientId", "string", since=1, nullable=True, default=None)
+# The one string of a flexible header in its old form: read as if no header were flexible.
+_REQUEST = Structure("RequestHeader", _HEADERS, FOREVER, (_CLIENT_ID,))
+_CORRELATION_ID = field("correlationId", "int32")
+_RESPONSE = Structure("ResponseHeader", range(2), 1, (_CORRELATION_ID,))
+_TAGS = Structure("RequestHeader", _HEADERS, 0, ())
+
+
+class UnsupportedVersionError(UnsupportedDataError):
+    """A request of a known API in a version that isn't served; all that could be read of it."""
+
+    def __init__(self, api: Api, version: int, correlation_id: int) -> None:
+        super().__init__(f"{api} v{version} is not served", 2)
+        self.api = api
+        self.version = version
+        self.correlation_id = correlation_id
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as it was sent; client_id None where the client has no name."""
+
+    api: Api
+    version: int
+    correlation_id: int
+    client_id: str | None
+    message: Message
+
+
+def decode_request(
+    frame: Buffer,
+    served: Mapping[int, range] | None = None,
+    apis: Mapping[int, Api] = APIS,
+) -> Request:
+    """The request in a frame. served: API key -> versions, None for all that are declared. apis:
+    what the keys mean.
+
+    Raises UnsupportedVersionError for another version of one of these, any other DataError for
+    what is no request.
+    """
+    if len(frame) < _START.size:
+        raise TruncatedDataError(f"a request header needs {_START.size} bytes", 0)
+    key, version, correlation_id = _START.unpack_from(frame)
+    api = apis.get(key)
+    if api is None or (served is not None and key not in served):
+        raise UnsupportedDataError(f"API key {key} is not served", 0)
+    versions = api.versions if served is None else served[key]
+    if version not in versions:
+        raise UnsupportedVersionError(api, version, correlation_id)
+    flexible = api.is_flexible(version)
+    start, at = decode_prefix(_REQUEST, 1, frame, _START.size)
+    if flexible:
+        _, at = decode_prefix(_TAGS, 2, frame, at)
+    message = decode(api.request, version, frame, at)
+    return Request(api, version, correlation_id, start["clientId"], message)
+
+
+def encode_request(request: Request) -> bytes:
+    """The frame of a request, without its length."""
+    flexible = request.api.is_flexible(request.version)
+    out = bytearray(_START.pack(request.api.key, request.version, request.correlation_id))
+    out += encode(_REQUEST, 1, {"clientId": request.client_id})
+    if flexible:
+        out += encode(_TAGS, 2, {})
+    out += encode(request.api.request, request.version, request.message)
+    return bytes(out)
+
+
+def encode_response(api: Api, version: int, correlation_id: int, message: Message) -> bytes:
+    """The frame of a response, without its length."""
+    out = encode(_RESPONSE, _response_header(api, version), {"correlationId": correlation_id})
+    out += encode(api.response, version, message)
+    return bytes(out)
+
+
+def correlation_id_of(frame: Buffer) -> int:
+    """Which request a response answers; TruncatedDataError where it says nothing."""
+    if len(frame) < 4:
+        raise TruncatedDataError("a response header needs 4 bytes", 0)
+    return int.from_bytes(frame[:4], "big", signed=True)
+
+
+def decode_response(api: Api, version: int, frame: Buffer) -> Message:
+    """The message of a response; DataError for bytes that are none.
+
+    A server that doesn't speak this version of ApiVersions answers in version 0 (KIP-511).
+    """
+    _, at = decode_prefix(_RESPONSE, _response_header(api, version), frame, 0)
+    if api is API_VERSIONS and bytes(frame[at : at + 2]) == _UNSUPPORTED_VERSION:
+        version = 0
+    return decode(api.response, version, frame, at)
+
+
+def _response_header(api: Api, version: int) -> int:
+    return int(api is not API_VERSIONS and api.is_flexible(version))

@@ -1,0 +1,39 @@
+"""One connection to each address, made when it is needed, and made again when it broke."""
+
+from __future__ import annotations
+
+import asyncio
+
+from replica.wire.client import ClientConfig, Connection
+
+Address = tuple[str, int]
+"""Host and port."""
+
+
+class Pool:
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
+        self._connections: dict[Address, Connection] = {}
+        self._opening: dict[Address, asyncio.Lock] = {}
+
+    @property
+    def connected(self) -> tuple[Address, ...]:
+        """Where there is an open connection."""
+        return tuple(a for a, connection in self._connections.items() if connection.is_open)
+
+    async def connection(self, address: Address) -> Connection:
+        """An open one; who asks meanwhile waits for the same. Raises as Connection.connect."""
+        async with self._opening.setdefault(address, asyncio.Lock()):
+            found = self._connections.get(address)
+            if found is None or not found.is_open:
+                if found is not None:
+                    await found.close()
+                found = await Connection.connect(*address, self._config)
+                self._connections[address] = found
+            return found
+
+    async def close(self) -> None:
+        """Close all; whoever waits gets UnreachablePeerError."""
+        for connection in self._connections.values():
+            await connection.close()
+        self._connections.clear()

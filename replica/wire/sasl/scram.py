@@ -1,0 +1,133 @@
+"""SCRAM's arithmetic and messages (RFC 5802, RFC 7677), without channel binding, as in Kafka."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+from replica.errors import CorruptDataError
+
+HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+MIN_ITERATIONS = 4096
+MAX_ITERATIONS = 16384
+"""Kafka's bounds (ScramMechanism, and the limit of AlterUserScramCredentials)."""
+
+_NO_BINDING = "n,,"
+_BINDING = base64.b64encode(_NO_BINDING.encode()).decode()
+_MAX_TOKEN = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a server keeps of a password: it can check one by this, and can't log in with it."""
+
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
+
+
+def credential(hash_name: str, password: str, salt: bytes, iterations: int) -> Credential:
+    """The credential of a password; `hash_name` as hashlib has it."""
+    salted = hashlib.pbkdf2_hmac(hash_name, password.encode("utf-8"), salt, iterations)
+    client_key = _hmac(hash_name, salted, b"Client Key")
+    stored = hashlib.new(hash_name, client_key).digest()
+    return Credential(salt, iterations, stored, _hmac(hash_name, salted, b"Server Key"))
+
+
+def client_proof(
+    hash_name: str, password: str, salt: bytes, iterations: int, said: bytes
+) -> tuple[bytes, bytes]:
+    """What the client proves itself by, and the signature it then expects. said: AuthMessage."""
+    salted = hashlib.pbkdf2_hmac(hash_name, password.encode("utf-8"), salt, iterations)
+    client_key = _hmac(hash_name, salted, b"Client Key")
+    stored = hashlib.new(hash_name, client_key).digest()
+    proof = _xor(client_key, _hmac(hash_name, stored, said))
+    server_key = _hmac(hash_name, salted, b"Server Key")
+    return proof, _hmac(hash_name, server_key, said)
+
+
+def is_proven(hash_name: str, kept: Credential, proof: bytes, said: bytes) -> bool:
+    """Whether who made `proof` knows the password."""
+    signature = _hmac(hash_name, kept.stored_key, said)
+    if len(proof) != len(signature):
+        return False
+    client_key = _xor(proof, signature)
+    return hmac.compare_digest(hashlib.new(hash_name, client_key).digest(), kept.stored_key)
+
+
+def server_signature(hash_name: str, kept: Credential, said: bytes) -> bytes:
+    """What the server proves itself by."""
+    return _hmac(hash_name, kept.server_key, said)
+
+
+def client_first(user: str, nonce: str) -> str:
+    """Without the prefix that says there is no channel binding."""
+    return f"n={user.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
+
+
+def with_prefix(first: str) -> bytes:
+    """The client's first token."""
+    return f"{_NO_BINDING}{first}".encode()
+
+
+def without_prefix(token: bytes) -> str:
+    """client-first-message-bare of the client's first token; CorruptDataError for others."""
+    said = text_of(token)
+    if not said.startswith(_NO_BINDING):
+        raise CorruptDataError("SCRAM: channel binding or an authorization id is not supported", 0)
+    return said.removeprefix(_NO_BINDING)
+
+
+def client_final(nonce: str) -> str:
+    """client-final-message-without-proof."""
+    return f"c={_BINDING},r={nonce}"
+
+
+def user_of(first: str) -> str:
+    """The user named in client-first-message-bare."""
+    return attributes(first, "nr")["n"].replace("=2C", ",").replace("=3D", "=")
+
+
+def attributes(said: str, wanted: str) -> dict[str, str]:
+    """The attributes at the beginning of a message, in order; CorruptDataError for others.
+    Extensions after them are skipped."""
+    parts = said.split(",")
+    if len(parts) < len(wanted) or any(
+        not part.startswith(f"{name}=") for name, part in zip(wanted, parts, strict=False)
+    ):
+        raise CorruptDataError(f"SCRAM: a message without {', '.join(wanted)}", 0)
+    return {name: part[2:] for name, part in zip(wanted, parts, strict=False)}
+
+
+def bytes_of(text: str) -> bytes:
+    """From base64; CorruptDataError for what is none."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise CorruptDataError("SCRAM: a value is not base64", 0) from error
+
+
+def base64_of(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+def text_of(token: bytes) -> str:
+    """A token's text; CorruptDataError for one that is none."""
+    if len(token) > _MAX_TOKEN:
+        raise CorruptDataError(f"SASL: a token of {len(token)} bytes", 0)
+    try:
+        return token.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorruptDataError("SASL: a token is not UTF-8", 0) from error
+
+
+def _hmac(hash_name: str, key: bytes, message: bytes) -> bytes:
+    return hmac.new(key, message, hash_name).digest()
+
+
+def _xor(left: bytes, right: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(left, right, strict=True))

@@ -1,0 +1,134 @@
+"""How a server finds out who is there: SaslHandshake, then SaslAuthenticate until it knows."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from replica.errors import CorruptDataError, DataError, KraftlakeError
+from replica.wire.apis.sasl import SASL_HANDSHAKE
+from replica.wire.error_codes import ErrorCode
+from replica.wire.header import Request
+from replica.wire.sasl import scram
+from replica.wire.schema import Message
+
+
+class RefusedError(KraftlakeError):
+    """A wrong password or an unknown user: the two look the same to who asks."""
+
+
+class ServerExchange(Protocol):
+    """The server's side of one authentication. user: known once all is proven."""
+
+    user: str | None
+
+    def next(self, token: bytes) -> bytes:
+        """The answer to a token. Raises RefusedError, and DataError for a token that is none."""
+
+
+Authenticator = Mapping[str, Callable[[], ServerExchange]]
+"""Mechanism -> what starts an exchange by it; see plain_exchange and ScramExchange."""
+
+
+class PlainExchange:
+    """passwords: user -> password."""
+
+    def __init__(self, passwords: Mapping[str, str]) -> None:
+        self._passwords = passwords
+        self.user: str | None = None
+
+    def next(self, token: bytes) -> bytes:
+        parts = scram.text_of(token).split("\0")
+        if len(parts) != 3 or not parts[1]:
+            raise CorruptDataError("PLAIN: expected a user and a password between zero bytes", 0)
+        acting_for, user, password = parts
+        # compared as hashes: how long it takes tells neither length nor content
+        kept = hashlib.sha256(self._passwords.get(user, secrets.token_hex()).encode()).digest()
+        given = hashlib.sha256(password.encode()).digest()
+        if not hmac.compare_digest(kept, given) or acting_for not in ("", user):
+            raise RefusedError("wrong user or password")
+        self.user = user
+        return b""
+
+
+class ScramExchange:
+    """mechanism: a key of scram.HASHES. credentials: user -> what is kept of its password."""
+
+    def __init__(self, mechanism: str, credentials: Mapping[str, scram.Credential]) -> None:
+        self._hash = scram.HASHES[mechanism]
+        self._credentials = credentials
+        self._said = ""
+        self._nonce = ""
+        self._claimed = ""
+        self.user: str | None = None
+
+    def next(self, token: bytes) -> bytes:
+        return self._finish(scram.text_of(token)) if self._nonce else self._begin(token)
+
+    def _begin(self, token: bytes) -> bytes:
+        first = scram.without_prefix(token)
+        self._claimed = scram.user_of(first)
+        self._nonce = scram.attributes(first, "nr")["r"] + secrets.token_urlsafe(24)
+        kept = self._credentials.get(self._claimed)
+        if kept is None:
+            raise RefusedError("wrong user or password")
+        salt = scram.base64_of(kept.salt)
+        answer = f"r={self._nonce},s={salt},i={kept.iterations}"
+        self._said = f"{first},{answer}"
+        return answer.encode()
+
+    def _finish(self, said: str) -> bytes:
+        final, _, proof = said.rpartition(",p=")
+        if final != scram.client_final(self._nonce):
+            raise CorruptDataError("SCRAM: a message that belongs to no exchange", 0)
+        kept, heard = self._credentials[self._claimed], f"{self._said},{final}".encode()
+        if not scram.is_proven(self._hash, kept, scram.bytes_of(proof), heard):
+            raise RefusedError("wrong user or password")
+        self.user = self._claimed
+        signature = scram.server_signature(self._hash, kept, heard)
+        return f"v={scram.base64_of(signature)}".encode()
+
+
+class SaslServer:
+    """Authentication of one connection. principal: the user, once known."""
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+        self._exchange: ServerExchange | None = None
+        self.principal: str | None = None
+
+    @staticmethod
+    def answer_of(sasl: SaslServer | None, request: Request) -> tuple[Message, bool]:
+        """The answer to one of the two requests, and whether the connection ends after it; `sasl`
+        is None once the client is known, who then has nothing more to prove."""
+        if sasl is None:
+            return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE)}, True
+        if request.api is SASL_HANDSHAKE:
+            return sasl._handshake(request)
+        return sasl._authenticate(request.message["authBytes"])
+
+    def _handshake(self, request: Request) -> tuple[Message, bool]:
+        start = self._authenticator.get(request.message["mechanism"])
+        names = sorted(self._authenticator)
+        if self._exchange is not None or request.version == 0:
+            # version 0 goes on with bare tokens, which no client in use does any more
+            return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE), "mechanisms": names}, True
+        if start is None:
+            code = int(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+            return {"errorCode": code, "mechanisms": names}, True
+        self._exchange = start()
+        return {"mechanisms": names}, False
+
+    def _authenticate(self, token: bytes) -> tuple[Message, bool]:
+        if self._exchange is None:
+            return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE)}, True
+        try:
+            answer = self._exchange.next(token)
+        except (RefusedError, DataError) as error:
+            code = int(ErrorCode.SASL_AUTHENTICATION_FAILED)
+            return {"errorCode": code, "errorMessage": str(error)}, True
+        self.principal = self._exchange.user
+        return {"authBytes": answer}, False

@@ -1,0 +1,149 @@
+"""The vocabulary in which replica.wire.apis declares Kafka's requests and responses.
+
+A message is the fields of its version: untagged ones in declared order, then, from the API's first
+flexible version on, the tagged ones by rising tag (KIP-482).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+from replica.types import ZERO_UUID
+
+Message: TypeAlias = dict[str, Any]
+"""Field name -> int, bool, str, bytes, None, a list of those, or of Messages. A uuid is its
+22-character text. A field that is left out has its default."""
+
+FOREVER = 2**15 - 1
+"""Of versions: int16 on the wire."""
+
+
+class Kind(Enum):
+    """The type of a field, or of an array's elements; `records` are bytes here."""
+
+    BOOL = "bool"
+    INT8 = "int8"
+    INT16 = "int16"
+    UINT16 = "uint16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UUID = "uuid"
+    STRING = "string"
+    BYTES = "bytes"
+    STRUCT = "struct"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: in versions `since` to `until`, both inclusive.
+
+    nullable_since: the first version that allows null, None where no version does. tag: None for a
+    field that is always written. fields: of the structure, for Kind.STRUCT only.
+    """
+
+    name: str
+    kind: Kind
+    is_array: bool
+    since: int
+    until: int
+    nullable_since: int | None
+    tag: int | None
+    default: Any
+    fields: tuple[Field, ...]
+
+    def is_nullable(self, version: int) -> bool:
+        return self.nullable_since is not None and self.nullable_since <= version
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Structure:
+    """A whole message. flexible_since: the first version with compact lengths and tags."""
+
+    name: str
+    versions: range
+    flexible_since: int
+    fields: tuple[Field, ...]
+
+    def is_flexible(self, version: int) -> bool:
+        return version >= self.flexible_since
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Api:
+    """A request with its response. versions: those declared, of which a server may serve fewer."""
+
+    name: str
+    key: int
+    versions: range
+    flexible_since: int
+    request: Structure
+    response: Structure
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def is_flexible(self, version: int) -> bool:
+        return version >= self.flexible_since
+
+
+def api(
+    name: str,
+    key: int,
+    oldest: int,
+    newest: int,
+    *,
+    flexible_since: int,
+    request: tuple[Field, ...],
+    response: tuple[Field, ...],
+) -> Api:
+    """An API from its two tables; both version bounds inclusive."""
+    versions = range(oldest, newest + 1)
+    return Api(
+        name,
+        key,
+        versions,
+        flexible_since,
+        Structure(f"{name}Request", versions, flexible_since, request),
+        Structure(f"{name}Response", versions, flexible_since, response),
+    )
+
+
+_UNSET = object()
+_EMPTY_OF_KIND: dict[Kind, Any] = {
+    Kind.BOOL: False,
+    Kind.UUID: ZERO_UUID,
+    Kind.STRING: "",
+    Kind.BYTES: b"",
+}
+
+
+def field(
+    name: str,
+    type_name: str,
+    *fields: Field,
+    since: int = 0,
+    until: int = FOREVER,
+    nullable: bool = False,
+    nullable_since: int | None = None,
+    tag: int | None = None,
+    default: object = _UNSET,
+) -> Field:
+    """A line of a table; `type_name` is a Kind, with [] in front for an array."""
+    is_array = type_name.startswith("[]")
+    kind = Kind(type_name.removeprefix("[]"))
+    assert bool(fields) == (kind is Kind.STRUCT), f"{name}: structures have fields, others don't"
+    if default is _UNSET:
+        default = [] if is_array else _EMPTY_OF_KIND.get(kind, 0)
+        if kind is Kind.STRUCT and not is_array:
+            default = {inner.name: inner.default for inner in fields}
+    if nullable:
+        nullable_since = since
+    return Field(name, kind, is_array, since, until, nullable_since, tag, default, fields)
+
+
+def fields_at(fields: tuple[Field, ...], version: int) -> Iterator[Field]:
+    """The fields of one version, in declared order."""
+    return (entry for entry in fields if entry.since <= version <= entry.until)

@@ -1,0 +1,81 @@
+"""Which version of a request two nodes both speak (KIP-35, KIP-511, KIP-584)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from replica.wire.apis.cluster import API_VERSIONS
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import Api, Message
+
+KRAFT_VERSION = "kraft.version"
+
+Versions = Mapping[int, range]
+"""API key -> the versions that a node serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Ranges with both ends inclusive. finalized_epoch: -1 while nothing is known to be finalized;
+    `finalized` are levels."""
+
+    supported: Mapping[str, tuple[int, int]]
+    finalized: Mapping[str, int]
+    finalized_epoch: int = -1
+
+
+def no_features() -> Features:
+    return Features({}, {})
+
+
+def newest_common(api: Api, theirs: Versions, least: int = 0) -> int | None:
+    """The newest version of both from `least` on; None where there is none."""
+    common = [version for version in api.versions if version in theirs.get(api.key, ())]
+    return common[-1] if common and common[-1] >= least else None
+
+
+def api_versions_response(served: Versions, features: Features) -> Message:
+    """What a node tells of itself."""
+    return {
+        "apiKeys": _ranges(served),
+        "supportedFeatures": [
+            {"name": name, "minVersion": least, "maxVersion": most}
+            for name, (least, most) in sorted(features.supported.items())
+        ],
+        "finalizedFeaturesEpoch": features.finalized_epoch,
+        "finalizedFeatures": [
+            {"name": name, "maxVersionLevel": level, "minVersionLevel": level}
+            for name, level in sorted(features.finalized.items())
+        ],
+    }
+
+
+def unsupported_api_versions(served: Versions) -> Message:
+    """The answer to an ApiVersions request in a version that isn't served, itself in version 0: it
+    names no versions but those of ApiVersions, all that the client needs to ask again."""
+    own = {key: versions for key, versions in served.items() if key == API_VERSIONS.key}
+    return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION), "apiKeys": _ranges(own)}
+
+
+def versions_in(response: Message) -> dict[int, range]:
+    """The versions that an ApiVersions response names, of unknown APIs too."""
+    return {
+        entry["apiKey"]: range(entry["minVersion"], entry["maxVersion"] + 1)
+        for entry in response["apiKeys"]
+    }
+
+
+def supported_feature(response: Message, name: str) -> tuple[int, int]:
+    """The range of a feature, both ends inclusive; 0 and 0 for a node that doesn't know it."""
+    for entry in response["supportedFeatures"]:
+        if entry["name"] == name:
+            return entry["minVersion"], entry["maxVersion"]
+    return 0, 0
+
+
+def _ranges(served: Versions) -> list[Message]:
+    return [
+        {"apiKey": key, "minVersion": versions[0], "maxVersion": versions[-1]}
+        for key, versions in sorted(served.items())
+    ]

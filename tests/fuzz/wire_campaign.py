@@ -1,0 +1,210 @@
+"""Throws damaged frames at the wire: at its decoders, or at a server over TCP.
+
+    python -m tests.fuzz.wire_campaign --seed 1 --frames 1000000
+    python -m tests.fuzz.wire_campaign --seed 1 --frames 20000 --server
+
+Frames are recorded ones of real Kafka (tests/golden/wire.jsonl) and empty ones of every API and
+version, then damaged. Frame number n of a seed is the same in every run, so a failure is repeated
+by --only n. A decoder may answer with a message, which must then come back from its own bytes, or
+with an error of ours; the memory of the process may not grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import resource
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from replica.errors import KraftlakeError
+from replica.node.settings import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.node.translate import table
+from replica.node.translate.partition import Partition
+from replica.wire.apis import APIS
+from replica.wire.apis.quorum import VOTE
+from replica.wire.client import Connection
+from replica.wire.frame import framed
+from replica.wire.header import (
+    Request,
+    correlation_id_of,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+from replica.wire.schema import Api, Message
+from replica.wire.server import Client, Server, Service
+
+_GOLDEN = Path(__file__).parents[1] / "golden" / "wire.jsonl"
+_PARTITION = Partition(METADATA_TOPIC, METADATA_TOPIC_ID)
+_CLIENTS = {each.api.key: each.client for each in table.TRANSLATIONS.values()}
+_EXTREMES = (
+    b"\xff" * 4,
+    b"\x7f\xff\xff\xff",
+    b"\x80\0\0\0",
+    b"\xff\xff\xff\xff\x0f",
+    b"\0\0",
+    b"\xff",
+)
+_HOST = "127.0.0.1"
+_MOST_GROWTH = 200 * 1024 * 1024
+
+Seed = tuple[Api, int, bool, bytes]
+"""API, version, whether it is a request, the frame."""
+
+
+def seeds() -> list[Seed]:
+    """Frames before they are damaged."""
+    by_name = {api.name: api for api in APIS.values()}
+    recorded = [json.loads(line) for line in _GOLDEN.read_text().splitlines()]
+    found = [
+        (
+            by_name[each["api"]],
+            each["version"],
+            each["side"] == "request",
+            bytes.fromhex(each["hex"]),
+        )
+        for each in recorded
+    ]
+    for api in APIS.values():
+        for version in api.versions:
+            found.append((api, version, True, encode_request(Request(api, version, 1, "c", {}))))
+            found.append((api, version, False, encode_response(api, version, 1, {})))
+    return found
+
+
+def damaged(frame: bytes, chance: random.Random) -> bytes:
+    """One to four faults: bytes changed, taken out, put in, made extreme, an end cut off."""
+    data = bytearray(frame)
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(data) + 1)
+        fault = chance.randrange(6)
+        if fault == 0 and at < len(data):
+            data[at] = chance.randrange(256)
+        elif fault == 1 and at < len(data):
+            data[at] ^= 1 << chance.randrange(8)
+        elif fault == 2:
+            data[at:at] = chance.randbytes(chance.randint(1, 8))
+        elif fault == 3:
+            del data[at : at + chance.randint(1, 8)]
+        elif fault == 4:
+            extreme = chance.choice(_EXTREMES)
+            data[at : at + len(extreme)] = extreme
+        else:
+            del data[at:]
+    return bytes(data)
+
+
+def one(pool: list[Seed], seed: int, number: int) -> Seed:
+    chance = random.Random(f"{seed} {number}")
+    api, version, is_request, frame = chance.choice(pool)
+    return api, version, is_request, damaged(frame, chance)
+
+
+def decode(case: Seed) -> str:
+    """What became of a frame; any exception but ours goes through."""
+    api, version, is_request, frame = case
+    try:
+        return _request(frame) if is_request else _response(api, version, frame)
+    except KraftlakeError as error:
+        return type(error).__name__
+
+
+def _request(frame: bytes) -> str:
+    request = decode_request(frame)
+    again = decode_request(encode_request(request))
+    assert again == request, "a request must come back from its own bytes"
+    side = table.BY_KEY.get(request.api.key)
+    if side is not None and request.version in table.SERVED[request.api.key]:
+        side.read(_PARTITION, request.message, request.version)
+    return "request"
+
+
+def _response(api: Api, version: int, frame: bytes) -> str:
+    message = decode_response(api, version, frame)
+    again = encode_response(api, version, correlation_id_of(frame), message)
+    assert decode_response(api, version, again) == message, "a response must come back"
+    client = _CLIENTS.get(api.key)
+    if client is not None and version >= table.SERVED.get(api.key, api.versions)[0]:
+        client.read(_PARTITION, message, version)
+    return "response"
+
+
+async def _served(client: Client, request: Request) -> Message | None:
+    """As a replica does before its core is asked; errors of ours close the connection."""
+    side = table.BY_KEY[request.api.key]
+    side.read(_PARTITION, request.message, request.version)
+    return {}
+
+
+async def at_server(pool: list[Seed], seed: int, frames: int) -> Counter[str]:
+    """Each frame on a connection of its own; then one good request, which must be answered."""
+    server = Server(Service(_served, table.SERVED))
+    port = await server.start(_HOST, 0)
+    answered: Counter[str] = Counter()
+    asked = [each for each in pool if each[2] and each[0].key in table.SERVED]
+    for number in range(frames):
+        _, _, _, frame = one(asked, seed, number)
+        reader, writer = await asyncio.open_connection(_HOST, port)
+        writer.write(framed(frame))
+        writer.write_eof()
+        async with asyncio.timeout(30):
+            answered["answered" if await reader.read() else "closed"] += 1
+        writer.close()
+    connection = await Connection.connect(_HOST, port)
+    good = {"topics": [{"topicName": METADATA_TOPIC, "partitions": [{}]}]}
+    await connection.call(VOTE, good)
+    await connection.close()
+    await server.close()
+    return answered + Counter({f"refused: {why}": count for why, count in server.refused.items()})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--frames", type=int, default=100_000)
+    parser.add_argument("--only", type=int, default=None)
+    parser.add_argument("--server", action="store_true")
+    options = parser.parse_args()
+    pool = seeds()
+    if options.only is not None:
+        sys.stdout.write(f"{decode(one(pool, options.seed, options.only))}\n")
+        return 0
+    began, memory = time.monotonic(), _peak()
+    if options.server:
+        counts = asyncio.run(at_server(pool, options.seed, options.frames))
+    else:
+        counts = campaign(pool, options.seed, options.frames)
+    grown = _peak() - memory
+    sys.stdout.write(
+        f"{options.frames} frames, {time.monotonic() - began:.0f} s, peak memory grew by "
+        f"{grown // 1024} KiB: {dict(counts)}\n"
+    )
+    return 1 if grown > _MOST_GROWTH else 0
+
+
+def campaign(pool: list[Seed], seed: int, frames: int) -> Counter[str]:
+    """What became of the frames; says which one it was where something else was raised."""
+    counts: Counter[str] = Counter()
+    for number in range(frames):
+        try:
+            counts[decode(one(pool, seed, number))] += 1
+        except BaseException:
+            sys.stdout.write(f"frame {number}: repeat it by --seed {seed} --only {number}\n")
+            raise
+    return counts
+
+
+def _peak() -> int:
+    """Of this process so far, in bytes."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+if __name__ == "__main__":
+    sys.exit(main())

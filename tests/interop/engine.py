@@ -1,0 +1,76 @@
+"""Our engine as the only voter, on a directory that it or a real Kafka made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from random import Random
+
+from replica.host.host import Host, Place
+from replica.machines.metadata import MetadataMachine
+from replica.node.properties import read_properties
+from replica.node.settings import Settings, settings_in
+from replica.raft.effects import Effects
+from replica.raft.inputs import Input, Proposal, Propose
+from replica.raft.roles.leader import Leader
+from replica.storage.directory_lock import DirectoryLock
+from replica.storage.filesystem import LocalDisk
+from replica.storage.identity import read_identity
+from tests.interop.kafka_node import Controller
+
+
+def settings_of(controller: Controller) -> Settings:
+    """Read from the very server.properties that Kafka reads."""
+    return settings_in(read_properties(str(controller.properties)))
+
+
+class Engine:
+    """now_ms: a clock that each step moves on by 1 ms."""
+
+    def __init__(self, settings: Settings) -> None:
+        files = LocalDisk()
+        replica = read_identity(files, settings.log_dir)
+        assert replica is not None
+        place = Place(files, settings.partition_folder, settings.log)
+        self.now_ms = 1_795_300_000_000
+        self.machine = MetadataMachine()
+        self.host = Host(
+            settings.config(replica), place, self.machine, Random(1).randrange, self.now_ms
+        )
+
+    def lead(self) -> None:
+        """A lone voter elects itself, if not at once then when its election timeout is over."""
+        for _ in range(10):
+            self._run(self.host.tick(self.now_ms))
+            if isinstance(self.host.raft.role, Leader):
+                return
+            self.now_ms += 1000
+        raise AssertionError(f"a lone voter is {self.host.raft.role}")
+
+    def propose(self, proposals: Iterable[Proposal]) -> None:
+        """Append and commit batches, each of them flushed."""
+        for proposal in proposals:
+            self.step(Propose(self.host.raft.role.epoch, (proposal,)))
+
+    def step(self, event: Input) -> None:
+        self._run(self.host.step(event, self.now_ms))
+
+    def snapshot(self) -> None:
+        self._run(self.host.snapshot(self.now_ms))
+
+    def _run(self, effects: Iterator[Effects]) -> None:
+        for _ in effects:
+            pass
+        self.now_ms += 1
+        while self.host.must_flush:
+            self._run(self.host.flush(self.now_ms))
+
+
+@contextmanager
+def running(settings: Settings) -> Iterator[Engine]:
+    """Locked, opened and leading; closed in order."""
+    with DirectoryLock(settings.log_dir):
+        engine = Engine(settings)
+        engine.lead()
+        yield engine
+        engine.host.log.close()

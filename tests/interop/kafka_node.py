@@ -1,0 +1,142 @@
+"""Real Kafka 4.1.1 controllers as processes on 127.0.0.1, and its command-line tools."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+from pipelines.java import find_java
+from tests.interop.kafka_jars import class_path
+
+LISTENER = "CONTROLLER"
+_START_S, _STOP_S, _TOOL_S = 120, 60, 120
+_POLL_S = 0.1
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on now."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def run_tool(main_class: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """A command-line tool of Kafka's; what its classes log at WARN or above is in stderr."""
+    return subprocess.run(
+        java_command("warn", main_class, map(str, arguments)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_TOOL_S,
+    )
+
+
+class Controller:
+    """A controller on the log directory `folder`/log, which may be there; started on entry, and
+    stopped on exit. `log` is what it logs, at INFO."""
+
+    def __init__(
+        self,
+        folder: Path,
+        node_id: int,
+        ports: Mapping[int, int],
+        *,
+        is_static: bool,
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
+        """ports: each voter's. is_static: named by controller.quorum.voters (kraft.version 0)."""
+        self.log_dir = folder / "log"
+        self.port = ports[node_id]
+        self.properties = folder / "server.properties"
+        self._log_file = folder / "stderr.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        quorum = "voters" if is_static else "bootstrap.servers"
+        named = (f"{id}@127.0.0.1:{port}" for id, port in ports.items())
+        plain = (f"127.0.0.1:{port}" for port in ports.values())
+        lines = {
+            "process.roles": "controller",
+            "node.id": node_id,
+            f"controller.quorum.{quorum}": ",".join(named if is_static else plain),
+            "listeners": f"{LISTENER}://127.0.0.1:{self.port}",
+            "controller.listener.names": LISTENER,
+            "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT",
+            "log.dirs": self.log_dir,
+            **(settings or {}),
+        }
+        self.properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+
+    @property
+    def partition(self) -> Path:
+        return self.log_dir / "__cluster_metadata-0"
+
+    @property
+    def log(self) -> str:
+        return self._log_file.read_text(errors="replace")
+
+    def format(self, cluster_id: str, *arguments: str) -> None:
+        """kafka-storage format, in this process's stead."""
+        command = ("format", "-t", cluster_id, "-c", self.properties, *arguments)
+        ran = run_tool("kafka.tools.StorageTool", *command)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            java_command("info", "kafka.Kafka", [str(self.properties)]),
+            stdout=subprocess.DEVNULL,
+            stderr=self._fresh_log(),
+        )
+
+    def stop(self) -> int:
+        """In order, as by kafka-server-stop; the exit code (143 after SIGTERM)."""
+        assert self._process is not None
+        self._process.terminate()
+        try:
+            return self._process.wait(_STOP_S)
+        finally:
+            self._process.kill()
+            self._process.wait()
+
+    def wait_for(self, text: str) -> None:
+        """Until it has logged `text`; fails with its log where it ended, or took too long."""
+        deadline = time.monotonic() + _START_S
+        while text not in self.log:
+            assert self.is_running, f"ended before {text!r}:\n{self.log[-5000:]}"
+            assert time.monotonic() < deadline, f"never said {text!r}:\n{self.log[-5000:]}"
+            time.sleep(_POLL_S)
+
+    def wait_for_end(self) -> int:
+        """Its exit code."""
+        assert self._process is not None
+        return self._process.wait(_START_S)
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def __enter__(self) -> Controller:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_running:
+            self.stop()
+
+    def _fresh_log(self) -> IO[bytes]:
+        return self._log_file.open("wb")
+
+
+def java_command(level: str, main_class: str, arguments: Sequence[str] | map[str]) -> list[str]:
+    return [
+        str(find_java().executable),
+        *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        f"-Dorg.slf4j.simpleLogger.defaultLogLevel={level}",
+        *("-cp", class_path(), main_class, *arguments),
+    ]

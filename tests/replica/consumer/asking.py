@@ -1,0 +1,121 @@
+"""A session driven by hand: time passes until it asks, and tests say what is answered."""
+
+from __future__ import annotations
+
+from replica.consumer.selector import LeaderSelector, PartitionView, ReplicaView
+from replica.consumer.session import Session, Settings
+from replica.consumer.values import (
+    EndOfEpoch,
+    EpochEnded,
+    Fetched,
+    Metadata,
+    NoOffsetError,
+    Position,
+    RefreshMetadata,
+    ResetPolicy,
+)
+from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
+from replica.format.record import Record, encode_records
+from replica.types import OffsetAndEpoch
+
+LEASE_MS = 300_000
+
+
+class Chosen(LeaderSelector):
+    """A selector that wishes for one node."""
+
+    def __init__(self, node_id=None):
+        self.node_id = node_id
+        self.shown = []
+        self.closed = False
+
+    def select(self, partition):
+        self.shown.append(partition)
+        return self.node_id
+
+    def close(self):
+        self.closed = True
+
+
+def metadata(leader=1, epoch=5, nodes=(1, 2, 3), in_sync=(1, 2, 3), topic_id="t"):
+    replicas = tuple(
+        ReplicaView(node, "127.0.0.1", 9090 + node, in_sync=node in in_sync) for node in nodes
+    )
+    return Metadata(PartitionView(leader, replicas), epoch, topic_id)
+
+
+def batch(base, last, epoch=5, offsets=None, *, is_control=False):
+    """A batch from base to last (inclusive); offsets: those not compacted away, by default all."""
+    offsets = range(base, last + 1) if offsets is None else offsets
+    found = [Record(offset, 1000, None, b"v%d" % offset) for offset in offsets]
+    return encode_batch(
+        base_offset=base,
+        leader_epoch=epoch,
+        records=encode_records(found, base, 1000),
+        record_count=len(found),
+        last_offset_delta=last - base,
+        base_timestamp=1000,
+        max_timestamp=1000,
+        attributes=CONTROL_ATTRIBUTE if is_control else 0,
+    )
+
+
+def fetched(*batches, hw=1000, **facts):
+    return Fetched(data=b"".join(batches), high_watermark=hw, log_start=0, **facts)
+
+
+class Asking:
+    """now_ms moves on to the time at which the session asks next, as a host would wait for it."""
+
+    def __init__(self, policy=ResetPolicy.EARLIEST, start=None, selector=None, known=None, rack=""):
+        self.session = Session(policy, selector or Chosen(), start, Settings(rack=rack))
+        self.now_ms = 0
+        self.reports = []
+        self.read = []
+        self.refreshed = 0
+        self.known = known
+        if known is not None:
+            self._first_metadata()
+
+    def _first_metadata(self):
+        try:
+            ask_id, ask = self.session.next_ask(0)
+        except NoOffsetError:
+            return
+        assert isinstance(ask, RefreshMetadata)
+        self.answer(ask_id, self.known)
+
+    def ask(self):
+        """The next (id, request); metadata is answered from what is known."""
+        while True:
+            at = self.session.next_at()
+            assert at is not None, "a request is in flight"
+            self.now_ms = max(self.now_ms, at)
+            ask_id, ask = self.session.next_ask(self.now_ms)
+            if not isinstance(ask, RefreshMetadata):
+                return ask_id, ask
+            self.refreshed += 1
+            self.answer(ask_id, self.known)
+
+    def answer(self, ask_id, answer):
+        polled = self.session.answer(ask_id, answer, self.now_ms)
+        self.reports += polled.reports
+        self.read += [(record.offset, record.epoch) for record in polled.records]
+        return polled
+
+    def exchange(self, answer):
+        """Answers the next request, and returns it."""
+        ask_id, ask = self.ask()
+        self.answer(ask_id, answer)
+        return ask
+
+
+def reading(offset, epoch=-1, **changes):
+    """A session that fetches from a position which the leader of epoch 5 has confirmed."""
+    changes.setdefault("known", metadata())
+    asking = Asking(start=Position(offset, epoch), **changes)
+    if epoch >= 0:
+        ask = asking.exchange(EpochEnded(end=OffsetAndEpoch(1000, epoch)))
+        assert isinstance(ask, EndOfEpoch)
+    asking.refreshed = 0
+    return asking

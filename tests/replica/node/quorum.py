@@ -1,0 +1,80 @@
+"""Drivers joined by function calls in one loop: replicas on real disks, without a network."""
+
+import asyncio
+from random import Random
+
+from replica.errors import UnreachablePeerError
+from replica.host.host import Host, Place
+from replica.machines.opaque import OpaqueMachine
+from replica.node.driver import Clock, Driver
+from replica.raft.config import Config
+from replica.raft.inputs import Proposal, Propose
+from replica.raft.ports import Endpoint, Voter
+from replica.raft.roles.leader import Leader
+from replica.raft.voters import voter_set, without_directories
+from replica.storage.batches import value_batch
+from replica.storage.filesystem import LocalDisk
+from replica.storage.segment import LogConfig
+from replica.types import ReplicaKey
+
+TIMES = {"election_timeout_ms": 100, "fetch_timeout_ms": 200, "fetch_max_wait_ms": 50}
+
+
+def voter(node_id):
+    return Voter(ReplicaKey(node_id, f"{node_id:021}A"), (Endpoint("CONTROLLER", "h", node_id),))
+
+
+class Quorum:
+    """Voters 1 to `size`, then observers; those in `cut` are reached by nobody and reach
+    nobody, and no request of a type in `lost` arrives."""
+
+    def __init__(self, folder, size, observers=0, machine=OpaqueMachine, policy=None):
+        self.folder = folder
+        self.machine = machine
+        self.policy = policy
+        self.voters = without_directories(voter_set(voter(n) for n in range(1, size + 1)))
+        self.drivers = {}
+        self.running = {}
+        self.cut = set()
+        self.lost = set()
+        for node_id in range(1, size + observers + 1):
+            self.start(node_id)
+
+    def start(self, node_id):
+        disk, path = LocalDisk(), f"{self.folder}/{node_id}/topic-0"
+        disk.make_directory(path)
+        servers = tuple(-1 - voter_id for voter_id in self.voters.ids)
+        config = Config("cluster", voter(node_id), self.voters, servers, **TIMES)
+        place, clock = Place(disk, path, LogConfig()), Clock()
+        host = Host(config, place, self.machine(), Random(node_id).randrange, clock())
+
+        async def call(send):
+            peer = send.node_id if send.node_id > 0 else -1 - send.node_id
+            if type(send.message) in self.lost:
+                raise UnreachablePeerError(f"node {peer}", "lost")
+            if {node_id, peer} & self.cut or peer not in self.drivers:
+                raise UnreachablePeerError(f"node {peer}", "cut off")
+            return await self.drivers[peer].ask(send.message)
+
+        driver = self.drivers[node_id] = Driver(host, call, clock, self.policy)
+        self.running[node_id] = asyncio.create_task(driver.run())
+
+    async def leader(self, *, other_than=0):
+        """The one of the newest epoch, once it may append."""
+        while True:
+            drivers = [d for n, d in self.drivers.items() if n not in (other_than, *self.cut)]
+            leading = [d for d in drivers if isinstance(d.host.raft.role, Leader)]
+            if leading and leading[-1].host.raft.high_watermark is not None:
+                return max(leading, key=lambda d: d.host.raft.role.epoch)
+            await asyncio.sleep(0.01)
+
+    async def stop(self, node_id):
+        self.drivers[node_id].shut_down(2000)
+        ended = await self.running[node_id]
+        del self.drivers[node_id]
+        return ended
+
+
+def propose(driver, content):
+    epoch = driver.host.raft.role.epoch
+    return driver.append(Propose(epoch, (Proposal(1, value_batch(0, 0, 1, [content])),)))

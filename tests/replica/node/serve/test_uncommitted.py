@@ -1,0 +1,154 @@
+"""What readers are told of offsets that nobody knows to be committed, yet or any more."""
+
+import asyncio
+
+import pytest
+
+from replica.node.serve.partition import ServedPartition
+from replica.node.serve.reader_fetch import fetch_by_reader
+from replica.node.serve.readers import list_offsets, offset_for_leader_epoch
+from replica.node.settings import Topic
+from replica.raft.messages import FetchRequest
+from replica.raft.roles.leader import Leader
+from replica.types import ZERO_UUID
+from replica.wire.error_codes import ErrorCode
+from tests.replica.node.quorum import Quorum, propose
+from tests.replica.node.running import the
+
+TOPIC = Topic("orders", "AAAAAAAAAAAAAAAAAAAAAg")
+
+
+@pytest.fixture
+def in_quorum(tmp_path):
+    """Runs `story(quorum)` on a quorum of three."""
+
+    def run(story):
+        async def main():
+            async with asyncio.timeout(30):
+                await story(Quorum(tmp_path, 3))
+
+        asyncio.run(main())
+
+    return run
+
+
+def served(driver, **changed):
+    return ServedPartition(TOPIC, driver, (), **changed)
+
+
+def about(**asked):
+    return [{"topic": TOPIC.name, "name": TOPIC.name, "topicId": ZERO_UUID, "partitions": [asked]}]
+
+
+async def fetched(partition, offset, wait_ms=0):
+    asked = about(partition=0, fetchOffset=offset, partitionMaxBytes=1 << 20)
+    request = {"maxWaitMs": wait_ms, "minBytes": 1, "topics": asked}
+    return the((await fetch_by_reader(partition, request, 12))["responses"])
+
+
+def listed(partition, timestamp):
+    asked = about(partitionIndex=0, timestamp=timestamp)
+    return the(list_offsets(partition, {"topics": asked})["topics"])
+
+
+async def new_leader(quorum):
+    """One that leads, and is not fetched from."""
+    while True:
+        for driver in quorum.drivers.values():
+            if isinstance(driver.host.raft.role, Leader):
+                return driver
+        await asyncio.sleep(0.01)
+
+
+async def uncommitted(quorum):
+    """The leader, with a record that its followers don't fetch."""
+    leader = await quorum.leader()
+    await propose(leader, b"committed")
+    quorum.lost.add(FetchRequest)
+    waiting = asyncio.create_task(propose(leader, b"waits"))
+    waiting.add_done_callback(lambda task: task.cancelled() or task.exception())
+    end = leader.host.raft.high_watermark
+    while leader.host.log.log_end <= end:
+        await asyncio.sleep(0.01)
+    return leader, end
+
+
+@pytest.mark.scenario("K25")
+def test_an_offset_above_the_high_watermark_is_not_available_or_as_configured_empty(in_quorum):
+    async def story(quorum):
+        leader, end = await uncommitted(quorum)
+        above = end + 1
+        assert leader.host.log.log_end == above
+        answer = await fetched(served(leader), above)
+        assert answer["errorCode"] == ErrorCode.OFFSET_NOT_AVAILABLE
+        answer = await fetched(served(leader, uncommitted_is_empty=True), above)
+        assert (answer["errorCode"], answer["records"]) == (0, b"")
+        assert answer["highWatermark"] == end
+
+    in_quorum(story)
+
+
+@pytest.mark.scenario("K26", "K27")
+def test_a_new_leader_has_no_latest_offset_to_tell_before_its_epoch_commits(in_quorum):
+    async def story(quorum):
+        quorum.lost.add(FetchRequest)
+        partition = served(await new_leader(quorum))
+        assert partition.committed is None
+        for timestamp in (-1, 1):
+            assert listed(partition, timestamp)["errorCode"] == ErrorCode.OFFSET_NOT_AVAILABLE
+        assert listed(partition, -2)["offset"] == 0
+        asked = about(partition=0, currentLeaderEpoch=-1, leaderEpoch=1)
+        ended = the(offset_for_leader_epoch(partition, {"topics": asked})["topics"])
+        assert ended["errorCode"] == ErrorCode.OFFSET_NOT_AVAILABLE
+        quorum.lost.clear()
+        while partition.committed is None:
+            await asyncio.sleep(0.01)
+        assert listed(partition, -1)["offset"] == partition.committed
+
+    in_quorum(story)
+
+
+@pytest.mark.scenario("K36", "K37")
+def test_a_waiting_fetch_goes_on_waiting_until_its_leader_is_none_any_more(in_quorum):
+    async def story(quorum):
+        leader = await quorum.leader()
+        end = leader.host.raft.high_watermark
+        partition = served(leader)
+        epoch = partition.epoch
+        asked = about(
+            partition=0, fetchOffset=end, partitionMaxBytes=1 << 20, currentLeaderEpoch=epoch
+        )
+        request = {"maxWaitMs": 20_000, "minBytes": 1, "topics": asked}
+        waiting = asyncio.create_task(fetch_by_reader(partition, request, 12))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        quorum.cut.add(leader.host.config.local.key.node_id)
+        await quorum.leader()
+        quorum.cut.clear()
+        answer = the((await waiting)["responses"])
+        assert answer["errorCode"] == ErrorCode.UNKNOWN_LEADER_EPOCH or (
+            answer["errorCode"] == ErrorCode.FENCED_LEADER_EPOCH
+        )
+
+    in_quorum(story)
+
+
+@pytest.mark.scenario("K35")
+def test_a_fetch_that_waits_above_what_a_truncation_leaves_is_told(in_quorum):
+    async def story(quorum):
+        old, end = await uncommitted(quorum)
+        partition = served(old, uncommitted_is_empty=True)
+        waiting = asyncio.create_task(fetched(partition, end + 1, wait_ms=20_000))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        quorum.cut.add(old.host.config.local.key.node_id)
+        quorum.lost.clear()
+        new = await quorum.leader()
+        for number in range(5):
+            await propose(new, b"%d" % number)
+        quorum.cut.clear()
+        answer = await waiting
+        # its offset holds another record by now, or nothing that is committed
+        assert answer["records"] or answer["errorCode"] != 0
+
+    in_quorum(story)

@@ -1,0 +1,83 @@
+"""Drivers of a quorum: what is acknowledged is committed, and who can't know says so."""
+
+import asyncio
+
+import pytest
+
+from replica.raft.effects import Stopped
+from replica.raft.leading import NotLeaderError
+from replica.raft.messages import DescribeQuorumRequest
+from tests.replica.node.quorum import Quorum, propose
+
+
+@pytest.fixture
+def in_quorum(tmp_path):
+    """Runs `story(quorum)` on a quorum of three."""
+
+    def run(story):
+        async def main():
+            quorum = Quorum(tmp_path, 3)
+            async with asyncio.timeout(30):
+                return await story(quorum)
+
+        return asyncio.run(main())
+
+    return run
+
+
+def test_what_is_acknowledged_is_committed_on_a_majority(in_quorum):
+    async def story(quorum):
+        leader = await quorum.leader()
+        made = await asyncio.gather(*(propose(leader, b"%d" % n) for n in range(20)))
+        offsets = [appended.last_offset for appended in made]
+        assert offsets == sorted(set(offsets))
+        holding = [d for d in quorum.drivers.values() if d.host.log.log_end > offsets[-1]]
+        assert len(holding) >= 2
+        assert leader.host.machine.state.batches == 20
+
+    in_quorum(story)
+
+
+def test_a_leader_that_is_cut_off_tells_that_the_outcome_is_unknown(in_quorum):
+    async def story(quorum):
+        old = await quorum.leader()
+        quorum.cut.add(old.host.config.local.key.node_id)
+        waiting = asyncio.create_task(propose(old, b"lost?"))
+        new = await quorum.leader()
+        await propose(new, b"kept")
+        quorum.cut.clear()
+        with pytest.raises(NotLeaderError, match="outcome unknown"):
+            await waiting
+        follower = next(d for d in quorum.drivers.values() if d is not new)
+        with pytest.raises(NotLeaderError):
+            await propose(follower, b"refused")
+
+    in_quorum(story)
+
+
+def test_a_shutdown_hands_over_and_a_restart_has_the_same_log(in_quorum):
+    async def story(quorum):
+        leader = await quorum.leader()
+        await propose(leader, b"kept")
+        state, epoch = leader.host.machine.state, leader.host.raft.role.epoch
+        node_id = leader.host.config.local.key.node_id
+        assert await quorum.stop(node_id) is Stopped.GRACEFULLY
+        new = await quorum.leader()
+        assert new.host.raft.role.epoch > epoch
+        await propose(new, b"meanwhile")
+        quorum.start(node_id)
+        back = quorum.drivers[node_id]
+        while back.host.machine.next_offset < new.host.machine.next_offset:
+            await asyncio.sleep(0.01)
+        assert back.host.machine.state == new.host.machine.state != state
+
+    in_quorum(story)
+
+
+def test_an_administrator_is_answered(in_quorum):
+    async def story(quorum):
+        leader = await quorum.leader()
+        answer = await leader.ask(DescribeQuorumRequest())
+        assert [state.replica.node_id for state in answer.voters] == [1, 2, 3]
+
+    in_quorum(story)

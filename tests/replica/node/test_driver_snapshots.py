@@ -1,0 +1,62 @@
+"""Replicas that run make snapshots by their policy: voters and observers, each for itself."""
+
+import asyncio
+
+import pytest
+
+from replica.machines.metadata import MetadataMachine
+from replica.metadata.writer import encode
+from replica.raft.inputs import Append
+from replica.raft.snapshots import SnapshotPolicy
+from replica.storage.filesystem import LocalDisk
+from replica.storage.log import FileLog
+from replica.storage.recovery import open_log
+from tests.replica.metadata.image.made import topic
+from tests.replica.node.quorum import Quorum
+
+TOPICS = 12
+
+
+def image_of_snapshot(log: FileLog):
+    newest = log.snapshots.newest
+    assert newest is not None, "no snapshot was made"
+    machine = MetadataMachine()
+    machine.load_snapshot(newest, log.snapshots.batches(newest))
+    return machine.image
+
+
+def image_of_log(log: FileLog, end_offset):
+    machine = MetadataMachine()
+    machine.commit(log.batches(0, end_offset))
+    return machine.image
+
+
+async def write_topics(leader):
+    """One after another, so that there is something new for a snapshot each time."""
+    epoch = leader.host.raft.role.epoch
+    for number in range(TOPICS):
+        record = topic(f"topic-{number}", f"{number:021}A")
+        await leader.append(Append(epoch, (encode(record),)))
+
+
+@pytest.mark.scenario("G38")
+def test_every_controller_and_broker_makes_snapshots_that_hold_what_its_log_says(tmp_path):
+    async def story():
+        policy = SnapshotPolicy(max_new_bytes=300)
+        quorum = Quorum(tmp_path, 3, observers=3, machine=MetadataMachine, policy=policy)
+        async with asyncio.timeout(30):
+            leader = await quorum.leader()
+            await write_topics(leader)
+            image = leader.host.machine.image
+            while any(d.host.machine.image != image for d in quorum.drivers.values()):
+                await asyncio.sleep(0.01)
+            for node_id in tuple(quorum.drivers):
+                await quorum.stop(node_id)
+
+    asyncio.run(story())
+    for node_id in range(1, 7):
+        log = open_log(LocalDisk(), f"{tmp_path}/{node_id}/topic-0")
+        held = image_of_snapshot(log)
+        assert held.tables["topics"].values
+        assert held == image_of_log(log, log.snapshots.newest.offset)
+        log.close()

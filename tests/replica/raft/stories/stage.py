@@ -1,0 +1,336 @@
+"""Where stories are played: a quorum whose clocks, network and disks obey commands.
+
+A command `name` is the method `do_name`; it gives the lines of its output. Nothing is delivered
+and no time passes unless a command says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from replica.errors import KraftlakeError
+from replica.raft.inputs import Clean, Failed, Request, Resign, Response, Shutdown
+from replica.raft.messages import Error, PeerRequest, PeerResponse, VoteRequest, VoteResponse
+from replica.raft.roles.leader import Leader
+from replica.raft.serving import fair_shares
+from replica.raft.snapshots import SnapshotPolicy
+from replica.raft.voters import without_directories
+from tests.replica.raft.host import Disk, Host, batch, voter
+from tests.replica.raft.quorum import Letter, Quorum, node_of
+from tests.replica.raft.stories.files import files_of
+from tests.replica.raft.stories.script import Command
+from tests.replica.raft.stories.transcript import letter_text, role_text, text, told
+from tests.replica.raft.stories.values import numbers, pairs, request, response, span
+
+MOST_LETTERS = 2000
+_WAY = re.compile(r"(\*|\d+)->(\*|\d+)")
+
+
+class Stage:
+    """`quorum` is made by the first command."""
+
+    def __init__(self):
+        self.quorum = Quorum()
+        self.last = {}
+        """The step of each node that was told last."""
+
+    def perform(self, command: Command) -> list[str]:
+        """Do what a command says; the lines of its output."""
+        if command.name == "quietly":
+            name, *words = command.words
+            self.perform(Command(name, tuple(words), command.settings))
+            return self.do_state()
+        method = getattr(self, f"do_{command.name.replace('-', '_')}", None)
+        if method is None:
+            raise ValueError(f"there is no command {command.name}")
+        try:
+            lines = list(method(*command.words, **command.settings))
+        except KraftlakeError as error:
+            lines = [f"{type(error).__name__}: {error}"]
+        return [*lines, *self.news()] or ["nothing"]
+
+    def news(self) -> list[str]:
+        """What the hosts did since they were last looked at."""
+        lines = []
+        for node_id, host in self.quorum.hosts.items():
+            for step in host.steps:
+                lines += told(node_id, self.last.get(node_id), step)
+                self.last[node_id] = step
+            host.steps.clear()
+        self.quorum.collect()
+        return lines
+
+    def host(self, node_id) -> Host:
+        return self.quorum.hosts[int(node_id)]
+
+    # who there is
+
+    def do_quorum(
+        self, *voter_ids, observers="", servers="", voters="static", draws="", **settings
+    ):
+        """servers: whom everybody asks for the leader. voters: `static`, or `log` for
+        kraft.version 1. draws: `NODE:NUMBER,...`, what a node draws where it has the choice, in
+        place of 37 times its id. settings: of Config."""
+        drawn = pairs(draws)
+        self.quorum = Quorum(
+            *map(int, voter_ids),
+            observers=numbers(observers),
+            draws=lambda node_id: lambda bound: drawn.get(node_id, 37 * node_id) % bound,
+            in_log=voters == "log",
+            **{name: int(value) for name, value in settings.items()},
+        )
+        for node_id, host in self.quorum.hosts.items():
+            static = without_directories(host.config.static_voters)
+            asked = tuple(-10 - server for server in numbers(servers))
+            host.config = replace(host.config, static_voters=static, bootstrap_ids=asked)
+            host.disk = Disk(snapshots=host.disk.snapshots)
+            self.quorum.restart(node_id)
+        return []
+
+    def do_disk(self, node_id, *batches):
+        """Let the node start anew on a disk that holds these batches, each `FIRST-LAST:EPOCH`."""
+        made = []
+        for written in batches:
+            first, last, epoch = span(written)
+            made.append(batch(first, last, epoch, b"%d" % first))
+        host = self.host(node_id)
+        host.disk = Disk(batches=made)
+        host.disk.flushed = host.disk.log_end
+        return self.do_restart(node_id)
+
+    def do_restart(self, node_id, port="9000"):
+        """Stop and start a node; port: what it listens on from now on."""
+        host = self.host(node_id)
+        local = replace(host.config.local, endpoints=voter(int(node_id), port=int(port)).endpoints)
+        host.config = replace(host.config, local=local)
+        return self._start(node_id)
+
+    def do_crash(self, node_id, holding_snapshots_of=None):
+        """Power is lost, and with it what was not flushed. holding_snapshots_of: a node whose
+        snapshots this one had fetched whole, but had not yet restarted its log at."""
+        if holding_snapshots_of is not None:
+            self.host(node_id).disk.snapshots |= self.host(holding_snapshots_of).disk.snapshots
+        return self._start(node_id, crash=True)
+
+    def do_wipe(self, node_id, directory):
+        """An empty disk with another directory id in the place of the old one."""
+        host = self.host(node_id)
+        host.disk = Disk()
+        host.config = replace(host.config, local=voter(int(node_id), directory))
+        return self._start(node_id)
+
+    def _start(self, node_id, **how):
+        self.last.pop(int(node_id), None)
+        self.quorum.now = self.host(node_id).now
+        self.quorum.restart(int(node_id), **how)
+        return []
+
+    # time and network
+
+    def do_advance(self, ms):
+        """Let time pass for all, in the order of their deadlines; nothing is delivered."""
+        end = self._now + int(ms)
+        lines = []
+        while self._next_deadline <= end:
+            lines += self._at(self._next_deadline)
+        return [*lines, *self._at(end)]
+
+    def do_run(self, ms):
+        """Let time pass, and deliver everything at the moment it is sent."""
+        end = self._now + int(ms)
+        lines = self.do_settle()
+        while self._next_deadline <= end:
+            lines += [*self._at(self._next_deadline), *self.do_settle()]
+        return [*lines, *self._at(end), *self.do_settle()]
+
+    @property
+    def _now(self):
+        return max(host.now for host in self.quorum.hosts.values())
+
+    @property
+    def _next_deadline(self):
+        return min(host.raft.next_deadline() for host in self.quorum.hosts.values())
+
+    def _at(self, now):
+        for host in self.quorum.hosts.values():
+            host.at(max(now, host.now))
+        return self.news()
+
+    def do_deliver(self, *pattern):
+        """Deliver what matches of all that is on its way now: `1->2`, `*->3`, `Vote`."""
+        lines = []
+        for letter in self._take(pattern):
+            lines += self._deliver(letter)
+        return lines
+
+    def do_settle(self):
+        """Deliver everything, and all that follows from it, until nothing is on its way."""
+        lines = []
+        for _ in range(MOST_LETTERS):
+            self.quorum.collect()
+            if not self.quorum.letters:
+                return lines
+            lines += self._deliver(self.quorum.letters.pop(0))
+        raise ValueError("the quorum never comes to rest")
+
+    def do_elect(self, node_id, *granting):
+        """Let time pass until the node stands and leads, by the votes of `granting` alone. All
+        else is lost; what it says as leader is on its way."""
+        host, voters = self.host(node_id), set(map(int, granting))
+        for _ in range(MOST_LETTERS):
+            if isinstance(host.raft.role, Leader):
+                return self.do_state(node_id)
+            letters = self._take(())
+            for letter in letters:
+                asks = letter.sender == int(node_id) and isinstance(letter.message, VoteRequest)
+                told = letter.to == int(node_id) and isinstance(letter.message, VoteResponse)
+                if (asks and letter.to in voters) or (told and letter.sender in voters):
+                    self.quorum.deliver(letter)
+            if not letters:
+                self._at(self._next_deadline)
+        raise ValueError(f"{node_id} is never elected")
+
+    def do_drop(self, *pattern):
+        return [f"lost: {letter_text(letter)}" for letter in self._take(pattern)]
+
+    def do_repeat(self, *pattern):
+        """Let the network deliver what matches once more, later."""
+        found = self._take(pattern)
+        self.quorum.letters += [*found, *found]
+        return [f"twice: {letter_text(letter)}" for letter in found]
+
+    def do_fail(self, *pattern, error="BROKER_NOT_AVAILABLE"):
+        """Tell the senders of requests that no answer will come."""
+        for letter in self._take(pattern):
+            if isinstance(letter.message, PeerRequest):
+                failed = Failed(letter.to, letter.correlation_id, Error[error])
+                self.host(letter.sender).step(failed)
+        return []
+
+    def do_answer(self, *pattern, **said):
+        """Answer requests on their way in the place of those who were asked."""
+        for letter in self._take(pattern):
+            answer = Response(letter.to, letter.correlation_id, response(letter.message, said))
+            self.host(letter.sender).step(answer)
+        return []
+
+    def do_messages(self, *pattern):
+        """What is on its way."""
+        self.quorum.collect()
+        return [letter_text(letter) for letter in self.quorum.letters if _matches(letter, pattern)]
+
+    def do_cut(self, *node_ids):
+        self.quorum.cut |= set(map(int, node_ids))
+        return [f"cut off: {text(tuple(sorted(self.quorum.cut)))}"]
+
+    def do_heal(self):
+        self.quorum.cut.clear()
+        return ["nobody is cut off"]
+
+    def _take(self, pattern) -> list[Letter]:
+        self.quorum.collect()
+        found = [letter for letter in self.quorum.letters if _matches(letter, pattern)]
+        self.quorum.letters = [letter for letter in self.quorum.letters if letter not in found]
+        return found
+
+    def _deliver(self, letter):
+        if {node_of(letter.sender), node_of(letter.to)} & self.quorum.cut:
+            return [f"lost: {letter_text(letter)}"]
+        self.quorum.deliver(letter)
+        return self.news()
+
+    # what is asked of a node
+
+    def do_ask(self, node_id, name, **said):
+        """A request from outside the quorum, or one that no peer would send; the answer has what
+        the host read for it."""
+        host = self.host(node_id)
+        host.step(Request("client", request(name, said)))
+        lines = self.news()
+        answer = host.replies.pop("client", None)
+        read = isinstance(answer, PeerResponse) and bool(
+            getattr(answer, "batches", ()) or getattr(answer, "records", b"")
+        )
+        return [*lines, f"client gets {text(answer)}"] if read else lines
+
+    def do_propose(self, node_id, *data):
+        self.host(node_id).propose(*(word.encode() for word in data))
+        return []
+
+    def do_snapshot(self, node_id, offset=None):
+        """Let the state machine snapshot what it has applied, or only up to `offset`."""
+        made = self.host(node_id).snapshot(None if offset is None else int(offset))
+        return ["no snapshot is due" if made is None else f"{node_id} has snapshot {text(made)}"]
+
+    def do_clean(self, node_id, log_bytes="0"):
+        self.host(node_id).step(Clean(int(log_bytes)))
+        return []
+
+    def do_slow(self, node_id):
+        """From now on the node flushes only when told to."""
+        self.host(node_id).flushes_late = True
+        return [f"{node_id} flushes late"]
+
+    def do_flush(self, node_id):
+        self.host(node_id).flush()
+        return []
+
+    def do_resign(self, node_id):
+        host = self.host(node_id)
+        host.step(Resign(host.raft.role.epoch))
+        return []
+
+    def do_shutdown(self, node_id, ms):
+        self.host(node_id).step(Shutdown(int(ms)))
+        return []
+
+    def do_fair_shares(self, max_bytes, *remaining):
+        """How a response of so many bytes is shared by partitions with these bytes left."""
+        return [text(fair_shares(int(max_bytes), [int(size) for size in remaining]))]
+
+    def do_snapshot_due(self, new_bytes, interval_ms, changed_ratio, **settings):
+        """Whether a policy makes a snapshot now."""
+        policy = SnapshotPolicy(**{name: float(value) for name, value in settings.items()})
+        return [text(policy.is_due(int(new_bytes), int(interval_ms), float(changed_ratio)))]
+
+    # what there is to see
+
+    def do_state(self, *node_ids):
+        """A line for each node named, or for all."""
+        self.news()
+        return [self._state(int(node_id)) for node_id in node_ids or self.quorum.hosts]
+
+    def _state(self, node_id):
+        host = self.quorum.hosts[node_id]
+        log, watermark = host.raft.log, host.raft.high_watermark
+        words = [f"log={log.log_start}-{log.log_end}"]
+        words += [] if watermark is None else [f"high_watermark={watermark}"]
+        words += [f"snapshot={text(facts.snapshot_id)}" for facts in log.snapshots]
+        words += [f"voters={text(log.voters)}"]
+        return f"{node_id} @{host.now} {role_text(self.last[node_id])} {' '.join(words)}"
+
+    def do_log(self, *node_ids):
+        """The batches of a log."""
+        for node_id in node_ids:
+            yield from (f"{node_id} has {text(each)}" for each in self.host(node_id).disk.batches)
+
+    def do_applied(self, *node_ids):
+        """What state machines were given, in order."""
+        for node_id in node_ids:
+            entries = " ".join(f"{at}:{text(data)}" for at, data in self.host(node_id).applied)
+            yield f"{node_id} applied {entries or 'nothing'}"
+
+    def do_files(self, node_id):
+        """The files that storage makes of this disk, by their bytes."""
+        return files_of(self.host(node_id).disk)
+
+
+def _matches(letter: Letter, pattern) -> bool:
+    name = type(letter.message).__name__
+    names = (name, name.removesuffix("Request"))
+    ends = (str(node_of(letter.sender)), str(node_of(letter.to)))
+    ways = [way.groups() for way in map(_WAY.fullmatch, pattern) if way is not None]
+    return all(word in names for word in pattern if not _WAY.fullmatch(word)) and all(
+        asked in ("*", end) for way in ways for asked, end in zip(way, ends, strict=True)
+    )

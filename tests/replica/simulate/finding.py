@@ -1,0 +1,16 @@
+"""Runs until an invariant breaks."""
+
+from replica.simulate.simulation import run
+
+EVENTS = 2000
+
+
+def found(invariant, within_seeds):
+    """What the first of some seeds says that breaks this invariant; others may break before."""
+    said = set()
+    for seed in range(within_seeds):
+        broken = run(seed, EVENTS).broken or "none"
+        if broken.startswith(f"{invariant}: "):
+            return broken
+        said.add(broken)
+    raise AssertionError(f"{invariant}: not found in {within_seeds} seeds, but {said}")

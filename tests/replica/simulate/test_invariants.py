@@ -1,0 +1,126 @@
+"""Every invariant can break: each is given a fault of the engine, or of storage, that it is for.
+
+What test_broken_rules breaks is not repeated here.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from replica.machines.metadata import MetadataMachine
+from replica.machines.opaque import OpaqueMachine, OpaqueState
+from replica.raft import core, leading, parked
+from replica.raft.roles.tally import Tally
+from replica.simulate.broken import INVARIANTS, BrokenInvariantError, demand
+from replica.storage.segment import ActiveSegment
+from tests.replica.simulate.finding import found
+
+
+def test_an_election_that_one_vote_wins_gives_an_epoch_two_leaders(monkeypatch):
+    monkeypatch.setattr(Tally, "is_won", property(lambda tally: len(tally.granted) > 0))
+    assert found("one leader", within_seeds=10)
+
+
+def test_an_epoch_that_is_not_stored_is_seen(monkeypatch):
+    persist = core.Core.persist
+
+    def forgetting(self):
+        persist(self)
+        if self.role.voted is None:
+            self.emit(quorum_state=None)
+
+    monkeypatch.setattr(core.Core, "persist", forgetting)
+    assert found("epochs", within_seeds=10)
+
+
+def test_a_flush_that_syncs_nothing_loses_what_was_committed(monkeypatch):
+    monkeypatch.setattr(ActiveSegment, "flush", lambda segment: None)
+    assert found("committed", within_seeds=10)
+
+
+@pytest.mark.parametrize("machine", [OpaqueMachine, MetadataMachine])
+def test_a_snapshot_that_lacks_something_is_seen_when_it_is_read_back(monkeypatch, machine):
+    records = machine.snapshot_records
+
+    def lacking(self):
+        if isinstance(self, OpaqueMachine):
+            self.state, whole = OpaqueState(self.state.batches + 1, self.state.digest), self.state
+            found, self.state = records(self), whole
+            return found
+        return records(self)[:-1]
+
+    monkeypatch.setattr(machine, "snapshot_records", lacking)
+    assert found("snapshots", within_seeds=10)
+
+
+@pytest.mark.parametrize("machine", [OpaqueMachine, MetadataMachine])
+def test_a_machine_that_forgets_when_it_loads_a_snapshot_gives_another_state(monkeypatch, machine):
+    load = machine.load_snapshot
+
+    def forgetting(self, snapshot_id, batches):
+        load(self, snapshot_id, list(batches)[:0] if machine is MetadataMachine else batches)
+        if machine is OpaqueMachine:
+            self.state = OpaqueState()
+
+    monkeypatch.setattr(machine, "load_snapshot", forgetting)
+    assert found("snapshots", within_seeds=10)
+
+
+def test_a_state_that_depends_on_how_batches_come_is_no_replay(monkeypatch):
+    commit = OpaqueMachine.commit
+
+    def counting_calls(self, batches):
+        commit(self, batches)
+        self.state = OpaqueState(self.state.batches + 1, self.state.digest)
+
+    monkeypatch.setattr(OpaqueMachine, "commit", counting_calls)
+    assert found("replay", within_seeds=10)
+
+
+def test_an_append_that_is_written_twice_is_seen_by_its_client(monkeypatch):
+    append = leading.append
+
+    def twice(core, batches):
+        append(core, batches)
+        again, end = [], core.log.log_end
+        for batch in batches:
+            if not batch.control:
+                last = end + batch.last_offset - batch.base_offset
+                again.append(replace(batch, base_offset=end, last_offset=last))
+                end = last + 1
+        if again:
+            append(core, tuple(again))
+
+    monkeypatch.setattr(leading, "append", twice)
+    assert found("linearizable", within_seeds=10)
+
+
+def test_a_leader_whose_watermark_falls_sends_illegal_messages(monkeypatch):
+    answer = parked.answer
+
+    def falling(core, request_id, request, decision):
+        answer(core, request_id, request, decision)
+        reply = core.effects.replies[-1]
+        if core.draw(20) == 0 and (reply.message.high_watermark or 0) > 1:
+            told = replace(reply, message=replace(reply.message, high_watermark=1))
+            core.emit(replies=(*core.effects.replies[:-1], told))
+
+    for module in ("replica.raft.parked", "replica.raft.serving"):
+        monkeypatch.setattr(f"{module}.answer", falling)
+    assert found("legal messages", within_seeds=10)
+
+
+def test_an_assertion_of_the_engine_that_fails_is_the_core_s_own(monkeypatch):
+    def failing(core, *batches):
+        raise AssertionError("no")
+
+    monkeypatch.setattr(leading, "append", failing)
+    assert found("core", within_seeds=1)
+
+
+def test_only_invariants_with_a_name_are_demanded():
+    with pytest.raises(BrokenInvariantError, match="votes: twice"):
+        demand(False, "votes", "twice")
+    with pytest.raises(AssertionError, match="another"):
+        demand(False, "another", "what")
+    assert all(INVARIANTS.values())

@@ -1,0 +1,100 @@
+"""Each fault does what it is there for: the runs of some seeds meet everything that can happen."""
+
+from collections import Counter
+
+import pytest
+
+from replica.raft.ports import KRaftVersion, KRaftVoters
+from replica.raft.voters import without_directories
+from replica.simulate.invariants import Invariants
+from replica.simulate.simulation import run
+
+SEEDS, EVENTS = range(1000, 1060), 2000
+
+
+@pytest.fixture(scope="module")
+def met():
+    """How often what happened, over all seeds."""
+    counts = Counter()
+    stepped, opened = Invariants.stepped, Invariants.opened
+
+    def watch(self, host, effects):
+        counts.update(name for name in _FIELDS if getattr(effects, name) not in (None, (), False))
+        sets = [entry.voters for entry in host.raft.log.voter_sets]
+        for batch in effects.append:
+            counts.update(type(record).__name__ for record in batch.control)
+            if any(isinstance(record, KRaftVoters) for record in batch.control) and sets[1:]:
+                counts[_change(*sets[-2:])] += 1
+            if not batch.control and host.machine.can_snapshot is False:
+                counts["open transaction"] += 1
+        faults = host.disk.faults
+        counts["slow disk"] += faults.call_ms > 0
+        counts["full disk"] += faults.capacity_bytes is not None
+        counts["failing disk"] += faults.sync_error_rate > 0
+        counts["wiped disk"] += host.config.local.key.directory_id[-3:-1] != "00"
+        if effects.stopped is not None:
+            counts[effects.stopped.value] += 1
+        stepped(self, host, effects)
+
+    def watch_opening(self, host):
+        counts["torn end"] += sum("a torn end" in repair for repair in host.log.repairs)
+        counts["boot"] += 1
+        opened(self, host)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Invariants, "stepped", watch)
+        patch.setattr(Invariants, "opened", watch_opening)
+        results = [run(seed, EVENTS) for seed in SEEDS]
+    assert [r.broken for r in results if r.broken] == []
+    counts["acknowledged"] = sum(result.acknowledged for result in results)
+    return counts
+
+
+_FIELDS = (
+    *("quorum_state", "truncate_to", "reset_to", "append", "flush", "snapshot_parts", "log_start"),
+    *("delete_snapshots", "load_snapshot", "commit", "leader_change", "replies", "sends"),
+)
+
+
+def _change(older, newer):
+    """What became of the voters."""
+    if without_directories(older).keys != without_directories(newer).keys:
+        return "voter added" if len(newer) > len(older) else "voter removed"
+    return "voter updated" if older != newer else "voters repeated"
+
+
+@pytest.mark.parametrize("effect", _FIELDS)
+def test_every_effect_is_met(met, effect):
+    assert met[effect] > 10
+
+
+@pytest.mark.parametrize("change", ["voter added", "voter removed", "voter updated"])
+def test_the_voters_change_in_every_way(met, change):
+    assert met[change] > 10
+
+
+@pytest.mark.parametrize("disk", ["slow disk", "full disk", "failing disk", "wiped disk"])
+def test_replicas_go_on_with_a_disk_of_every_kind(met, disk):
+    assert met[disk] > 100
+
+
+def test_static_quorums_are_upgraded(met):
+    assert met[KRaftVersion.__name__] > 10
+
+
+def test_replicas_leave_in_order_and_by_timeout(met):
+    assert met["gracefully"] > 5
+    assert met["by timeout"] > 0
+
+
+def test_crashes_leave_torn_ends_that_recovery_cuts(met):
+    assert met["boot"] > 5 * len(SEEDS)
+    assert met["torn end"] > 10
+
+
+def test_clients_hear_of_what_they_appended(met):
+    assert met["acknowledged"] > 50 * len(SEEDS)
+
+
+def test_transactions_are_left_open_by_leaders_that_went(met):
+    assert met["open transaction"] > 0

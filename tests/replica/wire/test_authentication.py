@@ -1,0 +1,116 @@
+"""SASL over a connection: who is let in, as whom, and what strangers may do."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from replica.errors import (
+    AuthenticationError,
+    UnreachablePeerError,
+    UnsupportedByPeerError,
+)
+from replica.wire.apis.quorum import VOTE
+from replica.wire.client import ClientConfig, Connection
+from replica.wire.frame import Limits
+from replica.wire.sasl import scram
+from replica.wire.sasl.client import Plain, Scram
+from replica.wire.sasl.server import PlainExchange, ScramExchange
+from replica.wire.server import ANONYMOUS
+from tests.replica.wire.loopback import HOST, connected, running
+
+MECHANISM = "SCRAM-SHA-256"
+KEPT = scram.credential("sha256", "pencil", b"saltsalt", 4096)
+AUTHENTICATOR = {
+    "PLAIN": lambda: PlainExchange({"ann": "secret"}),
+    MECHANISM: lambda: ScramExchange(MECHANISM, {"a=b,c": KEPT}),
+}
+
+
+async def whoami(client, request):
+    return {"topics": [{"topicName": client.principal}]}
+
+
+@pytest.mark.parametrize("who", [Plain("ann", "secret"), Scram("a=b,c", "pencil", MECHANISM)])
+def test_who_authenticates_is_known_by_name(who):
+    async def main():
+        asked = running(whoami, authenticator=AUTHENTICATOR)
+        async with asked as server, connected(server, sasl=who) as connection:
+            answer = await connection.call(VOTE, {})
+            assert answer.message["topics"][0]["topicName"] == who.user
+        async with running(whoami) as server, connected(server) as connection:
+            answer = await connection.call(VOTE, {})
+            assert answer.message["topics"][0]["topicName"] == ANONYMOUS
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("who", "reason"),
+    [
+        (Plain("ann", "wrong"), "SASL_AUTHENTICATION_FAILED"),
+        (Plain("bob", "secret"), "SASL_AUTHENTICATION_FAILED"),
+        (Scram("a=b,c", "pen", MECHANISM), "SASL_AUTHENTICATION_FAILED"),
+        (Scram("bob", "pencil", MECHANISM), "SASL_AUTHENTICATION_FAILED"),
+        (Scram("bob", "pencil", "SCRAM-SHA-512"), "UNSUPPORTED_SASL_MECHANISM"),
+    ],
+)
+def test_a_wrong_password_user_or_mechanism_is_refused(who, reason):
+    async def main():
+        async with running(whoami, authenticator=AUTHENTICATOR) as server:
+            with pytest.raises(AuthenticationError, match=reason):
+                await Connection.connect(HOST, server.port, ClientConfig(sasl=who))
+
+    asyncio.run(main())
+
+
+def test_a_server_without_sasl_is_named_to_who_wants_to_authenticate():
+    async def main():
+        async with running(whoami) as server:
+            with pytest.raises(UnsupportedByPeerError, match="SaslHandshake in versions 1 to 1"):
+                await Connection.connect(HOST, server.port, ClientConfig(sasl=Plain("a", "b")))
+
+    asyncio.run(main())
+
+
+def test_nothing_is_served_before_authentication():
+    async def main():
+        limits = Limits(handshake_s=1.0)
+        async with running(whoami, limits, authenticator=AUTHENTICATOR) as server:
+            async with connected(server) as connection:
+                with pytest.raises(UnreachablePeerError):
+                    await connection.call(VOTE, {})
+            reader, writer = await asyncio.open_connection(HOST, server.port)
+            assert await reader.read() == b""
+            writer.close()
+            assert dict(server.refused) == {"DataError": 1, "time is over": 1}
+
+    asyncio.run(main())
+
+
+def test_scram_computes_what_rfc_7677_shows():
+    first = "n=user,r=rOprNGfwEbeRWgbNEkqO"
+    nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+    salt = scram.bytes_of("W22ZaJ0SNY7soEsUEjb6gQ==")
+    said = f"{first},r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,{scram.client_final(nonce)}"
+    proof, signature = scram.client_proof("sha256", "pencil", salt, 4096, said.encode())
+    assert scram.base64_of(proof) == "dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+    assert scram.base64_of(signature) == "6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+    kept = scram.credential("sha256", "pencil", salt, 4096)
+    assert scram.is_proven("sha256", kept, proof, said.encode())
+    assert scram.server_signature("sha256", kept, said.encode()) == signature
+
+
+def test_strangers_may_not_send_large_frames():
+    async def main():
+        limits = Limits(unknown_max_bytes=100)
+        async with running(whoami, limits, authenticator=AUTHENTICATOR) as server:
+            reader, writer = await asyncio.open_connection(HOST, server.port)
+            writer.write(b"\x00\x00\x00\x65")
+            assert await reader.read() == b""
+            writer.close()
+            async with connected(server, sasl=Plain("ann", "secret")) as connection:
+                await connection.call(VOTE, {"clusterId": "x" * 200})
+
+    asyncio.run(main())

@@ -1,0 +1,269 @@
+"""Server and client on 127.0.0.1: versions, order, limits, hostile clients."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from replica.errors import (
+    CorruptDataError,
+    TruncatedDataError,
+    UnreachablePeerError,
+    UnsupportedByPeerError,
+    UsageError,
+)
+from replica.wire.apis import APIS
+from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER
+from replica.wire.apis.fetching import FETCH
+from replica.wire.apis.quorum import VOTE
+from replica.wire.client import Connection
+from replica.wire.frame import Budget, Limits, framed, read_frame
+from replica.wire.header import Request, decode_response, encode_request
+from replica.wire.versions import Features, supported_feature
+from tests.replica.wire.loopback import HOST, SERVED, connected, echo, running
+
+
+def test_the_newest_common_version_is_used():
+    async def main():
+        async with running() as server, connected(server) as connection:
+            assert (await connection.call(VOTE, {"voterId": 7})).version == 2
+            assert (await connection.call(FETCH, {})).version == 12
+            with pytest.raises(UnsupportedByPeerError, match="Fetch in versions 13 to 18"):
+                connection.version_of(FETCH, least=13)
+            with pytest.raises(UnsupportedByPeerError, match="DescribeCluster"):
+                await connection.call(DESCRIBE_CLUSTER, {})
+
+    asyncio.run(main())
+
+
+def test_features_are_asked_for_anew_each_time():
+    levels = iter((0, 1))
+
+    def features():
+        return Features({"kraft.version": (0, 1)}, {"kraft.version": next(levels)}, 5)
+
+    async def main():
+        async with running(features=features) as server, connected(server) as connection:
+            told = connection.api_versions
+            assert supported_feature(told, "kraft.version") == (0, 1)
+            assert supported_feature(told, "metadata.version") == (0, 0)
+            assert told["finalizedFeatures"][0]["maxVersionLevel"] == 0
+            again = await connection.call(API_VERSIONS, {})
+            assert again.message["finalizedFeatures"][0]["maxVersionLevel"] == 1
+
+    asyncio.run(main())
+
+
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0():
+    async def main():
+        async with running() as server:
+            reader, writer = await asyncio.open_connection(HOST, server.port)
+            writer.write(framed(bytes.fromhex("0012 0063 00000009 ffff 00")))
+            answer = decode_response(API_VERSIONS, 4, await read_frame(reader, 1000))
+            writer.close()
+        assert answer["errorCode"] == 35
+        assert answer["apiKeys"] == [{"apiKey": 18, "minVersion": 0, "maxVersion": 4}]
+
+    asyncio.run(main())
+
+
+def test_a_client_goes_back_to_an_older_version_of_api_versions():
+    async def main():
+        old = {**SERVED, API_VERSIONS.key: range(3)}
+        async with running(served=old) as server, connected(server) as connection:
+            assert (await connection.call(VOTE, {"voterId": 3})).message["errorCode"] == 3
+            assert connection.versions[API_VERSIONS.key] == range(3)
+
+    asyncio.run(main())
+
+
+def test_pipelined_requests_are_answered_in_their_order():
+    async def main():
+        async with running() as server, connected(server, max_in_flight=3) as connection:
+            calls = [
+                connection.call(FETCH, {"maxWaitMs": wait, "sessionId": index})
+                for index, wait in enumerate((60, 0, 20, 0, 0))
+            ]
+            answers = await asyncio.gather(*calls)
+            assert [answer.message["sessionId"] for answer in answers] == [0, 1, 2, 3, 4]
+
+    asyncio.run(main())
+
+
+def test_a_late_answer_ends_the_connection():
+    async def main():
+        async with running() as server, connected(server, timeout_s=0.2) as connection:
+            with pytest.raises(UnreachablePeerError, match=r"no answer to Fetch within 0\.2 s"):
+                await connection.call(FETCH, {"maxWaitMs": 30_000})
+            assert not connection.is_open
+            with pytest.raises(UnreachablePeerError, match="no answer to Fetch"):
+                await connection.call(VOTE, {})
+
+    asyncio.run(main())
+
+
+def test_a_server_that_closes_tells_all_that_wait():
+    async def main():
+        async with running() as server, connected(server) as connection:
+            call = asyncio.create_task(connection.call(FETCH, {"maxWaitMs": 30_000}))
+            await asyncio.sleep(0.05)
+            await server.close()
+            with pytest.raises(UnreachablePeerError, match="connection lost"):
+                await call
+
+    asyncio.run(main())
+
+
+def test_nobody_listening_is_unreachable():
+    async def main():
+        async with running() as server:
+            port = server.port
+        with pytest.raises(UnreachablePeerError, match=f"127.0.0.1:{port}: no connection"):
+            await Connection.connect(HOST, port)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        (b"\x7f\xff\xff\xff", "CorruptDataError"),
+        (b"\xff\xff\xff\xff", "CorruptDataError"),
+        (b"\x00\x00", "TruncatedDataError"),
+        (b"\x00\x00\x00\x09abc", "TruncatedDataError"),
+        (framed(b""), "TruncatedDataError"),
+        (framed(b"GET / HTTP/1.1\r\n\r\n"), "UnsupportedDataError"),
+        (framed(encode_request(Request(FETCH, 18, 1, None, {}))), "UnsupportedVersionError"),
+        (framed(encode_request(Request(VOTE, 2, 1, None, {})) + b"x"), "CorruptDataError"),
+    ],
+)
+def test_a_bad_frame_closes_its_connection_and_no_other(sent, reason):
+    async def main():
+        async with running() as server, connected(server) as other:
+            reader, writer = await asyncio.open_connection(HOST, server.port)
+            writer.write(sent)
+            writer.write_eof()
+            assert await reader.read() == b""
+            writer.close()
+            assert dict(server.refused) == {reason: 1}
+            assert (await other.call(VOTE, {"voterId": 4})).message["errorCode"] == 4
+
+    asyncio.run(main())
+
+
+def test_an_error_of_the_handler_ends_its_connection_and_no_other():
+    async def picky(client, request):
+        if request.message["voterId"] == 1:
+            raise UsageError("not this one")
+        return await echo(client, request)
+
+    async def main():
+        async with running(picky) as server, connected(server) as other:
+            async with connected(server) as connection:
+                with pytest.raises(UnreachablePeerError, match="closed by the peer"):
+                    await connection.call(VOTE, {"voterId": 1})
+            assert dict(server.refused) == {"UsageError": 1}
+            assert (await other.call(VOTE, {"voterId": 4})).message["errorCode"] == 4
+
+    asyncio.run(main())
+
+
+def test_random_frames_never_break_the_server():
+    draw = random.Random(5)
+    starts = [
+        encode_request(Request(api, v, 1, "c", {})) for api in APIS.values() for v in api.versions
+    ]
+
+    async def main():
+        async with running() as server, connected(server) as other:
+            for _ in range(300):
+                frame = bytearray(draw.choice(starts))
+                for _ in range(draw.randrange(4)):
+                    frame[draw.randrange(len(frame))] = draw.randrange(256)
+                reader, writer = await asyncio.open_connection(HOST, server.port)
+                writer.write(framed(bytes(frame[: draw.randrange(len(frame) + 1)])))
+                writer.write_eof()
+                await reader.read()
+                writer.close()
+            assert (await other.call(VOTE, {"voterId": 4})).message["errorCode"] == 4
+        known = {"CorruptDataError", "TruncatedDataError", "UnsupportedDataError"}
+        assert set(server.refused) <= known | {"UnsupportedVersionError"}
+
+    asyncio.run(main())
+
+
+def test_idle_and_slow_connections_and_too_many_are_closed():
+    async def main():
+        limits = Limits(idle_s=0.5, transfer_s=0.5, max_connections=2)
+        async with running(limits=limits) as server:
+            first, one = await asyncio.open_connection(HOST, server.port)
+            second, two = await asyncio.open_connection(HOST, server.port)
+            await asyncio.sleep(0.02)
+            third, three = await asyncio.open_connection(HOST, server.port)
+            two.write(b"\x00\x00\x00\x09ab")
+            assert [await r.read() for r in (first, second, third)] == [b"", b"", b""]
+            for writer in (one, two, three):
+                writer.close()
+            assert dict(server.refused) == {"too many connections": 1, "time is over": 2}
+
+    asyncio.run(main())
+
+
+def test_a_frame_is_read_as_it_comes_and_refused_by_its_size():
+    async def main():
+        reader = asyncio.StreamReader()
+        reader.feed_data(framed(b"ab") + framed(b"") + b"\x00\x00\x00\x04x")
+        assert [await read_frame(reader, 4), await read_frame(reader, 4)] == [b"ab", b""]
+        reader.feed_eof()
+        with pytest.raises(TruncatedDataError, match="4 bytes ends after 1"):
+            await read_frame(reader, 4)
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"\x00\x00\x00\x05")
+        with pytest.raises(CorruptDataError, match="a frame of 5 bytes; at most 4 are taken"):
+            await read_frame(reader, 4)
+
+    asyncio.run(main())
+
+
+def test_frames_of_all_connections_share_one_budget_of_memory():
+    async def main():
+        going, most = [], []
+
+        async def slow(client, request):
+            going.append(client)
+            most.append(len(going))
+            await asyncio.sleep(0.01)
+            going.remove(client)
+            return {}
+
+        size = len(encode_request(Request(VOTE, 2, 1, "kraftlake", {})))
+        limits = Limits(request_max_bytes=3 * size, queued_max_bytes=3 * size)
+        async with running(slow, limits) as server:
+            clients = [await Connection.connect(HOST, server.port) for _ in range(9)]
+            await asyncio.gather(*(client.call(VOTE, {}) for client in clients))
+            assert max(most) == 3
+            for client in clients:
+                await client.close()
+
+    asyncio.run(main())
+
+
+def test_a_budget_survives_those_who_give_up_waiting():
+    async def take(budget, size):
+        async with budget.of(size):
+            await asyncio.sleep(0.01)
+
+    async def main():
+        budget = Budget(10)
+        async with budget.of(10):
+            waiting = [asyncio.create_task(take(budget, size)) for size in (6, 10, 4)]
+            await asyncio.sleep(0)
+            waiting[1].cancel()
+            await asyncio.sleep(0)
+        await asyncio.gather(*waiting, return_exceptions=True)
+        async with asyncio.timeout(5), budget.of(10):
+            pass
+
+    asyncio.run(main())
