@@ -11,17 +11,25 @@ from pipelines import delta
 from pipelines.gold.divergence_points import divergence_points
 from pipelines.gold.findings import findings as gold_findings
 from pipelines.gold.leader_epoch_history import leader_epoch_history
+from pipelines.gold.membership import membership_findings
+from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
 from pipelines.gold.truncations import truncations
 from pipelines.silver.branch_records import branch_records
 from pipelines.silver.committed_log import committed_log
 from pipelines.silver.control_records import control_records
 from pipelines.silver.group_findings import group_findings
+from pipelines.silver.held_batches import held_batches
 from pipelines.silver.known_epochs import known_epochs
 from pipelines.silver.leader_epochs import leader_epochs
 from pipelines.silver.replay_parts import default_buckets
 from pipelines.silver.replica_logs import replica_logs
-from pipelines.silver.snapshot_replay import refused_records, replayed, snapshot_replay
+from pipelines.silver.snapshot_replay import (
+    refused_records,
+    replayed,
+    same_snapshots,
+    snapshot_replay,
+)
 from pipelines.silver.voter_sets import voter_sets
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
@@ -70,11 +78,12 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
 
     try:
         control = keep(control_records(records))
-        logs = replica_logs(captures, batches, control, snapshots, snapshot_records, state)
+        held = keep(held_batches(captures, batches, control))
+        logs = replica_logs(captures, held, snapshots, snapshot_records, state)
         findings = keep(group_findings(logs))
-        write(silver.LEADER_EPOCHS, leader_epochs(captures, batches, control, state))
+        write(silver.LEADER_EPOCHS, leader_epochs(captures, held, state))
         write(silver.VOTER_SETS, voter_sets(control, snapshot_records, state))
-        write(silver.COMMITTED_LOG, committed_log(captures, batches, control, findings))
+        write(silver.COMMITTED_LOG, committed_log(held, findings))
         epochs = known_epochs(batches, control, state)
         write(gold.LEADER_EPOCH_HISTORY, leader_epoch_history(epochs, findings))
         write(gold.DIVERGENCE_POINTS, divergence_points(findings))
@@ -84,9 +93,13 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         replay = keep(replayed(branch, snapshots, snapshot_records, default_buckets(spark)))
         judged = keep(judged_snapshots(captures, snapshots, found, snapshot_replay(replay)))
         write(gold.SNAPSHOT_VALIDITY, snapshot_validity(judged))
-        points = delta.read(spark, lake, gold.DIVERGENCE_POINTS)
         refused = refused_records(replay, committed)
-        write(gold.FINDINGS, gold_findings(captures, batches, found, judged, refused, points))
+        between = (
+            membership_findings(captures, state, held),
+            same_snapshot_findings(captures, snapshots, found, same_snapshots(replay)),
+        )
+        rows = gold_findings(captures, batches, found, judged, refused, findings, between)
+        write(gold.FINDINGS, rows)
     finally:
         for rows in kept:
             rows.unpersist()

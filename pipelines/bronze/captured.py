@@ -26,7 +26,7 @@ class KnownCapture:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """at: captured_at, unique among the replica's captures.
+    """at: captured_at, unique among the replica's captures. ingest_seq: one number for a round.
 
     previous_at: of the replica's capture just before, None without one; later: those after it.
     """
@@ -62,7 +62,7 @@ def place(
     """
     known = list(known)
     groups_known = {row.capture_group for row in known}
-    last_seq = max((row.ingest_seq for row in known), default=0)
+    ingest_seq = max((row.ingest_seq for row in known), default=0) + 1
     placed: list[Captured] = []
     for group in groups:
         if group.group_id in groups_known:
@@ -76,7 +76,7 @@ def place(
                     look,
                     group.group_id,
                     at,
-                    last_seq + len(placed) + 1,
+                    ingest_seq,
                     max((row.at for row in others if row.at < at), default=None),
                     tuple(later),
                 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -10,14 +11,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from pipelines.gold.finding_rows import finding_row
+from pipelines.silver.held_batches import one_row_per_capture
 from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.gold import FINDINGS
 from replica.check.catalogue import log
 from replica.check.directory import describe_refusal
-from replica.check.lineage import Parting, judge_conflict, judge_parting
+from replica.check.lineage import Parting, judge_conflict, judge_contested, judge_parting
 from replica.check.rule import Finding
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
+from replica.history.log import OffsetRange
 from replica.metadata.image import Refusal
 from replica.types import ReplicaKey
 
@@ -40,20 +44,22 @@ def findings(
     found: DataFrame,
     judged: DataFrame,
     refused: DataFrame,
-    divergence_points: DataFrame,
+    groups: DataFrame,
+    placed: Sequence[DataFrame],
 ) -> DataFrame:
     """The table. found: bronze.findings; judged: from judged_snapshots; refused: from
-    refused_records; divergence_points: gold's; the others bronze's.
+    refused_records; groups: from group_findings; placed: PLACED of the other rules between
+    directories; the others bronze's.
 
     A record that can't be applied is a finding of each capture that holds it. Divergence is one of
     who would be truncated; a conflict, and a divergence where neither would win, of the first of
     the pair.
     """
     content = judged.select(*REPLICA_KEYS, "capture_id", F.inline("content_findings"))
-    located = _located(_refusals(refused).unionByName(_partings(divergence_points)), captures)
-    parts = (found, content, _at_batches(located, log_batches))
-    rows = [FINDINGS.select(part) for part in parts]
-    return rows[0].unionByName(rows[1]).unionByName(rows[2]).dropDuplicates(list(FINDINGS.keys))
+    located = _located(_refusals(refused).unionByName(_lineage(groups)), captures)
+    parts = (found, content, _at_batches(located, log_batches), *placed)
+    rows = reduce(DataFrame.unionByName, (FINDINGS.select(part) for part in parts))
+    return rows.dropDuplicates(list(FINDINGS.keys))
 
 
 def _refusals(refused: DataFrame) -> DataFrame:
@@ -72,34 +78,44 @@ def _refusal(row: _Row) -> _Row:
     return _row(row["cluster_id"], None, found)
 
 
-def _partings(divergence_points: DataFrame) -> DataFrame:
-    parted = divergence_points.where(
-        F.col("relation").isin(Relation.DIVERGED.value, Relation.CONFLICT.value)
-    )
-    return parted.groupBy("cluster_id", "capture_group").applyInArrow(
-        _judge_group, from_arrow_schema(_WORDED, prefer_timestamp_ntz=False)
-    )
+def _lineage(groups: DataFrame) -> DataFrame:
+    def word(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for group in batch.to_pylist():
+                yield from _worded(_of_group(group))
+
+    told = groups.select("cluster_id", "pairs", "contested")
+    return told.mapInArrow(word, from_arrow_schema(_WORDED, prefer_timestamp_ntz=False))
 
 
-def _judge_group(pairs: pa.Table) -> pa.Table:
-    rows = sorted(pairs.to_pylist(), key=lambda row: (row["node_a"], row["node_b"]))
-    return pa.Table.from_batches(_worded(_of_pairs(rows)), schema=_WORDED)
+def _of_group(group: _Row) -> Iterator[_Row]:
+    cluster_id = group["cluster_id"]
+    for capture_id, found in _of_pairs(group["pairs"]):
+        yield _row(cluster_id, capture_id, found)
+    for contested in group["contested"]:
+        offsets = OffsetRange(contested["start"], contested["end"])
+        found = judge_contested(offsets, contested["epoch"])
+        yield _row(cluster_id, contested["capture_id"], found)
 
 
-def _of_pairs(rows: list[_Row]) -> Iterator[_Row]:
+def _of_pairs(rows: list[_Row]) -> Iterator[tuple[str, Finding]]:
+    """(capture_id, finding) of pairs in the order of their replicas."""
     partings: dict[tuple[str, Parting], list[int]] = {}
+    conflicts: dict[tuple[str, int, int], list[int]] = {}
     for row in rows:
         if row["relation"] == Relation.CONFLICT.value:
-            offset, other = row["divergence_offset"], f"node {row['node_b']}"
-            found = judge_conflict(offset, row["epoch_a"], other)
-            yield _row(row["cluster_id"], row["capture_a"], found)
+            place = row["capture_a"], row["conflict_offset"], row["conflict_epoch"]
+            conflicts.setdefault(place, []).append(row["node_b"])
+        if row["relation"] != Relation.DIVERGED.value:
             continue
         a, b = ("a", "b") if row["truncating_node"] != row["node_b"] else ("b", "a")
         parting = _parting(row, a, b)
         partings.setdefault((row[f"capture_{a}"], parting), []).append(row[f"node_{b}"])
+    for (capture_id, offset, epoch), others in conflicts.items():
+        yield capture_id, judge_conflict(offset, epoch, others)
     for (capture_id, parting), others in partings.items():
         for found in judge_parting(parting, others):
-            yield _row(rows[0]["cluster_id"], capture_id, found)
+            yield capture_id, found
 
 
 def _parting(row: _Row, loser: str, winner: str) -> Parting:
@@ -119,15 +135,8 @@ def _parting(row: _Row, loser: str, winner: str) -> Parting:
 
 
 def _row(cluster_id: str, capture_id: str | None, found: Finding) -> _Row:
-    return {
-        "cluster_id": cluster_id,
-        "capture_id": capture_id,
-        "rule": found.rule.id,
-        "severity": found.severity.value,
-        "offset": found.offset,
-        "epoch": found.epoch,
-        "message": found.message,
-    }
+    row = {"cluster_id": cluster_id, "capture_id": capture_id, **finding_row(found)}
+    return {name: row[name] for name in _WORDED.names}
 
 
 def _worded(rows: Iterable[_Row]) -> list[pa.RecordBatch]:
@@ -136,11 +145,9 @@ def _worded(rows: Iterable[_Row]) -> list[pa.RecordBatch]:
 
 def _located(worded: DataFrame, captures: DataFrame) -> DataFrame:
     """Each finding with the captures that it may be of, and where these were."""
-    looks = captures.groupBy("cluster_id", "capture_id", "node_id", "directory_id").agg(
-        F.min("captured_at").alias("captured_at"),
-        F.min_by("source", "ingest_seq").alias("source"),
+    looks = one_row_per_capture(captures).select(
+        *REPLICA_KEYS, F.col("capture_id").alias("of_capture"), "captured_at", "source"
     )
-    looks = looks.withColumnRenamed("capture_id", "of_capture")
     is_of = F.coalesce(F.col("capture_id") == F.col("of_capture"), F.lit(True))
     joined = worded.join(F.broadcast(looks), on="cluster_id", how="inner").where(is_of)
     return joined.withColumn("capture_id", F.col("of_capture")).drop("of_capture")

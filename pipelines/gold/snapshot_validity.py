@@ -10,23 +10,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.tables.bronze import REPLICA_KEYS
+from pipelines.gold.finding_rows import FINDING, finding_row
+from pipelines.silver.held_batches import one_row_per_capture
+from pipelines.silver.snapshot_replay import difference_of
+from pipelines.tables.bronze import REPLICA_KEYS, SNAPSHOT_KEYS
 from pipelines.tables.gold import SNAPSHOT_VALIDITY
 from replica.check.catalogue import log
 from replica.check.rule import Severity
 from replica.check.snapshots import Compared, judge_compared, validity_of
 from replica.format.snapshot import BOOTSTRAP_ID
-from replica.metadata.image import Difference
 from replica.types import OffsetAndEpoch
 
-FINDING = pa.struct(
-    [
-        *((name, pa.string()) for name in ("rule", "severity", "file")),
-        *((name, pa.int64()) for name in ("position", "offset")),
-        ("epoch", pa.int32()),
-        ("message", pa.string()),
-    ]
-)
+_FINDING = pa.struct(FINDING)
 JUDGED = pa.schema(
     [
         ("cluster_id", pa.string()),
@@ -36,7 +31,7 @@ JUDGED = pa.schema(
         ("epoch", pa.int32()),
         ("capture_id", pa.string()),
         ("verdict", pa.string()),
-        *((name, pa.list_(FINDING)) for name in ("broken_rules", "notes", "content_findings")),
+        *((name, pa.list_(_FINDING)) for name in ("broken_rules", "notes", "content_findings")),
     ]
 )
 """A row for each complete snapshot of each capture. content_findings: those of the broken_rules and
@@ -53,15 +48,10 @@ def judged_snapshots(
     captures: DataFrame, snapshots: DataFrame, findings: DataFrame, compared: DataFrame
 ) -> DataFrame:
     """JUDGED. compared: from snapshot_replay, the others bronze's."""
-    source = F.min_by("source", "ingest_seq").alias("source")
-    looks = captures.groupBy("capture_id").agg(source)
-    # `file` is the last name it was seen by, when it may have been about to go
-    name = F.regexp_extract("file", r"((checkpoints/)?[^/]+?)(\.deleted)?$", 1)
-    held = snapshots.withColumns({"capture_id": F.explode("captures"), "name": name})
-    held = held.join(F.broadcast(looks), on="capture_id", how="inner")
+    held = held_snapshots(captures, snapshots)
     ids = {"snapshot_end_offset": "end_offset", "snapshot_epoch": "epoch"}
     told = findings.where("snapshot_end_offset IS NOT NULL").withColumnRenamed("epoch", "found_in")
-    fields = (F.col("found_in" if f.name == "epoch" else f.name).alias(f.name) for f in FINDING)
+    fields = (F.col("found_in" if f.name == "epoch" else f.name).alias(f.name) for f in _FINDING)
     told = told.withColumnsRenamed(ids).groupBy("capture_id", *ids.values())
     told = told.agg(F.array_sort(F.collect_list(F.struct(*fields))).alias("told"))
     comparison = F.struct("orphans", "different", "refused", "sample").alias("comparison")
@@ -69,10 +59,32 @@ def judged_snapshots(
     compared = compared.select(*by_content, comparison)
     rows = held.join(told, on=["capture_id", *ids.values()], how="left")
     rows = rows.join(compared, on=by_content, how="left").select(
-        *(*REPLICA_KEYS, "end_offset", "epoch", "capture_id", "is_whole", "told", "comparison"),
-        F.concat_ws("/", "source", "name").alias("file"),
+        *(*REPLICA_KEYS, "end_offset", "epoch", "capture_id", "file"),
+        *("is_whole", "told", "comparison"),
     )
     return rows.mapInArrow(_judge, from_arrow_schema(JUDGED, prefer_timestamp_ntz=False))
+
+
+def held_snapshots(captures: DataFrame, snapshots: DataFrame) -> DataFrame:
+    """A row for each complete snapshot of each capture: SNAPSHOT_KEYS, capture_id, is_whole, and
+    `file`, as it was named to ingest; both of bronze."""
+    sources = one_row_per_capture(captures).select("capture_id", "source")
+    # `file` is the last name it was seen by, when it may have been about to go
+    name = F.regexp_extract("file", r"((checkpoints/)?[^/]+?)(\.deleted)?$", 1)
+    held = snapshots.withColumn("capture_id", F.explode("captures"))
+    held = held.join(F.broadcast(sources), on="capture_id", how="inner")
+    file = F.concat_ws("/", "source", name).alias("file")
+    return held.select(*SNAPSHOT_KEYS, "capture_id", "is_whole", file)
+
+
+def unreadable_snapshots(findings: DataFrame) -> DataFrame:
+    """capture_id, end_offset, epoch of snapshots with records that nobody here can read; findings:
+    bronze's."""
+    told = findings.where(F.col("rule").isin(*_UNREADABLE) & F.expr("snapshot_epoch IS NOT NULL"))
+    ids = {"snapshot_end_offset": "end_offset", "snapshot_epoch": "epoch"}
+    return told.select(
+        "capture_id", *(F.col(name).alias(new) for name, new in ids.items())
+    ).distinct()
 
 
 def snapshot_validity(judged: DataFrame) -> DataFrame:
@@ -113,15 +125,7 @@ def _content_findings(row: dict[str, Any], told: list[dict[str, Any]]) -> Iterat
     compared = None
     if comparison is not None:
         is_readable = is_readable and not comparison["refused"]
-        first = tuple(Difference(*one.values()) for one in comparison["sample"])
+        first = tuple(difference_of(one) for one in comparison["sample"])
         compared = Compared(comparison["orphans"], comparison["different"], first)
     for one in judge_compared(row["file"], snapshot_id, compared, is_readable=is_readable):
-        yield {
-            "rule": one.rule.id,
-            "severity": one.severity.value,
-            "file": one.file,
-            "position": one.position,
-            "offset": one.offset,
-            "epoch": one.epoch,
-            "message": one.message,
-        }
+        yield finding_row(one)

@@ -31,13 +31,15 @@ def state_at(
     end_offset: int,
     buckets: int,
 ) -> DataFrame:
-    """STATE after the records below end_offset; no rows where no replay reaches it.
+    """STATE after the records below end_offset, as far as they are known here; no rows where no
+    replay reaches it.
 
     branch: one cluster's, from branch_records; the others bronze's; buckets: parts of the replay.
     """
     upto = branch.where(branch["offset"] < end_offset)
     work = partial(_entities, end_offset=end_offset)
-    return replay_in_parts(upto, snapshots, snapshot_records, buckets, work, STATE)
+    inputs = upto, snapshots, snapshot_records
+    return replay_in_parts(*inputs, buckets, work, STATE, through_unknown=True)
 
 
 def _entities(part: Part, end_offset: int) -> Iterator[dict[str, Any]]:

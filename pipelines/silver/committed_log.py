@@ -9,20 +9,17 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.silver.held_batches import entries_end, held_batches, one_row_per_capture
+from pipelines.silver.held_batches import entries_end
 from pipelines.tables.silver import COMMITTED_LOG
 
 _PIECE = ("cluster_id", "base_offset", "leader_epoch", "crc", "low", "high", "commitment")
 
 
-def committed_log(
-    captures: DataFrame, log_batches: DataFrame, control: DataFrame, findings: DataFrame
-) -> DataFrame:
-    """The table; findings: from group_findings, control: from control_records, the others bronze's.
+def committed_log(held: DataFrame, findings: DataFrame) -> DataFrame:
+    """The table; held: from held_batches, findings: from group_findings.
 
     Offsets that no replica holds have no row.
     """
-    held = held_batches(one_row_per_capture(captures), log_batches, control)
     offsets = F.explode(F.sequence("low", F.col("high") - 1)).alias("offset")
     entries = _pieces(held, findings).select(*_PIECE, "moment", offsets)
     judged = entries.join(F.broadcast(_judges(findings)), on="cluster_id", how="inner")

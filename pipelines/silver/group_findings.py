@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -21,8 +21,8 @@ from replica.history.commitment import (
     losses,
 )
 from replica.history.divergence import diverge_compared
-from replica.history.log import ReplicaLog, epochs_of
-from replica.types import EpochStart
+from replica.history.log import OffsetRange, ReplicaLog, epochs_of
+from replica.types import EpochStart, ReplicaKey
 
 _TIME = pa.timestamp("us", tz="UTC")
 _PAIR = pa.struct(
@@ -35,12 +35,21 @@ _PAIR = pa.struct(
         *((name, pa.int32()) for name in ("fetch_rounds", "draft_fetch_rounds")),
         *((name, pa.int64()) for name in ("records_lost", "committed_lost")),
         *((name, pa.int64()) for name in ("unproven_lost", "superseded_lost")),
+        ("conflict_offset", pa.int64()),
+        ("conflict_epoch", pa.int32()),
     ]
 )
 _PART = pa.struct(
     [
         *((name, pa.int64()) for name in ("start", "end")),
         *((name, pa.string()) for name in ("capture_id", "commitment")),
+    ]
+)
+_CONTESTED = pa.struct(
+    [
+        *((name, pa.int64()) for name in ("start", "end")),
+        ("capture_id", pa.string()),
+        ("epoch", pa.int32()),
     ]
 )
 _EPOCH_START = [("epoch", pa.int32()), ("start_offset", pa.int64())]
@@ -51,6 +60,7 @@ FINDINGS = pa.schema(
         ("captured_at", _TIME),
         ("ingest_seq", pa.int64()),
         ("pairs", pa.list_(_PAIR)),
+        ("contested", pa.list_(_CONTESTED)),
         ("epochs", pa.list_(pa.struct([*_EPOCH_START, ("commitment", pa.string())]))),
         ("branch", pa.list_(pa.struct(_EPOCH_START))),
         ("branch_parts", pa.list_(_PART)),
@@ -60,10 +70,13 @@ FINDINGS = pa.schema(
 )
 """One row for each capture group; captured_at, ingest_seq: the highest of its captures.
 
-pairs: gold.divergence_points' columns. epochs: where each replica's log first holds an epoch, and
-the commitment of that entry. branch: the epochs of the agreed branch with their first offsets
-there, ascending; branch_parts: which capture's log holds it from `start` (inclusive) to `end`
-(exclusive); branch_start inclusive, branch_end exclusive, NULL where all logs are empty.
+pairs: gold.divergence_points' columns, and the first offset with one epoch and two contents, NULL
+unless in conflict. contested: offsets from `start` to `end` (exclusive) with two proven entries,
+the capture of the first replica that holds `start`, and the epoch there. epochs: where each
+replica's log first holds an epoch, and the commitment of that entry. branch: the epochs of the
+agreed branch with their first offsets there, ascending; branch_parts: which capture's log holds it
+from `start` (inclusive) to `end` (exclusive); branch_start inclusive, branch_end exclusive, NULL
+where all logs are empty.
 """
 
 
@@ -86,6 +99,7 @@ def _findings_of(rows: pa.Table) -> pa.Table:
         "captured_at": max(rows["captured_at"].to_pylist()),
         "ingest_seq": max(rows["ingest_seq"].to_pylist()),
         "pairs": [_pair(a, b, group, commitment) for a, b in combinations(captures, 2)],
+        "contested": [_contested(one, group, capture_of) for one in commitment.contested],
         "epochs": _epoch_heads(group.logs, commitment),
         "branch": [_epoch_start(entry) for entry in _branch_epochs(group.logs, parts)],
         "branch_parts": [_part(part, capture_of[part.key]) for part in parts],
@@ -104,6 +118,7 @@ def _pair(
     (capture_a, a), (capture_b, b) = one, other
     found = diverge_compared(a, b, group.between(a.key, b.key))
     lost = losses(found, commitment)
+    conflict = None if found.conflict_offset is None else a.batch_at(found.conflict_offset)
     return {
         "node_a": a.key.node_id,
         "directory_a": a.key.directory_id,
@@ -123,6 +138,21 @@ def _pair(
         "committed_lost": lost and lost.committed,
         "unproven_lost": lost and lost.unproven,
         "superseded_lost": lost and lost.superseded,
+        "conflict_offset": found.conflict_offset,
+        "conflict_epoch": conflict and conflict.epoch,
+    }
+
+
+def _contested(
+    contested: OffsetRange, group: GroupComparison, capture_of: Mapping[ReplicaKey, str]
+) -> dict[str, Any]:
+    held = ((log.key, log.batch_at(contested.start)) for log in group.logs)
+    key, batch = next((key, batch) for key, batch in held if batch is not None)
+    return {
+        "start": contested.start,
+        "end": contested.end,
+        "capture_id": capture_of[key],
+        "epoch": batch.epoch,
     }
 
 

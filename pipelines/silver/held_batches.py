@@ -9,20 +9,21 @@ from pipelines.tables.bronze import BATCH_KEYS, REPLICA_KEYS
 
 
 def one_row_per_capture(captures: DataFrame) -> DataFrame:
-    """capture_id, REPLICA_KEYS, captured_at, log_start_offset, log_end_offset.
+    """capture_id, REPLICA_KEYS, captured_at, log_start_offset, log_end_offset, source.
 
     captures: bronze.captures, where an unchanged replica has the same capture_id in several
-    groups. All of them saw the same files, so the first time stands for all.
+    groups. All of them saw the same files, so the first time, and the first place, stand for all.
     """
     first = F.min(F.struct("captured_at", "log_start_offset", "log_end_offset"))
-    rows = captures.groupBy("capture_id", *REPLICA_KEYS).agg(first.alias("first"))
-    return rows.select("capture_id", *REPLICA_KEYS, "first.*")
+    source = F.min_by("source", "ingest_seq").alias("source")
+    rows = captures.groupBy("capture_id", *REPLICA_KEYS).agg(first.alias("first"), source)
+    return rows.select("capture_id", *REPLICA_KEYS, "first.*", "source")
 
 
 def held_batches(captures: DataFrame, log_batches: DataFrame, control: DataFrame) -> DataFrame:
     """A row for each batch that a capture's .log files held undamaged.
 
-    captures: from one_row_per_capture; log_batches: bronze's; control: from control_records.
+    control: from control_records; the others bronze's. To be persisted: it reads what is large.
     Columns: capture_id, BATCH_KEYS, last_offset, record_count, size_bytes, leader_change and
     voter_sets (both NULL in a batch without control records).
     """
@@ -31,7 +32,8 @@ def held_batches(captures: DataFrame, log_batches: DataFrame, control: DataFrame
     )
     batches = log_batches.select(*BATCH_KEYS, "last_offset", "record_count", "size_bytes", "in_log")
     # Captures and control records are few beside batches: no shuffle of what scales.
-    moments = F.broadcast(captures.select("capture_id", *REPLICA_KEYS, "captured_at"))
+    looks = one_row_per_capture(captures)
+    moments = F.broadcast(looks.select("capture_id", *REPLICA_KEYS, "captured_at"))
     held = batches.join(moments, on=list(REPLICA_KEYS), how="inner").where(is_held)
     return held.join(F.broadcast(control), on=list(BATCH_KEYS), how="left").drop(
         "in_log", "captured_at"

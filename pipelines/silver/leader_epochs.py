@@ -9,19 +9,14 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from pipelines.silver.held_batches import held_batches, one_row_per_capture
+from pipelines.silver.held_batches import one_row_per_capture
 from pipelines.tables.silver import LEADER_EPOCHS
 
 
-def leader_epochs(
-    captures: DataFrame, log_batches: DataFrame, control: DataFrame, replica_state: DataFrame
-) -> DataFrame:
-    """The table: a row for each epoch of each capture.
-
-    control: from control_records; the others are bronze's tables.
-    """
+def leader_epochs(captures: DataFrame, held: DataFrame, replica_state: DataFrame) -> DataFrame:
+    """The table: a row for each epoch of each capture; held: from held_batches, the others
+    bronze's."""
     looks = one_row_per_capture(captures)
-    held = held_batches(looks, log_batches, control)
     checkpoints = replica_state.select("capture_id", F.col("leader_epochs").alias("checkpoint"))
     looks = F.broadcast(looks.join(checkpoints, on="capture_id", how="left"))
     epochs = _sighted(held, checkpoints).join(looks, on="capture_id", how="inner")

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.silver.stored_records import bucket_of, spread, stored_record
+from pipelines.silver.stored_records import bucket_of, is_unknown, spread, stored_record
 from replica.metadata.image import (
     Entity,
     Image,
@@ -27,7 +27,6 @@ from replica.metadata.image import (
     key_of,
     owner_of,
 )
-from replica.metadata.record import UnknownRecord
 
 _PLAN = "REPLAY_PLAN"
 _ROWS_AT_ONCE = 8192
@@ -37,12 +36,13 @@ IN_SNAPSHOT = -1
 
 class BranchSnapshot(NamedTuple):
     """A whole snapshot. branch_epoch: the branch's epoch at end_offset - 1, None where the branch
-    lacks it."""
+    lacks it. is_base: whether a replay may begin with it."""
 
     end_offset: int
     epoch: int
     content_sha256: str
     branch_epoch: int | None
+    is_base: bool
 
     @property
     def is_on_branch(self) -> bool:
@@ -99,7 +99,8 @@ class Part:
             yield RunReplay(base_offset, end, Replay(image), log, self.owns_record)
 
     def _base(self, start: int, end: int) -> BranchSnapshot | None:
-        within = (one for one in self.snapshots if start <= one.end_offset <= end)
+        bases = (one for one in self.snapshots if one.is_base)
+        within = (one for one in bases if start <= one.end_offset <= end)
         return next((one for one in within if one.branch_epoch in (None, one.epoch)), None)
 
 
@@ -109,8 +110,7 @@ class RunReplay:
     image_at must be asked in rising order.
 
     Of the records walked that this part owns: first_refused, the first that can't be applied;
-    refused_count, how many can't; first_unknown, the offset of the first that nobody here knows,
-    from which on no image is the whole truth.
+    refused_count, how many can't.
     """
 
     base_offset: int
@@ -120,7 +120,6 @@ class RunReplay:
     _owns: Callable[[ReplayedRecord], bool]
     first_refused: Refusal | None = None
     refused_count: int = 0
-    first_unknown: int | None = None
 
     def image_at(self, end_offset: int) -> Image:
         """What the records below this offset add up to."""
@@ -128,17 +127,9 @@ class RunReplay:
         for offset, record in self._log.below(end_offset):
             refusal = self._replay.apply(offset, record)
             if refusal is not None and self._owns(record):
-                self._note(refusal, record)
+                self.refused_count += 1
+                self.first_refused = self.first_refused or refusal
         return self._replay.image()
-
-    def _note(self, refusal: Refusal, record: ReplayedRecord) -> None:
-        if isinstance(record, UnknownRecord):
-            if self.first_unknown is None:
-                self.first_unknown = refusal.offset
-            return
-        self.refused_count += 1
-        if self.first_refused is None:
-            self.first_refused = refusal
 
 
 class _Lookahead:
@@ -166,14 +157,17 @@ def replay_in_parts(
     buckets: int,
     work: Callable[[Part], Iterator[dict[str, Any]]],
     schema: pa.Schema,
+    *,
+    through_unknown: bool,
 ) -> DataFrame:
     """The rows that `work` makes of each part, in columns of `schema`.
 
     branch: from branch_records; the others bronze's; buckets: parts of each cluster.
+    through_unknown: False makes a record that nobody here knows a hole in the log, as behind it no
+    state is the whole truth, and lets no replay begin with a snapshot that holds one.
     """
-    whole = snapshots.where("is_whole AND end_offset > 0")
-    clusters = F.broadcast(branch.select("cluster_id").distinct())
-    whole = whole.join(clusters, on="cluster_id", how="left_semi")
+    hidden = F.lit(False) if through_unknown else is_unknown()
+    whole = snapshots.where("is_whole")
     contents = whole.select("cluster_id", "end_offset", "epoch", "content_sha256").distinct()
     records = snapshot_records.join(
         F.broadcast(contents.select("cluster_id", "content_sha256")),
@@ -181,9 +175,15 @@ def replay_in_parts(
         how="left_semi",
     ).dropDuplicates(["cluster_id", "content_sha256", "index"])
     records = records.withColumnsRenamed({"index": "offset", "epoch": "leader_epoch"})
-    log = branch.withColumn("content_sha256", F.lit(""))
+    log = branch.where(~hidden).withColumn("content_sha256", F.lit(""))
     rows = spread(log, buckets).unionByName(spread(records, buckets))
-    rows = rows.unionByName(_plans(branch, contents, buckets), allowMissingColumns=True)
+    partial = F.broadcast(records.where(hidden).select("content_sha256").distinct())
+    partial = partial.withColumn("is_partial", F.lit(True))
+    placed = contents.join(partial, on="content_sha256", how="left")
+    placed = placed.withColumn("is_base", F.col("is_partial").isNull())
+    rows = rows.unionByName(
+        _plans(branch, runs_of(branch.where(~hidden)), placed, buckets), allowMissingColumns=True
+    )
 
     def run(table: pa.Table) -> pa.Table:
         return pa.Table.from_pylist(list(work(_part(table, buckets))), schema=schema)
@@ -205,13 +205,9 @@ def runs_of(branch: DataFrame) -> DataFrame:
     return runs.drop("run")
 
 
-def _plans(branch: DataFrame, contents: DataFrame, buckets: int) -> DataFrame:
+def _plans(branch: DataFrame, runs: DataFrame, contents: DataFrame, buckets: int) -> DataFrame:
     """A row for each part of each cluster: its runs and snapshots, as JSON in `payload`."""
-    runs = (
-        runs_of(branch)
-        .groupBy("cluster_id")
-        .agg(F.collect_list(F.array("start", "end")).alias("runs"))
-    )
+    runs = runs.groupBy("cluster_id").agg(F.collect_list(F.array("start", "end")).alias("runs"))
     last = branch.select(
         "cluster_id",
         (F.col("offset") + 1).alias("end_offset"),
@@ -220,7 +216,7 @@ def _plans(branch: DataFrame, contents: DataFrame, buckets: int) -> DataFrame:
     placed = contents.join(last, on=["cluster_id", "end_offset"], how="left")
     found = F.struct(*BranchSnapshot._fields)
     listed = placed.groupBy("cluster_id").agg(F.collect_list(found).alias("snapshots"))
-    plan = runs.join(listed, on="cluster_id", how="left")
+    plan = runs.join(listed, on="cluster_id", how="full")
     return plan.select(
         "cluster_id",
         F.explode(F.sequence(F.lit(0), F.lit(buckets - 1))).alias("bucket"),
@@ -244,7 +240,7 @@ def _part(table: pa.Table, buckets: int) -> Part:
         row["cluster_id"],
         row["bucket"],
         buckets,
-        tuple(sorted((start, end) for start, end in plan["runs"])),
+        tuple(sorted((start, end) for start, end in plan.get("runs", []))),
         tuple(sorted(snapshots)),
         table.filter(pc.invert(is_plan)).sort_by("offset"),
     )

@@ -6,7 +6,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.silver.control_records import snapshot_voter_sets
-from pipelines.silver.held_batches import held_batches, one_row_per_capture
 from pipelines.tables.bronze import REPLICA_KEYS, SNAPSHOT_KEYS
 
 _VOTERS = "array<struct<voter_id:int,directory_id:string>>"
@@ -28,18 +27,16 @@ leader_changes: LEADER_CHANGE's voters. directory_id is NULL in a static quorum.
 
 def replica_logs(
     captures: DataFrame,
-    log_batches: DataFrame,
-    control: DataFrame,
+    held: DataFrame,
     snapshots: DataFrame,
     snapshot_records: DataFrame,
     replica_state: DataFrame,
 ) -> DataFrame:
-    """A row for each row of bronze.captures; control: from control_records, the others bronze's.
+    """A row for each row of bronze.captures; held: from held_batches, the others bronze's.
 
     Columns: capture_group, capture_id, REPLICA_KEYS, captured_at, ingest_seq, log_start_offset,
     quorum_epoch (NULL without a quorum-state to read), and REPLICA_LOGS.
     """
-    held = held_batches(one_row_per_capture(captures), log_batches, control)
     parts = _log_parts(held).unionByName(
         _snapshot_parts(snapshots, snapshot_records), allowMissingColumns=True
     )

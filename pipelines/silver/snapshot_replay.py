@@ -1,23 +1,28 @@
-"""The agreed branch replayed once: every snapshot beside it, and the records it refuses."""
+"""The agreed branch replayed once: every snapshot beside it and beside those of its id, and the
+records that the branch refuses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations, groupby
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.silver.replay_parts import BranchSnapshot, Part, RunReplay, replay_in_parts
-from replica.check.snapshots import compare_images
+from replica.check.snapshots import KIND_ORDER, compare_images
 from replica.metadata.image import Difference, Image
 
 SAMPLE = 20
 """Differences of one snapshot that are kept with their values."""
 
 _DIFFERENCE = pa.struct(
-    [(name, pa.string()) for name in ("entity", "key", "in_snapshot", "in_log")]
+    [
+        ("place", pa.int32()),
+        *((name, pa.string()) for name in ("entity", "key", "in_snapshot", "in_log")),
+    ]
 )
 _REFUSAL = pa.struct(
     [
@@ -34,16 +39,21 @@ REPLAYED = pa.schema(
         ("end_offset", pa.int64()),
         ("epoch", pa.int32()),
         ("content_sha256", pa.string()),
+        ("against_sha256", pa.string()),
         ("different", pa.int64()),
         ("orphans", pa.int64()),
-        ("sample", pa.list_(_DIFFERENCE)),
+        *((name, pa.list_(_DIFFERENCE)) for name in ("sample", "orphan_sample")),
         ("refused", pa.int64()),
         ("first_refused", _REFUSAL),
-        ("first_unknown", pa.int64()),
     ]
 )
 """What one part of a replay says of a snapshot, or, with content_sha256 and epoch NULL, of a run of
-the log from base_offset to end_offset (exclusive). refused: records that can't be applied."""
+the log from base_offset to end_offset (exclusive).
+
+against_sha256: the other content of one id with which the snapshot is compared, NULL where it is
+the log. refused: records that can't be applied. sample: the first differences but for orphans
+(place: see KIND_ORDER); orphan_sample: the first of these, of two contents.
+"""
 
 SNAPSHOT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 
@@ -55,7 +65,8 @@ def replayed(
 
     branch: from branch_records; the others bronze's; buckets: parts of a replay.
     """
-    return replay_in_parts(branch, snapshots, snapshot_records, buckets, _replayed, REPLAYED)
+    inputs = branch, snapshots, snapshot_records
+    return replay_in_parts(*inputs, buckets, _replayed, REPLAYED, through_unknown=False)
 
 
 def snapshot_replay(replayed_parts: DataFrame) -> DataFrame:
@@ -65,18 +76,31 @@ def snapshot_replay(replayed_parts: DataFrame) -> DataFrame:
     (records of the snapshot that can't be applied), sample (the first of the different ones).
 
     Snapshots off the branch, behind a hole of it or below its start have no row; nor have those
-    behind a record that nobody here knows.
+    behind a record that nobody here knows, unless the replay begins again between.
     """
-    keys = ["cluster_id", "base_offset"]
-    unknown = replayed_parts.where("content_sha256 IS NULL").groupBy(*keys)
-    limits = unknown.agg(F.min("first_unknown").alias("limit"))
-    rows = replayed_parts.where("content_sha256 IS NOT NULL").join(limits, on=keys, how="inner")
-    known = rows.where("limit IS NULL OR end_offset <= limit")
-    return known.groupBy(*SNAPSHOT_IDS).agg(
+    of_log = replayed_parts.where("content_sha256 IS NOT NULL AND against_sha256 IS NULL")
+    return of_log.groupBy(*SNAPSHOT_IDS).agg(
         F.min("base_offset").alias("base_offset"),
         *(F.sum(name).alias(name) for name in ("different", "orphans", "refused")),
-        F.slice(F.array_sort(F.flatten(F.collect_list("sample"))), 1, SAMPLE).alias("sample"),
+        _first("sample"),
     )
+
+
+def same_snapshots(replayed_parts: DataFrame) -> DataFrame:
+    """A row for each two contents of one snapshot id: SNAPSHOT_IDS, against_sha256 (the greater of
+    the two), different, orphans, refused (records of either that can't be applied), sample,
+    orphan_sample (in_log: in the content against_sha256)."""
+    pairs = replayed_parts.where("against_sha256 IS NOT NULL")
+    return pairs.groupBy(*SNAPSHOT_IDS, "against_sha256").agg(
+        *(F.sum(name).alias(name) for name in ("different", "orphans", "refused")),
+        _first("sample"),
+        _first("orphan_sample"),
+    )
+
+
+def _first(sample: str) -> Column:
+    """Of all parts' first differences the first ones."""
+    return F.slice(F.array_sort(F.flatten(F.collect_list(sample))), 1, SAMPLE).alias(sample)
 
 
 def refused_records(replayed_parts: DataFrame, committed_log: DataFrame) -> DataFrame:
@@ -101,15 +125,45 @@ def _replayed(part: Part) -> Iterator[dict[str, Any]]:
                 replay = run.image_at(snapshot.end_offset)
                 yield about | _of_snapshot(part, snapshot, replay)
         yield about | _of_run(run)
+    for _, contents in groupby(part.snapshots, key=lambda one: (one.end_offset, one.epoch)):
+        for row in _of_contents(part, list(contents)):
+            yield {"cluster_id": part.cluster_id} | row
+
+
+def _of_contents(part: Part, contents: list[BranchSnapshot]) -> Iterator[dict[str, Any]]:
+    """Each two contents of one id, as far as this part's keys go."""
+    if len(contents) < 2:
+        return
+    held = [part.content_of(snapshot) for snapshot in contents]
+    for (one, (image, refused)), (other, (against, others_refused)) in combinations(
+        zip(contents, held, strict=True), 2
+    ):
+        orphans, others = _owned(part, image, against)
+        yield {
+            "end_offset": one.end_offset,
+            "epoch": one.epoch,
+            "content_sha256": one.content_sha256,
+            "against_sha256": other.content_sha256,
+            "different": len(others),
+            "orphans": len(orphans),
+            "sample": [_row(found) for found in others[:SAMPLE]],
+            "orphan_sample": [_row(found) for found in orphans[:SAMPLE]],
+            "refused": refused + others_refused,
+        }
+
+
+def _owned(part: Part, a: Image, b: Image) -> tuple[list[Difference], list[Difference]]:
+    """compare_images of this part's keys; other keys are judged in theirs."""
+    orphans, others = (
+        [found for found in differing if part.owns(found.kind, found.key)]
+        for differing in compare_images(a, b)
+    )
+    return orphans, others
 
 
 def _of_snapshot(part: Part, snapshot: BranchSnapshot, replay: Image) -> dict[str, Any]:
-    """What this part's keys say; other keys are judged in theirs."""
     held, refused = part.content_of(snapshot)
-    orphans, others = (
-        [found for found in differing if part.owns(found.kind, found.key)]
-        for differing in compare_images(held, replay)
-    )
+    orphans, others = _owned(part, held, replay)
     return {
         "end_offset": snapshot.end_offset,
         "epoch": snapshot.epoch,
@@ -128,9 +182,14 @@ def _of_run(run: RunReplay) -> dict[str, Any]:
         "end_offset": run.end,
         "refused": run.refused_count,
         "first_refused": None if first is None else first._asdict(),
-        "first_unknown": run.first_unknown,
     }
 
 
-def _row(found: Difference) -> dict[str, str | None]:
-    return dict(zip((field.name for field in _DIFFERENCE), found, strict=True))
+def difference_of(row: dict[str, Any]) -> Difference:
+    """An element of a sample as a value."""
+    return Difference(row["entity"], row["key"], row["in_snapshot"], row["in_log"])
+
+
+def _row(found: Difference) -> dict[str, Any]:
+    values = KIND_ORDER[found.kind], *found
+    return dict(zip((field.name for field in _DIFFERENCE), values, strict=True))

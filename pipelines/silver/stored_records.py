@@ -40,6 +40,7 @@ SPREAD = pa.schema(
 """content_sha256: of the snapshot, "" for the log; offset: in a snapshot the record's index.
 payload: JSON, only where `value` is NULL."""
 
+_CONTROL = [control.name for control in ControlType if control > ControlType.COMMIT]
 _STATEFUL_CONTROL = ("KRAFT_VERSION", "KRAFT_VOTERS")
 
 
@@ -61,6 +62,13 @@ def spread(records: DataFrame, buckets: int) -> DataFrame:
             yield _placed(table, number)
 
     return rows.mapInArrow(place, from_arrow_schema(SPREAD, prefer_timestamp_ntz=False))
+
+
+def is_unknown() -> Column:
+    """Whether a row of bronze's records is of an api key, version or control type that nobody here
+    knows (see json_text and UnknownControl)."""
+    unknown = F.try_variant_get("payload", "$.apiKey", "int").isNotNull()
+    return F.when(F.col("is_control"), ~F.col("record_type").isin(*_CONTROL)).otherwise(unknown)
 
 
 def bucket_of(key: PartitionKey, buckets: int) -> int:

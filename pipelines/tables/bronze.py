@@ -46,7 +46,12 @@ CAPTURES = Contract(
         ),
         *REPLICA,
         Column("captured_at", "timestamp", "when the directory was looked at", nullable=False),
-        Column("ingest_seq", "bigint", "order of ingestion, from 1", nullable=False),
+        Column(
+            "ingest_seq",
+            "bigint",
+            "order of ingestion, from 1; the same for all clusters that were looked at together",
+            nullable=False,
+        ),
         Column("source", "string", "the directory as it was named to ingest", nullable=False),
         Column("log_start_offset", "bigint", "offsets below it may be gone", nullable=False),
         Column("log_end_offset", "bigint", "LEO, exclusive", nullable=False),

@@ -11,7 +11,7 @@ epochs           leader epochs by LeaderChange records and batches; batch sizes,
 epoch_checkpoint leader-epoch-checkpoint; indexes: indexes and leftovers; state_files: the others
 records          every record looked at; replaying: every record applied
 snapshots        verdicts: whole, in place, equal to the replay
-membership, lineage, same_snapshots   directories against each other
+members, membership, lineage, same_snapshots   directories against each other
 
 Judging reads nothing and changes nothing: values in, findings out.
 """

@@ -62,6 +62,8 @@ def log_damage(examined: Examined) -> Iterator[Finding]:
                 continue
             torn = damage.kind is DamageKind.TORN_TAIL and is_last
             yield _finding(log.TORN_TAIL if torn else _IN_LOGS[damage.kind], segment, damage)
+    if examined.directory.has_moved:
+        return  # the segment that is missing may be the one that went meanwhile
     for (before, after), start in zip(pairwise(segments), starts[1:], strict=True):
         end = before.end_offset
         if start != end:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from replica.check.directory import Facts, gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
+from replica.check.members import members_of
 from replica.check.membership import judge_membership
 from replica.check.replaying import Replayed, Watch, replay_log
 from replica.check.rule import Finding, by_severity
@@ -57,7 +58,7 @@ def judge_group(
         for facts, replayed in zip(gathered, replays, strict=True)
     )
     between = [
-        *judge_membership(group),
+        *(finding for _, finding in judge_membership(members_of(group))),
         *judge_lineage(group),
         *judge_same_snapshots(group),
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from replica.check.catalogue import groups
 from replica.check.examined import Examined, replica_log
-from replica.check.membership import by_cluster
+from replica.check.members import by_cluster
 from replica.check.rule import Finding
 from replica.history.commitment import (
     Commitment,
@@ -18,7 +18,7 @@ from replica.history.commitment import (
     losses,
 )
 from replica.history.divergence import Divergence, Relation, diverge_compared
-from replica.history.log import ReplicaLog
+from replica.history.log import OffsetRange, ReplicaLog
 from replica.types import ReplicaKey
 
 
@@ -52,18 +52,21 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     compared = compare_group(owners)
     commitment = classify_compared(compared)
     partings: dict[Parting, list[int]] = {}
+    conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for (a, b), comparison in compared.pairs.items():
         log_a, log_b = (next(log for log in owners if log.key == key) for key in (a, b))
         divergence = diverge_compared(log_a, log_b, comparison)
         if divergence.relation is Relation.CONFLICT:
             offset = divergence.conflict_offset
             assert offset is not None, "a conflict has an offset"
-            path, position, epoch = _located(by_key[a], offset)
-            found = judge_conflict(offset, epoch, by_key[b].shown)
-            yield replace(found, file=path, position=position)
+            conflicts.setdefault((a, offset), []).append(b.node_id)
         elif divergence.relation is Relation.DIVERGED:
             parting, other = _parting(a, b, divergence, losses(divergence, commitment))
             partings.setdefault(parting, []).append(other.node_id)
+    for (key, offset), others in conflicts.items():
+        path, position, epoch = _located(by_key[key], offset)
+        found = judge_conflict(offset, epoch, others)
+        yield replace(found, file=path, position=position)
     for parting, others in partings.items():
         path, position, _ = _located(by_key[parting.loser], parting.offset)
         for found in judge_parting(parting, others):
@@ -98,18 +101,22 @@ def _parting(
     return Parting(loser, offset, epoch, other_epoch, *told, lost), other
 
 
-def judge_conflict(offset: int, epoch: int | None, other: str) -> Finding:
-    """A log that conflicts with `other`, as the user knows it; who calls adds file and byte."""
-    message = f"at offset {offset} of one epoch {other} holds other bytes, or agrees again later"
+def judge_conflict(offset: int, epoch: int | None, others: Sequence[int]) -> Finding:
+    """A log that conflicts with those of other nodes; who calls adds file and byte."""
+    verbs = "holds other bytes, or agrees" if len(others) == 1 else "hold other bytes, or agree"
+    message = f"at offset {offset} of one epoch {_nodes(others)} {verbs} again later"
     return groups.CONFLICT.at("", message, offset=offset, epoch=epoch)
+
+
+def _nodes(ids: Sequence[int]) -> str:
+    return ", ".join(f"node {node_id}" for node_id in ids)
 
 
 def judge_parting(parting: Parting, others: Sequence[int]) -> Iterator[Finding]:
     """What it means for the loser; others: node ids; who calls adds file and byte."""
     offset, lost = parting.offset, parting.lost
-    nodes = ", ".join(f"node {node_id}" for node_id in others)
     message = (
-        f"parts from {nodes} at offset {offset}: epoch {parting.epoch} here, "
+        f"parts from {_nodes(others)} at offset {offset}: epoch {parting.epoch} here, "
         f"{parting.other_epoch} there"
     )
     if lost is None:
@@ -132,13 +139,18 @@ def _contested(
     for contested in commitment.contested:
         holders = [log for log in compared.logs if log.batch_at(contested.start) is not None]
         path, position, epoch = _located(by_key[holders[0].key], contested.start)
-        message = (
-            f"offsets {contested.start} to {contested.end - 1} hold different records that are all "
-            "proven committed"
-        )
-        yield groups.COMMITTED_DATA_AT_RISK.at(
-            path, message, position=position, offset=contested.start, epoch=epoch
-        )
+        found = judge_contested(contested, epoch)
+        yield replace(found, file=path, position=position)
+
+
+def judge_contested(contested: OffsetRange, epoch: int | None) -> Finding:
+    """Offsets with two proven records; epoch: of the first replica that holds the first of them.
+    Who calls adds its file and byte."""
+    message = (
+        f"offsets {contested.start} to {contested.end - 1} hold different records that are all "
+        "proven committed"
+    )
+    return groups.COMMITTED_DATA_AT_RISK.at("", message, offset=contested.start, epoch=epoch)
 
 
 def _located(examined: Examined, offset: int) -> tuple[str, int | None, int | None]:

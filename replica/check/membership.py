@@ -2,117 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from replica.check.catalogue import groups
-from replica.check.examined import Examined, replica_log
 from replica.check.rule import Finding
-from replica.format.file_names import FileKind
-from replica.types import NO_NODE, ZERO_UUID
+from replica.history.log import LogBatch
+from replica.types import NO_NODE, ZERO_UUID, ReplicaId
 
 
-def judge_membership(group: Sequence[Examined]) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What one directory of a group says of itself; files are named as the user would.
+
+    shown: the directory. meta_properties, quorum_state: these files, the directory where there is
+    none. leader_id, leader_epoch, current_voters: by quorum-state; None and () where nobody can
+    tell. first_offset: the first that its log holds, None where it holds nothing. entries: the
+    batches of its log that hold the first offsets of the others.
+    """
+
+    replica: ReplicaId
+    shown: str
+    meta_properties: str
+    quorum_state: str
+    leader_id: int | None = None
+    leader_epoch: int | None = None
+    current_voters: tuple[int, ...] = ()
+    first_offset: int | None = None
+    entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
+
+
+Told = tuple[Member, Finding]
+"""A finding, and whose it is."""
+
+
+def judge_membership(group: Sequence[Member]) -> Iterator[Told]:
     """Rules that compare small files, and first records across cluster ids."""
-    yield from _judge_duplicates(group)
-    yield from _judge_clusters(group)
-    for members in by_cluster(group):
-        yield from _judge_leaders(members)
-        yield from _judge_voters(members)
+    members = sorted(group, key=lambda member: member.replica)
+    clusters: dict[str, list[Member]] = {}
+    for member in members:
+        clusters.setdefault(member.replica.cluster_id, []).append(member)
+    for cluster in clusters.values():
+        yield from _repeated(cluster, "node id", lambda one: one.replica.node_id)
+        yield from _judge_leaders(cluster)
+        yield from _judge_voters(cluster)
+    yield from _repeated(members, "directory id", _directory_id)
+    yield from _judge_clusters(members)
 
 
-def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
-    """The directories whose replica is known, by cluster id."""
-    clusters: dict[str, list[Examined]] = {}
-    for examined in group:
-        if examined.replica is not None:
-            clusters.setdefault(examined.replica.cluster_id, []).append(examined)
-    return list(clusters.values())
-
-
-def _judge_duplicates(group: Sequence[Examined]) -> Iterator[Finding]:
-    for members in by_cluster(group):
-        yield from _repeated(members, "node id", lambda one: _replica(one)[0])
-    yield from _repeated(group, "directory id", lambda one: _replica(one)[1])
-
-
-def _replica(examined: Examined) -> tuple[int | None, str | None]:
-    replica = examined.replica
-    if replica is None:
-        return None, None
-    named = replica.directory_id != ZERO_UUID
-    return replica.node_id, replica.directory_id if named else None
+def _directory_id(member: Member) -> str | None:
+    directory_id = member.replica.directory_id
+    return None if directory_id == ZERO_UUID else directory_id
 
 
 def _repeated(
-    group: Sequence[Examined], what: str, of: Callable[[Examined], Hashable]
-) -> Iterator[Finding]:
-    first: dict[Hashable, Examined] = {}
-    for examined in group:
-        value = of(examined)
+    members: Sequence[Member], what: str, of: Callable[[Member], Hashable]
+) -> Iterator[Told]:
+    first: dict[Hashable, Member] = {}
+    for member in members:
+        value = of(member)
         if value is None:
             continue
-        other = first.setdefault(value, examined)
-        if other is not examined:
+        other = first.setdefault(value, member)
+        if other is not member:
             message = f"{what} {value} is that of {other.shown} too"
-            yield groups.DUPLICATE_IDENTITY.at(_shown(examined, FileKind.META_PROPERTIES), message)
+            yield member, groups.DUPLICATE_IDENTITY.at(member.meta_properties, message)
 
 
-def _judge_clusters(group: Sequence[Examined]) -> Iterator[Finding]:
-    """Logs of two cluster ids that begin with the same entry, or hold one in common later."""
-    clusters = by_cluster(group)
-    if len(clusters) < 2:
-        return
-    known = [(one, replica_log(one, ZERO_UUID)) for members in clusters for one in members]
-    for (a, log_a), (b, log_b) in combinations(known, 2):
-        assert a.replica is not None
-        assert b.replica is not None
-        if a.replica.cluster_id == b.replica.cluster_id:
+def _judge_clusters(members: Sequence[Member]) -> Iterator[Told]:
+    """Logs of two cluster ids that begin with the same entry, or hold one in common later.
+
+    Of two clusters the one with fewer members is told to be wrong.
+    """
+    sizes = Counter(member.replica.cluster_id for member in members)
+    by_size = sorted(members, key=lambda one: (-sizes[one.replica.cluster_id], one.replica))
+    for a, b in combinations(by_size, 2):
+        one_cluster = a.replica.cluster_id == b.replica.cluster_id
+        if one_cluster or a.first_offset is None or b.first_offset is None:
             continue
-        offset = max(log_a.first_offset, log_b.first_offset)
-        entry = log_a.batch_at(offset)
-        if entry is not None and entry == log_b.batch_at(offset):
-            yield groups.CLUSTER_ID_MISMATCH.at(
-                _shown(b, FileKind.META_PROPERTIES),
-                f"cluster.id {b.replica.cluster_id}, but {a.shown} of cluster "
-                f"{a.replica.cluster_id} holds the same record at offset {offset}",
-                offset=offset,
-                epoch=entry.epoch,
+        offset = max(a.first_offset, b.first_offset)
+        entry = a.entries.get(offset)
+        if entry is not None and entry == b.entries.get(offset):
+            yield (
+                b,
+                groups.CLUSTER_ID_MISMATCH.at(
+                    b.meta_properties,
+                    f"cluster.id {b.replica.cluster_id}, but {a.shown} of cluster "
+                    f"{a.replica.cluster_id} holds the same record at offset {offset}",
+                    offset=offset,
+                    epoch=entry.epoch,
+                ),
             )
 
 
-def _judge_leaders(members: Sequence[Examined]) -> Iterator[Finding]:
-    leaders: dict[int, tuple[int, Examined]] = {}
-    for examined in members:
-        state = examined.directory.quorum_state
-        if state is None or state.leader_id == NO_NODE:
+def _judge_leaders(members: Sequence[Member]) -> Iterator[Told]:
+    leaders: dict[int, tuple[int, Member]] = {}
+    for member in members:
+        leader_id, epoch = member.leader_id, member.leader_epoch
+        if leader_id is None or leader_id == NO_NODE or epoch is None:
             continue
-        leader, other = leaders.setdefault(state.leader_epoch, (state.leader_id, examined))
-        if leader != state.leader_id:
-            yield groups.TWO_LEADERS.at(
-                _shown(examined, FileKind.QUORUM_STATE),
-                f"leader {state.leader_id} of epoch {state.leader_epoch}; {leader} by "
-                f"{_shown(other, FileKind.QUORUM_STATE)}",
-                epoch=state.leader_epoch,
-            )
+        leader, other = leaders.setdefault(epoch, (leader_id, member))
+        if leader != leader_id:
+            message = f"leader {leader_id} of epoch {epoch}; {leader} by {other.quorum_state}"
+            yield member, groups.TWO_LEADERS.at(member.quorum_state, message, epoch=epoch)
 
 
-def _judge_voters(members: Sequence[Examined]) -> Iterator[Finding]:
-    first: tuple[list[int], Examined] | None = None
-    for examined in members:
-        state = examined.directory.quorum_state
-        if state is None or not state.current_voters:
+def _judge_voters(members: Sequence[Member]) -> Iterator[Told]:
+    first: tuple[list[int], Member] | None = None
+    for member in members:
+        if not member.current_voters:
             continue
-        voters = sorted(state.current_voters)
-        first = first or (voters, examined)
+        voters = sorted(member.current_voters)
+        first = first or (voters, member)
         if voters != first[0]:
-            yield groups.VOTER_SETS_DIFFER.at(
-                _shown(examined, FileKind.QUORUM_STATE),
-                f"voters {voters}; {first[0]} by {_shown(first[1], FileKind.QUORUM_STATE)}",
-                epoch=state.leader_epoch,
+            message = f"voters {voters}; {first[0]} by {first[1].quorum_state}"
+            yield (
+                member,
+                groups.VOTER_SETS_DIFFER.at(
+                    member.quorum_state, message, epoch=member.leader_epoch
+                ),
             )
-
-
-def _shown(examined: Examined, kind: FileKind) -> str:
-    found = examined.file_of(kind)
-    return examined.shown_file("" if found is None else found.path)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from replica.check.catalogue import groups
 from replica.check.examined import Examined
-from replica.check.membership import by_cluster
+from replica.check.members import by_cluster
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
-from replica.check.snapshots import compare_images, describe
+from replica.check.snapshots import Compared, compare_images, describe
 from replica.format.directory import SnapshotFile
 from replica.types import OffsetAndEpoch
 
@@ -38,12 +38,24 @@ def _compare(
     if image_a is None or image_b is None or snapshot_b.id is None:
         return
     orphans, others = compare_images(image_b, image_a)
-    found = others or orphans
-    rule = groups.SNAPSHOT_ID_CONFLICT if others else groups.SNAPSHOT_ID_ORPHANS
-    if found:
-        yield rule.at(
-            b.shown_file(snapshot_b.file.path),
-            f"{describe(found, len(found))} (against {a.shown_file(snapshot_a.file.path)})",
-            offset=snapshot_b.id.offset,
-            epoch=snapshot_b.id.epoch,
-        )
+    yield from judge_contents(
+        b.shown_file(snapshot_b.file.path),
+        a.shown_file(snapshot_a.file.path),
+        snapshot_b.id,
+        Compared(len(orphans), len(others), tuple(others or orphans)),
+    )
+
+
+def judge_contents(
+    file: str, other: str, snapshot_id: OffsetAndEpoch, compared: Compared
+) -> Iterator[Finding]:
+    """A snapshot's file against another replica's of the same id, both as the user names them.
+
+    compared: `first` is of the orphans where nothing else differs.
+    """
+    rule, count = groups.SNAPSHOT_ID_CONFLICT, compared.different
+    if not count:
+        rule, count = groups.SNAPSHOT_ID_ORPHANS, compared.orphans
+    if count:
+        message = f"{describe(compared.first, count)} (against {other})"
+        yield rule.at(file, message, offset=snapshot_id.offset, epoch=snapshot_id.epoch)

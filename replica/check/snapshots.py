@@ -16,10 +16,12 @@ from replica.format.directory import MetadataDirectory, SnapshotFile
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import BOOTSTRAP_ID, SnapshotState
 from replica.history.log import election_order
-from replica.metadata.image import Difference, Image, differences, orphan_topic_configs
+from replica.metadata.image import KINDS, Difference, Image, differences, orphan_topic_configs
 from replica.types import OffsetAndEpoch
 
 _SHOWN_DIFFERENCES = 3
+KIND_ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
+"""What others rest on comes first: topics before their partitions."""
 
 
 class Validity(StrEnum):
@@ -222,11 +224,17 @@ def judge_compared(
 
 
 def compare_images(a: Image, b: Image) -> tuple[list[Difference], list[Difference]]:
-    """(orphan topic configs that one of them has too much, all other differences)."""
-    orphans = [*orphan_topic_configs(a, b), *orphan_topic_configs(b, a)]
-    keys = {(orphan.kind, orphan.key) for orphan in orphans}
-    others = [one for one in differences(a, b) if (one.kind, one.key) not in keys]
-    return orphans, others
+    """(orphan topic configs that one of them has too much, all other differences).
+
+    Both by the kind's place in KIND_ORDER, then by the key as text, as a comparison in parts can.
+    """
+    keys = {
+        (orphan.kind, orphan.key)
+        for orphan in (*orphan_topic_configs(a, b), *orphan_topic_configs(b, a))
+    }
+    found = sorted(differences(a, b), key=lambda one: (KIND_ORDER[one.kind], one.key))
+    orphans = [one for one in found if (one.kind, one.key) in keys]
+    return orphans, [one for one in found if (one.kind, one.key) not in keys]
 
 
 def describe(found: Sequence[Difference], count: int) -> str:
@@ -254,6 +262,8 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
     start = max(directory.log_start_offset, directory.first_offset or 0)
     if not examined.is_directory or not directory.segments or start == 0:
         return
+    if directory.has_moved:
+        return  # the snapshot may be the one that went meanwhile
     path = directory.segments[0].file.path
     usable = [s.id for s in directory.snapshots if s.id is not None and s.is_usable]
     newest = max((one for one in usable if one != BOOTSTRAP_ID), default=None)

@@ -35,7 +35,7 @@ class DamageKind(StrEnum):
     UNREADABLE = "unreadable"
     """The operating system refused to give the file's bytes."""
     CHANGED = "changed-while-read"
-    """The file shrank or was replaced between two looks at it."""
+    """The file was gone when it was opened, or another one before and after the log was read."""
     NOT_KAFKA = "not-kafka"
     """A file that was named by the user and is of no kind known here."""
     UNIDENTIFIED = "unidentified"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol, TypeVar
@@ -23,10 +23,10 @@ from replica.format import (
     producer_snapshot,
     quorum_state,
     segment,
-    snapshot,
 )
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, FileName, classify
+from replica.format.listing import listing
 from replica.format.meta_properties import MetaProperties
 from replica.format.quorum_state import QuorumState
 from replica.format.reading import (
@@ -42,7 +42,7 @@ from replica.format.snapshot_content import SnapshotContent, inspect
 from replica.types import EpochStart, OffsetAndEpoch, ReplicaId
 
 LOOKS = 3
-"""Listings tried before a file that keeps vanishing is called changed-while-read."""
+"""How often a directory is read before what still moves is called changed-while-read."""
 
 _T = TypeVar("_T")
 
@@ -152,6 +152,11 @@ class MetadataDirectory:
         return None if self.meta is None else self.meta.replica
 
     @property
+    def has_moved(self) -> bool:
+        """Whether it never stood still while it was read, so that its files may not fit."""
+        return any(damage.kind is DamageKind.CHANGED for damage in self.damages)
+
+    @property
     def first_offset(self) -> int | None:
         """Base offset of the first batch in the log, leftovers below the log start included."""
         for file in self.segments:
@@ -198,9 +203,9 @@ def read_directory(
     if not os.path.isdir(path):
         raise UsageError(f"{path}: not a directory")
     parent = os.path.dirname(os.path.abspath(path)) if meta_folder is None else meta_folder
-    reading = _Reading(path, parent, read, scan, hashed)
     for _ in range(LOOKS):
-        if not reading.look():
+        reading = _Reading(path, parent, read, scan, hashed)
+        if reading.look():
             break
     return reading.result()
 
@@ -236,29 +241,49 @@ class _Reading:
     snapshots: list[SnapshotFile] = field(default_factory=list)
     indexes: list[IndexFile] = field(default_factory=list)
     singles: dict[FileKind, Any] = field(default_factory=dict)
-    vanished: set[str] = field(default_factory=set)
 
     def look(self) -> bool:
-        """Read what is listed and not yet read; True where listed files were gone."""
-        self.vanished = set()
-        for relative, absolute in sorted(_listing(self.path, self.parent), key=_is_vote):
-            if _is_vote((relative, absolute)):
-                self.damages = [d for d in self.damages if d.file != relative]
-            elif relative in self.files or any(d.file == relative for d in self.damages):
-                continue
+        """Read what is listed; False where that was no single moment of the directory.
+
+        A file may be gone when it is opened. The log may be cut, or its start moved, behind the
+        reading: Kafka then writes leader-epoch-checkpoint, so that is read before and after it.
+        """
+        before, after = self._epochs_now(), None
+        vanished = False
+        for relative, absolute in listing(self.path, self.parent):
             try:
-                name = classify(_name(relative))
-                self.take(relative, name, self.read(absolute, _limit(name)))
+                name = classify(os.path.basename(relative))
+                data = self.read(absolute, _limit(name))
+                if relative == self._epochs_path:
+                    after = bytes(data)
+                self.take(relative, name, data)
             except VanishedFileError:
-                self.vanished.add(relative)
+                vanished = True
+                detail = "listed, but gone when it was opened"
+                self._damage(relative, b"", DamageKind.CHANGED, detail)
             except UnreadableFileError as error:
                 self._damage(relative, b"", DamageKind.UNREADABLE, error.reason)
-        return bool(self.vanished)
+        settled = before == after
+        if not settled:
+            detail = "another one before the log was read than after it: not held against the log"
+            self._damage(self._epochs_path, b"", DamageKind.CHANGED, detail)
+            self.singles.pop(FileKind.LEADER_EPOCH_CHECKPOINT, None)
+        return settled and not vanished
+
+    @property
+    def _epochs_path(self) -> str:
+        folder = os.path.basename(os.path.abspath(self.path))
+        return f"{folder}/{leader_epoch_checkpoint.FILE_NAME}"
+
+    def _epochs_now(self) -> bytes | None:
+        """leader-epoch-checkpoint, None where it can't be read."""
+        path = os.path.join(self.path, leader_epoch_checkpoint.FILE_NAME)
+        try:
+            return bytes(self.read(path, MAX_STATE_BYTES))
+        except UnreadableFileError:
+            return None
 
     def result(self) -> MetadataDirectory:
-        for relative in sorted(self.vanished):
-            detail = "listed, but gone when it was opened"
-            self._damage(relative, b"", DamageKind.CHANGED, detail)
         segments = sorted(self.segments, key=lambda file: file.base_offset)
         live = tuple(s for s in segments if not s.file.name.deleted)
         self._check_joints(live)
@@ -336,7 +361,10 @@ class _Reading:
         self.snapshots.append(SnapshotFile(file, found, inspect(data, found)))
 
     def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
-        """A damage where a segment doesn't start at the offset after the one before it."""
+        """A damage where a segment doesn't start at the offset after the one before it, unless one
+        went while the directory was read."""
+        if any(damage.kind is DamageKind.CHANGED for damage in self.damages):
+            return
         for before, after in pairwise(segments):
             end, start = before.end_offset, after.base_offset
             if start != end:
@@ -358,43 +386,6 @@ _STATE_DECODERS: dict[FileKind, Callable[[bytes], object]] = {
 }
 
 
-def _name(relative: str) -> str:
-    return relative.rsplit("/", 1)[-1]
-
-
-def _is_vote(listed: tuple[str, str]) -> bool:
-    """True for quorum-state, which each look reads, and reads last.
-
-    What a log proves to be committed rests on the replica not having voted in a newer epoch
-    before that log was read (replica.history.commitment).
-    """
-    return _name(listed[0]) == quorum_state.FILE_NAME
-
-
 def _limit(name: FileName) -> int:
     logs = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
     return MAX_LOG_BYTES if name.kind in logs else MAX_STATE_BYTES
-
-
-def _listing(path: str, parent: str) -> Iterable[tuple[str, str]]:
-    """(path relative to the node's log directory, path to open) of every file of a known kind."""
-    folder = os.path.basename(os.path.abspath(path))
-    for name in _names(path):
-        if classify(name).kind is not FileKind.OTHER:
-            yield f"{folder}/{name}", os.path.join(path, name)
-    draft = os.path.join(path, snapshot.DRAFT_FOLDER)
-    if os.path.isdir(draft):
-        for name in _names(draft):
-            if classify(name).kind is FileKind.SNAPSHOT:
-                yield f"{folder}/{snapshot.DRAFT_FOLDER}/{name}", os.path.join(draft, name)
-    for name in (meta_properties.FILE_NAME, snapshot.BOOTSTRAP_NAME):
-        beside = os.path.join(parent, name)
-        if os.path.lexists(beside) and not os.path.lexists(os.path.join(path, name)):
-            yield name, beside
-
-
-def _names(path: str) -> list[str]:
-    try:
-        return sorted(os.listdir(path))
-    except OSError as error:
-        raise UnreadableFileError(path, error.strerror or str(error)) from error

@@ -30,8 +30,9 @@ import org.apache.kafka.server.fault.FaultHandler;
  *
  * Out, per sequence: the count of records that were refused and their offsets; the count of images,
  * and for each the last offset contained, 1 where applying the delta failed, its metadata.version
- * (0: none), its records as the newest one writes them, and as its own features do (count -1: it
- * has no metadata.version, or one whose records can't say what is in it).
+ * (0: none), its records as the newest one writes them (count -1: it holds a code that Kafka loads
+ * and can't write, such as a security protocol that doesn't exist), and as its own features do (count
+ * -1: the same, or it has no metadata.version, or one whose records can't say what is in it).
  */
 public class ImageDriver {
     private static final String REFUSED = "Error loading metadata log record from offset ";
@@ -62,12 +63,20 @@ public class ImageDriver {
                 own = written(image, new ImageWriterOptions.Builder(image).setLossHandler(loss -> { }).build());
             } catch (UnsupportedVersionException elrInAnOldPartitionRecord) {
                 own = null;
+            } catch (RuntimeException codeWithoutName) {
+                own = null;
             }
         }
         int version = image.features().metadataVersion().map(v -> (int) v.featureLevel()).orElse(0);
         ImageWriterOptions everything = new ImageWriterOptions.Builder(MetadataVersion.latestTesting())
             .setEligibleLeaderReplicasEnabled(true).build();
-        published.add(new Published((int) lastOffset, applyFailed, version, written(image, everything), own));
+        List<byte[]> full = null;
+        try {
+            full = written(image, everything);
+        } catch (RuntimeException codeWithoutName) {
+            own = null;
+        }
+        published.add(new Published((int) lastOffset, applyFailed, version, full, own));
         applyFailed = false;
     }
 

@@ -7,7 +7,8 @@ from itertools import accumulate
 from random import Random
 
 from replica.metadata.image import Image, Replay, to_records
-from tests.interop.image_driver import ImageDriver, Published
+from replica.metadata.record import MetadataRecord
+from tests.interop.image_driver import ImageDriver
 from tests.interop.known_faults import (
     Delta,
     TopicsByKafka,
@@ -38,6 +39,7 @@ def hold_equal(driver: ImageDriver, seed: int) -> Counter[str]:
         part = tuple(enumerate(records))[start : published.last_offset + 1]
         refused = frozenset(offset for offset, record in part if replay.apply(offset, record))
         by_kafka = frozenset(offset for offset, _ in part) & answer.refused
+        assert published.image is not None, "the records hold no code that Kafka can't write"
         ours = without_zk(replay.image())
         delta = Delta(base, part, published.last_offset in commit_ends)
         if TopicsByKafka(delta).has_namesakes:
@@ -46,7 +48,7 @@ def hold_equal(driver: ImageDriver, seed: int) -> Counter[str]:
         try:
             kafka = published.image, by_kafka
             names = faults_in(delta, (ours, refused), kafka, failed=published.failed)
-            _hold_snapshot_equal(published)
+            _hold_snapshot_equal(published.image, published.own)
         except UnexplainedError as error:
             raise UnexplainedError(f"seed {seed}, to {published.last_offset}: {error}") from error
         counts.update(records=len(part), refusals=len(by_kafka))
@@ -58,10 +60,10 @@ def hold_equal(driver: ImageDriver, seed: int) -> Counter[str]:
     return counts
 
 
-def _hold_snapshot_equal(published: Published) -> None:
-    if published.own is None:
+def _hold_snapshot_equal(image: Image, own: tuple[MetadataRecord, ...] | None) -> None:
+    if own is None:
         return
-    ours, theirs = canonical(to_records(published.image)), canonical(published.own)
+    ours, theirs = canonical(to_records(image)), canonical(own)
     if ours != theirs:
         differing = sorted(set(ours) ^ set(theirs))[:4]
         raise UnexplainedError(f"the snapshots differ: {differing}")

@@ -25,12 +25,13 @@ _INT = struct.Struct(">i")
 class Published:
     """An image that Kafka published. last_offset: of the last record it contains. failed: applying
     the delta threw, so the image is the one before. image: read back from the records that say
-    everything. own: the records as the image's own features have them, None where it has no
+    everything, None where Kafka fails to write it (a security protocol that doesn't exist). own:
+    the records as the image's own features have them, None where image is, where it has no
     metadata.version, or its records can't say all (ELR in an old PARTITION_RECORD)."""
 
     last_offset: int
     failed: bool
-    image: Image
+    image: Image | None
     own: tuple[MetadataRecord, ...] | None
 
 
@@ -86,8 +87,8 @@ def _framed(commits: Seq[Commit]) -> bytes:
 def _published(answer: IO[bytes]) -> Published:
     last_offset, failed, version = _int(answer), _int(answer), _int(answer)
     full = _records(answer)
-    assert full is not None
-    return Published(last_offset, bool(failed), _image(full, version), _records(answer))
+    image = None if full is None else _image(full, version)
+    return Published(last_offset, bool(failed), image, _records(answer))
 
 
 def _image(records: tuple[MetadataRecord, ...], metadata_version: int) -> Image:

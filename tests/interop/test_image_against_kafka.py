@@ -6,13 +6,19 @@ tests/fuzz/image_campaign.py runs the same comparison for as long as you like.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from replica.metadata.image import Replay
+from replica.metadata.image.replay import MARKERS
+from replica.metadata.record import MetadataRecord, new_record
 from tests.interop import known_faults
 from tests.interop.image_agreement import hold_equal
 from tests.interop.image_driver import ImageDriver
 from tests.interop.kafka_jars import class_path_or_skip
+from tests.replica.metadata.image.recorded import records_in
 
 FAULTS = {
     known_faults.LOST,
@@ -33,3 +39,26 @@ def test_the_reducer_makes_of_random_records_what_kafka_makes_of_them() -> None:
     assert counts["equal"] > 8 * counts["unequal"]
     assert counts["snapshots written alike"] > counts["images"] // 2
     assert counts.keys() >= FAULTS
+
+
+@pytest.mark.slow
+def test_the_reducer_refuses_of_hostile_records_those_that_kafka_refuses(data: Path) -> None:
+    """Each record a commit, so that no record is lost with others; what Kafka loses at the end of a
+    transaction (known_faults) is none of the reducer's, so markers are judged on their own."""
+    logged = list(records_in(data / "generated-all-types" / "00000000000000000000.log"))
+    no_op = new_record("NO_OP_RECORD", 0, {})
+    records = [one.record if isinstance(one.record, MetadataRecord) else no_op for one in logged]
+    without_markers = [no_op if record.type in MARKERS else record for record in records]
+    with ImageDriver(class_path_or_skip()) as driver:
+        by_kafka = driver.replay([[[record]] for record in records]).refused
+        plain_by_kafka = driver.replay([[[record]] for record in without_markers]).refused
+    assert plain_by_kafka == _refused(without_markers)
+    assert len(plain_by_kafka) == 478
+    markers = {offset for offset, record in enumerate(records) if record.type in MARKERS}
+    assert by_kafka & markers == _refused(records) & markers
+    assert len(by_kafka & markers) == 51
+
+
+def _refused(records: Sequence[MetadataRecord]) -> set[int]:
+    replay = Replay()
+    return {offset for offset, record in enumerate(records) if replay.apply(offset, record)}

@@ -16,6 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from pipelines.silver.control_records import control_records
+from pipelines.silver.held_batches import held_batches
+from pipelines.silver.replica_logs import replica_logs
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from replica.types import ZERO_UUID
@@ -78,8 +81,9 @@ def epoch(number: int, leader: int, start: int, end: int) -> tuple[Batch, Batch]
 def bronze_tables(spark: SparkSession, looks: Iterable[Look]) -> dict[str, DataFrame]:
     """The bronze tables by name (without the schema), but for damage."""
     seen = list(looks)
+    groups = list(dict.fromkeys(look.capture_group for look in seen))
     rows: dict[Contract, list[dict[str, Any]]] = {
-        bronze.CAPTURES: [_capture(number, look) for number, look in enumerate(seen, 1)],
+        bronze.CAPTURES: [_capture(groups.index(look.capture_group) + 1, look) for look in seen],
         bronze.LOG_BATCHES: [_batch(seen, *key) for key in _batches(seen)],
         bronze.LOG_RECORDS: [row for key in _batches(seen) for row in _records(*key)],
         bronze.SNAPSHOTS: [_snapshot(seen, *key) for key in _snapshots(seen)],
@@ -87,6 +91,19 @@ def bronze_tables(spark: SparkSession, looks: Iterable[Look]) -> dict[str, DataF
         bronze.REPLICA_STATE: list({look.capture_id: _state(look) for look in seen}.values()),
     }
     return {contract.table_name: frame(spark, contract, r) for contract, r in rows.items()}
+
+
+def with_held(tables: dict[str, DataFrame]) -> dict[str, DataFrame]:
+    """The bronze tables, and what is found from them first: `control` and `held`."""
+    control = control_records(tables["log_records"])
+    held = held_batches(tables["captures"], tables["log_batches"], control)
+    return tables | {"control": control, "held": held}
+
+
+def logs_of(tables: dict[str, DataFrame]) -> DataFrame:
+    """silver.replica_logs of the tables of with_held."""
+    names = ("captures", "held", "snapshots", "snapshot_records", "replica_state")
+    return replica_logs(*(tables[name] for name in names))
 
 
 def frame(spark: SparkSession, contract: Contract, rows: Sequence[dict[str, Any]]) -> DataFrame:

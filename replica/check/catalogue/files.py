@@ -180,8 +180,9 @@ LEFTOVER = Rule(
 CHANGED_WHILE_READ = Rule(
     "changed-while-read",
     _INFO,
-    "A file was listed and gone when it was opened: the node is running.",
-    "Deletes segments and snapshots behind a newer snapshot.",
+    "The node is running: each time the directory was read, a file was gone when it was opened, or "
+    "the log was cut meanwhile. What doesn't fit together in it is then not judged.",
+    "Deletes segments and snapshots behind a newer snapshot; truncates a follower's log.",
     "Nothing; run the check again for the newer state.",
 )
 UNREADABLE = Rule(

@@ -14,6 +14,7 @@ log disagree by a fault of Kafka, the replay follows the log.
 
 from replica.metadata.image.image import (
     EMPTY,
+    KINDS,
     Difference,
     Image,
     differences,
@@ -27,6 +28,7 @@ from replica.metadata.image.snapshot import SnapshotRecord, to_records
 __all__ = [
     "BROADCAST",
     "EMPTY",
+    "KINDS",
     "Difference",
     "Entity",
     "Image",

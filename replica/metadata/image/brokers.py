@@ -19,6 +19,9 @@ _SHUTDOWN = {0: {}, 1: {"inControlledShutdown": True}}
 
 
 def _register(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Refused with a listener without a name; its security protocol may be any number."""
+    if not all(listener["name"] for listener in fields["endPoints"]):
+        return f"a listener of broker {fields['brokerId']} has no name", ()
     registration = filled(_REGISTRATION, fields)
     registration["endPoints"] = by_name(fields["endPoints"])
     registration["features"] = by_name(fields["features"])

@@ -6,9 +6,15 @@ from replica.metadata.image.kind import Kind, by_name, filled, own_fields
 from replica.metadata.image.state import Fields, Handler, Refused, State
 
 _REGISTRATION = "REGISTER_CONTROLLER_RECORD"
+_SECURITY_PROTOCOLS = range(4)
+"""PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL (SecurityProtocol)."""
 
 
 def _register(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Unlike a broker's, a controller's listeners must be of a security protocol that exists."""
+    for listener in fields["endPoints"]:
+        if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
+            return f"there is no security protocol {listener['securityProtocol']}", ()
     registration = filled(_REGISTRATION, fields)
     registration["endPoints"] = by_name(fields["endPoints"])
     registration["features"] = by_name(fields["features"])

@@ -16,11 +16,10 @@ from jobs.build import run
 from pipelines.build import build
 from pipelines.delta import Lake, read
 from pipelines.gold.leader_epoch_history import leader_epoch_history
-from pipelines.silver.control_records import control_records
 from pipelines.silver.group_findings import group_findings
 from pipelines.silver.known_epochs import known_epochs
-from pipelines.silver.replica_logs import replica_logs
 from pipelines.tables import bronze, gold, silver
+from tests.pipelines.quorums import logs_of, with_held
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
 TABLES = (*silver.SILVER, *gold.GOLD)
@@ -139,7 +138,7 @@ def test_one_capture_alone_tells_the_history_as_far_as_it_goes(
     static_end: list[_Epoch],
 ) -> None:
     tables = _only(spark, Lake(recorded_lake), name)
-    findings = group_findings(replica_logs(**tables))
+    findings = group_findings(logs_of(tables))
     epochs = known_epochs(tables["log_batches"], tables["control"], tables["replica_state"])
     history = _by_cluster(leader_epoch_history(epochs, findings))
     assert history[DYNAMIC] == [(1, 2, 0, 501), (2, 3, 501, 751), (3, 1, 751, 1023), *dynamic_end]
@@ -212,14 +211,15 @@ def _only(spark: SparkSession, lake: Lake, name: str) -> dict[str, DataFrame]:
     records = read(spark, lake, bronze.LOG_RECORDS)
     records = records.join(batches.select(*keys), on=keys, how="left_semi")
     state = read(spark, lake, bronze.REPLICA_STATE)
-    return {
+    tables = {
         "captures": captures,
         "log_batches": batches,
-        "control": control_records(records),
+        "log_records": records,
         "snapshots": read(spark, lake, bronze.SNAPSHOTS),
         "snapshot_records": read(spark, lake, bronze.SNAPSHOT_RECORDS),
         "replica_state": state.join(captures, on="capture_id", how="left_semi"),
     }
+    return with_held(tables)
 
 
 def _rows(spark: SparkSession, lake: Lake, table: str) -> list[str]:

@@ -12,11 +12,9 @@ from pipelines.gold.divergence_points import divergence_points
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.truncations import truncations
 from pipelines.silver.committed_log import committed_log
-from pipelines.silver.control_records import control_records
 from pipelines.silver.group_findings import group_findings
 from pipelines.silver.known_epochs import known_epochs
-from pipelines.silver.replica_logs import replica_logs
-from tests.pipelines.quorums import Batch, Look, bronze_tables, epoch
+from tests.pipelines.quorums import Batch, Look, bronze_tables, epoch, logs_of, with_held
 
 pytestmark = pytest.mark.spark
 
@@ -61,13 +59,12 @@ LOOKS = (
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> dict[str, DataFrame]:
-    tables = bronze_tables(spark, LOOKS)
-    return tables | {"control": control_records(tables.pop("log_records"))}
+    return with_held(bronze_tables(spark, LOOKS))
 
 
 @pytest.fixture(scope="module")
 def findings(tables: dict[str, DataFrame]) -> Iterator[DataFrame]:
-    found = group_findings(replica_logs(**tables)).persist()
+    found = group_findings(logs_of(tables)).persist()
     yield found
     found.unpersist()
 
@@ -93,8 +90,7 @@ def history(tables: dict[str, DataFrame], findings: DataFrame) -> dict[str, list
 
 @pytest.fixture(scope="module")
 def committed(tables: dict[str, DataFrame], findings: DataFrame) -> Iterator[DataFrame]:
-    inputs = (tables[name] for name in ("captures", "log_batches", "control"))
-    log = committed_log(*inputs, findings).persist()
+    log = committed_log(tables["held"], findings).persist()
     yield log
     log.unpersist()
 

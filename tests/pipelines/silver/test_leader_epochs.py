@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from pipelines.silver.control_records import control_records
+from pipelines.silver.held_batches import held_batches
 from pipelines.silver.leader_epochs import leader_epochs
 from pipelines.tables import silver
 from tests.pipelines.quorums import Batch, Look, bronze_tables, epoch
@@ -45,9 +46,8 @@ def rows(spark: SparkSession) -> dict[str, list[Row]]:
     """Rows by cluster, in order of capture and epoch."""
     tables = bronze_tables(spark, LOOKS)
     control = control_records(tables["log_records"])
-    found = leader_epochs(
-        tables["captures"], tables["log_batches"], control, tables["replica_state"]
-    )
+    held = held_batches(tables["captures"], tables["log_batches"], control)
+    found = leader_epochs(tables["captures"], held, tables["replica_state"])
     assert found.schema.names == list(silver.LEADER_EPOCHS.column_names)
     minutes = {look.capture_id: look.minute for look in LOOKS}
     by_cluster: dict[str, list[Row]] = defaultdict(list)

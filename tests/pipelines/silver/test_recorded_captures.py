@@ -10,6 +10,7 @@ from pyspark.sql import Row, SparkSession
 
 from pipelines.delta import Lake, read
 from pipelines.silver.control_records import control_records
+from pipelines.silver.held_batches import held_batches
 from pipelines.silver.leader_epochs import leader_epochs
 from pipelines.silver.voter_sets import voter_sets
 from pipelines.tables import bronze
@@ -25,12 +26,9 @@ def epochs(spark: SparkSession, recorded_lake: Path) -> list[Row]:
     """silver.leader_epochs, each row with `source`: the folder its capture was read from."""
     lake = Lake(recorded_lake)
     captures = read(spark, lake, bronze.CAPTURES)
-    rows = leader_epochs(
-        captures,
-        read(spark, lake, bronze.LOG_BATCHES),
-        control_records(read(spark, lake, bronze.LOG_RECORDS)),
-        read(spark, lake, bronze.REPLICA_STATE),
-    )
+    control = control_records(read(spark, lake, bronze.LOG_RECORDS))
+    held = held_batches(captures, read(spark, lake, bronze.LOG_BATCHES), control)
+    rows = leader_epochs(captures, held, read(spark, lake, bronze.REPLICA_STATE))
     sources = captures.select("capture_id", "source")
     return rows.join(sources, on="capture_id", how="inner").orderBy("source", "epoch").collect()
 

@@ -88,3 +88,35 @@ def test_a_record_that_the_log_lacks_is_a_difference_with_both_values(
     kinds = {sample.entity for row in broken for sample in row.sample}
     assert kinds == {"topic", "partition"}
     assert all(sample.in_log is None for row in broken for sample in row.sample)
+
+
+@pytest.mark.parametrize("is_redacted", [False, True])
+def test_behind_an_unknown_record_nothing_is_compared_until_a_replay_begins_again(
+    tables: dict[str, DataFrame], is_redacted: bool
+) -> None:
+    """Snapshots of 3.7.2 end at 519, 531 and 1913; the record at 525 becomes one of api key 99."""
+    is_it = (F.col("cluster_id") == STATIC) & (F.col("offset") == 525)
+    value = F.lit(None) if is_redacted else F.lit(bytes([1, 99, 0, 1, 2]))
+    plain = F.parse_json(F.lit('{"apiKey":99,"version":0,"body":"***:0123456789abcdef"}'))
+    made = {"value": value, "payload": plain, "record_type": F.lit("UNKNOWN_RECORD")}
+    columns = {name: F.when(is_it, new).otherwise(F.col(name)) for name, new in made.items()}
+    changed = tables["branch"].withColumns(columns)
+    before, after = _rows(tables), _rows({**tables, "branch": changed})
+    found = [row for row in after if row.cluster_id == STATIC]
+    assert {(row.base_offset, row.end_offset) for row in found} == {(0, 519), (531, 1913)}
+    assert {row.different for row in found} == {0}
+    others = [row for row in before if row.cluster_id == DYNAMIC]
+    assert [row for row in after if row.cluster_id == DYNAMIC] == others
+
+
+def test_a_snapshot_that_is_not_whole_is_neither_compared_nor_a_beginning(
+    tables: dict[str, DataFrame],
+) -> None:
+    """Without the whole one at 519, the log from 300 on is replayed from 531 only."""
+    is_broken = (F.col("cluster_id") == STATIC) & (F.col("end_offset") == 519)
+    is_whole = F.when(is_broken, F.lit(False)).otherwise(F.col("is_whole"))
+    broken = tables["snapshots"].withColumn("is_whole", is_whole)
+    headless = tables["branch"].where("offset >= 300")
+    rows = _rows({**tables, "branch": headless, "snapshots": broken})
+    found = [row for row in rows if row.cluster_id == STATIC]
+    assert {(row.base_offset, row.end_offset, row.different) for row in found} == {(531, 1913, 0)}

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from pipelines.silver.control_records import control_records
-from pipelines.silver.replica_logs import replica_logs
 from pipelines.silver.voter_sets import voter_sets
-from tests.pipelines.quorums import Batch, Look, bronze_tables, epoch
+from tests.pipelines.quorums import Batch, Look, bronze_tables, epoch, logs_of, with_held
 
 pytestmark = pytest.mark.spark
 
@@ -27,8 +25,7 @@ LOOKS = (
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> dict[str, Any]:
-    tables = bronze_tables(spark, LOOKS)
-    return tables | {"control": control_records(tables.pop("log_records"))}
+    return with_held(bronze_tables(spark, LOOKS))
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +37,7 @@ def sets(tables: dict[str, Any]) -> list[Row]:
 @pytest.fixture(scope="module")
 def logs(tables: dict[str, Any]) -> dict[tuple[str, int, int], Row]:
     """Rows by (cluster, node, minute)."""
-    rows = replica_logs(**tables).collect()
+    rows = logs_of(tables).collect()
     names = {(look.capture_group, look.capture_id): look for look in LOOKS}
     found = [(names[row.capture_group, row.capture_id], row) for row in rows]
     return {(look.cluster, look.node, look.minute): row for look, row in found}

@@ -112,11 +112,28 @@ def test_a_broker_that_is_gone_is_refused_with_its_removal() -> None:
     assert refusal.because == ()
 
 
-def test_a_controller_s_registration_replaces_the_one_before() -> None:
-    def controller(ready: bool, *endpoints: dict[str, object]):  # type: ignore[no-untyped-def]
-        fields = {"controllerId": 3, "zkMigrationReady": ready, "endPoints": endpoints}
-        return new_record("REGISTER_CONTROLLER_RECORD", 0, fields)
+def test_a_broker_with_a_listener_without_a_name_is_refused_and_keeps_its_epoch() -> None:
+    unnamed = broker(epoch=11, endPoints=(PLAIN, {**TLS, "name": ""}))
+    image, refusals = after(broker(), unnamed, unfence(10))
+    assert image == after(broker(), unfence(10))[0]
+    assert [(r.offset, r.reason) for r in refusals] == [(1, "a listener of broker 1 has no name")]
 
+
+def controller(ready: bool, *endpoints: dict[str, object]):  # type: ignore[no-untyped-def]
+    fields = {"controllerId": 3, "zkMigrationReady": ready, "endPoints": endpoints}
+    return new_record("REGISTER_CONTROLLER_RECORD", 0, fields)
+
+
+@pytest.mark.parametrize("code", [-1, 4])
+def test_a_security_protocol_that_is_none_is_refused_of_controllers_only(code: int) -> None:
+    strange = {**PLAIN, "securityProtocol": code}
+    image, (refusal,) = after(controller(True, PLAIN), controller(False, strange))
+    assert image == after(controller(True, PLAIN))[0]
+    assert refusal.reason == f"there is no security protocol {code}"
+    assert the_broker(broker(endPoints=(strange,)))["endPoints"] == [strange]
+
+
+def test_a_controller_s_registration_replaces_the_one_before() -> None:
     image, _ = after(controller(True, PLAIN), controller(False, TLS, PLAIN))
     (registered,) = held(image, "controller").values()
     assert registered["zkMigrationReady"] is False

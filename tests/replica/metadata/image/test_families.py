@@ -104,10 +104,22 @@ def test_quotas_differ_as_java_s_doubles_do() -> None:
     assert json.loads(entity.value)["value"] == "NaN"
 
 
-def test_a_token_s_renewers_are_a_set() -> None:
-    def token(*renewers: str) -> MetadataRecord:
-        return new_record("DELEGATION_TOKEN_RECORD", 0, {"tokenId": "t", "renewers": renewers})
+def token(*renewers: str, owner: str = "User:o", requester: str = "User:r") -> MetadataRecord:
+    fields = {"tokenId": "t", "owner": owner, "requester": requester, "renewers": renewers}
+    return new_record("DELEGATION_TOKEN_RECORD", 0, fields)
 
+
+@pytest.mark.parametrize(
+    "wrong", [token("alice"), token(owner=""), token("User:a", requester="alice")]
+)
+def test_a_token_of_somebody_who_is_no_principal_is_refused(wrong: MetadataRecord) -> None:
+    image, (refusal,) = after(token("User:a"), wrong)
+    assert image == after(token("User:a"))[0]
+    assert refusal.offset == 1
+    assert "TYPE:NAME" in refusal.reason
+
+
+def test_a_token_s_renewers_are_a_set() -> None:
     assert after(token("User:a", "User:b"))[0] == after(token("User:b", "User:a"))[0]
     remove = new_record("REMOVE_DELEGATION_TOKEN_RECORD", 0, {"tokenId": "t"})
     assert kept("delegation_token", remove, token(), remove) == {}

@@ -1,0 +1,64 @@
+"""The directories of a group as the rules that compare them need them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from replica.check.examined import Examined, replica_log
+from replica.check.membership import Member
+from replica.format.file_names import FileKind
+from replica.history.log import LogBatch
+from replica.types import ZERO_UUID, ReplicaId
+
+
+def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
+    """The directories whose replica is known, by cluster id, each cluster's in the order of its
+    replicas, so that neither paths nor the order of a call change what is found."""
+    clusters: dict[str, list[tuple[ReplicaId, Examined]]] = {}
+    for examined in group:
+        replica = examined.replica
+        if replica is not None:
+            clusters.setdefault(replica.cluster_id, []).append((replica, examined))
+    ordered = (sorted(members, key=lambda member: member[0]) for members in clusters.values())
+    return [[examined for _, examined in members] for members in ordered]
+
+
+def members_of(group: Sequence[Examined]) -> list[Member]:
+    """Those of them whose replica is known. Logs are only looked at where there are two clusters
+    at least: nothing else asks for their entries."""
+    clusters = by_cluster(group)
+    known = [examined for members in clusters for examined in members]
+    if len(clusters) < 2:
+        return [_member(examined, None, {}) for examined in known]
+    logs = [replica_log(examined, ZERO_UUID) for examined in known]
+    firsts = [log.batches[0].base_offset if log.batches else None for log in logs]
+    asked = {first for first in firsts if first is not None}
+    return [
+        _member(
+            examined,
+            first,
+            {offset: batch for offset in asked if (batch := log.batch_at(offset)) is not None},
+        )
+        for examined, log, first in zip(known, logs, firsts, strict=True)
+    ]
+
+
+def _member(examined: Examined, first_offset: int | None, entries: dict[int, LogBatch]) -> Member:
+    replica, state = examined.replica, examined.directory.quorum_state
+    assert replica is not None, "by_cluster takes no others"
+    return Member(
+        replica,
+        examined.shown,
+        _shown(examined, FileKind.META_PROPERTIES),
+        _shown(examined, FileKind.QUORUM_STATE),
+        leader_id=None if state is None else state.leader_id,
+        leader_epoch=None if state is None else state.leader_epoch,
+        current_voters=() if state is None else tuple(state.current_voters),
+        first_offset=first_offset,
+        entries=entries,
+    )
+
+
+def _shown(examined: Examined, kind: FileKind) -> str:
+    found = examined.file_of(kind)
+    return examined.shown_file("" if found is None else found.path)
