@@ -57,8 +57,7 @@ class MetadataMachine(StateMachine):
         return tuple(encode(record) for record in records if isinstance(record, MetadataRecord))
 
     def changed_ratio(self) -> float:
-        """The share of the last snapshot's entities that are changed or gone by now (KIP-630:
-        metadata.snapshot.min.changed_records.ratio); 1 where it had none."""
+        """By entities."""
         held = sum(1 for _ in self._snapshot.entities())
         if not held:
             return 1.0

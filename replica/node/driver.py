@@ -201,8 +201,8 @@ class Driver:
             self._snapshot_at = now
 
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
-        ratio = getattr(self.host.machine, "changed_ratio", None)
-        return 1.0 if ratio is None or policy.min_changed_ratio is None else ratio()
+        """Looked up only where the policy asks: it compares whole images."""
+        return 1.0 if policy.min_changed_ratio is None else self.host.machine.changed_ratio()
 
     def _facts(self) -> tuple[object, ...]:
         raft = self.host.raft

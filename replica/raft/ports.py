@@ -210,6 +210,10 @@ class StateMachine(Protocol):
         """The values of a snapshot at next_offset, for SnapshotWriter.append; voters and
         kraft.version are control records and the host's."""
 
+    def changed_ratio(self) -> float:
+        """The share of the newest snapshot's content that is changed or gone by now, from 0 to 1;
+        1 where there is none (KIP-630: metadata.snapshot.min.changed_records.ratio)."""
+
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
         """A snapshot this machine wrote is complete and durable."""
 

@@ -51,6 +51,9 @@ class ObservedMachine(StateMachine):
     def snapshot_records(self) -> tuple[bytes, ...]:
         return self.machine.snapshot_records()
 
+    def changed_ratio(self) -> float:
+        return self.machine.changed_ratio()
+
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
         self.machine.snapshot_finished(snapshot_id)
 

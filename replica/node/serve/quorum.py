@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from replica.errors import KraftlakeError
 from replica.node.serve.partition import ServedPartition
-from replica.node.translate.partition import Partition
+from replica.node.translate.membership import InvalidFeatureError
+from replica.node.translate.partition import InvalidPartitionError, Partition
 from replica.node.translate.table import BY_KEY, refusal
 from replica.raft.messages import FetchRequest
 from replica.wire.header import Request
@@ -19,11 +19,8 @@ async def answer_by_core(partition: ServedPartition, request: Request) -> Messag
     about = Partition(partition.topic.name, partition.topic.id, listener, raft.log.voters)
     try:
         asked = side.read(about, request.message, request.version)
-    except KraftlakeError as error:
-        code = getattr(error, "code", None)
-        if code is None:
-            raise
-        return refusal(int(code))
+    except (InvalidPartitionError, InvalidFeatureError) as error:
+        return refusal(int(error.code))
     if isinstance(asked, FetchRequest) and request.message.get("rackId"):
         partition.racks[asked.replica.node_id] = request.message["rackId"]
     return side.write(about, await partition.driver.ask(asked), request.version)
