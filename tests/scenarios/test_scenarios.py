@@ -115,8 +115,9 @@ class TestTheChecksThemselves:
 
 @pytest.mark.parametrize("mark", ["A01", "Z99"])
 def test_a_run_with_an_unknown_mark_ends_before_it_begins(
-    mark: str, pytester: pytest.Pytester
+    mark: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(coverage.FILE.parents[2]))
     pytester.makeini("[pytest]\nmarkers = scenario(ids): catalogue ids\n")
     pytester.makepyfile(f"import pytest\n@pytest.mark.scenario({mark!r})\ndef test_x(): pass\n")
     result = pytester.runpytest_subprocess("-p", "tests.scenarios.plugin", "-p", "no:cacheprovider")

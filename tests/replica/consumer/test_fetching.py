@@ -34,7 +34,7 @@ OUT_OF_RANGE = Fetched(ReadError.OFFSET_OUT_OF_RANGE, high_watermark=20, log_sta
 STILL_VALID = EpochEnded(end=OffsetAndEpoch(500, 5))
 
 
-@pytest.mark.scenario("K11")
+@pytest.mark.scenario("K11", "T19")
 @pytest.mark.parametrize("log_start", [-1, 0, 200])
 def test_out_of_range_from_a_follower_is_taken_to_the_leader_and_never_resets(log_start):
     asking = reading(100, selector=Chosen(3))
@@ -136,7 +136,7 @@ def test_out_of_range_that_comes_after_a_seek_is_discarded():
     assert asking.ask()[1] == Fetch(1, Position(10), 5)
 
 
-@pytest.mark.scenario("K15")
+@pytest.mark.scenario("K15", "T19")
 @pytest.mark.parametrize(
     "error",
     [

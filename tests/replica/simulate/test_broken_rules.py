@@ -58,7 +58,7 @@ def test_a_snapshot_that_does_not_count_when_logs_are_compared(monkeypatch):
     actions = (*snapshots, *cuts, nemesis._crash, nemesis._crash_all)
     monkeypatch.setattr(nemesis, "_ACTIONS", actions)
     monkeypatch.setattr(LogState, "position", property(by_records_alone))
-    assert found("committed", within_seeds=40)
+    assert found("committed", within_seeds=80)
 
 
 def test_a_follower_that_acknowledges_before_it_has_flushed(monkeypatch):
