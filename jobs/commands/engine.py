@@ -5,11 +5,17 @@ from __future__ import annotations
 import typer
 
 from jobs.commands import options
+from jobs.output import write_line
 from replica.errors import UsageError
 
-replica = typer.Typer(
-    name="replica", no_args_is_help=True, help="A replica of a metadata quorum, as a process."
-)
+replica = typer.Typer(name="replica", invoke_without_command=True)
+
+
+@replica.callback(short_help="A replica of a metadata quorum, as a process.")
+def _replica(context: typer.Context) -> None:
+    """A replica of a metadata quorum, as a process: format its directory, then run it."""
+    if context.invoked_subcommand is None:
+        write_line(context.get_help())
 
 
 def simulate(

@@ -36,3 +36,9 @@ def test_a_missing_option_names_the_command_that_explains_it(kraftlake, config):
     missing = kraftlake("replica", "format", "-c", config)
     assert missing.code == 2
     assert "`kraftlake replica format --help`" in missing.error
+
+
+def test_a_group_without_a_command_lists_its_commands(kraftlake):
+    shown = kraftlake("replica")
+    assert shown.code == 0
+    assert {"format", "run"} <= {line.split()[0] for line in shown.lines if line.strip()}
