@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from random import SystemRandom
 
-from replica.errors import UnwritableFileError, UsageError
+from replica.errors import UsageError
 from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
@@ -127,10 +128,8 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
 
 
 def _identity(settings: Settings, files: LocalDisk) -> ReplicaId:
-    try:
-        replica = read_identity(files, settings.log_dir)
-    except UnwritableFileError:
-        replica = None
+    is_there = os.path.isdir(settings.log_dir)
+    replica = read_identity(files, settings.log_dir) if is_there else None
     if replica is None:
         raise UsageError(
             f"{settings.log_dir} is not formatted: `kraftlake replica format -c {settings.path} "

@@ -4,6 +4,7 @@ import pytest
 
 from replica.errors import UsageError
 from replica.node.formatting import format_node, new_uuid
+from replica.node.node import opened
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
 from replica.storage.recovery import open_log
@@ -98,3 +99,8 @@ def test_a_crash_before_the_name_leaves_a_directory_that_can_be_formatted(tmp_pa
     formatted(node, standalone=True)
     (tmp_path / "node1" / "meta.properties").unlink()
     assert len(formatted(node, standalone=True).voters) == 1
+
+
+def test_a_node_on_a_directory_that_is_not_formatted_says_how_to_format_it(node):
+    with pytest.raises(UsageError, match=r"is not formatted: `kraftlake replica format -c "):
+        opened(node, print)
