@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from replica.node.authorizer import Authorizer, Role
 from replica.node.serve import cluster, configs, readers, writing
@@ -83,7 +83,7 @@ class Dispatch:
                 else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
             )
             return refused(self._partition, request, error)
-        if request.api is FETCH and _is_reader_fetch(request):
+        if _is_reader_fetch(request):
             return await fetch_by_reader(self._partition, request.message, request.version)
         if request.api is METADATA:
             return cluster.metadata(self._partition, request.message, client.listener)
@@ -94,7 +94,7 @@ class Dispatch:
         plain = _PLAIN.get(request.api.key)
         if plain is not None:
             return plain(self._partition, request.message)
-        return await _CORE(self._partition, request)
+        return await answer_by_core(self._partition, request)
 
 
 _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
@@ -105,7 +105,6 @@ _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
     ALTER_CONFIGS.key: configs.alter_configs,
     INCREMENTAL_ALTER_CONFIGS.key: configs.alter_configs,
 }
-_CORE: Callable[[ServedPartition, Request], Awaitable[Message]] = answer_by_core
 
 
 def _roles(request: Request) -> tuple[Role, ...]:

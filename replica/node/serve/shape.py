@@ -30,12 +30,11 @@ def each_partition(
     answer: Answer,
     *,
     names: tuple[str, str, str],
-    response_partitions: str | None = None,
 ) -> list[Message]:
     """The topics of a response: `answer` for the partition served here, an error for all others.
 
-    names: of the topic's name, the list of partitions and a partition's number in the request; the
-    response has the same, but for `response_partitions`.
+    names: of the topic's name, the list of partitions and a partition's number, in the request and
+    in what is returned.
     """
     name, partitions, number = names
     found = []
@@ -46,7 +45,7 @@ def each_partition(
             for asked in topic[partitions]
         ]
         identity: dict[str, Any] = {key: topic[key] for key in (name, "topicId") if key in topic}
-        found.append({**identity, response_partitions or partitions: answers})
+        found.append({**identity, partitions: answers})
     return found
 
 

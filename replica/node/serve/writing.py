@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from replica.errors import DataError
-from replica.format.batch import HEADER, decode_header
+from replica.format.batch import decode_header
 from replica.format.record import records_of
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.shape import each_partition, topic_error
@@ -118,5 +118,4 @@ def _proposal(data: bytes, position: int) -> Proposal:
     count = sum(1 for _ in records_of(header, batch))
     if count == 0 or count != header.last_offset_delta + 1:
         raise _Refused(ErrorCode.INVALID_RECORD, "a batch without holes is expected")
-    assert len(batch) > HEADER.size
     return Proposal(count, batch)
