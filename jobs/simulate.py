@@ -55,7 +55,9 @@ def campaign(options: Options) -> int:
                     broken.append(result)
                 progress.show(f"{count} of {len(seeds)} seeds, {len(broken)} broken")
     except KeyboardInterrupt:
-        if options.state is not None:
+        if options.state is not None:  # the file knows: the interrupt may have come before `count`
+            done = read_done(options.state, options.events)
+            count = sum(seed in done for seed in seeds)
             complain(f"stopped after {count} seeds; the same command goes on")
         raise
     finally:

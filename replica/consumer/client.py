@@ -214,8 +214,12 @@ class Consumer:
         self._consumer.reset(policy)
 
     def poll(self, timeout_ms: int) -> Polled:
-        """See AsyncConsumer.poll."""
-        return self._runner.run(self._consumer.poll(timeout_ms))
+        """See AsyncConsumer.poll. Raises KeyboardInterrupt for Ctrl-C."""
+        try:
+            return self._runner.run(self._consumer.poll(timeout_ms))
+        except asyncio.CancelledError:
+            # nobody else can cancel it; a Runner forgets an interrupt of its first moments
+            raise KeyboardInterrupt from None
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         while True:

@@ -6,11 +6,14 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from jobs.campaign_state import remembering
 from replica.raft.roles import leader
 from replica.simulate.simulation import Result
 from tests.jobs.conftest import Kraftlake
@@ -118,3 +121,24 @@ def test_an_interrupted_campaign_says_how_it_goes_on(tmp_path: Path) -> None:
     assert process.returncode == 130
     done = len(state.read_text().splitlines())
     assert said.decode() == f"stopped after {done} seeds; the same command goes on\n"
+
+
+def test_an_interrupt_right_after_a_seed_was_remembered_counts_it(
+    kraftlake: Kraftlake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def interrupted(path: str | None) -> Iterator[Callable[[Result], None]]:
+        with remembering(path) as remember:
+
+            def remember_and_stop(result: Result) -> None:
+                remember(result)
+                if result.seed == 1:
+                    raise KeyboardInterrupt
+
+            yield remember_and_stop
+
+    monkeypatch.setattr("jobs.simulate.remembering", interrupted)
+    state = str(tmp_path / "campaign.jsonl")
+    ended = kraftlake("simulate", "--seeds", "0:9", "--events", "100", "--state", state)
+    assert ended.code == 130
+    assert ended.err == "stopped after 2 seeds; the same command goes on\n"

@@ -1,6 +1,7 @@
 """The consumer for asyncio and the blocking one, over a partition in memory."""
 
 import asyncio
+import signal
 
 import pytest
 
@@ -186,3 +187,20 @@ def test_a_blocking_consumer_that_was_closed_can_be_closed_again():
     consumer.poll(PATIENT_MS)
     consumer.close()
     consumer.close()
+
+
+def test_an_interrupt_that_comes_while_a_poll_begins_is_one(monkeypatch):
+    """A Runner counts interrupts from a moment after its handler is there."""
+    consumer = Consumer(Session(ResetPolicy.EARLIEST, LeaderSelector()), InMemory(ten_records()))
+    install = signal.signal
+
+    def interrupted(number, handler):
+        before = install(number, handler)
+        if handler is not signal.default_int_handler:
+            monkeypatch.setattr(signal, "signal", install)
+            signal.raise_signal(signal.SIGINT)
+        return before
+
+    monkeypatch.setattr(signal, "signal", interrupted)
+    with consumer, pytest.raises(KeyboardInterrupt):
+        consumer.poll(PATIENT_MS)
