@@ -32,20 +32,20 @@ def run(options: Options) -> int:
     load = _load(options.workload)
     settings = settings_in(read_properties(options.config))
     if settings.unknown:
-        _report(f"{options.config}: without meaning here, ignored: {', '.join(settings.unknown)}")
+        report(f"{options.config}: without meaning here, ignored: {', '.join(settings.unknown)}")
     stopped = asyncio.run(_run(settings, load))
-    _report(f"stopped {stopped.value}")
+    report(f"stopped {stopped.value}")
     return 0 if stopped is Stopped.GRACEFULLY else 1
 
 
 async def _run(settings: Settings, load: Load | None) -> Stopped:
-    node, lock = opened(settings, _report)
+    node, lock = opened(settings, report)
     with lock:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, node.driver.shut_down, SHUTDOWN_MS)
         replica = node.replica
-        _report(f"node {replica.node_id} of cluster {replica.cluster_id}, {settings.log_dir}")
+        report(f"node {replica.node_id} of cluster {replica.cluster_id}, {settings.log_dir}")
         return await node.run(load)
 
 
@@ -58,6 +58,7 @@ def _load(text: str) -> Load | None:
     return Load(int(found[1]), int(found[2]))
 
 
-def _report(text: str) -> None:
+def report(text: str) -> None:
+    """A line on stderr, with the time."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     complain(f"{now} {one_line(text)}")

@@ -13,6 +13,7 @@ from replica.errors import UsageError
 from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
+from replica.machines.recording import RecordingMachine
 from replica.node.driver import Clock, Driver
 from replica.node.peers import Peers
 from replica.node.serve.dispatch import SERVED, Dispatch
@@ -21,6 +22,8 @@ from replica.node.settings import Settings
 from replica.node.translate.partition import Partition
 from replica.node.workload import Load, run_load
 from replica.raft.effects import Send, Stopped
+from replica.raft.ports import StateMachine
+from replica.storage.archive import Archive
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
@@ -89,9 +92,12 @@ class Node:
             await self.driver.wait_for_news(3600)
 
 
-def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
+def opened(
+    settings: Settings, report: Report, client: ClientConfig | None = None
+) -> tuple[Node, DirectoryLock]:
     """Lock and recover the directory, and put the node together; called in its event loop.
 
+    client: how to connect to other replicas, None for what the settings say.
     Raises UsageError where the directory isn't formatted or is in use, DataError, naming file and
     byte, where what it holds can't be what was written, FileSystemError.
     """
@@ -102,8 +108,9 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
         files.make_directory(settings.partition_folder)
         clock = Clock()
         config = settings.config(replica)
-        place = Place(files, settings.partition_folder, settings.log)
-        machine = MetadataMachine() if settings.topic.is_metadata else OpaqueMachine()
+        archive = _archive(settings, files, replica, clock, report)
+        place = Place(files, settings.partition_folder, settings.log, archive)
+        machine = _machine(settings)
         host = Host(config, place, machine, SystemRandom().randrange, clock())
         for repair in host.log.repairs:
             report(repair)
@@ -112,19 +119,37 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
         raise
     topic, listener = settings.topic, settings.controller_listener
     about = Partition(topic.name, topic.id, listener, rack=settings.rack)
-    timeout_s = settings.timing.request_timeout_ms / 1000
-    peers = Peers(about, ClientConfig(timeout_s=timeout_s), _addresses(settings), report)
-    policy = settings.snapshots if settings.topic.is_metadata else None
+    client = client or ClientConfig(timeout_s=settings.timing.request_timeout_ms / 1000)
+    peers = Peers(about, client, _addresses(settings), report)
+    has_snapshots = settings.topic.is_metadata and settings.recording is None
+    policy = settings.snapshots if has_snapshots else None
     driver = Driver(host, peers.call, clock, policy)
     partition = ServedPartition(
         settings.topic,
         driver,
         settings.advertised,
         settings.rack,
+        node_id=replica.node_id,
+        always_leads=settings.recording is not None,
         uncommitted_is_empty=settings.uncommitted_is_empty,
     )
     dispatch = Dispatch(partition, settings.authorizer)
     return Node(settings, replica, driver, partition, dispatch, peers, report), lock
+
+
+def _machine(settings: Settings) -> StateMachine:
+    if settings.recording is not None:
+        return RecordingMachine()
+    return MetadataMachine() if settings.topic.is_metadata else OpaqueMachine()
+
+
+def _archive(
+    settings: Settings, files: LocalDisk, replica: ReplicaId, now: Clock, report: Report
+) -> Archive | None:
+    if settings.recording is None:
+        return None
+    partition = os.path.basename(settings.partition_folder)
+    return Archive(files, settings.recording.archive, replica, partition, now, report)
 
 
 def _identity(settings: Settings, files: LocalDisk) -> ReplicaId:
