@@ -28,7 +28,7 @@ from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
 from tests.interop.class_archive import make_archive
-from tests.interop.kafka_jars import OLDER_VERSION, VERSION
+from tests.interop.kafka_jars import VERSION
 from tests.interop.kafka_node import free_ports, java_command
 
 REPOSITORY = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ class Voter:
         if self.kind == OURS:
             run = ["replica", "run", "-c", str(self.properties), "--workload", f"{RATE},{BYTES}"]
             return [sys.executable, "-m", "jobs.cli", *run]
-        options = map(str, server_options(self.node_id, self.properties, self.version))
+        options = map(str, server_options(self.node_id, self.properties))
         return java_command("error", _SERVER, options, self.version, _HEAP)
 
 
@@ -222,10 +222,8 @@ def part(data: bytes, end_offset: int) -> bytes | None:
     return None if last is None else data[: last.position + last.header.size_bytes]
 
 
-def server_options(node_id: int, properties: Path, version: str) -> tuple[object, ...]:
-    """TestRaftServer's; before 4.0 it had no option for the directory's id."""
-    directory = ("--replica-directory-id", f"{'kafka' * 4}{node_id}A")
-    return ("--config", properties, *(() if version == OLDER_VERSION else directory))
+def server_options(node_id: int, properties: Path) -> tuple[object, ...]:
+    return ("--config", properties, "--replica-directory-id", f"{'kafka' * 4}{node_id}A")
 
 
 def _configure(voter: Voter, ports: dict[int, int], fetch_timeout_ms: int) -> None:
@@ -255,7 +253,7 @@ def _archive_classes(folder: Path, version: str) -> None:
     (port,) = free_ports(1)
     lone = Voter(1, KAFKAS, folder, port, version)
     _configure(lone, {1: port}, 2000)
-    options = server_options(1, lone.properties, version)
+    options = server_options(1, lone.properties)
     make_archive(version, _SERVER, *options, until=lone.partition / "quorum-state")
 
 
