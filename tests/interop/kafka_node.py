@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-from pipelines.java import find_java
-from tests.interop.kafka_jars import class_path
+from tests.interop.class_archive import archive_options, java
+from tests.interop.kafka_jars import VERSION, class_path
 
 LISTENER = "CONTROLLER"
 _START_S, _STOP_S, _TOOL_S = 120, 60, 120
@@ -133,10 +133,17 @@ class Controller:
         return self._log_file.open("wb")
 
 
-def java_command(level: str, main_class: str, arguments: Sequence[str] | map[str]) -> list[str]:
+def java_command(
+    level: str,
+    main_class: str,
+    arguments: Sequence[str] | map[str],
+    version: str = VERSION,
+    heap: str = "256m",
+) -> list[str]:
     return [
-        str(find_java().executable),
-        *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        str(java().executable),
+        *(f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        *archive_options(version),
         f"-Dorg.slf4j.simpleLogger.defaultLogLevel={level}",
-        *("-cp", class_path(), main_class, *arguments),
+        *("-cp", class_path(version), main_class, *arguments),
     ]
