@@ -139,10 +139,14 @@ def java_command(
     arguments: Sequence[str] | map[str],
     version: str = VERSION,
     heap: str = "256m",
+    *,
+    is_short_lived: bool = True,
 ) -> list[str]:
+    """is_short_lived: start soon rather than run fast later, as benchmarks want it."""
     return [
         str(java().executable),
-        *(f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        f"-Xmx{heap}",
+        *(("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1") if is_short_lived else ()),
         *archive_options(version),
         f"-Dorg.slf4j.simpleLogger.defaultLogLevel={level}",
         *("-cp", class_path(version), main_class, *arguments),

@@ -47,13 +47,15 @@ buffer for each size of batch that it has seen."""
 
 @dataclass
 class Voter:
-    """A voter that is or was a process. kind: OURS or KAFKAS; version: Kafka's."""
+    """A voter that is or was a process. kind: OURS or KAFKAS; version: Kafka's. workload: ours'
+    records a second, and bytes of each, where that is measured; tests need only little."""
 
     node_id: int
     kind: str
     folder: Path
     port: int
     version: str
+    workload: tuple[int, int] | None = None
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -107,10 +109,12 @@ class Voter:
 
     def _command(self) -> list[str]:
         if self.kind == OURS:
-            run = ["replica", "run", "-c", str(self.properties), "--workload", f"{RATE},{BYTES}"]
+            rate, size = self.workload or (RATE, BYTES)
+            run = ["replica", "run", "-c", str(self.properties), "--workload", f"{rate},{size}"]
             return [sys.executable, "-m", "jobs.cli", *run]
         options = map(str, server_options(self.node_id, self.properties))
-        return java_command("error", _SERVER, options, self.version, _HEAP)
+        quick = self.workload is None
+        return java_command("error", _SERVER, options, self.version, _HEAP, is_short_lived=quick)
 
 
 @dataclass
@@ -124,13 +128,16 @@ class MixedQuorum:
     folder: Path
     kraftlake: int
     version: str = VERSION
+    workload: tuple[int, int] | None = None
     voters: dict[int, Voter] = field(default_factory=dict)
 
     def __enter__(self) -> MixedQuorum:
         ports = dict(zip((1, 2, 3), free_ports(3), strict=True))
         for node_id, port in ports.items():
             kind = OURS if node_id <= self.kraftlake else KAFKAS
-            voter = Voter(node_id, kind, self.folder / str(node_id), port, self.version)
+            voter = Voter(
+                node_id, kind, self.folder / str(node_id), port, self.version, self.workload
+            )
             is_alone = (kind == OURS) == (self.kraftlake == 1)
             fetch_timeout_ms = 1000 if is_alone else 2000
             _configure(voter, ports, fetch_timeout_ms)
