@@ -74,7 +74,7 @@ class Dispatch:
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
         self.asked[str(request.api)] += 1
-        if not self._authorizer.may(client.principal, *_roles(request)):
+        if not self._authorizer.may(client.principal, *self._roles(request)):
             self.denied += 1
             by_topic = request.api.key in _BY_TOPIC or _is_reader_fetch(request)
             error = (
@@ -96,6 +96,20 @@ class Dispatch:
             return plain(self._partition, request.message)
         return await answer_by_core(self._partition, request)
 
+    def _roles(self, request: Request) -> tuple[Role, ...]:
+        """One who fetches under a voter's id is counted as that voter: it moves the high
+        watermark."""
+        key = request.api.key
+        if key in _VOTERS:
+            return (Role.VOTER,)
+        if key in _CHANGES:
+            return (Role.ADMINISTRATOR,)
+        if key == FETCH_SNAPSHOT.key or (key == FETCH.key and not _is_reader_fetch(request)):
+            voters = self._partition.driver.host.raft.log.voters.ids
+            is_voter = _replica_id(request) in voters
+            return (Role.VOTER,) if is_voter else (Role.VOTER, Role.OBSERVER)
+        return tuple(Role)
+
 
 _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
     LIST_OFFSETS.key: readers.list_offsets,
@@ -107,27 +121,20 @@ _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
 }
 
 
-def _roles(request: Request) -> tuple[Role, ...]:
-    key = request.api.key
-    if key in _VOTERS:
-        return (Role.VOTER,)
-    if key in _CHANGES:
-        return (Role.ADMINISTRATOR,)
-    if key == FETCH_SNAPSHOT.key or (key == FETCH.key and not _is_reader_fetch(request)):
-        return (Role.VOTER, Role.OBSERVER)
-    return tuple(Role)
-
-
 def _is_reader_fetch(request: Request) -> bool:
-    """Version 15 moved the replica's id; a reader has none."""
+    """A reader has no replica's id, which version 15 moved."""
     if request.api is not FETCH:
         return False
-    message = request.message
-    node_id = (
-        message["replicaState"]["replicaId"] if request.version >= 15 else message["replicaId"]
-    )
     # an observer without an id speaks the replicas' protocol: it names its cluster or its epoch
-    return node_id < 0 and not _names_last_epoch(message)
+    return _replica_id(request) < 0 and not _names_last_epoch(request.message)
+
+
+def _replica_id(request: Request) -> int:
+    """Of a Fetch or FetchSnapshot."""
+    message = request.message
+    has_state = request.api is FETCH and request.version >= 15
+    found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
+    return found
 
 
 def _names_last_epoch(message: Message) -> bool:
