@@ -119,20 +119,13 @@ def _roles(request: Request) -> tuple[Role, ...]:
 
 
 def _is_reader_fetch(request: Request) -> bool:
-    """Version 15 moved the replica's id; a reader has none."""
+    """Version 15 moved the replica's id; a reader has none. Nor has an anonymous observer, but it
+    names its cluster, as replicas do and consumers never do. The epoch of the last record tells
+    nothing: some consumers name it too."""
     if request.api is not FETCH:
         return False
     message = request.message
     node_id = (
         message["replicaState"]["replicaId"] if request.version >= 15 else message["replicaId"]
     )
-    # an observer without an id speaks the replicas' protocol: it names its cluster or its epoch
-    return node_id < 0 and not _names_last_epoch(message)
-
-
-def _names_last_epoch(message: Message) -> bool:
-    return any(
-        asked.get("lastFetchedEpoch", -1) >= 0
-        for topic in message["topics"]
-        for asked in topic["partitions"]
-    )
+    return node_id < 0 and message.get("clusterId") is None
