@@ -59,7 +59,7 @@ async def running(tmp_path, node_id=1, port=None, **changed):
     node, lock = opened(found, said.append)
     with lock:
         task = asyncio.create_task(node.run())
-        while not any(text.startswith("listening") for text in said):
+        while not any(notice.event == "listening" for notice in said):
             if task.done():
                 task.result()
             await asyncio.sleep(0.005)
