@@ -270,6 +270,7 @@ async def _high_watermark(port: int, epoch: int) -> int:
     about = {"currentLeaderEpoch": epoch, "lastFetchedEpoch": 0}
     asked = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1, **about}
     request = {
+        "clusterId": CLUSTER_ID,
         "replicaId": -1,
         "maxWaitMs": 0,
         "minBytes": 0,

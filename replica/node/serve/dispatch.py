@@ -122,24 +122,17 @@ _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
 
 
 def _is_reader_fetch(request: Request) -> bool:
-    """A reader has no replica's id, which version 15 moved."""
+    """A reader has no replica's id. Nor has an anonymous observer, but it names its cluster, as
+    replicas do and consumers never do. The epoch of the last record tells nothing: some consumers
+    name it too."""
     if request.api is not FETCH:
         return False
-    # an observer without an id speaks the replicas' protocol: it names its cluster or its epoch
-    return _replica_id(request) < 0 and not _names_last_epoch(request.message)
+    return _replica_id(request) < 0 and request.message.get("clusterId") is None
 
 
 def _replica_id(request: Request) -> int:
-    """Of a Fetch or FetchSnapshot."""
+    """Of a Fetch, where version 15 moved it, or a FetchSnapshot."""
     message = request.message
     has_state = request.api is FETCH and request.version >= 15
     found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
     return found
-
-
-def _names_last_epoch(message: Message) -> bool:
-    return any(
-        asked.get("lastFetchedEpoch", -1) >= 0
-        for topic in message["topics"]
-        for asked in topic["partitions"]
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from replica.history.fetch import FencedLeaderEpoch, UnknownLeaderEpoch
+from replica.history.fetch import Diverging, FencedLeaderEpoch, UnknownLeaderEpoch
 from replica.history.reader import (
     CaughtUp,
     Committed,
@@ -94,11 +94,18 @@ def _refusal(partition: ServedPartition, asked: Message, version: int) -> ErrorC
 def _records(partition: ServedPartition, asked: Message, limit: int, found: _Round) -> Message:
     raft, offset = partition.driver.host.raft, asked["fetchOffset"]
     known, leaders = raft.high_watermark, raft.leader_watermark
-    decision = reader_fetch(raft.log.view, known, leaders, offset, partition.epoch)
+    read_in = asked.get("lastFetchedEpoch", UNDEFINED_EPOCH)
+    decision = reader_fetch(
+        raft.log.view, known, leaders, offset, partition.epoch, last_fetched_epoch=read_in
+    )
     if isinstance(decision, Committed):
         data = partition.driver.host.log.read(offset, limit, decision.end_offset)
         found.size += len(data)
         return {**_empty(partition), "records": data}
+    if isinstance(decision, Diverging):
+        found.is_final = True
+        diverging = {"epoch": decision.epoch, "endOffset": decision.end_offset}
+        return {**_empty(partition), "divergingEpoch": diverging}
     error = _error(partition, decision)
     found.is_final |= error is not ErrorCode.NONE
     return _empty(partition, error)
