@@ -1,4 +1,4 @@
-"""A dynamic quorum of `kraftlake replica` processes for __cluster_metadata, on 127.0.0.1."""
+"""A quorum of `kraftlake replica` processes for __cluster_metadata, on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -81,10 +81,11 @@ class Replica:
 @dataclass
 class KraftlakeQuorum:
     """Voters 1 to 3; started on entry, ended on exit with all that were added. settings: lines of
-    server.properties for all."""
+    server.properties for all. is_static: named by controller.quorum.voters (kraft.version 0)."""
 
     folder: Path
     settings: Mapping[str, object] = field(default_factory=dict)
+    is_static: bool = False
     replicas: dict[int, Replica] = field(default_factory=dict)
 
     @property
@@ -101,7 +102,7 @@ class KraftlakeQuorum:
             f"{each.node_id}@{each.address}:{each.directory_id}" for each in self.replicas.values()
         )
         for replica in self.replicas.values():
-            self._format(replica, "--initial-controllers", named)
+            self._format(replica, *(() if self.is_static else ("--initial-controllers", named)))
         try:
             for replica in self.replicas.values():
                 replica.start()
@@ -112,14 +113,16 @@ class KraftlakeQuorum:
 
     def __exit__(self, *_: object) -> None:
         for replica in self.replicas.values():
+            if replica.process is not None:
+                replica.process.terminate()
+        for replica in self.replicas.values():
             replica.stop()
 
     def add(self, node_id: int, **settings: object) -> Replica:
         """Another replica, formatted without voters and started: an observer to begin with."""
         replica = self._place(node_id, free_ports(1)[0])
         self._write_properties(replica, settings)
-        named = json.loads(self._format(replica, "--json"))
-        replica.directory_id = named["directory_id"]
+        self._format(replica)
         replica.start()
         return replica
 
@@ -148,10 +151,15 @@ class KraftlakeQuorum:
         return replica
 
     def _write_properties(self, replica: Replica, settings: Mapping[str, object]) -> None:
+        named = ",".join(f"{n}@{self.replicas[n].address}" for n in (1, 2, 3))
         lines = {
             "process.roles": "controller",
             "node.id": replica.node_id,
-            "controller.quorum.bootstrap.servers": self.bootstrap,
+            **(
+                {"controller.quorum.voters": named}
+                if self.is_static
+                else {"controller.quorum.bootstrap.servers": self.bootstrap}
+            ),
             "listeners": f"{LISTENER}://{replica.address}",
             "controller.listener.names": LISTENER,
             "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT",
@@ -161,7 +169,8 @@ class KraftlakeQuorum:
         }
         replica.properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
 
-    def _format(self, replica: Replica, *options: str) -> str:
-        ran = kraftlake("replica", "format", "-c", replica.properties, "-t", CLUSTER_ID, *options)
+    def _format(self, replica: Replica, *options: str) -> None:
+        command = ("replica", "format", "-c", replica.properties, "-t", CLUSTER_ID, "--json")
+        ran = kraftlake(*command, *options)
         assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
+        replica.directory_id = json.loads(ran.stdout)["directory_id"]
