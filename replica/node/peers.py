@@ -8,6 +8,7 @@ from replica.errors import (
     AuthenticationError,
     DataError,
     PeerError,
+    UnansweredConnectionError,
     UnreachablePeerError,
 )
 from replica.node.translate.partition import Partition
@@ -45,7 +46,7 @@ class Peers:
             raise UnreachablePeerError(f"node {send.node_id}", "no endpoint is known")
         try:
             response = await self._exchange(address, send)
-        except AuthenticationError as error:
+        except (AuthenticationError, UnansweredConnectionError) as error:
             self._tell(address, str(error))
             raise
         except PeerError:
