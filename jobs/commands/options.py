@@ -222,6 +222,15 @@ Bootstrap = Annotated[
         "--bootstrap", "-b", metavar="HOST:PORT", help="Nodes to ask first, commas between."
     ),
 ]
+CommandConfig = Annotated[
+    _Text,
+    typer.Option(
+        "--command-config",
+        metavar="FILE",
+        help="How to connect, as a Kafka client's properties: security.protocol, sasl.mechanism, "
+        "sasl.jaas.config, ssl.* (PEM), client.id, request.timeout.ms.",
+    ),
+]
 Topic = Annotated[str, typer.Option("--topic", metavar="T", help="The topic's name.")]
 PartitionIndex = Annotated[
     int, typer.Option("--partition", min=0, metavar="N", help="The partition of the topic.")

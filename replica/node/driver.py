@@ -55,6 +55,10 @@ class Clock:
         return int((time.monotonic() + self._offset) * 1000)
 
 
+class LeadershipLostError(NotLeaderError):
+    """The records were appended; whether they will be committed is for others to decide."""
+
+
 @dataclass(frozen=True, slots=True)
 class Appended:
     """Committed at offsets up to `last_offset` (inclusive) in `epoch`."""
@@ -134,9 +138,9 @@ class Driver:
     async def append(self, request: Propose | Append) -> Appended:
         """Append as leader; returns once all of it is committed.
 
-        Raises NotLeaderError, also where leadership was lost on the way: then nobody here knows
-        whether it will be committed. RecordBatchTooLargeError, BufferAllocationError: nothing was
-        appended.
+        Raises LeadershipLostError where leadership was lost on the way: nobody here knows whether
+        it will be committed. NotLeaderError, RecordBatchTooLargeError, BufferAllocationError:
+        nothing was appended.
         """
         base = self.host.raft.next_append_offset
         last = base + request.record_count - 1
@@ -256,7 +260,9 @@ class Driver:
                 continue
             if appended.epoch != epoch:
                 future.set_exception(
-                    NotLeaderError(f"leader of epoch {appended.epoch} no more: outcome unknown")
+                    LeadershipLostError(
+                        f"leader of epoch {appended.epoch} no more: outcome unknown"
+                    )
                 )
             elif appended.last_offset < committed:
                 future.set_result(appended)

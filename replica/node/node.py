@@ -18,6 +18,7 @@ from replica.node.metrics import Metrics, Sources
 from replica.node.notice import Fields, Notice, Report
 from replica.node.peers import Peers
 from replica.node.serve.dispatch import SERVED, Dispatch
+from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
 from replica.node.translate.partition import Partition
@@ -128,7 +129,8 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
     topic, listener = settings.topic, settings.controller_listener
     about = Partition(topic.name, topic.id, listener, rack=settings.rack)
     timeout_s = settings.timing.request_timeout_ms / 1000
-    peers = Peers(about, ClientConfig(timeout_s=timeout_s), _addresses(settings), report)
+    client = ClientConfig(timeout_s=timeout_s)
+    peers = Peers(about, client, _addresses(settings), report)
     policy = settings.snapshots if settings.topic.is_metadata else None
     driver = Driver(host, peers.call, clock, policy)
     partition = ServedPartition(
@@ -138,7 +140,7 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
         settings.rack,
         uncommitted_is_empty=settings.uncommitted_is_empty,
     )
-    dispatch = Dispatch(partition, settings.authorizer)
+    dispatch = Dispatch(partition, settings.authorizer, Forwarder(partition, client))
     return Node(settings, replica, driver, partition, dispatch, peers, report), lock
 
 

@@ -167,10 +167,7 @@ def _uncommitted(properties: Properties) -> bool:
     """How a reader's fetch above the high watermark is answered: by OFFSET_NOT_AVAILABLE (seed
     002), or without records, as released Kafka does."""
     key = "kraftlake.reader.uncommitted"
-    found = properties.text(key, "error")
-    if found not in ("error", "empty"):
-        raise properties.error(key, f"{found!r}: expected error or empty")
-    return found == "empty"
+    return properties.one_of(key, ("error", "empty"), "error") == "empty"
 
 
 def _topic(properties: Properties) -> Topic:

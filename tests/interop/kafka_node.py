@@ -6,8 +6,9 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from random import SystemRandom
 from typing import IO
 
 from tests.interop.class_archive import archive_options, java
@@ -19,12 +20,17 @@ _POLL_S = 0.1
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now."""
+    """Ports nobody listens on now; below those that outgoing connections take meanwhile."""
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        return [_bound(stack.enter_context(socket.socket())) for _ in range(count)]
+
+
+def _bound(free: socket.socket) -> int:
+    while True:
+        port = SystemRandom().randrange(10_000, 32_000)
+        with suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
 
 
 def run_tool(main_class: str, *arguments: object) -> subprocess.CompletedProcess[str]:

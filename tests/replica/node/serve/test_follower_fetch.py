@@ -12,23 +12,8 @@ from tests.replica.node.running import (
     caught_up,
     client_of,
     fetched,
-    quorum_of_three,
     the,
 )
-
-
-@pytest.fixture
-def in_quorum(tmp_path):
-    """Runs `story(leader, followers)`."""
-
-    def run(story):
-        async def main():
-            async with asyncio.timeout(60), quorum_of_three(tmp_path) as (leader, followers):
-                await story(leader, followers)
-
-        asyncio.run(main())
-
-    return run
 
 
 @pytest.mark.scenario("K17", "K30")
