@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.connecting import client_config
 from jobs.output import complain, json_text, one_line
 from jobs.record_lines import json_rest, text_line, text_start
 from jobs.redacting import make_redactor
@@ -32,7 +33,8 @@ _START = re.compile(r"(\d{1,18})(?::(\d{1,9}))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """start: earliest, latest, OFFSET or OFFSET:EPOCH. timeout_s: how long nothing may be heard."""
+    """start: earliest, latest, OFFSET or OFFSET:EPOCH. timeout_s: how long nothing may be heard.
+    command_config: see jobs.connecting."""
 
     bootstrap: str
     topic: str = METADATA_TOPIC
@@ -45,6 +47,7 @@ class Options:
     json_output: bool = False
     keep_secrets: bool = False
     redact_key: str | None = None
+    command_config: str | None = None
 
 
 class NoRecordsError(KraftlakeError):
@@ -59,6 +62,7 @@ def run(options: Options) -> int:
     connections = WireConnections(
         _addresses(options.bootstrap),
         TopicPartition(options.topic, options.partition),
+        client_config(options.command_config),
         # also with a selector of anybody's
         measures=options.replica_selector not in ("leader", "rack"),
     )

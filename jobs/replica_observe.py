@@ -6,11 +6,13 @@ import asyncio
 import signal
 from dataclasses import dataclass
 
+from jobs.connecting import client_config
+from jobs.notices import reporter
 from jobs.output import write_json
-from jobs.replica_run import report
 from replica.errors import KraftlakeError, UsageError
 from replica.node.listeners import address_in
-from replica.node.observer.recorder import Observation, Recorder, opened_recorder
+from replica.node.notice import Notice, Report
+from replica.node.observer.recorder import CLIENT, Observation, Recorder, opened_recorder
 from replica.raft.effects import Stopped
 from replica.wire.pool import Address
 
@@ -18,7 +20,7 @@ from replica.wire.pool import Address
 @dataclass(frozen=True, slots=True)
 class Options:
     """bootstrap: host:port, commas between. The rest as Observation has it; timeout_s counts with
-    until_caught_up alone."""
+    until_caught_up alone. command_config: see jobs.connecting."""
 
     bootstrap: str
     folder: str
@@ -28,7 +30,9 @@ class Options:
     listen: str = ""
     until_caught_up: bool = False
     timeout_s: float = 60.0
+    log_format: str = "text"
     json_output: bool = False
+    command_config: str | None = None
 
 
 class NotCaughtUpError(KraftlakeError):
@@ -37,11 +41,13 @@ class NotCaughtUpError(KraftlakeError):
 
 def run(options: Options) -> int:
     """0 once it has stopped in order, or caught up where that was asked."""
-    stopped = asyncio.run(_run(options, _observation(options)))
+    report = reporter(options.log_format)
+    stopped = asyncio.run(_run(options, _observation(options), report))
+    report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
     return 0 if stopped is Stopped.GRACEFULLY else 1
 
 
-async def _run(options: Options, wanted: Observation) -> Stopped:
+async def _run(options: Options, wanted: Observation, report: Report) -> Stopped:
     limit_s = options.timeout_s if options.until_caught_up else None
     try:
         async with asyncio.timeout(limit_s):
@@ -55,7 +61,6 @@ async def _run(options: Options, wanted: Observation) -> Stopped:
         ) from error
     if options.json_output:
         write_json(_row(wanted, recorder))
-    report(f"stopped {stopped.value}")
     return stopped
 
 
@@ -75,6 +80,7 @@ def _observation(options: Options) -> Observation:
         options.is_anonymous,
         options.cluster_id or None,
         listen,
+        client_config(options.command_config, CLIENT),
     )
 
 

@@ -6,11 +6,11 @@ import asyncio
 import re
 import signal
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from jobs.output import complain, one_line
+from jobs.notices import reporter
 from replica.errors import UsageError
 from replica.node.node import opened
+from replica.node.notice import Notice, Report
 from replica.node.properties import read_properties
 from replica.node.settings import Settings, settings_in
 from replica.node.workload import Load
@@ -21,31 +21,41 @@ SHUTDOWN_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """config: server.properties. workload: RATE,BYTES, empty for none."""
+    """config: server.properties. workload: RATE,BYTES, empty for none. log_format: text or json."""
 
     config: str
     workload: str = ""
+    log_format: str = "text"
 
 
 def run(options: Options) -> int:
     """0 once the replica has left in order, 1 where that took too long."""
-    load = _load(options.workload)
+    load, report = _load(options.workload), reporter(options.log_format)
     settings = settings_in(read_properties(options.config))
     if settings.unknown:
-        report(f"{options.config}: without meaning here, ignored: {', '.join(settings.unknown)}")
-    stopped = asyncio.run(_run(settings, load))
-    report(f"stopped {stopped.value}")
+        names = ", ".join(settings.unknown)
+        text = f"{options.config}: without meaning here, ignored: {names}"
+        report(Notice("unknown-keys", text, {"keys": names}))
+    stopped = asyncio.run(_run(settings, load, report))
+    report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
     return 0 if stopped is Stopped.GRACEFULLY else 1
 
 
-async def _run(settings: Settings, load: Load | None) -> Stopped:
+async def _run(settings: Settings, load: Load | None, report: Report) -> Stopped:
     node, lock = opened(settings, report)
     with lock:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, node.driver.shut_down, SHUTDOWN_MS)
         replica = node.replica
-        report(f"node {replica.node_id} of cluster {replica.cluster_id}, {settings.log_dir}")
+        facts = {
+            "node_id": replica.node_id,
+            "directory_id": replica.directory_id,
+            "cluster_id": replica.cluster_id,
+            "directory": settings.log_dir,
+        }
+        text = f"node {replica.node_id} of cluster {replica.cluster_id}, {settings.log_dir}"
+        report(Notice("started", text, facts))
         return await node.run(load)
 
 
@@ -56,9 +66,3 @@ def _load(text: str) -> Load | None:
     if found is None:
         raise UsageError(f"--workload {text}: expected RATE,BYTES, such as 20000,256")
     return Load(int(found[1]), int(found[2]))
-
-
-def report(text: str) -> None:
-    """A line on stderr, with the time."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    complain(f"{now} {one_line(text)}")

@@ -99,7 +99,11 @@ def format_(
 
 
 @replica.command("run", short_help="Run a voter or an observer.")
-def run(config: options.ServerProperties, workload: options.WorkloadSpec = "") -> int:
+def run(
+    config: options.ServerProperties,
+    workload: options.WorkloadSpec = "",
+    log_format: options.LogFormat = "text",
+) -> int:
     """Take part in a quorum over TCP, in Kafka's protocol, until SIGTERM or ctrl-C.
 
     The file is Kafka's server.properties; keys without meaning here are named once and ignored. The
@@ -113,12 +117,14 @@ def run(config: options.ServerProperties, workload: options.WorkloadSpec = "") -
       kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
                                                  names with semicolons, * for all
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
+      kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape; none unless
+                                                 set
 
     Exit codes: 0 stopped in order, 1 stopped by an error or too late, 2 usage.
     """
     from jobs import replica_run as job
 
-    return job.run(job.Options(config, workload))
+    return job.run(job.Options(config, workload, log_format))
 
 
 @replica.command("observe", short_help="Record the metadata log of a real quorum.")
@@ -131,7 +137,9 @@ def observe(
     listen: options.ListenAt = "",
     until_caught_up: options.UntilCaughtUp = False,
     timeout: options.CatchUpTimeout = 60.0,
+    log_format: options.LogFormat = "text",
     json_output: options.Json = False,
+    command_config: options.CommandConfig = None,
 ) -> int:
     """Record the metadata log of a running quorum, as an observer, until SIGTERM or ctrl-C.
 
@@ -158,6 +166,7 @@ def observe(
       kraftlake replica observe -b c1:9093,c2:9093 -o recording
       kraftlake replica observe -b broker1:9092 -o recording --until-caught-up
       kraftlake replica observe -b c1:9093 -o recording --listen 127.0.0.1:9099
+      kraftlake replica observe -b c1:9093 -o recording --command-config client.properties
       kraftlake dump recording
       kraftlake ingest --lake lake recording recording/archive
 
@@ -177,6 +186,8 @@ def observe(
             listen=listen,
             until_caught_up=until_caught_up,
             timeout_s=timeout,
+            log_format=log_format,
             json_output=json_output,
+            command_config=command_config,
         )
     )

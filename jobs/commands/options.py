@@ -207,10 +207,28 @@ WorkloadSpec = Annotated[
     ),
 ]
 
+LogFormat = Annotated[
+    str,
+    typer.Option(
+        "--log-format",
+        metavar="text|json",
+        help="How stderr tells what happens: lines for people, or JSON with stable fields.",
+    ),
+]
+
 Bootstrap = Annotated[
     str,
     typer.Option(
         "--bootstrap", "-b", metavar="HOST:PORT", help="Nodes to ask first, commas between."
+    ),
+]
+CommandConfig = Annotated[
+    _Text,
+    typer.Option(
+        "--command-config",
+        metavar="FILE",
+        help="How to connect, as a Kafka client's properties: security.protocol, sasl.mechanism, "
+        "sasl.jaas.config, ssl.* (PEM), client.id, request.timeout.ms.",
     ),
 ]
 Topic = Annotated[str, typer.Option("--topic", metavar="T", help="The topic's name.")]

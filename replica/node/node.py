@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import SystemRandom
 
 from replica.errors import UsageError
@@ -15,8 +15,11 @@ from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.machines.recording import RecordingMachine
 from replica.node.driver import Clock, Driver
+from replica.node.metrics import Metrics, Sources
+from replica.node.notice import Fields, Notice, Report
 from replica.node.peers import Peers
 from replica.node.serve.dispatch import SERVED, Dispatch
+from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
 from replica.node.translate.partition import Partition
@@ -33,9 +36,6 @@ from replica.wire.pool import Address
 from replica.wire.server import Server, Service
 from replica.wire.versions import KRAFT_VERSION, Features
 
-Report = Callable[[str], None]
-"""Takes a line for whoever runs the node."""
-
 
 @dataclass(slots=True)
 class Node:
@@ -48,6 +48,7 @@ class Node:
     dispatch: Dispatch
     peers: Peers
     report: Report
+    servers: dict[str, Server] = field(default_factory=dict)
 
     async def run(self, load: Load | None = None) -> Stopped:
         """Listen and take part; load: to append while leading. Raises what stopped the replica, and
@@ -56,6 +57,7 @@ class Node:
             for listener in self.settings.listeners:
                 await self._listen(listener.name, listener.host, listener.port, open_things)
             open_things.push_async_callback(self.peers.close)
+            self._measure(open_things)
             telling = asyncio.create_task(self._tell())
             open_things.callback(telling.cancel)
             if load is not None:
@@ -72,7 +74,19 @@ class Node:
             why = error.strerror or str(error)
             raise UsageError(f"{self.settings.path}: listeners: {host}:{port}: {why}") from error
         open_things.push_async_callback(server.close)
-        self.report(f"listening on {name}://{host or '*'}:{bound}")
+        self.servers[name] = server
+        text = f"listening on {name}://{host or '*'}:{bound}"
+        self.report(Notice("listening", text, {"listener": name, "host": host, "port": bound}))
+
+    def _measure(self, open_things: AsyncExitStack) -> None:
+        listener = self.settings.metrics_listener
+        if listener is None:
+            return
+        metrics = Metrics(Sources(self.driver, self.dispatch, self.partition, self.servers))
+        port = metrics.serve(*listener)
+        open_things.push_async_callback(metrics.close)
+        url = f"http://{listener[0]}:{port}/metrics"
+        self.report(Notice("metrics", f"metrics at {url}", {"url": url}))
 
     def _features(self) -> Features:
         raft = self.driver.host.raft
@@ -87,7 +101,9 @@ class Node:
             now = (type(role).__name__, role.epoch, role.leader_id)
             if now != told:
                 leader = f", leader {role.leader_id}" if role.leader_id >= 0 else ""
-                self.report(f"epoch {role.epoch}: {now[0].lower()}{leader}")
+                name = now[0].lower()
+                facts: Fields = {"epoch": role.epoch, "role": name, "leader": role.leader_id}
+                self.report(Notice("role", f"epoch {role.epoch}: {name}{leader}", facts))
                 told = now
             await self.driver.wait_for_news(3600)
 
@@ -113,7 +129,7 @@ def opened(
         machine = _machine(settings)
         host = Host(config, place, machine, SystemRandom().randrange, clock())
         for repair in host.log.repairs:
-            report(repair)
+            report(Notice("repair", repair))
     except BaseException:
         lock.close()
         raise
@@ -133,7 +149,7 @@ def opened(
         always_leads=settings.recording is not None,
         uncommitted_is_empty=settings.uncommitted_is_empty,
     )
-    dispatch = Dispatch(partition, settings.authorizer)
+    dispatch = Dispatch(partition, settings.authorizer, Forwarder(partition, client))
     return Node(settings, replica, driver, partition, dispatch, peers, report), lock
 
 
@@ -149,7 +165,11 @@ def _archive(
     if settings.recording is None:
         return None
     partition = os.path.basename(settings.partition_folder)
-    return Archive(files, settings.recording.archive, replica, partition, now, report)
+
+    def tell(text: str) -> None:
+        report(Notice("archived", text))
+
+    return Archive(files, settings.recording.archive, replica, partition, now, tell)
 
 
 def _identity(settings: Settings, files: LocalDisk) -> ReplicaId:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from replica.errors import UsageError
 from replica.node.authorizer import Authorizer, authorizer_in
-from replica.node.listeners import Listener, bootstrap_servers, listeners, static_voters
+from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
 from replica.raft.config import Config
 from replica.raft.ports import Endpoint, Voter, VoterSet
@@ -79,6 +79,7 @@ class Settings:
     rack: str
     uncommitted_is_empty: bool
     authorizer: Authorizer
+    metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
     recording: Recording | None = None
 
@@ -153,6 +154,7 @@ def settings_in(properties: Properties) -> Settings:
         rack=properties.text("broker.rack"),
         uncommitted_is_empty=_uncommitted(properties),
         authorizer=authorizer_in(properties),
+        metrics_listener=address(properties, "kraftlake.metrics.listener"),
         unknown=properties.unknown(),
     )
 
@@ -177,10 +179,7 @@ def _uncommitted(properties: Properties) -> bool:
     """How a reader's fetch above the high watermark is answered: by OFFSET_NOT_AVAILABLE (seed
     002), or without records, as released Kafka does."""
     key = "kraftlake.reader.uncommitted"
-    found = properties.text(key, "error")
-    if found not in ("error", "empty"):
-        raise properties.error(key, f"{found!r}: expected error or empty")
-    return found == "empty"
+    return properties.one_of(key, ("error", "empty"), "error") == "empty"
 
 
 def _topic(properties: Properties) -> Topic:

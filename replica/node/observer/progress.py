@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replica.node.notice import Fields, Notice
 from replica.raft.raft import Raft
 from replica.raft.roles.follower import Follower
 from replica.types import OffsetAndEpoch
@@ -57,14 +58,18 @@ class Progress:
         self._is_new = first.log_end == 0
         self._told_at: float | None = None
 
-    def lines(self, now: Look, at_s: float) -> list[str]:
+    def notices(self, now: Look, at_s: float) -> list[Notice]:
         """What is new since the look before; at_s: seconds on any clock that doesn't go back."""
         before, self._before = self._before, now
         found = []
         if now.fetching not in (None, before.fetching):
-            found.append(f"fetching snapshot {_text(now.fetching)}")
+            snapshot = _text(now.fetching)
+            text = f"fetching snapshot {snapshot}"
+            found.append(Notice("fetching-snapshot", text, {"snapshot": snapshot}))
         if now.starts_at not in (None, before.starts_at):
-            found.append(f"starting from snapshot {_text(now.starts_at)}")
+            snapshot = _text(now.starts_at)
+            text = f"starting from snapshot {snapshot}"
+            found.append(Notice("starting", text, {"snapshot": snapshot, "offset": now.log_start}))
         if self.target is None and now.leader_watermark is not None:
             found += self._started(now)
         return found + self._pace(now, at_s)
@@ -73,18 +78,22 @@ class Progress:
         """Whether all below the first high watermark is on the disk."""
         return self.target is not None and now.flushed_end >= self.target
 
-    def _started(self, now: Look) -> list[str]:
+    def _started(self, now: Look) -> list[Notice]:
         self.target = now.leader_watermark
         if not self._is_new:
-            return [f"going on; the high watermark is {self.target}"]
-        if now.log_start == 0:
-            return ["starting from offset 0: the leader has no snapshot"]
-        return []
+            text = f"going on at offset {now.log_end}"
+        elif now.log_start == 0:
+            text = "starting from offset 0: the leader has no snapshot"
+        else:
+            return []
+        return [Notice("starting", text, {"offset": now.log_end})]
 
-    def _pace(self, now: Look, at_s: float) -> list[str]:
+    def _pace(self, now: Look, at_s: float) -> list[Notice]:
+        facts: Fields = {"offset": now.log_end}
         if now.lag == 0:
             is_news, self.is_caught_up, self._told_at = not self.is_caught_up, True, at_s
-            return [f"caught up at offset {now.log_end}"] if is_news else []
+            text = f"caught up at offset {now.log_end}"
+            return [Notice("caught-up", text, facts)] if is_news else []
         if self._told_at is None:
             self._told_at = at_s
         if at_s - self._told_at < EVERY_S:
@@ -92,8 +101,9 @@ class Progress:
         self.is_caught_up, self._told_at = False, at_s
         if now.lag is None:
             who = "the leader has told no high watermark" if now.has_leader else "no leader found"
-            return [f"at offset {now.log_end}; {who} yet"]
-        return [f"at offset {now.log_end}, {now.lag} behind the high watermark"]
+            return [Notice("waiting", f"at offset {now.log_end}; {who} yet", facts)]
+        text = f"at offset {now.log_end}, {now.lag} behind the high watermark"
+        return [Notice("behind", text, {**facts, "lag": now.lag})]
 
 
 def _text(snapshot_id: OffsetAndEpoch | None) -> str:

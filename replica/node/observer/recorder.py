@@ -10,7 +10,8 @@ from typing import Any
 from replica.errors import UsageError
 from replica.format.file_names import ARCHIVE_FOLDER
 from replica.node.authorizer import EVERYBODY, Authorizer, Role
-from replica.node.node import Node, Report, opened
+from replica.node.node import Node, opened
+from replica.node.notice import Fields, Notice, Report
 from replica.node.observer.conflict import conflict, may_be_alive
 from replica.node.observer.directory import (
     check_cluster,
@@ -34,6 +35,7 @@ RETRY_S = 1.0
 WAIT_FOR_FORMER_SELF_S = 10.0
 REQUEST_TIMEOUT_MS = 5_000
 SHUTDOWN_MS = 5_000
+CLIENT = ClientConfig(timeout_s=REQUEST_TIMEOUT_MS / 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Observation:
     is_anonymous: bool = False
     cluster_id: str | None = None
     listen: Address | None = None
-    client: ClientConfig = ClientConfig(timeout_s=REQUEST_TIMEOUT_MS / 1000)  # noqa: RUF009
+    client: ClientConfig = CLIENT
     topic: Topic = Topic()  # noqa: RUF009 (frozen)
 
 
@@ -98,8 +100,8 @@ class Recorder:
         while True:
             await self.node.driver.wait_for_news(1.0)
             now = self.look
-            for line in progress.lines(now, time.monotonic()):
-                self.node.report(line)
+            for notice in progress.notices(now, time.monotonic()):
+                self.node.report(notice)
             if until_caught_up and progress.has_reached_target(now):
                 return
 
@@ -132,7 +134,7 @@ async def _view(wanted: Observation, report: Report) -> QuorumView:
         except NoLeaderError as error:
             if str(error) != said:
                 said = str(error)
-                report(f"{said}; trying again")
+                report(Notice("no-leader", f"{said}; trying again"))
         await asyncio.sleep(RETRY_S)
 
 
@@ -176,13 +178,22 @@ async def _without_conflict(
 
 def _tell(wanted: Observation, view: QuorumView, replica: ReplicaId, report: Report) -> None:
     who = "anonymously" if wanted.is_anonymous else f"as node {replica.node_id}"
-    report(f"recording cluster {replica.cluster_id} {who} into {wanted.folder}")
-    if view.quorum is not None:
-        voters = ", ".join(str(state.replica.node_id) for state in view.quorum.voters)
-        report(
-            f"connected: leader {view.quorum.leader_id} of epoch {view.quorum.epoch}, voters "
-            f"{voters}, high watermark {view.quorum.high_watermark}"
+    facts: Fields = {
+        "cluster_id": replica.cluster_id,
+        "node_id": replica.node_id,
+        "directory_id": replica.directory_id,
+        "directory": wanted.folder,
+    }
+    text = f"recording cluster {replica.cluster_id} {who} into {wanted.folder}"
+    report(Notice("recording", text, facts))
+    found = view.quorum
+    if found is not None:
+        voters = ", ".join(str(state.replica.node_id) for state in found.voters)
+        text = (
+            f"connected: leader {found.leader_id} of epoch {found.epoch}, voters {voters}, high "
+            f"watermark {found.high_watermark}"
         )
+        report(Notice("connected", text, {"leader": found.leader_id, "epoch": found.epoch}))
 
 
 def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Settings:

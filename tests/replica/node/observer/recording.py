@@ -44,7 +44,7 @@ def observation(tmp_path, *nodes, **changed):
 async def recorder_of(wanted, said=None):
     """A recorder that runs until the block ends."""
     said = [] if said is None else said
-    recorder = await opened_recorder(wanted, said.append)
+    recorder = await opened_recorder(wanted, lambda notice: said.append(notice.text))
     task = asyncio.create_task(recorder.run())
     try:
         yield recorder

@@ -11,7 +11,8 @@ SNAPSHOT = OffsetAndEpoch(519, 5)
 
 def told(first, *looks, every_s=1.0):
     progress = Progress(first)
-    return [progress.lines(look, n * every_s) for n, look in enumerate(looks)], progress
+    found = [progress.notices(look, n * every_s) for n, look in enumerate(looks)]
+    return [[notice.text for notice in notices] for notices in found], progress
 
 
 def at(offset, watermark, start=0, **changed):
@@ -35,7 +36,7 @@ def test_a_start_without_a_snapshot_says_so():
 def test_being_caught_up_is_told_once_until_it_lags_for_long():
     lines, _ = told(at(40, None), at(40, 40), at(40, 41), at(41, 41), at(41, 41))
 
-    assert lines == [["going on; the high watermark is 40", "caught up at offset 40"], [], [], []]
+    assert lines == [["going on at offset 40", "caught up at offset 40"], [], [], []]
 
 
 def test_a_lag_is_told_every_so_often_and_its_end():

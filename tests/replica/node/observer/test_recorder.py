@@ -149,7 +149,9 @@ def test_a_recorder_waits_for_a_quorum_that_is_not_there_yet(tmp_path):
     async def story():
         port, said = free_port(), []
         wanted = observation(tmp_path, ("127.0.0.1", port))
-        opening = asyncio.create_task(opened_recorder(wanted, said.append))
+        opening = asyncio.create_task(
+            opened_recorder(wanted, lambda notice: said.append(notice.text))
+        )
         while not said:
             await asyncio.sleep(0.01)
         async with leading(tmp_path, port=port):
