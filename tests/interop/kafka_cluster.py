@@ -29,8 +29,8 @@ class KafkaCluster:
         *controllers, broker = free_ports(len(CONTROLLERS) + 1)
         self.ports = dict(zip((*CONTROLLERS, BROKER), (*controllers, broker), strict=True))
         common = {
-            "controller.quorum.election.timeout.ms": 500,
-            "controller.quorum.fetch.timeout.ms": 1000,
+            "controller.quorum.election.timeout.ms": 2000,
+            "controller.quorum.fetch.timeout.ms": 5000,
             "offsets.topic.replication.factor": 1,
             **(settings or {}),
         }
