@@ -113,11 +113,14 @@ def _pass(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
 
 
-def log_bytes(partition: Path, start: int = 0) -> bytes:
-    """The batches of all segments from the one at offset `start` on, as they lie on disk."""
+def log_bytes(partition: Path, start: int | None = None) -> bytes:
+    """The batches of all segments from the one at offset `start` on, None for all, as they lie on
+    disk."""
     whole = b"".join(path.read_bytes() for path in sorted(partition.glob("*.log")))
+    if start is None:
+        return whole
     positions = {batch.header.base_offset: batch.position for batch in scan(whole).batches}
-    return whole[positions[start] :] if positions else b""
+    return whole[positions[start] :]
 
 
 def first_offset(partition: Path) -> int:

@@ -73,7 +73,8 @@ class Load:
         """Whether all of them were there in time."""
         wanted = [NewTopic(f"{prefix}-{number}", 2, 1) for number in range(count)]
         futures = self.admin.create_topics(wanted, request_timeout=30).values()
-        return all([_is_created(future, wait_s) for future in futures])
+        created = [_is_created(future, wait_s) for future in futures]
+        return all(created)
 
     def __enter__(self) -> Load:
         self._thread.start()
@@ -155,14 +156,11 @@ def play_split(cluster: KafkaCluster, load: Load, observer: ObserverProcess) -> 
     others = [node_id for node_id in CONTROLLERS if node_id != old]
     for node_id in others:
         cluster.nodes[node_id].kill()
-    before = len(log_bytes(observer.partition, first_offset(observer.partition)))
+    before = len(log_bytes(observer.partition))
     load.request_topics("ghost", 5)
-    start = first_offset(observer.partition)
-    cluster.wait_until(
-        lambda: b"ghost-4" in log_bytes(observer.partition, start), "ghosts never observed"
-    )
+    cluster.wait_until(lambda: b"ghost-4" in log_bytes(observer.partition), "ghosts never observed")
     cluster.nodes[old].kill()
-    held = log_bytes(observer.partition, start)
+    held = log_bytes(observer.partition)
     for node_id in others:
         restart(cluster, node_id)
     cluster.leader(other_than=old)
@@ -231,9 +229,8 @@ def test_what_the_quorum_took_back_is_in_the_archive_alone(story: Story) -> None
 
     assert b"ghost-4" in kept
     assert kept.endswith(story.uncommitted[-200:])
-    assert b"ghost" not in log_bytes(
-        story.observer.partition, first_offset(story.observer.partition)
-    )
+    # the Admin client may have asked the new leader again: other records, with other topic ids
+    assert kept not in log_bytes(story.observer.partition)
 
 
 def test_kafka_dump_log_reads_recording_and_archive(story: Story) -> None:

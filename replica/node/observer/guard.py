@@ -49,9 +49,12 @@ class Guard:
 
     async def call(self, send: Send) -> PeerResponse:
         """Raises PeerError; once `failed` is set too, without sending anything."""
-        assert isinstance(send.message, FetchRequest | FetchSnapshotRequest), "an observer fetches"
         if self.failed.done():
             raise _stopped(send)
+        if self._key is not None and self._key.node_id in self._raft.log.voters.ids:
+            why = f"node id {self._key.node_id} has become a voter's of this quorum: {_ADVICE}"
+            raise self._failure(send, why)
+        assert isinstance(send.message, FetchRequest | FetchSnapshotRequest), "an observer fetches"
         if self._key is not None:
             await self._check(send, send.message.epoch, self._key)
         response = await self._call(send)
@@ -64,9 +67,6 @@ class Guard:
         return response
 
     async def _check(self, send: Send, epoch: int, key: ReplicaKey) -> None:
-        if key.node_id in self._raft.log.voters.ids:
-            why = f"node id {key.node_id} has become a voter's of this quorum: {_ADVICE}"
-            raise self._failure(send, why)
         if self._verified == (send.node_id, epoch):
             return
         ask = DescribeQuorumRequest(cluster_id=send.message.cluster_id)

@@ -9,6 +9,7 @@ from replica.errors import UnreachablePeerError
 from replica.node.observer.guard import Guard, RefusedObserverError
 from replica.raft.effects import Send
 from replica.raft.messages import (
+    ApiVersionsRequest,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     Error,
@@ -100,9 +101,11 @@ def test_no_fetch_goes_out_once_the_id_is_somebody_elses(quorum):
     assert network.sent == [DescribeQuorumRequest]
 
 
-def test_nothing_at_all_goes_out_once_the_log_names_the_id_as_a_voters():
+@pytest.mark.parametrize("voter", [OTHER, KEY])
+@pytest.mark.parametrize("send", [fetch(), Send(1, (), 1, ApiVersionsRequest())])
+def test_nothing_at_all_goes_out_once_the_log_names_the_id_as_a_voters(voter, send):
     network = Network(described())
-    error = guarded(network, fetch(), voters=voter_set([Voter(OTHER)]))
+    error = guarded(network, send, voters=voter_set([Voter(voter)]))
 
     assert "node id 70 has become a voter's" in str(error)
     assert network.sent == []

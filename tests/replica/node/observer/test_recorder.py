@@ -6,6 +6,7 @@ import pytest
 
 from replica.errors import UsageError
 from replica.format.discovery import discover
+from replica.metadata.writer import encode
 from replica.node.observer.directory import make_recording, new_replica
 from replica.node.observer.recorder import opened_recorder
 from replica.raft.inputs import Clean
@@ -17,6 +18,8 @@ from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.error_codes import ErrorCode
+from tests.replica.consumer.quorum import running as quorum_running
+from tests.replica.metadata.image.made import topic
 from tests.replica.node.observer.recording import (
     SMALL_SNAPSHOTS,
     leading,
@@ -143,6 +146,25 @@ def test_a_recording_goes_on_when_the_quorum_comes_back(tmp_path):
 
     played(story)
     assert segments(tmp_path / "recording") == segments(tmp_path / "node1")
+
+
+def test_a_recording_follows_a_change_of_the_leader(tmp_path):
+    async def story():
+        async with quorum_running(tmp_path, voters=3, topic_id=None) as quorum:
+            await quorum.append(encode(topic("first", f"{1:021}A")))
+            wanted = observation(tmp_path, *quorum.bootstrap)
+            async with recorder_of(wanted) as recorder:
+                await recorded(recorder, 2)
+                await quorum.stop(await quorum.leader())
+                await quorum.append(encode(topic("second", f"{2:021}A")))
+                leader = await quorum.leader()
+                await recorded(recorder, quorum.nodes[leader].driver.host.raft.high_watermark)
+        return leader
+
+    leader = played(story)
+    log = segments(tmp_path / "recording")
+    assert b"second" in log
+    assert log == segments(tmp_path / str(leader) / "log")
 
 
 def test_a_recorder_waits_for_a_quorum_that_is_not_there_yet(tmp_path):
