@@ -216,6 +216,11 @@ LogFormat = Annotated[
     ),
 ]
 
+PlanOnly = Annotated[
+    bool,
+    typer.Option("--plan", help="Say what to do, and do nothing: there is no other way yet."),
+]
+
 Bootstrap = Annotated[
     str,
     typer.Option(
