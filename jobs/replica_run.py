@@ -31,6 +31,8 @@ def run(options: Options) -> int:
     """0 once the replica has left in order, 1 where that took too long."""
     load = _load(options.workload)
     settings = settings_in(read_properties(options.config))
+    for warning in settings.security.warnings:
+        _report(warning)
     if settings.unknown:
         _report(f"{options.config}: without meaning here, ignored: {', '.join(settings.unknown)}")
     stopped = asyncio.run(_run(settings, load))
