@@ -99,7 +99,11 @@ def format_(
 
 
 @replica.command("run", short_help="Run a voter or an observer.")
-def run(config: options.ServerProperties, workload: options.WorkloadSpec = "") -> int:
+def run(
+    config: options.ServerProperties,
+    workload: options.WorkloadSpec = "",
+    log_format: options.LogFormat = "text",
+) -> int:
     """Take part in a quorum over TCP, in Kafka's protocol, until SIGTERM or ctrl-C.
 
     The file is Kafka's server.properties; keys without meaning here are named once and ignored. The
@@ -128,12 +132,14 @@ def run(config: options.ServerProperties, workload: options.WorkloadSpec = "") -
       kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
                                                  lines
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
+      kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape; none unless
+                                                 set
 
     Exit codes: 0 stopped in order, 1 stopped by an error or too late, 2 usage.
     """
     from jobs import replica_run as job
 
-    return job.run(job.Options(config, workload))
+    return job.run(job.Options(config, workload, log_format))
 
 
 @replica.command("scram", short_help="Make a line of the file of SCRAM credentials.")

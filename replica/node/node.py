@@ -16,8 +16,11 @@ from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.node.driver import Clock, Driver
 from replica.node.listeners import Listener
+from replica.node.metrics import Metrics, Sources
+from replica.node.notice import Fields, Notice, Report
 from replica.node.peers import Peers
 from replica.node.serve.dispatch import SERVED, Dispatch
+from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
 from replica.node.translate.partition import Partition
@@ -31,13 +34,10 @@ from replica.wire.pool import Address
 from replica.wire.server import Server, Service
 from replica.wire.versions import KRAFT_VERSION, Features
 
-Report = Callable[[str], None]
-"""Takes a line for whoever runs the node."""
-
 
 @dataclass(slots=True)
 class Node:
-    """Opened by `opened`; `run` ends when the replica has stopped. servers: by listener's name."""
+    """Opened by `opened`; `run` ends when the replica has stopped."""
 
     settings: Settings
     replica: ReplicaId
@@ -55,6 +55,7 @@ class Node:
             for listener in self.settings.listeners:
                 await self._listen(listener, open_things)
             open_things.push_async_callback(self.peers.close)
+            self._measure(open_things)
             telling = asyncio.create_task(self._tell())
             open_things.callback(telling.cancel)
             if load is not None:
@@ -63,14 +64,27 @@ class Node:
             return await self.driver.run()
 
     async def _listen(self, listener: Listener, open_things: AsyncExitStack) -> None:
-        host, port, server = listener.host, listener.port, self.servers[listener.name]
+        name, host, port = listener.name, listener.host, listener.port
+        server = self.servers[name]
         try:
             bound = await server.start(host, port)
         except OSError as error:
             why = error.strerror or str(error)
             raise UsageError(f"{self.settings.path}: listeners: {host}:{port}: {why}") from error
         open_things.push_async_callback(server.close)
-        self.report(f"listening on {listener.name}://{host or '*'}:{bound} ({listener.protocol})")
+        text = f"listening on {name}://{host or '*'}:{bound} ({listener.protocol})"
+        facts: Fields = {"listener": name, "host": host, "port": bound}
+        self.report(Notice("listening", text, {**facts, "protocol": listener.protocol}))
+
+    def _measure(self, open_things: AsyncExitStack) -> None:
+        listener = self.settings.metrics_listener
+        if listener is None:
+            return
+        metrics = Metrics(Sources(self.driver, self.dispatch, self.partition, self.servers))
+        port = metrics.serve(*listener)
+        open_things.push_async_callback(metrics.close)
+        url = f"http://{listener[0]}:{port}/metrics"
+        self.report(Notice("metrics", f"metrics at {url}", {"url": url}))
 
     async def _tell(self) -> None:
         """Report each new role or epoch."""
@@ -80,7 +94,9 @@ class Node:
             now = (type(role).__name__, role.epoch, role.leader_id)
             if now != told:
                 leader = f", leader {role.leader_id}" if role.leader_id >= 0 else ""
-                self.report(f"epoch {role.epoch}: {now[0].lower()}{leader}")
+                name = now[0].lower()
+                facts: Fields = {"epoch": role.epoch, "role": name, "leader": role.leader_id}
+                self.report(Notice("role", f"epoch {role.epoch}: {name}{leader}", facts))
                 told = now
             await self.driver.wait_for_news(3600)
 
@@ -113,7 +129,7 @@ def _assembled(settings: Settings, replica: ReplicaId, files: LocalDisk, report:
     machine = MetadataMachine() if settings.topic.is_metadata else OpaqueMachine()
     host = Host(settings.config(replica), place, machine, SystemRandom().randrange, clock())
     for repair in host.log.repairs:
-        report(repair)
+        report(Notice("repair", repair))
     topic, listener = settings.topic, settings.controller_listener
     about = Partition(topic.name, topic.id, listener, rack=settings.rack)
     peers = Peers(about, to_voters, _addresses(settings), report)
@@ -126,7 +142,7 @@ def _assembled(settings: Settings, replica: ReplicaId, files: LocalDisk, report:
         settings.rack,
         uncommitted_is_empty=settings.uncommitted_is_empty,
     )
-    dispatch = Dispatch(partition, settings.authorizer)
+    dispatch = Dispatch(partition, settings.authorizer, Forwarder(partition, to_voters))
     servers = {}
     for name, (authenticator, tls) in guards.items():
         features = partial(_features, driver)

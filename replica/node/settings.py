@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from replica.errors import UsageError
 from replica.node.authorizer import Authorizer, authorizer_in
-from replica.node.listeners import Listener, bootstrap_servers, listeners, static_voters
+from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
 from replica.node.security.node import NodeSecurity, node_security_in
 from replica.raft.config import Config
@@ -71,6 +71,7 @@ class Settings:
     uncommitted_is_empty: bool
     authorizer: Authorizer
     security: NodeSecurity
+    metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
 
     @property
@@ -144,6 +145,7 @@ def settings_in(properties: Properties) -> Settings:
         uncommitted_is_empty=_uncommitted(properties),
         authorizer=authorizer_in(properties),
         security=node_security_in(properties, bound, names[0]),
+        metrics_listener=address(properties, "kraftlake.metrics.listener"),
         unknown=properties.unknown(),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from replica.node.authorizer import Authorizer, Role
 from replica.node.serve import cluster, configs, readers, writing
+from replica.node.serve.forwarding import Forwarder, is_forwarded
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.quorum import answer_by_core
 from replica.node.serve.reader_fetch import fetch_by_reader
@@ -66,15 +67,18 @@ class Dispatch:
     """The wire server's handler. asked: how many requests were answered, by API; denied: how many
     weren't for lack of a role."""
 
-    def __init__(self, partition: ServedPartition, authorizer: Authorizer) -> None:
+    def __init__(
+        self, partition: ServedPartition, authorizer: Authorizer, forwarder: Forwarder
+    ) -> None:
         self.asked: Counter[str] = Counter()
         self.denied = 0
         self._partition = partition
         self._authorizer = authorizer
+        self._forwarder = forwarder
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
         self.asked[str(request.api)] += 1
-        if not self._authorizer.may(client.principal, *_roles(request)):
+        if not self._may(client, request):
             self.denied += 1
             by_topic = request.api.key in _BY_TOPIC or _is_reader_fetch(request)
             error = (
@@ -90,11 +94,33 @@ class Dispatch:
         if request.api is DESCRIBE_CLUSTER:
             return cluster.describe_cluster(self._partition, request.message, client.listener)
         if request.api is PRODUCE:
-            return await writing.produce(self._partition, request.message)
+            return await writing.produce(self._partition, request.message, client.listener)
         plain = _PLAIN.get(request.api.key)
         if plain is not None:
             return plain(self._partition, request.message)
+        leader = self._forwarder.leader_of(request)
+        if leader is not None:
+            return await self._forwarder.forward(request, leader)
         return await answer_by_core(self._partition, request)
+
+    def _may(self, client: Client, request: Request) -> bool:
+        if is_forwarded(request) and self._authorizer.is_named_voter(client.principal):
+            return True
+        return self._authorizer.may(client.principal, *self._roles(request))
+
+    def _roles(self, request: Request) -> tuple[Role, ...]:
+        """One who fetches under a voter's id is counted as that voter: it moves the high
+        watermark."""
+        key = request.api.key
+        if key in _VOTERS:
+            return (Role.VOTER,)
+        if key in _CHANGES:
+            return (Role.ADMINISTRATOR,)
+        if key == FETCH_SNAPSHOT.key or (key == FETCH.key and not _is_reader_fetch(request)):
+            voters = self._partition.driver.host.raft.log.voters.ids
+            is_voter = _replica_id(request) in voters
+            return (Role.VOTER,) if is_voter else (Role.VOTER, Role.OBSERVER)
+        return tuple(Role)
 
 
 _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
@@ -107,32 +133,18 @@ _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
 }
 
 
-def _roles(request: Request) -> tuple[Role, ...]:
-    key = request.api.key
-    if key in _VOTERS:
-        return (Role.VOTER,)
-    if key in _CHANGES:
-        return (Role.ADMINISTRATOR,)
-    if key == FETCH_SNAPSHOT.key or (key == FETCH.key and not _is_reader_fetch(request)):
-        return (Role.VOTER, Role.OBSERVER)
-    return tuple(Role)
-
-
 def _is_reader_fetch(request: Request) -> bool:
-    """Version 15 moved the replica's id; a reader has none."""
+    """A reader has no replica's id. Nor has an anonymous observer, but it names its cluster, as
+    replicas do and consumers never do. The epoch of the last record tells nothing: some consumers
+    name it too."""
     if request.api is not FETCH:
         return False
+    return _replica_id(request) < 0 and request.message.get("clusterId") is None
+
+
+def _replica_id(request: Request) -> int:
+    """Of a Fetch, where version 15 moved it, or a FetchSnapshot."""
     message = request.message
-    node_id = (
-        message["replicaState"]["replicaId"] if request.version >= 15 else message["replicaId"]
-    )
-    # an observer without an id speaks the replicas' protocol: it names its cluster or its epoch
-    return node_id < 0 and not _names_last_epoch(message)
-
-
-def _names_last_epoch(message: Message) -> bool:
-    return any(
-        asked.get("lastFetchedEpoch", -1) >= 0
-        for topic in message["topics"]
-        for asked in topic["partitions"]
-    )
+    has_state = request.api is FETCH and request.version >= 15
+    found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
+    return found

@@ -7,6 +7,8 @@ import asyncio
 from replica.errors import DataError
 from replica.format.batch import decode_header
 from replica.format.record import records_of
+from replica.node.driver import LeadershipLostError
+from replica.node.serve import cluster
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.shape import each_partition, topic_error
 from replica.raft.inputs import Proposal, Propose
@@ -27,9 +29,12 @@ class _Refused(Exception):
         self.why = why
 
 
-async def produce(partition: ServedPartition, request: Message) -> Message | None:
+async def produce(partition: ServedPartition, request: Message, listener: str) -> Message | None:
     """Append each topic's records; the answer comes once they are committed, for acks=all is all
     that there is. acks=0 gets no answer; acks=1 is refused, it would promise less than is true.
+
+    NOT_LEADER_OR_FOLLOWER, with the leader and where it listens (KIP-951), says that nothing was
+    appended; NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT that it may still be committed.
     """
     topics = []
     for topic in request["topicData"]:
@@ -39,7 +44,9 @@ async def produce(partition: ServedPartition, request: Message) -> Message | Non
         ]
         identity = {key: topic[key] for key in ("name", "topicId") if key in topic}
         topics.append({**identity, "partitionResponses": answers})
-    return None if request["acks"] == 0 else {"responses": topics}
+    if request["acks"] == 0:
+        return None
+    return {"responses": topics, "nodeEndpoints": _leader(partition, listener)}
 
 
 def delete_records(partition: ServedPartition, request: Message) -> Message:
@@ -54,6 +61,14 @@ def delete_records(partition: ServedPartition, request: Message) -> Message:
         for each in topic["partitions"]:
             each.setdefault("lowWatermark", -1)
     return {"topics": topics}
+
+
+def _leader(partition: ServedPartition, listener: str) -> list[Message]:
+    """The leader's address, where that isn't this node."""
+    endpoint = None if partition.leads else cluster.leader_endpoint(partition, listener)
+    if endpoint is None:
+        return []
+    return [{"nodeId": partition.leader_id, "host": endpoint.host, "port": endpoint.port}]
 
 
 async def _partition(
@@ -89,6 +104,8 @@ async def _append(partition: ServedPartition, records: bytes | None, request: Me
             appended = await partition.driver.append(propose)
     except TimeoutError:
         raise _Refused(ErrorCode.REQUEST_TIMED_OUT, "not committed yet; it may still be") from None
+    except LeadershipLostError as error:
+        raise _Refused(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, str(error)) from error
     except NotLeaderError as error:
         raise _Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(error)) from error
     except RecordBatchTooLargeError as error:

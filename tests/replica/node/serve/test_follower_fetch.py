@@ -1,68 +1,19 @@
 """Readers at the replicas of a quorum of three, in racks of their own (KIP-392)."""
 
 import asyncio
-from contextlib import AsyncExitStack
 
 import pytest
 
-from replica.raft.roles.leader import Leader
-from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
+from replica.wire.apis.fetching import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.error_codes import ErrorCode
-from tests.replica.node.running import append, at, client_of, free_port, running, the
-
-
-@pytest.fixture
-def in_quorum(tmp_path):
-    """Runs `story(leader, followers)`; node N is in rack rN."""
-
-    def run(story):
-        async def main():
-            ports = {node_id: free_port() for node_id in (1, 2, 3)}
-            voters = ",".join(f"{n}@127.0.0.1:{port}" for n, port in ports.items())
-            async with asyncio.timeout(60), AsyncExitStack() as stack:
-                nodes = []
-                for node_id, port in ports.items():
-                    folder = tmp_path / str(node_id)
-                    folder.mkdir()
-                    settings = {"controller__quorum__voters": voters, "broker__rack": f"r{node_id}"}
-                    started = running(folder, node_id, port, **settings)
-                    nodes.append(await stack.enter_async_context(started))
-                leader = await leader_of(nodes)
-                await story(leader, [node for node in nodes if node is not leader])
-
-        asyncio.run(main())
-
-    return run
-
-
-async def leader_of(nodes):
-    while True:
-        for node in nodes:
-            raft = node.driver.host.raft
-            if isinstance(raft.role, Leader) and raft.high_watermark is not None:
-                return node
-        await asyncio.sleep(0.02)
-
-
-async def caught_up(leader, followers):
-    end = leader.driver.host.raft.high_watermark
-    for node in followers:
-        while (node.driver.host.raft.high_watermark or 0) < end:
-            await node.driver.wait_for_news(0.1)
-    return end
-
-
-async def fetched(node, offset, version=12, **changed):
-    request = {
-        "replicaId": -1,
-        "maxWaitMs": 0,
-        "minBytes": 1,
-        "maxBytes": 1 << 20,
-        "topics": at(FETCH, fetchOffset=offset, partitionMaxBytes=1 << 20),
-        **changed,
-    }
-    async with client_of(node) as client:
-        return the((await client.call(FETCH, request, version)).message["responses"])
+from tests.replica.node.running import (
+    append,
+    at,
+    caught_up,
+    client_of,
+    fetched,
+    the,
+)
 
 
 @pytest.mark.scenario("K17", "K30")
