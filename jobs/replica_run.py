@@ -32,6 +32,8 @@ def run(options: Options) -> int:
     """0 once the replica has left in order, 1 where that took too long."""
     load, report = _load(options.workload), reporter(options.log_format)
     settings = settings_in(read_properties(options.config))
+    for warning in settings.security.warnings:
+        report(Notice("exposed-secrets", warning))
     if settings.unknown:
         names = ", ".join(settings.unknown)
         text = f"{options.config}: without meaning here, ignored: {names}"

@@ -9,6 +9,7 @@ from replica.errors import UsageError
 from replica.node.authorizer import Authorizer, authorizer_in
 from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
+from replica.node.security.node import NodeSecurity, node_security_in
 from replica.raft.config import Config
 from replica.raft.ports import Endpoint, Voter, VoterSet
 from replica.raft.snapshots import SnapshotPolicy
@@ -79,6 +80,7 @@ class Settings:
     rack: str
     uncommitted_is_empty: bool
     authorizer: Authorizer
+    security: NodeSecurity
     metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
     recording: Recording | None = None
@@ -122,7 +124,7 @@ class Settings:
 
 def settings_in(properties: Properties) -> Settings:
     """Raises UsageError for a value that can't be meant, naming file and key."""
-    names = properties.names("controller.listener.names") or ("CONTROLLER",)
+    names = _controller_listeners(properties)
     bound = listeners(properties)
     voters = static_voters(properties, names[0])
     servers = bootstrap_servers(properties)
@@ -154,9 +156,15 @@ def settings_in(properties: Properties) -> Settings:
         rack=properties.text("broker.rack"),
         uncommitted_is_empty=_uncommitted(properties),
         authorizer=authorizer_in(properties),
+        security=node_security_in(properties, bound, names[0]),
         metrics_listener=address(properties, "kraftlake.metrics.listener"),
         unknown=properties.unknown(),
     )
+
+
+def _controller_listeners(properties: Properties) -> tuple[str, ...]:
+    names = properties.names("controller.listener.names") or ("CONTROLLER",)
+    return tuple(name.upper() for name in names)
 
 
 def _log_dir(properties: Properties) -> str:
