@@ -119,3 +119,44 @@ def run(config: options.ServerProperties, workload: options.WorkloadSpec = "") -
     from jobs import replica_run as job
 
     return job.run(job.Options(config, workload))
+
+
+@replica.command("describe", short_help="How far every replica of a quorum is.")
+def describe(
+    bootstrap: options.Bootstrap,
+    topic: options.Topic = "__cluster_metadata",
+    watch: options.Watch = None,
+    caught_up_within: options.CaughtUpWithin = 2_000,
+    timeout: options.LeaderTimeout = 10.0,
+    json_output: options.Json = False,
+    command_config: options.CommandConfig = None,
+) -> int:
+    """Show what the leader of a quorum knows of it, kraftlake's or Kafka's own, and what it means.
+
+    Any controller or broker can be asked. Times are counted on the leader's clock; a leader knows
+    nothing of what happened before its epoch.
+
+    \b
+    Examples:
+      kraftlake replica describe -b localhost:9093
+      kraftlake replica describe -b broker1:9092,broker2:9092 --watch 5
+      kraftlake replica describe -b c1:9093 --json --command-config admin.properties
+
+    --json: cluster_id, leader_id, epoch, high_watermark, features, replicas (node_id, directory_id,
+    role, is_voter, log_end_offset, lag, last_fetch, last_fetch_ms_ago, last_caught_up,
+    last_caught_up_ms_ago, listeners), verdicts (severity, text); an object for each look. Exit
+    codes: 0 all replicas keep up, 1 one doesn't, or no leader answers, 2 usage, 130 ctrl-C.
+    """
+    from jobs import replica_describe as job
+
+    return job.run(
+        job.Options(
+            bootstrap=bootstrap,
+            topic=topic,
+            timeout_s=timeout,
+            watch_s=watch,
+            caught_up_within_ms=caught_up_within,
+            json_output=json_output,
+            command_config=command_config,
+        )
+    )

@@ -213,6 +213,22 @@ Bootstrap = Annotated[
         "--bootstrap", "-b", metavar="HOST:PORT", help="Nodes to ask first, commas between."
     ),
 ]
+LeaderTimeout = Annotated[
+    float, typer.Option("--timeout", min=0.1, metavar="S", help="Seconds to look for a leader.")
+]
+Watch = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option("--watch", min=0.1, metavar="S", help="Look again every S seconds."),
+]
+CaughtUpWithin = Annotated[
+    int,
+    typer.Option(
+        "--caught-up-within",
+        min=1,
+        metavar="MS",
+        help="How recently a replica must have been at the leader's log end.",
+    ),
+]
 CommandConfig = Annotated[
     _Text,
     typer.Option(
