@@ -8,44 +8,56 @@ import signal
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from jobs.output import complain, one_line
+from jobs.output import complain, json_text, one_line
 from replica.errors import UsageError
 from replica.node.node import opened
+from replica.node.notice import Notice, Report
 from replica.node.properties import read_properties
 from replica.node.settings import Settings, settings_in
 from replica.node.workload import Load
 from replica.raft.effects import Stopped
 
 SHUTDOWN_MS = 5_000
+LOG_FORMATS = ("text", "json")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """config: server.properties. workload: RATE,BYTES, empty for none."""
+    """config: server.properties. workload: RATE,BYTES, empty for none. log_format: text or json."""
 
     config: str
     workload: str = ""
+    log_format: str = "text"
 
 
 def run(options: Options) -> int:
     """0 once the replica has left in order, 1 where that took too long."""
-    load = _load(options.workload)
+    load, report = _load(options.workload), _report(options.log_format)
     settings = settings_in(read_properties(options.config))
     if settings.unknown:
-        _report(f"{options.config}: without meaning here, ignored: {', '.join(settings.unknown)}")
-    stopped = asyncio.run(_run(settings, load))
-    _report(f"stopped {stopped.value}")
+        names = ", ".join(settings.unknown)
+        text = f"{options.config}: without meaning here, ignored: {names}"
+        report(Notice("unknown-keys", text, {"keys": names}))
+    stopped = asyncio.run(_run(settings, load, report))
+    report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
     return 0 if stopped is Stopped.GRACEFULLY else 1
 
 
-async def _run(settings: Settings, load: Load | None) -> Stopped:
-    node, lock = opened(settings, _report)
+async def _run(settings: Settings, load: Load | None, report: Report) -> Stopped:
+    node, lock = opened(settings, report)
     with lock:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, node.driver.shut_down, SHUTDOWN_MS)
         replica = node.replica
-        _report(f"node {replica.node_id} of cluster {replica.cluster_id}, {settings.log_dir}")
+        facts = {
+            "node_id": replica.node_id,
+            "directory_id": replica.directory_id,
+            "cluster_id": replica.cluster_id,
+            "directory": settings.log_dir,
+        }
+        text = f"node {replica.node_id} of cluster {replica.cluster_id}, {settings.log_dir}"
+        report(Notice("started", text, facts))
         return await node.run(load)
 
 
@@ -58,6 +70,20 @@ def _load(text: str) -> Load | None:
     return Load(int(found[1]), int(found[2]))
 
 
-def _report(text: str) -> None:
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    complain(f"{now} {one_line(text)}")
+def _report(log_format: str) -> Report:
+    """Writes notices to stderr, each with the time."""
+    if log_format not in LOG_FORMATS:
+        raise UsageError(f"--log-format {log_format}: expected one of {', '.join(LOG_FORMATS)}")
+
+    def text(notice: Notice) -> None:
+        complain(f"{_now()} {one_line(notice.text)}")
+
+    def structured(notice: Notice) -> None:
+        head = {"time": _now(), "event": notice.event, "message": notice.text}
+        complain(json_text({**head, **notice.fields}))
+
+    return structured if log_format == "json" else text
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -99,7 +99,11 @@ def format_(
 
 
 @replica.command("run", short_help="Run a voter or an observer.")
-def run(config: options.ServerProperties, workload: options.WorkloadSpec = "") -> int:
+def run(
+    config: options.ServerProperties,
+    workload: options.WorkloadSpec = "",
+    log_format: options.LogFormat = "text",
+) -> int:
     """Take part in a quorum over TCP, in Kafka's protocol, until SIGTERM or ctrl-C.
 
     The file is Kafka's server.properties; keys without meaning here are named once and ignored. The
@@ -113,12 +117,14 @@ def run(config: options.ServerProperties, workload: options.WorkloadSpec = "") -
       kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
                                                  names with semicolons, * for all
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
+      kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape; none unless
+                                                 set
 
     Exit codes: 0 stopped in order, 1 stopped by an error or too late, 2 usage.
     """
     from jobs import replica_run as job
 
-    return job.run(job.Options(config, workload))
+    return job.run(job.Options(config, workload, log_format))
 
 
 @replica.command("describe", short_help="How far every replica of a quorum is.")

@@ -207,6 +207,15 @@ WorkloadSpec = Annotated[
     ),
 ]
 
+LogFormat = Annotated[
+    str,
+    typer.Option(
+        "--log-format",
+        metavar="text|json",
+        help="How stderr tells what happens: lines for people, or JSON with stable fields.",
+    ),
+]
+
 Bootstrap = Annotated[
     str,
     typer.Option(

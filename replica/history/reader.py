@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replica.history.fetch import EpochMismatch, LogView, validate_leader_epoch
+from replica.history.epochs import UNDEFINED, end_offset_for, truncate_from_end
+from replica.history.fetch import Diverging, EpochMismatch, LogView, validate_leader_epoch
 from replica.types import UNDEFINED_EPOCH
 
 
@@ -42,7 +43,9 @@ class OutOfRange:
     high_watermark: int
 
 
-ReaderDecision = Committed | CaughtUp | Uncommitted | Unavailable | OutOfRange | EpochMismatch
+ReaderDecision = (
+    Committed | CaughtUp | Uncommitted | Unavailable | OutOfRange | Diverging | EpochMismatch
+)
 
 
 def reader_fetch(
@@ -52,12 +55,16 @@ def reader_fetch(
     fetch_offset: int,
     current_epoch: int,
     requested_leader_epoch: int = UNDEFINED_EPOCH,
+    last_fetched_epoch: int = UNDEFINED_EPOCH,
 ) -> ReaderDecision:
     """Decide what a reader gets that asks for `fetch_offset` (the next offset it wants).
 
     high_watermark, leader_high_watermark: exclusive, None while unknown (a new leader before its
     epoch commits); then nothing above the log start is known to be committed, and what lies below
     was in a snapshot. requested_leader_epoch: -1 when the reader names none, else it is checked.
+    last_fetched_epoch: of the record before `fetch_offset`, -1 when the reader names none;
+    Diverging where what is committed here shows another record there (KIP-595's field, which
+    Kafka's brokers heed in consumers' fetches too).
     """
     if requested_leader_epoch != UNDEFINED_EPOCH:
         mismatch = validate_leader_epoch(current_epoch, requested_leader_epoch)
@@ -69,6 +76,9 @@ def reader_fetch(
     leaders = local if leader_high_watermark is None else leader_high_watermark
     if fetch_offset < log.log_start:
         return OutOfRange(log.log_start, local)
+    diverging = _diverging(log, local, fetch_offset, last_fetched_epoch)
+    if diverging is not None:
+        return diverging
     if fetch_offset < local:
         return Committed(local)
     if fetch_offset == local:
@@ -78,3 +88,17 @@ def reader_fetch(
     if fetch_offset <= leaders:
         return Unavailable()
     return OutOfRange(log.log_start, local)
+
+
+def _diverging(
+    log: LogView, committed: int, fetch_offset: int, last_fetched_epoch: int
+) -> Diverging | None:
+    """Only by epochs that are known to have ended: a reader may be ahead of this replica, and what
+    lies above `committed` here may be undone."""
+    epochs = truncate_from_end(log.epochs, committed)
+    found = end_offset_for(epochs, committed, last_fetched_epoch)
+    if found == UNDEFINED or found.epoch == epochs[-1].epoch:
+        return None
+    if found.epoch < last_fetched_epoch or found.offset < fetch_offset:
+        return Diverging(found.epoch, found.offset)
+    return None

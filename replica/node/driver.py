@@ -31,6 +31,7 @@ from replica.raft.inputs import (
 )
 from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
 from replica.raft.messages import Error, PeerRequest, PeerResponse
+from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.leader import Leader
 from replica.raft.snapshots import SnapshotPolicy
 
@@ -73,6 +74,10 @@ class _Waiting:
     future: asyncio.Future[Appended]
 
 
+def _tell_nobody(seconds: float) -> None:
+    """Where nobody measures."""
+
+
 def _core_error(error: PeerError) -> Error:
     unsupported = isinstance(error, UnsupportedByPeerError)
     return Error.UNSUPPORTED_VERSION if unsupported else Error.BROKER_NOT_AVAILABLE
@@ -80,11 +85,17 @@ def _core_error(error: PeerError) -> Error:
 
 class Driver:
     """host: opened, not yet stepped. `run` ends when the replica stopped, and raises the error
-    that stopped it: of the disk, or of the consensus core."""
+    that stopped it: of the disk, or of the consensus core.
+
+    elections: epochs in which it was a candidate. on_commit: told of each append at this leader how
+    long its commit took, in seconds.
+    """
 
     def __init__(self, host: Host, call: Call, clock: Clock, policy: SnapshotPolicy | None) -> None:
         self.host = host
         self.call = call
+        self.elections = 0
+        self.on_commit: Callable[[float], None] = _tell_nobody
         self._clock = clock
         self._policy = policy
         self._snapshot_at = clock()
@@ -96,6 +107,7 @@ class Driver:
         self._flush_due = False
         self._news = asyncio.Event()
         self._known = self._facts()
+        self._candidate_in = -1
         self._stopped: asyncio.Future[Stopped] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> Stopped:
@@ -140,7 +152,10 @@ class Driver:
         except _REFUSED:
             self._waiting.remove(waiting)
             raise
-        return await future
+        began = time.monotonic()
+        appended = await future
+        self.on_commit(time.monotonic() - began)
+        return appended
 
     def now(self) -> int:
         """ms, as the core has it."""
@@ -163,6 +178,7 @@ class Driver:
         try:
             for effects in work(self._clock()):
                 self._network(effects)
+                self._count_election()
             self._snapshot_if_due()
         except _REFUSED:
             raise
@@ -172,6 +188,12 @@ class Driver:
         self._settle_waiting()
         self._tell_news()
         self._schedule()
+
+    def _count_election(self) -> None:
+        role = self.host.raft.role  # who votes alone is a candidate within one step
+        if isinstance(role, Candidate | Leader) and role.epoch != self._candidate_in:
+            self._candidate_in = role.epoch
+            self.elections += 1
 
     def _network(self, effects: Effects) -> None:
         for reply in effects.replies:

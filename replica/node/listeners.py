@@ -67,6 +67,12 @@ def bootstrap_servers(properties: Properties) -> tuple[tuple[str, int], ...]:
     return tuple(_address(properties, key, text) for text in properties.names(key))
 
 
+def address(properties: Properties, key: str) -> tuple[str, int] | None:
+    """The one host:port under a key; None where it is missing. Raises UsageError."""
+    text = properties.text(key)
+    return _address(properties, key, text) if text else None
+
+
 def address_in(text: str) -> tuple[str, int] | None:
     """host:port, or [IPv6]:port; None for anything else."""
     match = _ADDRESS.fullmatch(text)

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import SystemRandom
 
 from replica.errors import UsageError
@@ -14,6 +14,8 @@ from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.node.driver import Clock, Driver
+from replica.node.metrics import Metrics, Sources
+from replica.node.notice import Fields, Notice, Report
 from replica.node.peers import Peers
 from replica.node.serve.dispatch import SERVED, Dispatch
 from replica.node.serve.forwarding import Forwarder
@@ -31,9 +33,6 @@ from replica.wire.pool import Address
 from replica.wire.server import Server, Service
 from replica.wire.versions import KRAFT_VERSION, Features
 
-Report = Callable[[str], None]
-"""Takes a line for whoever runs the node."""
-
 
 @dataclass(slots=True)
 class Node:
@@ -46,6 +45,7 @@ class Node:
     dispatch: Dispatch
     peers: Peers
     report: Report
+    servers: dict[str, Server] = field(default_factory=dict)
 
     async def run(self, load: Load | None = None) -> Stopped:
         """Listen and take part; load: to append while leading. Raises what stopped the replica, and
@@ -54,6 +54,7 @@ class Node:
             for listener in self.settings.listeners:
                 await self._listen(listener.name, listener.host, listener.port, open_things)
             open_things.push_async_callback(self.peers.close)
+            self._measure(open_things)
             telling = asyncio.create_task(self._tell())
             open_things.callback(telling.cancel)
             if load is not None:
@@ -70,7 +71,19 @@ class Node:
             why = error.strerror or str(error)
             raise UsageError(f"{self.settings.path}: listeners: {host}:{port}: {why}") from error
         open_things.push_async_callback(server.close)
-        self.report(f"listening on {name}://{host or '*'}:{bound}")
+        self.servers[name] = server
+        text = f"listening on {name}://{host or '*'}:{bound}"
+        self.report(Notice("listening", text, {"listener": name, "host": host, "port": bound}))
+
+    def _measure(self, open_things: AsyncExitStack) -> None:
+        listener = self.settings.metrics_listener
+        if listener is None:
+            return
+        metrics = Metrics(Sources(self.driver, self.dispatch, self.partition, self.servers))
+        port = metrics.serve(*listener)
+        open_things.push_async_callback(metrics.close)
+        url = f"http://{listener[0]}:{port}/metrics"
+        self.report(Notice("metrics", f"metrics at {url}", {"url": url}))
 
     def _features(self) -> Features:
         raft = self.driver.host.raft
@@ -85,7 +98,9 @@ class Node:
             now = (type(role).__name__, role.epoch, role.leader_id)
             if now != told:
                 leader = f", leader {role.leader_id}" if role.leader_id >= 0 else ""
-                self.report(f"epoch {role.epoch}: {now[0].lower()}{leader}")
+                name = now[0].lower()
+                facts: Fields = {"epoch": role.epoch, "role": name, "leader": role.leader_id}
+                self.report(Notice("role", f"epoch {role.epoch}: {name}{leader}", facts))
                 told = now
             await self.driver.wait_for_news(3600)
 
@@ -107,7 +122,7 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
         machine = MetadataMachine() if settings.topic.is_metadata else OpaqueMachine()
         host = Host(config, place, machine, SystemRandom().randrange, clock())
         for repair in host.log.repairs:
-            report(repair)
+            report(Notice("repair", repair))
     except BaseException:
         lock.close()
         raise

@@ -11,6 +11,7 @@ from replica.errors import (
     UnansweredConnectionError,
     UnreachablePeerError,
 )
+from replica.node.notice import Notice, Report
 from replica.node.translate.partition import Partition
 from replica.node.translate.table import TRANSLATIONS
 from replica.raft.effects import Send
@@ -31,7 +32,7 @@ class Peers:
         partition: Partition,
         config: ClientConfig,
         address_of: Callable[[Send], Address | None],
-        report: Callable[[str], None],
+        report: Report,
     ) -> None:
         self._partition = partition
         self._pool = Pool(config)
@@ -72,4 +73,4 @@ class Peers:
     def _tell(self, address: Address, text: str) -> None:
         if self._said.get(address) != text:
             self._said[address] = text
-            self._report(text)
+            self._report(Notice("peer-trouble", text, {"address": f"{address[0]}:{address[1]}"}))

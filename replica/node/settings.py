@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from replica.errors import UsageError
 from replica.node.authorizer import Authorizer, authorizer_in
-from replica.node.listeners import Listener, bootstrap_servers, listeners, static_voters
+from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
 from replica.raft.config import Config
 from replica.raft.ports import Endpoint, Voter, VoterSet
@@ -69,6 +69,7 @@ class Settings:
     rack: str
     uncommitted_is_empty: bool
     authorizer: Authorizer
+    metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
 
     @property
@@ -141,6 +142,7 @@ def settings_in(properties: Properties) -> Settings:
         rack=properties.text("broker.rack"),
         uncommitted_is_empty=_uncommitted(properties),
         authorizer=authorizer_in(properties),
+        metrics_listener=address(properties, "kraftlake.metrics.listener"),
         unknown=properties.unknown(),
     )
 

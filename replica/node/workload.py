@@ -6,10 +6,10 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from replica.node.driver import Driver
+from replica.node.notice import Notice, Report
 from replica.raft.accumulator import BufferAllocationError
 from replica.raft.inputs import Append
 from replica.raft.leading import NotLeaderError
@@ -34,22 +34,24 @@ class Figures:
 
     latencies: list[float] = field(default_factory=list)
 
-    def text(self, load: Load, took_s: float) -> str:
+    def notice(self, load: Load, took_s: float) -> Notice:
         """Records and bytes a second, and the latency that 75, 99 and 99.9 % stay below."""
         count = len(self.latencies)
         rate = count / took_s
         ordered = sorted(self.latencies)
-        parts = [
-            f"{name} {ordered[min(count - 1, math.ceil(count * share) - 1)]:.1f}"
+        shares = {
+            name: round(ordered[min(count - 1, math.ceil(count * share) - 1)], 1)
             for name, share in (("p75", 0.75), ("p99", 0.99), ("p999", 0.999))
-        ]
-        return (
+        }
+        text = (
             f"{rate:.1f} records/s, {rate * load.record_bytes:.0f} bytes/s, latency (ms): "
-            + ", ".join(parts)
+            + ", ".join(f"{name} {ms:.1f}" for name, ms in shares.items())
         )
+        facts = {f"latency_ms_{name}": ms for name, ms in shares.items()}
+        return Notice("workload", text, {"records_per_s": round(rate, 1), **facts})
 
 
-async def run_load(driver: Driver, load: Load, report: Callable[[str], None]) -> None:
+async def run_load(driver: Driver, load: Load, report: Report) -> None:
     """Until cancelled. The load doesn't wait for commits; it waits where too much is appended."""
     value = os.urandom(load.record_bytes)
     loop = asyncio.get_running_loop()
@@ -71,7 +73,7 @@ async def run_load(driver: Driver, load: Load, report: Callable[[str], None]) ->
             task.add_done_callback(pending.discard)
         if now - reported >= REPORT_EVERY_S:
             if figures.latencies:
-                report(figures.text(load, now - reported))
+                report(figures.notice(load, now - reported))
             figures.latencies, reported = [], now
         await asyncio.sleep(TICK_S)
 

@@ -84,6 +84,11 @@ class Server:
         own = {api.key: api.versions for api in (API_VERSIONS, *sasl)}
         self._served: Mapping[int, range] = {**own, **service.served}
 
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._connections)
+
     async def start(self, host: str, port: int) -> int:
         """Listen; returns the port, which port 0 lets the system choose. Raises OSError."""
         self._server = await asyncio.start_server(

@@ -1,5 +1,7 @@
 """Kafka's jars, fetched once from Maven Central by the Ivy inside pyspark into the user's cache:
-controller and broker, the command-line tools, the metadata shell, and a logger to stderr."""
+controller and broker, the command-line tools, the metadata shell, and a logger to stderr.
+
+VERSION is what all tests use; OLDER_VERSION is of Kafka's last line with ZooKeeper."""
 
 from __future__ import annotations
 
@@ -13,51 +15,63 @@ import pytest
 
 from pipelines.jars import cache_dir
 from pipelines.java import find_java
+from replica.errors import UsageError
 
-VERSION = "4.1.1"
+VERSION, OLDER_VERSION = "4.1.1", "3.9.1"
 _FETCH_TIMEOUT_S = 600
-_JARS = (
-    ("org.apache.kafka", "kafka_2.13", VERSION),
-    ("org.apache.kafka", "kafka-tools", VERSION),
-    ("org.apache.kafka", "kafka-shell", VERSION),
-    ("org.slf4j", "slf4j-simple", "1.7.36"),
-)
-_DEPENDENCIES = "".join(
-    f'<dependency org="{org}" name="{name}" rev="{version}" conf="default->runtime,master"/>'
-    for org, name, version in _JARS
-)
-# The folder in the cache is named after this text: another list is another folder.
-_MODULE = f"""<ivy-module version="2.0">
-  <info organisation="kraftlake" module="kafka"/>
-  <configurations><conf name="default"/></configurations>
-  <dependencies>{_DEPENDENCIES}</dependencies>
-</ivy-module>
-"""
 
 
-def class_path() -> str:
+def class_path(version: str = VERSION) -> str:
     """Kafka's jars as a Java class path; CalledProcessError where they can't be fetched."""
-    folder = cache_dir().parent / f"kafka-{VERSION}-{crc32(_MODULE.encode()):08x}"
+    folder = jar_folder(version)
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent) as work:
-            fetched = _fetch(Path(work))
+            fetched = _fetch(Path(work), version)
             if not folder.is_dir():  # another process may have been faster
                 fetched.rename(folder)
     return f"{folder}/*"
 
 
-def class_path_or_skip() -> str:
-    """The same for a test; offline the test is skipped, as nothing is wrong with what it tests."""
+def class_path_or_skip(version: str = VERSION) -> str:
+    """The same for a test; without Java or a network the test is skipped, as nothing is wrong with
+    what it tests."""
     try:
-        return class_path()
+        return class_path(version)
+    except UsageError as error:
+        pytest.skip(str(error))
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         pytest.skip(
-            f"Kafka {VERSION}'s jars are not in the cache, and Maven Central is out of reach"
+            f"Kafka {version}'s jars are not in the cache, and Maven Central is out of reach"
         )
 
 
-def _fetch(work: Path) -> Path:
+def jar_folder(version: str) -> Path:
+    """Where a version's jars are kept. It is named after the list of them: another list is another
+    folder."""
+    return cache_dir().parent / f"kafka-{version}-{crc32(_module(version).encode()):08x}"
+
+
+def _module(version: str) -> str:
+    """What Ivy is asked for."""
+    dependencies = "".join(
+        f'<dependency org="{org}" name="{name}" rev="{rev}" conf="default->runtime,master"/>'
+        for org, name, rev in (
+            ("org.apache.kafka", "kafka_2.13", version),
+            ("org.apache.kafka", "kafka-tools", version),
+            ("org.apache.kafka", "kafka-shell", version),
+            ("org.slf4j", "slf4j-simple", "1.7.36"),
+        )
+    )
+    return f"""<ivy-module version="2.0">
+  <info organisation="kraftlake" module="kafka"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>{dependencies}</dependencies>
+</ivy-module>
+"""
+
+
+def _fetch(work: Path, version: str) -> Path:
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
@@ -68,7 +82,7 @@ def _fetch(work: Path) -> Path:
         f'<caches defaultCacheDir="{work}/ivy"/>'
         '<resolvers><ibiblio name="only" m2compatible="true"/></resolvers></ivysettings>'
     )
-    module.write_text(_MODULE)
+    module.write_text(_module(version))
     subprocess.run(
         [
             str(find_java().executable),

@@ -106,7 +106,21 @@ class Dispatch:
     def _may(self, client: Client, request: Request) -> bool:
         if is_forwarded(request) and self._authorizer.is_named_voter(client.principal):
             return True
-        return self._authorizer.may(client.principal, *_roles(request))
+        return self._authorizer.may(client.principal, *self._roles(request))
+
+    def _roles(self, request: Request) -> tuple[Role, ...]:
+        """One who fetches under a voter's id is counted as that voter: it moves the high
+        watermark."""
+        key = request.api.key
+        if key in _VOTERS:
+            return (Role.VOTER,)
+        if key in _CHANGES:
+            return (Role.ADMINISTRATOR,)
+        if key == FETCH_SNAPSHOT.key or (key == FETCH.key and not _is_reader_fetch(request)):
+            voters = self._partition.driver.host.raft.log.voters.ids
+            is_voter = _replica_id(request) in voters
+            return (Role.VOTER,) if is_voter else (Role.VOTER, Role.OBSERVER)
+        return tuple(Role)
 
 
 _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
@@ -119,32 +133,18 @@ _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
 }
 
 
-def _roles(request: Request) -> tuple[Role, ...]:
-    key = request.api.key
-    if key in _VOTERS:
-        return (Role.VOTER,)
-    if key in _CHANGES:
-        return (Role.ADMINISTRATOR,)
-    if key == FETCH_SNAPSHOT.key or (key == FETCH.key and not _is_reader_fetch(request)):
-        return (Role.VOTER, Role.OBSERVER)
-    return tuple(Role)
-
-
 def _is_reader_fetch(request: Request) -> bool:
-    """Version 15 moved the replica's id; a reader has none."""
+    """A reader has no replica's id. Nor has an anonymous observer, but it names its cluster, as
+    replicas do and consumers never do. The epoch of the last record tells nothing: some consumers
+    name it too."""
     if request.api is not FETCH:
         return False
+    return _replica_id(request) < 0 and request.message.get("clusterId") is None
+
+
+def _replica_id(request: Request) -> int:
+    """Of a Fetch, where version 15 moved it, or a FetchSnapshot."""
     message = request.message
-    node_id = (
-        message["replicaState"]["replicaId"] if request.version >= 15 else message["replicaId"]
-    )
-    # an observer without an id speaks the replicas' protocol: it names its cluster or its epoch
-    return node_id < 0 and not _names_last_epoch(message)
-
-
-def _names_last_epoch(message: Message) -> bool:
-    return any(
-        asked.get("lastFetchedEpoch", -1) >= 0
-        for topic in message["topics"]
-        for asked in topic["partitions"]
-    )
+    has_state = request.api is FETCH and request.version >= 15
+    found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
+    return found

@@ -217,3 +217,25 @@ def test_a_reader_that_names_an_epoch_is_fenced_like_anybody():
     assert reader_fetch(READER_LOG, 20, 20, 9, 5, 4) == FencedLeaderEpoch(5)
     assert reader_fetch(READER_LOG, 20, 20, 9, 5, 6) == UnknownLeaderEpoch(5)
     assert reader_fetch(READER_LOG, 20, 20, 12, 5, 5) == Committed(20)
+
+
+@pytest.mark.parametrize(
+    ("offset", "epoch", "expected"),
+    [
+        pytest.param(15, 2, Committed(20), id="in-the-epoch-it-says"),
+        pytest.param(16, 2, Committed(20), id="at-the-end-of-its-epoch"),
+        pytest.param(17, 2, Diverging(2, 16), id="past-the-end-of-its-epoch"),
+        pytest.param(25, 2, Diverging(2, 16), id="past-the-high-watermark-in-an-epoch-that-ended"),
+        pytest.param(15, 3, Diverging(2, 16), id="in-an-epoch-that-never-was"),
+        pytest.param(12, 0, Diverging(0, 10), id="in-an-epoch-before-the-log-start"),
+        pytest.param(10, 0, Committed(20), id="at-the-log-start"),
+        pytest.param(20, 4, CaughtUp(), id="at-the-high-watermark"),
+        pytest.param(25, 4, Uncommitted(), id="ahead-in-the-newest-epoch-that-is-committed"),
+        pytest.param(25, 6, Uncommitted(), id="by-an-epoch-whose-end-may-still-move"),
+        pytest.param(35, 9, Unavailable(), id="by-an-epoch-that-is-unknown-here"),
+        pytest.param(9, 2, OutOfRange(10, 20), id="below-the-log-start"),
+    ],
+)
+def test_a_reader_diverges_only_by_what_is_committed(offset, epoch, expected):
+    log = view(10, 30, (2, 10), (4, 16), (6, 22))
+    assert reader_fetch(log, 20, 40, offset, 9, last_fetched_epoch=epoch) == expected

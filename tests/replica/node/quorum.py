@@ -1,6 +1,7 @@
 """Drivers joined by function calls in one loop: replicas on real disks, without a network."""
 
 import asyncio
+from contextlib import suppress
 from random import Random
 
 from replica.errors import UnreachablePeerError
@@ -9,6 +10,7 @@ from replica.machines.opaque import OpaqueMachine
 from replica.node.driver import Clock, Driver
 from replica.raft.config import Config
 from replica.raft.inputs import Proposal, Propose
+from replica.raft.leading import NotLeaderError
 from replica.raft.ports import Endpoint, Voter
 from replica.raft.roles.leader import Leader
 from replica.raft.voters import voter_set, without_directories
@@ -67,6 +69,12 @@ class Quorum:
             if leading and leading[-1].host.raft.high_watermark is not None:
                 return max(leading, key=lambda d: d.host.raft.role.epoch)
             await asyncio.sleep(0.01)
+
+    async def commit(self, value):
+        """At whoever leads; again where leadership was lost on the way, as on a busy machine."""
+        while True:
+            with suppress(NotLeaderError):
+                return await propose(await self.leader(), value)
 
     async def stop(self, node_id):
         self.drivers[node_id].shut_down(2000)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from replica.node.formatting import format_node
 from replica.node.node import opened
+from replica.node.settings import Topic
 from replica.raft.inputs import Append
 from replica.raft.roles.leader import Leader
 from replica.storage.filesystem import LocalDisk
@@ -56,7 +57,7 @@ async def running(tmp_path, node_id=1, port=None, **changed):
     node, lock = opened(found, said.append)
     with lock:
         task = asyncio.create_task(node.run())
-        while not any(text.startswith("listening") for text in said):
+        while not any(notice.event == "listening" for notice in said):
             if task.done():
                 task.result()
             await asyncio.sleep(0.005)
@@ -77,6 +78,40 @@ async def leads(node):
         await node.driver.wait_for_news(0.1)
 
 
+@asynccontextmanager
+async def quorum_of_three(tmp_path, **changed):
+    """(leader, followers), voters of a static quorum; node N is in rack rN."""
+    ports = {node_id: free_port() for node_id in (1, 2, 3)}
+    voters = ",".join(f"{n}@127.0.0.1:{port}" for n, port in ports.items())
+    async with AsyncExitStack() as stack:
+        nodes = []
+        for node_id, port in ports.items():
+            folder = tmp_path / str(node_id)
+            folder.mkdir()
+            own = {"controller__quorum__voters": voters, "broker__rack": f"r{node_id}", **changed}
+            nodes.append(await stack.enter_async_context(running(folder, node_id, port, **own)))
+        leader = await leader_of(nodes)
+        yield leader, [node for node in nodes if node is not leader]
+
+
+async def leader_of(nodes):
+    while True:
+        for node in nodes:
+            raft = node.driver.host.raft
+            if isinstance(raft.role, Leader) and raft.high_watermark is not None:
+                return node
+        await asyncio.sleep(0.02)
+
+
+async def caught_up(leader, followers):
+    """The high watermark that they all know now."""
+    end = leader.driver.host.raft.high_watermark
+    for node in followers:
+        while (node.driver.host.raft.high_watermark or 0) < end:
+            await node.driver.wait_for_news(0.1)
+    return end
+
+
 async def append(node, *values):
     return await node.driver.append(Append(node.driver.host.raft.role.epoch, values))
 
@@ -93,12 +128,12 @@ async def client_of(node, **config):
         await connection.close()
 
 
-def at(api, **partition):
+def at(api, topic=Topic(TOPIC, TOPIC_ID), **partition):  # noqa: B008 (frozen)
     """The topics array of a request of an API, about the partition."""
     name, number = _NAMES.get(api.key, ("name", "partitionIndex"))
     partitions = "partitionData" if api is PRODUCE else "partitions"
-    topic = {name: TOPIC, partitions: [{number: 0, **partition}]}
-    return [topic | ({"topicId": TOPIC_ID} if api in (FETCH, PRODUCE) else {})]
+    asked = {name: topic.name, partitions: [{number: 0, **partition}]}
+    return [asked | ({"topicId": topic.id} if api in (FETCH, PRODUCE) else {})]
 
 
 def the(topics, partitions="partitions"):
@@ -106,3 +141,21 @@ def the(topics, partitions="partitions"):
     (topic,) = topics
     (found,) = topic[partitions]
     return found
+
+
+async def fetched(node, offset, version=12, **changed):
+    """The partition in the answer to a reader's fetch. changed: of the partition or request."""
+    partition = {"fetchOffset": offset, "partitionMaxBytes": 1 << 20}
+    for key in ("currentLeaderEpoch", "lastFetchedEpoch"):
+        if key in changed:
+            partition[key] = changed.pop(key)
+    request = {
+        "replicaId": -1,
+        "maxWaitMs": 0,
+        "minBytes": 1,
+        "maxBytes": 1 << 20,
+        "topics": at(FETCH, node.settings.topic, **partition),
+        **changed,
+    }
+    async with client_of(node) as client:
+        return the((await client.call(FETCH, request, version)).message["responses"])

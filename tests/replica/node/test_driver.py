@@ -17,7 +17,7 @@ def in_quorum(tmp_path):
     def run(story):
         async def main():
             quorum = Quorum(tmp_path, 3)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 return await story(quorum)
 
         return asyncio.run(main())

@@ -44,7 +44,7 @@ def test_every_controller_and_broker_makes_snapshots_that_hold_what_its_log_says
     async def story():
         policy = SnapshotPolicy(max_new_bytes=300)
         quorum = Quorum(tmp_path, 3, observers=3, machine=MetadataMachine, policy=policy)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             leader = await quorum.leader()
             await write_topics(leader)
             image = leader.host.machine.image

@@ -4,30 +4,16 @@ import asyncio
 
 import pytest
 
-from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
+from replica.wire.apis.fetching import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.error_codes import ErrorCode
-from tests.replica.node.running import append, at, client_of, the
-
-
-async def caught_up(leader, followers):
-    end = leader.driver.host.raft.high_watermark
-    for node in followers:
-        while (node.driver.host.raft.high_watermark or 0) < end:
-            await node.driver.wait_for_news(0.1)
-    return end
-
-
-async def fetched(node, offset, version=12, **changed):
-    request = {
-        "replicaId": -1,
-        "maxWaitMs": 0,
-        "minBytes": 1,
-        "maxBytes": 1 << 20,
-        "topics": at(FETCH, fetchOffset=offset, partitionMaxBytes=1 << 20),
-        **changed,
-    }
-    async with client_of(node) as client:
-        return the((await client.call(FETCH, request, version)).message["responses"])
+from tests.replica.node.running import (
+    append,
+    at,
+    caught_up,
+    client_of,
+    fetched,
+    the,
+)
 
 
 @pytest.mark.scenario("K17", "K30")

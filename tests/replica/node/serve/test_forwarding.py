@@ -93,10 +93,11 @@ def test_a_leader_trusts_those_alone_that_are_named_as_voters(tmp_path, voters, 
 
 
 def test_a_client_goes_to_the_leader_itself_where_that_refuses_the_forwarder(in_quorum):
-    nobody = Authorizer({role: frozenset() for role in Role})
+    everybody = {role: frozenset("*") for role in Role}
+    no_administrator = Authorizer({**everybody, Role.ADMINISTRATOR: frozenset()})
 
     async def story(leader, followers):
-        leader.dispatch._authorizer = nobody
+        leader.dispatch._authorizer = no_administrator
         answer = await call(followers[0], REMOVE_RAFT_VOTER, REMOVE)
         assert answer["errorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
 

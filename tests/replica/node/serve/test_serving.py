@@ -25,7 +25,7 @@ def served(tmp_path):
 
     def run(story, **changed):
         async def main():
-            async with asyncio.timeout(30), running(tmp_path, **changed) as node:
+            async with asyncio.timeout(120), running(tmp_path, **changed) as node:
                 await leads(node)
                 async with client_of(node) as client:
                     return await story(node, client)
