@@ -41,6 +41,15 @@ def port_of(node):
     return listener.port
 
 
+async def closed(port):
+    """Once nobody listens there."""
+    with contextlib.suppress(ConnectionError):
+        while True:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+            await asyncio.sleep(0.02)
+
+
 def values_of(node):
     """Of all records in the log, committed or not."""
     log = node.driver.host.log
@@ -86,6 +95,7 @@ def test_a_batch_waits_for_the_next_leader(in_quorum):
         async with appender_at(*map(port_of, (leader, *followers))) as appender:
             before = await appender.append(BATCH)
             leader.driver.shut_down(2000)
+            await closed(port_of(leader))
             after = await appender.append(BATCH)
         assert after.epoch > before.epoch
         successor = next(n for n in followers if n.driver.host.raft.role.epoch == after.epoch)
