@@ -13,9 +13,8 @@ def in_quorum(tmp_path):
 
     def run(story, **changed):
         async def main():
-            started = quorum_of_three(tmp_path, **changed)
-            async with asyncio.timeout(60), started as (leader, followers):
-                await story(leader, followers)
+            async with asyncio.timeout(120), quorum_of_three(tmp_path, **changed) as quorum:
+                await story(*quorum)
 
         asyncio.run(main())
 
