@@ -17,7 +17,7 @@ from replica.node.driver import Clock, Driver
 from replica.node.metrics import Metrics, Sources
 from replica.node.notice import Fields, Notice, Report
 from replica.node.peers import Peers
-from replica.node.serve.dispatch import SERVED, Dispatch
+from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
@@ -63,7 +63,10 @@ class Node:
             return await self.driver.run()
 
     async def _listen(self, name: str, host: str, port: int, open_things: AsyncExitStack) -> None:
-        service = Service(self.dispatch, SERVED, self._features, listener=name)
+        dispatch = self.dispatch
+        service = Service(
+            dispatch, dispatch.served, self._features, listener=name, apis=dispatch.apis
+        )
         server = Server(service)
         try:
             bound = await server.start(host, port)
@@ -140,7 +143,9 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
         settings.rack,
         uncommitted_is_empty=settings.uncommitted_is_empty,
     )
-    dispatch = Dispatch(partition, settings.authorizer, Forwarder(partition, client))
+    dispatch = Dispatch(
+        partition, settings.authorizer, Forwarder(partition, client), settings.draft_key
+    )
     return Node(settings, replica, driver, partition, dispatch, peers, report), lock
 
 
