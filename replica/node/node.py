@@ -19,7 +19,7 @@ from replica.node.listeners import Listener
 from replica.node.metrics import Metrics, Sources
 from replica.node.notice import Fields, Notice, Report
 from replica.node.peers import Peers
-from replica.node.serve.dispatch import SERVED, Dispatch
+from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
@@ -142,11 +142,14 @@ def _assembled(settings: Settings, replica: ReplicaId, files: LocalDisk, report:
         settings.rack,
         uncommitted_is_empty=settings.uncommitted_is_empty,
     )
-    dispatch = Dispatch(partition, settings.authorizer, Forwarder(partition, to_voters))
+    forwarder = Forwarder(partition, to_voters)
+    dispatch = Dispatch(partition, settings.authorizer, forwarder, settings.draft_key)
     servers = {}
     for name, (authenticator, tls) in guards.items():
         features = partial(_features, driver)
-        service = Service(dispatch, SERVED, features, authenticator, tls, name)
+        service = Service(
+            dispatch, dispatch.served, features, authenticator, tls, name, dispatch.apis
+        )
         servers[name] = Server(service, security.listeners[name].limits)
     return Node(settings, replica, driver, partition, dispatch, peers, report, servers)
 
