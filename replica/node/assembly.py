@@ -1,4 +1,5 @@
 """Putting a node together: its directory, storage, core, the network, and what it serves."""
+
 from __future__ import annotations
 
 import os
