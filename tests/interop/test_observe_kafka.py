@@ -76,6 +76,13 @@ class Load:
         created = [_is_created(future, wait_s) for future in futures]
         return all(created)
 
+    def wait_for(self, count: int) -> None:
+        """Until so many more changes were taken."""
+        wanted, deadline = self.done + count, time.monotonic() + WITHIN_S
+        while self.done < wanted:
+            assert time.monotonic() < deadline, f"{wanted - self.done} changes were never taken"
+            time.sleep(0.1)
+
     def __enter__(self) -> Load:
         self._thread.start()
         return self
@@ -189,10 +196,11 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
                     cluster.nodes[old].kill()
                     cluster.leader(other_than=old)
                     restart(cluster, old)
+                    load.wait_for(10)
                 observer.kill()
                 observer.start()
                 observer.wait_for("caught up at offset", times=2)
-            assert load.done > 10, "the load was no load"
+                load.wait_for(10)
             uncommitted = play_split(cluster, load, observer)
             load.topics("last", 5)
             found = Story(cluster, observer, cluster.nodes[cluster.leader()].partition, uncommitted)
