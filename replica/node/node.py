@@ -14,6 +14,7 @@ from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.node.driver import Clock, Driver
+from replica.node.joining import join_voters
 from replica.node.metrics import Metrics, Sources
 from replica.node.notice import Fields, Notice, Report
 from replica.node.peers import Peers
@@ -44,6 +45,7 @@ class Node:
     partition: ServedPartition
     dispatch: Dispatch
     peers: Peers
+    client: ClientConfig
     report: Report
     servers: dict[str, Server] = field(default_factory=dict)
 
@@ -57,6 +59,9 @@ class Node:
             self._measure(open_things)
             telling = asyncio.create_task(self._tell())
             open_things.callback(telling.cancel)
+            if self.settings.joins:
+                joining = asyncio.create_task(self._join())
+                open_things.callback(joining.cancel)
             if load is not None:
                 loading = asyncio.create_task(run_load(self.driver, load, self.report))
                 open_things.callback(loading.cancel)
@@ -92,6 +97,10 @@ class Node:
         raft = self.driver.host.raft
         finalized = {KRAFT_VERSION: raft.log.kraft_version} if raft.log.kraft_version else {}
         return Features({KRAFT_VERSION: (0, 1)}, finalized, raft.high_watermark or -1)
+
+    async def _join(self) -> None:
+        partition = Partition(self.settings.topic.name, self.settings.topic.id)
+        await join_voters(self.driver, partition, self.client, self.report)
 
     async def _tell(self) -> None:
         """Report each new role or epoch."""
@@ -146,7 +155,7 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
     dispatch = Dispatch(
         partition, settings.authorizer, Forwarder(partition, client), settings.draft_key
     )
-    return Node(settings, replica, driver, partition, dispatch, peers, report), lock
+    return Node(settings, replica, driver, partition, dispatch, peers, client, report), lock
 
 
 def _identity(settings: Settings, files: LocalDisk) -> ReplicaId:
