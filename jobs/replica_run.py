@@ -39,6 +39,8 @@ def run(options: Options) -> int:
             f"--workload: its records mean nothing to a metadata log; set kraftlake.topic.name and "
             f"kraftlake.topic.id in {options.config}"
         )
+    for warning in settings.security.warnings:
+        report(Notice("exposed-secrets", warning))
     if settings.unknown:
         names = ", ".join(settings.unknown)
         text = f"{options.config}: without meaning here, ignored: {names}"

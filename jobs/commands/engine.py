@@ -111,11 +111,26 @@ def run(
     person should look into. A leader that is stopped hands over first.
 
     \b
+    Security, by Kafka's names, each also below listener.name.NAME.:
+      listener.security.protocol.map             PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
+      ssl.keystore.*, ssl.truststore.*           of type PEM; ssl.key.password, ssl.client.auth,
+                                                 ssl.enabled.protocols,
+                                                 ssl.endpoint.identification.algorithm
+      sasl.enabled.mechanisms                    PLAIN, SCRAM-SHA-256, SCRAM-SHA-512
+      sasl.mechanism.controller.protocol         by which this node connects to other voters
+      plain.sasl.jaas.config                     user_NAME="PASSWORD" who may log in;
+                                                 username, password: as whom this node does
+      max.connections, connections.max.idle.ms, socket.request.max.bytes,
+      queued.max.request.bytes, sasl.server.max.receive.size, socket.connection.setup.timeout.ms
+
+    \b
     Extra keys:
       kraftlake.topic.name, kraftlake.topic.id   another topic than __cluster_metadata: opaque
                                                  records, never snapshotted or trimmed
       kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
                                                  names with semicolons, * for all
+      kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
+                                                 lines
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
       kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape; none unless
                                                  set
@@ -125,6 +140,30 @@ def run(
     from jobs import replica_run as job
 
     return job.run(job.Options(config, workload, log_format))
+
+
+@replica.command("scram", short_help="Make a line of the file of SCRAM credentials.")
+def scram(
+    user: options.ScramUser,
+    mechanism: options.ScramMechanism = "SCRAM-SHA-512",
+    iterations: options.ScramIterations = 8192,
+) -> int:
+    """Print what a replica keeps of a user's password, for kraftlake.scram.credentials.file.
+
+    The password is asked for on a terminal, else it is the first line of stdin; it can't be
+    worked out from the printed line, unless it is easy to guess. A replica reads the file when it
+    starts.
+
+    \b
+    Examples:
+      kraftlake replica scram --user ann >> scram.jsonl
+      kraftlake replica scram --user bob --mechanism SCRAM-SHA-256 < password >> scram.jsonl
+
+    Exit codes: 0, 2 usage.
+    """
+    from jobs import replica_scram as job
+
+    return job.run(job.Options(user, mechanism, iterations))
 
 
 @replica.command("describe", short_help="How far every replica of a quorum is.")

@@ -197,6 +197,14 @@ IgnoreFormatted = Annotated[
     bool,
     typer.Option("--ignore-formatted", help="Leave a directory that is formatted as it is."),
 ]
+ScramUser = Annotated[str, typer.Option("--user", metavar="NAME", help="Who may log in.")]
+ScramMechanism = Annotated[
+    str, typer.Option("--mechanism", metavar="M", help="SCRAM-SHA-256 or SCRAM-SHA-512.")
+]
+ScramIterations = Annotated[
+    int,
+    typer.Option("--iterations", metavar="N", help="How much work a guess costs: 4096 to 16384."),
+]
 WorkloadSpec = Annotated[
     str,
     typer.Option(
@@ -214,6 +222,11 @@ LogFormat = Annotated[
         metavar="text|json",
         help="How stderr tells what happens: lines for people, or JSON with stable fields.",
     ),
+]
+
+PlanOnly = Annotated[
+    bool,
+    typer.Option("--plan", help="Say what to do, and do nothing: there is no other way yet."),
 ]
 
 Bootstrap = Annotated[

@@ -207,8 +207,8 @@ def _no_majority(sets: Sequence[VoterSet], relied: set[ReplicaKey], known: set[R
     short = next(each for each in sets if not is_majority(each, relied, known))
     left = sum(is_majority(frozenset({voter}), relied, known) for voter in short)
     return (
-        f"{left} of {len(short)} voters are left, which is no majority: the others may have held "
-        "committed records that nobody here knows of"
+        f"only {left} of {len(short)} voters can be relied on, which is no majority: the others "
+        "may have held committed records that nobody here knows of"
     )
 
 

@@ -10,6 +10,7 @@ from replica.node.authorizer import Authorizer, authorizer_in
 from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
 from replica.node.retention import snapshot_policy, start_lag_ms
+from replica.node.security.node import NodeSecurity, node_security_in
 from replica.raft.config import Config
 from replica.raft.ports import Endpoint, Voter, VoterSet
 from replica.raft.snapshots import SnapshotPolicy
@@ -72,6 +73,7 @@ class Settings:
     rack: str
     uncommitted_is_empty: bool
     authorizer: Authorizer
+    security: NodeSecurity
     draft_key: int | None
     joins: bool
     metrics_listener: tuple[str, int] | None
@@ -116,7 +118,7 @@ class Settings:
 
 def settings_in(properties: Properties) -> Settings:
     """Raises UsageError for a value that can't be meant, naming file and key."""
-    names = properties.names("controller.listener.names") or ("CONTROLLER",)
+    names = _controller_listeners(properties)
     bound = listeners(properties)
     voters = static_voters(properties, names[0])
     servers = bootstrap_servers(properties)
@@ -146,11 +148,17 @@ def settings_in(properties: Properties) -> Settings:
         rack=properties.text("broker.rack"),
         uncommitted_is_empty=_uncommitted(properties),
         authorizer=authorizer_in(properties),
+        security=node_security_in(properties, bound, names[0]),
         draft_key=_draft_key(properties),
         joins=_joins(properties),
         metrics_listener=address(properties, "kraftlake.metrics.listener"),
         unknown=properties.unknown(),
     )
+
+
+def _controller_listeners(properties: Properties) -> tuple[str, ...]:
+    names = properties.names("controller.listener.names") or ("CONTROLLER",)
+    return tuple(name.upper() for name in names)
 
 
 def _draft_key(properties: Properties) -> int | None:

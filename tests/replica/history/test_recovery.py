@@ -106,8 +106,8 @@ def test_one_of_three_proves_nothing_about_what_is_gone():
     assert plan.answer is Answer.UNPROVEN
     assert plan.missing == {ONE, THREE}
     assert plan.reasons == (
-        "1 of 3 voters are left, which is no majority: the others may have held committed records "
-        "that nobody here knows of",
+        "only 1 of 3 voters can be relied on, which is no majority: the others may have held "
+        "committed records that nobody here knows of",
     )
 
 

@@ -69,6 +69,8 @@ def test_advertised_listeners_are_what_others_are_told(tmp_path):
         listeners="CONTROLLER://0.0.0.0:9093,ADMIN://127.0.0.1:1",
         advertised__listeners="CONTROLLER://host1:9999",
         listener__security__protocol__map="CONTROLLER:SSL,ADMIN:PLAINTEXT",
+        ssl__keystore__type="PEM",
+        ssl__keystore__location="/etc/kraftlake/node1.pem",
     )
     assert found.advertised == (Endpoint("CONTROLLER", "host1", 9999),)
     assert [listener.protocol for listener in found.listeners] == ["SSL", "PLAINTEXT"]
