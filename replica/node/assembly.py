@@ -97,7 +97,7 @@ def _assembled(
             dispatch, dispatch.served, features, authenticator, tls, name, dispatch.apis
         )
         servers[name] = Server(service, security.listeners[name].limits)
-    return Node(settings, replica, driver, partition, dispatch, peers, report, servers)
+    return Node(settings, replica, driver, partition, dispatch, peers, client, report, servers)
 
 
 def _features(driver: Driver) -> Features:

@@ -85,6 +85,7 @@ class Settings:
     authorizer: Authorizer
     security: NodeSecurity
     draft_key: int | None
+    joins: bool
     metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
     recording: Recording | None = None
@@ -161,6 +162,7 @@ def settings_in(properties: Properties) -> Settings:
         authorizer=authorizer_in(properties),
         security=node_security_in(properties, bound, names[0]),
         draft_key=_draft_key(properties),
+        joins=_joins(properties),
         metrics_listener=address(properties, "kraftlake.metrics.listener"),
         unknown=properties.unknown(),
     )
@@ -181,6 +183,19 @@ def _draft_key(properties: Properties) -> int | None:
         fetch_quorum_records(found)
     except UsageError as error:
         raise properties.error(key, str(error)) from error
+    return found
+
+
+def _joins(properties: Properties) -> bool:
+    """Whether an observer adds itself to the voters (KIP-1186)."""
+    key = "controller.quorum.auto.join.enable"
+    found = properties.one_of(key, ("true", "false"), "false") == "true"
+    if found and not properties.names("listeners"):
+        raise properties.error(key, "a voter needs one of the listeners to be reached by")
+    if found and properties.names("controller.quorum.voters"):
+        raise properties.error(
+            key, "controller.quorum.voters makes the quorum static: leave it out"
+        )
     return found
 
 
