@@ -128,7 +128,8 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
     topic, listener = settings.topic, settings.controller_listener
     about = Partition(topic.name, topic.id, listener, rack=settings.rack)
     timeout_s = settings.timing.request_timeout_ms / 1000
-    peers = Peers(about, ClientConfig(timeout_s=timeout_s), _addresses(settings), report)
+    client = ClientConfig(client_id=f"raft-client-{settings.node_id}", timeout_s=timeout_s)
+    peers = Peers(about, client, _addresses(settings), report)
     policy = settings.snapshots if settings.topic.is_metadata else None
     driver = Driver(host, peers.call, clock, policy)
     partition = ServedPartition(

@@ -50,7 +50,12 @@ class ServedPartition:
 
     @property
     def leader_id(self) -> int:
-        return self.node_id if self.always_leads else self.driver.host.raft.role.leader_id
+        """As clients are told: a leader that has resigned, or comes back from a restart, is the
+        leader of its epoch, but serves as one no more."""
+        if self.leads:
+            return self.node_id
+        known = self.driver.host.raft.role.leader_id
+        return NO_NODE if known == self.node_id else known
 
     @property
     def committed(self) -> int | None:
