@@ -8,6 +8,7 @@ KraftlakeError
 │   └── UnsupportedDataError  well formed, but of a version or type this release doesn't know
 ├── PeerError               another process on the network did not answer as asked
 │   ├── UnreachablePeerError      no connection, or it broke, or no answer in time; may be temporary
+│   │   └── UnansweredConnectionError   closed before it answered: TLS or SASL may be missing
 │   ├── UnsupportedByPeerError    it lacks the request, or every version of it that we speak
 │   └── AuthenticationError       one of the two doesn't accept who the other says it is
 └── FileSystemError         the operating system or an object store refused; may be temporary
@@ -81,6 +82,11 @@ class PeerError(KraftlakeError):
 
 class UnreachablePeerError(PeerError):
     """No connection, or it broke, or no answer came in time."""
+
+
+class UnansweredConnectionError(UnreachablePeerError):
+    """The peer closed a connection before it answered a request; it may be stopping, or want
+    another security protocol or certificate than ours."""
 
 
 class UnsupportedByPeerError(PeerError):

@@ -17,6 +17,7 @@ def consume(
     json_output: options.Json = False,
     keep_secrets: options.KeepSecrets = False,
     redact_key: options.RedactKey = None,
+    command_config: options.CommandConfig = None,
 ) -> int:
     """Print the committed records of a partition, read from its leader or from a follower.
 
@@ -37,6 +38,7 @@ def consume(
       kraftlake consume -b localhost:9093
       kraftlake consume -b n1:9093,n2:9093 --from 1500:7 --until-end --json
       kraftlake consume -b localhost:9092 --topic orders --replica-selector nearest
+      kraftlake consume -b n1:9093 --command-config client.properties
 
     Exit codes: 0, 1 when a record could not be decoded or was lost after it was printed, or
     nobody answered, 2 usage, 130 ctrl-C.
@@ -56,5 +58,6 @@ def consume(
             json_output=json_output,
             keep_secrets=keep_secrets,
             redact_key=redact_key,
+            command_config=command_config,
         )
     )

@@ -33,6 +33,10 @@ class Authorizer:
         """Whether the principal has one of the roles."""
         return any({principal, EVERYBODY} & self.principals[role] for role in roles)
 
+    def is_named_voter(self, principal: str) -> bool:
+        """Whether it is a voter by its own name: one whose word counts for what it forwards."""
+        return principal in self.principals[Role.VOTER]
+
 
 def authorizer_in(properties: Properties) -> Authorizer:
     """kraftlake.principals.ROLE: lists with semicolons, for names of certificates have commas."""

@@ -55,6 +55,10 @@ class Clock:
         return int((time.monotonic() + self._offset) * 1000)
 
 
+class LeadershipLostError(NotLeaderError):
+    """The records were appended; whether they will be committed is for others to decide."""
+
+
 @dataclass(frozen=True, slots=True)
 class Appended:
     """Committed at offsets up to `last_offset` (inclusive) in `epoch`."""
@@ -95,6 +99,7 @@ class Driver:
         self._clock = clock
         self._policy = policy
         self._snapshot_at = clock()
+        self._ratio = (0, 0.0)  # new bytes when it was looked up, and what it was
         self._ids = itertools.count()
         self._asked: dict[int, asyncio.Future[PeerResponse]] = {}
         self._waiting: list[_Waiting] = []
@@ -134,9 +139,9 @@ class Driver:
     async def append(self, request: Propose | Append) -> Appended:
         """Append as leader; returns once all of it is committed.
 
-        Raises NotLeaderError, also where leadership was lost on the way: then nobody here knows
-        whether it will be committed. RecordBatchTooLargeError, BufferAllocationError: nothing was
-        appended.
+        Raises LeadershipLostError where leadership was lost on the way: nobody here knows whether
+        it will be committed. NotLeaderError, RecordBatchTooLargeError, BufferAllocationError:
+        nothing was appended.
         """
         base = self.host.raft.next_append_offset
         last = base + request.record_count - 1
@@ -220,11 +225,20 @@ class Driver:
         if policy.is_due(host.new_bytes, now - self._snapshot_at, self._changed_ratio(policy)):
             for effects in host.snapshot(now):
                 self._network(effects)
-            self._snapshot_at = now
+            self._snapshot_at, self._ratio = now, (0, 0.0)
 
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
-        """Looked up only where the policy asks: it compares whole images."""
-        return 1.0 if policy.min_changed_ratio is None else self.host.machine.changed_ratio()
+        """Looked up only where it decides, then again after another eighth of the policy's bytes:
+        it compares whole images."""
+        if policy.min_changed_ratio is None:
+            return 1.0
+        new_bytes, (looked_at, ratio) = self.host.new_bytes, self._ratio
+        if new_bytes < policy.max_new_bytes:
+            return 0.0
+        if not looked_at <= new_bytes < looked_at + max(1, policy.max_new_bytes // 8):
+            ratio = self.host.machine.changed_ratio()
+            self._ratio = (new_bytes, ratio)
+        return ratio
 
     def _facts(self) -> tuple[object, ...]:
         raft = self.host.raft
@@ -256,7 +270,9 @@ class Driver:
                 continue
             if appended.epoch != epoch:
                 future.set_exception(
-                    NotLeaderError(f"leader of epoch {appended.epoch} no more: outcome unknown")
+                    LeadershipLostError(
+                        f"leader of epoch {appended.epoch} no more: outcome unknown"
+                    )
                 )
             elif appended.last_offset < committed:
                 future.set_result(appended)

@@ -8,6 +8,7 @@ from replica.errors import (
     AuthenticationError,
     DataError,
     PeerError,
+    UnansweredConnectionError,
     UnreachablePeerError,
 )
 from replica.node.notice import Notice, Report
@@ -46,7 +47,7 @@ class Peers:
             raise UnreachablePeerError(f"node {send.node_id}", "no endpoint is known")
         try:
             response = await self._exchange(address, send)
-        except AuthenticationError as error:
+        except (AuthenticationError, UnansweredConnectionError) as error:
             self._tell(address, str(error))
             raise
         except PeerError:

@@ -15,19 +15,32 @@ class Properties:
     Every method raises UsageError, one line that names file, key and value.
     """
 
-    def __init__(self, path: str, values: Mapping[str, str]) -> None:
+    def __init__(self, path: str, values: Mapping[str, str], prefix: str = "") -> None:
         self.path = path
         self._values = dict(values)
         self._taken: set[str] = set()
+        self._prefix = prefix
+
+    def below(self, prefix: str) -> Properties:
+        """The same file, where a key with the prefix counts before the plain one, such as
+        listener.name.controller.ssl.client.auth (Kafka: valuesWithPrefixOverride)."""
+        section = Properties(self.path, self._values, prefix)
+        section._taken = self._taken
+        return section
 
     def error(self, key: str, why: str) -> UsageError:
         """About one key."""
-        return UsageError(f"{self.path}: {key}: {why}")
+        return UsageError(f"{self.path}: {self._name(key)}: {why}")
+
+    def given(self, key: str) -> str | None:
+        """The value without blanks around it, which may be empty; None where the key is missing."""
+        self._taken.update((key, self._prefix + key))
+        found = self._values.get(self._name(key))
+        return None if found is None else found.strip()
 
     def text(self, key: str, default: str = "") -> str:
         """The value without blanks around it; `default` where it is missing or empty."""
-        self._taken.add(key)
-        return self._values.get(key, "").strip() or default
+        return self.given(key) or default
 
     def required(self, key: str, hint: str) -> str:
         found = self.text(key)
@@ -49,17 +62,44 @@ class Properties:
             raise self.error(key, f"{value} is not between {least} and {most}")
         return value
 
+    def fraction(self, key: str, default: float) -> float:
+        """From 0 to 1."""
+        text = self.text(key, str(default))
+        try:
+            value = float(text)
+        except ValueError as error:
+            raise self.error(key, f"{text!r} is no number") from error
+        if not 0 <= value <= 1:
+            raise self.error(key, f"{text} is not between 0 and 1")
+        return value
+
+    def one_of(self, key: str, choices: tuple[str, ...], default: str) -> str:
+        """One of the words, in any case; `default` where it is missing or empty."""
+        found = self.text(key, default)
+        for choice in choices:
+            if choice.lower() == found.lower():
+                return choice
+        raise self.error(key, f"{found!r}: expected {', '.join(choices[:-1])} or {choices[-1]}")
+
+    def has_any(self, endings: tuple[str, ...]) -> bool:
+        """Whether a key of the file ends so, below any prefix."""
+        return any(key.endswith(endings) for key in self._values)
+
     def unknown(self) -> tuple[str, ...]:
         """Keys of the file that were never asked for, sorted."""
         return tuple(sorted(self._values.keys() - self._taken))
 
+    def _name(self, key: str) -> str:
+        prefixed = self._prefix + key
+        return prefixed if prefixed in self._values else key
 
-def read_properties(path: str) -> Properties:
+
+def read_properties(path: str, kind: str = "server.properties") -> Properties:
     """Raises UsageError where the file can't be read or isn't a properties file."""
     try:
         text = Path(path).read_bytes().decode(ENCODING)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; name a server.properties file") from error
+        raise UsageError(f"{path}: {error.strerror}; name a {kind} file") from error
     try:
         return Properties(path, {key: value for _, key, value in properties_in(text)})
     except DataError as error:

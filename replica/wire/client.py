@@ -21,6 +21,7 @@ from replica.errors import (
     CorruptDataError,
     DataError,
     PeerError,
+    UnansweredConnectionError,
     UnreachablePeerError,
     UnsupportedByPeerError,
 )
@@ -34,14 +35,19 @@ from replica.wire.schema import Api, Message
 from replica.wire.versions import newest_common, versions_in
 
 _MAX_CORRELATION_ID = 2**31 - 1
+_PLAIN_TEXT_HINT = "; it may want TLS (security.protocol)"
+_CERTIFICATE_HINT = "; it may want another certificate of ours (ssl.keystore.location)"
+_TLS_HINT = " before TLS was agreed on; is it a TLS listener, with an enabled version of it?"
+_SASL_HINT = "; it may want SASL (security.protocol, sasl.mechanism)"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
     """Times in seconds, sizes in bytes.
 
-    timeout_s: for a connection with its negotiation, and for each answer. max_in_flight: requests
-    without answer; more wait. tls: None for plain text. sasl: who we are, None for nobody.
+    timeout_s: for each answer. connect_timeout_s: for a connection with its negotiation; None for
+    the same. max_in_flight: requests without answer; more wait. tls: None for plain text. sasl:
+    who we are, None for nobody.
     """
 
     client_id: str | None = "kraftlake"
@@ -50,6 +56,7 @@ class ClientConfig:
     response_max_bytes: int = 64 * 1024 * 1024
     tls: ssl.SSLContext | None = None
     sasl: Mechanism | None = None
+    connect_timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,7 @@ class Connection:
         self._in_flight: deque[_InFlight] = deque()
         self._slots = asyncio.Semaphore(config.max_in_flight)
         self._failure: PeerError | None = None
+        self._answered: Api | None = None
         self._receiving = asyncio.create_task(self._receive())
 
     @classmethod
@@ -101,8 +109,9 @@ class Connection:
         Raises UnreachablePeerError, AuthenticationError and UnsupportedByPeerError.
         """
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        timeout_s = config.connect_timeout_s or config.timeout_s
         try:
-            async with asyncio.timeout(config.timeout_s):
+            async with asyncio.timeout(timeout_s):
                 reader, writer = await asyncio.open_connection(host, port, ssl=config.tls)
                 connection = cls(address, config, reader, writer)
                 try:
@@ -112,10 +121,15 @@ class Connection:
                     raise
                 return connection
         except TimeoutError as error:
-            reason = f"no connection within {config.timeout_s:g} s"
+            reason = f"no connection within {timeout_s:g} s"
             raise UnreachablePeerError(address, reason) from error
         except ssl.SSLError as error:
-            raise AuthenticationError(address, f"TLS: {error.reason or error}") from error
+            raise AuthenticationError(address, _tls_reason(error)) from error
+        except ConnectionRefusedError as error:
+            raise UnreachablePeerError(address, f"no connection: {_reason(error)}") from error
+        except ConnectionError as error:
+            reason = f"closed by the peer{_TLS_HINT if config.tls else ''}"
+            raise UnansweredConnectionError(address, reason) from error
         except OSError as error:
             raise UnreachablePeerError(address, f"no connection: {_reason(error)}") from error
 
@@ -171,7 +185,7 @@ class Connection:
         try:
             await self._writer.drain()
         except OSError as error:
-            self._fail(UnreachablePeerError(self.address, f"connection lost: {error}"))
+            self._fail(self._lost(error))
         return await future
 
     async def _negotiate(self) -> None:
@@ -220,9 +234,9 @@ class Connection:
                     raise ConnectionResetError("closed by the peer")
                 self._take(frame)
         except ssl.SSLError as error:  # TLS 1.3: the server looks at our certificate only now
-            self._fail(AuthenticationError(self.address, f"TLS: {error.reason or error}"))
+            self._fail(AuthenticationError(self.address, _tls_reason(error)))
         except OSError as error:
-            self._fail(UnreachablePeerError(self.address, f"connection lost: {error}"))
+            self._fail(self._lost(error))
         except DataError as error:
             self._fail(UnreachablePeerError(self.address, f"an answer that is none: {error}"))
 
@@ -235,9 +249,22 @@ class Connection:
         if found != request.correlation_id:
             raise CorruptDataError(f"correlation id {found}, not {request.correlation_id}", 0)
         message = decode_response(request.api, request.version, frame)
+        self._answered = request.api
         self._in_flight.popleft()
         if not waiting.future.done():
             waiting.future.set_result(message)
+
+    def _lost(self, error: OSError) -> UnreachablePeerError:
+        """With what may be the matter, where the node ended it before it answered anything else
+        than which versions it speaks."""
+        reason = f"connection lost: {error}"
+        if self._answered is None:
+            hint = _CERTIFICATE_HINT if self._config.tls else _PLAIN_TEXT_HINT
+            return UnansweredConnectionError(self.address, reason + hint)
+        wants_sasl = SASL_HANDSHAKE.key in self.versions and self._config.sasl is None
+        if self._answered is API_VERSIONS and wants_sasl:
+            return UnansweredConnectionError(self.address, reason + _SASL_HINT)
+        return UnreachablePeerError(self.address, reason)
 
     def _fail(self, failure: PeerError) -> None:
         if self._failure is not None:
@@ -253,6 +280,12 @@ class Connection:
         """The failure, made anew for each who is told."""
         assert self._failure is not None
         return type(self._failure)(self.address, self._failure.reason)
+
+
+def _tls_reason(error: ssl.SSLError) -> str:
+    """openssl's own name of what went wrong; of certificates also the sentence."""
+    why = getattr(error, "verify_message", "")
+    return f"TLS: {error.reason or error}" + (f" ({why})" if why else "")
 
 
 def _reason(error: OSError) -> str:

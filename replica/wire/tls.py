@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import ssl
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +20,58 @@ _SHORT = {
 _ESCAPED = frozenset(',+"\\<>;')
 
 
+VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+"""Kafka's names in ssl.enabled.protocols."""
+CLIENT_AUTH = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+"""Kafka's names in ssl.client.auth; whoever shows a certificate must show a good one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PemText:
+    """What would stand in a PEM file. name: where it stands instead, for errors."""
+
+    name: str
+    text: str = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """PEM files. certificate: of this node with its chain, key: its private key (None: in the same
-    file), authorities: of the certificates to trust. Server: none of those None but the key.
-    Client: no certificate where servers don't ask for one; no authorities for those of the system.
+    """Paths of PEM files, or their text. certificate: of this node with its chain, key: its private
+    key (None: together with the certificate), authorities: of the certificates to trust. Server:
+    none of those None but the key. Client: no certificate where servers don't ask for one; no
+    authorities for those of the system. versions: of VERSIONS, without a gap.
     """
 
-    certificate: str | None = None
+    certificate: str | PemText | None = None
     key: str | None = None
-    authorities: str | None = None
-    password: str | None = None
+    authorities: str | PemText | None = None
+    password: str | None = field(default=None, repr=False)
+    versions: tuple[str, ...] = tuple(VERSIONS)
+
+    @property
+    def key_file(self) -> str | None:
+        """Where the private key lies, if it lies in a file."""
+        if self.key is not None or isinstance(self.certificate, PemText):
+            return self.key
+        return self.certificate
 
 
-def server_context(tls: Tls, *, client_must_authenticate: bool) -> ssl.SSLContext:
-    """For a listener; the second is ssl.client.auth=required (mTLS). TLS 1.2 and newer.
+def server_context(tls: Tls, client_auth: str = "none") -> ssl.SSLContext:
+    """For a listener; client_auth: a key of CLIENT_AUTH (required: mTLS).
 
     Raises UsageError and UnreadableFileError, naming the file.
     """
     if tls.certificate is None:
         raise UsageError("a TLS listener needs a certificate: set ssl.keystore.location")
-    if client_must_authenticate and tls.authorities is None:
-        raise UsageError("ssl.client.auth=required needs ssl.truststore.location")
+    if client_auth != "none" and tls.authorities is None:
+        raise UsageError(f"ssl.client.auth={client_auth} needs ssl.truststore.location")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _load(context, tls)
-    if client_must_authenticate:
-        context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_mode = CLIENT_AUTH[client_auth]
     return context
 
 
@@ -72,27 +101,56 @@ def distinguished_name(certificate: dict[str, Any]) -> str:
 
 
 def _load(context: ssl.SSLContext, tls: Tls) -> None:
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    numbers = [VERSIONS[name] for name in tls.versions]
+    context.minimum_version, context.maximum_version = min(numbers), max(numbers)
     for path in (tls.certificate, tls.key, tls.authorities):
-        _check_readable(path)
+        if isinstance(path, str):
+            _check_readable(path)
+    if tls.certificate is not None:
+        _load_certificate(context, tls, tls.certificate)
+    if tls.authorities is not None:
+        _load_authorities(context, tls.authorities)
+
+
+def _load_certificate(context: ssl.SSLContext, tls: Tls, certificate: str | PemText) -> None:
     try:
-        if tls.certificate is not None:
+        with _as_file(certificate) as path:
             # a function: without a password openssl must not ask the terminal for one
-            context.load_cert_chain(tls.certificate, tls.key, lambda: tls.password or "")
+            context.load_cert_chain(path, tls.key, lambda: tls.password or "")
     except (ssl.SSLError, ValueError) as error:
-        path = tls.key or tls.certificate
         reason = "no PEM file with this certificate's key, or its password is wrong"
-        raise UsageError(f"{path}: {reason}") from error
+        raise UsageError(f"{tls.key or _name(certificate)}: {reason}") from error
+
+
+def _load_authorities(context: ssl.SSLContext, authorities: str | PemText) -> None:
     try:
-        if tls.authorities is not None:
-            context.load_verify_locations(tls.authorities)
-    except ssl.SSLError as error:
-        raise UsageError(f"{tls.authorities}: no PEM file with certificates") from error
+        if isinstance(authorities, PemText):
+            context.load_verify_locations(cadata=authorities.text)
+        else:
+            context.load_verify_locations(authorities)
+    except (ssl.SSLError, TypeError) as error:  # TypeError: text that isn't ASCII
+        raise UsageError(f"{_name(authorities)}: no PEM file with certificates") from error
 
 
-def _check_readable(path: str | None) -> None:
-    if path is None:
+@contextmanager
+def _as_file(pem: str | PemText) -> Iterator[str]:
+    """A path to read it from. Text with a private key stays in memory: it goes to no disk."""
+    if isinstance(pem, str):
+        yield pem
         return
+    if not hasattr(os, "memfd_create"):
+        raise UsageError(f"{pem.name}: only on Linux; name a file by ssl.keystore.location")
+    with open(os.memfd_create("pem"), "w", encoding="ascii", errors="replace") as file:
+        file.write(pem.text)
+        file.flush()
+        yield f"/proc/self/fd/{file.fileno()}"
+
+
+def _name(pem: str | PemText) -> str:
+    return pem.name if isinstance(pem, PemText) else pem
+
+
+def _check_readable(path: str) -> None:
     try:
         with Path(path).open("rb"):
             pass

@@ -6,12 +6,13 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from random import SystemRandom
 from typing import IO
 
-from pipelines.java import find_java
-from tests.interop.kafka_jars import class_path
+from tests.interop.class_archive import archive_options, java
+from tests.interop.kafka_jars import VERSION, class_path
 
 LISTENER = "CONTROLLER"
 _START_S, _STOP_S, _TOOL_S = 120, 60, 120
@@ -19,12 +20,17 @@ _POLL_S = 0.1
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now."""
+    """Ports nobody listens on now; below those that outgoing connections take meanwhile."""
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        return [_bound(stack.enter_context(socket.socket())) for _ in range(count)]
+
+
+def _bound(free: socket.socket) -> int:
+    while True:
+        port = SystemRandom().randrange(10_000, 32_000)
+        with suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
 
 
 def run_tool(main_class: str, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -133,10 +139,21 @@ class Controller:
         return self._log_file.open("wb")
 
 
-def java_command(level: str, main_class: str, arguments: Sequence[str] | map[str]) -> list[str]:
+def java_command(
+    level: str,
+    main_class: str,
+    arguments: Sequence[str] | map[str],
+    version: str = VERSION,
+    heap: str = "256m",
+    *,
+    is_short_lived: bool = True,
+) -> list[str]:
+    """is_short_lived: start soon rather than run fast later, as benchmarks want it."""
     return [
-        str(find_java().executable),
-        *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        str(java().executable),
+        f"-Xmx{heap}",
+        *(("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1") if is_short_lived else ()),
+        *archive_options(version),
         f"-Dorg.slf4j.simpleLogger.defaultLogLevel={level}",
-        *("-cp", class_path(), main_class, *arguments),
+        *("-cp", class_path(version), main_class, *arguments),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,9 +14,9 @@ import pytest
 
 from pipelines.jars import cache_dir
 from pipelines.java import find_java
+from replica.errors import UsageError
 
 _FETCH_TIMEOUT_S = 600
-Unreachable = (subprocess.CalledProcessError, subprocess.TimeoutExpired)
 
 
 @dataclass(frozen=True)
@@ -37,35 +37,51 @@ class Jar:
         )
 
 
-def jars_in_cache(name: str, jars: Iterable[Jar]) -> Path:
-    """The folder that holds them; CalledProcessError or TimeoutExpired where they can't be had."""
-    module = _module(name.partition("-")[0], jars)
-    # Named after this text too: another list is another folder.
-    folder = cache_dir().parent / f"{name}-{crc32(module.encode()):08x}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent) as work:
-            fetched = _fetch(Path(work), module)
-            if not folder.is_dir():  # another process may have been faster
-                fetched.rename(folder)
-    return folder
+@dataclass(frozen=True)
+class Jars:
+    """What is used together."""
+
+    name: str
+    version: str
+    jars: tuple[Jar, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Where they are kept; named after the list of them: another list is another folder."""
+        checksum = crc32(self._module.encode())
+        return cache_dir().parent / f"{self.name}-{self.version}-{checksum:08x}"
+
+    def fetched(self) -> Path:
+        """The folder; CalledProcessError or TimeoutExpired where they can't be had."""
+        folder = self.folder
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent) as work:
+                fetched = _fetch(Path(work), self._module)
+                if not folder.is_dir():  # another process may have been faster
+                    fetched.rename(folder)
+        return folder
+
+    @property
+    def _module(self) -> str:
+        """What Ivy is asked for."""
+        return f"""<ivy-module version="2.0">
+  <info organisation="kraftlake" module="{self.name}"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>{"".join(jar.dependency for jar in self.jars)}</dependencies>
+</ivy-module>
+"""
 
 
 def or_skip(fetch: Callable[[], str], what: str) -> str:
-    """What `fetch` gives; offline the test is skipped, as nothing is wrong with what it tests."""
+    """What `fetch` gives; without Java or a network the test is skipped, as nothing is wrong with
+    what it tests."""
     try:
         return fetch()
-    except Unreachable:
+    except UsageError as error:
+        pytest.skip(str(error))
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         pytest.skip(f"{what}'s jars are not in the cache, and Maven Central is out of reach")
-
-
-def _module(name: str, jars: Iterable[Jar]) -> str:
-    return f"""<ivy-module version="2.0">
-  <info organisation="kraftlake" module="{name}"/>
-  <configurations><conf name="default"/></configurations>
-  <dependencies>{"".join(jar.dependency for jar in jars)}</dependencies>
-</ivy-module>
-"""
 
 
 def _fetch(work: Path, module: str) -> Path:

@@ -1,24 +1,34 @@
 """Quorums of kraftlake voters and kafka.tools.TestRaftServer, all as processes on 127.0.0.1.
 
-Each leader appends a load of its own. What is committed is asked of a kraftlake node, as any
-consumer would: the high watermark in the answer to a fetch.
+Each leader appends a load of its own. What is committed is asked of the nodes: the high watermark
+in the answer to a fetch.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 from replica.errors import KraftlakeError
 from replica.format.quorum_state import decode
+from replica.format.segment import scan
+from replica.node.formatting import format_node
+from replica.node.properties import read_properties
+from replica.node.settings import settings_in
+from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
+from tests.interop.class_archive import make_archive
+from tests.interop.kafka_jars import VERSION
 from tests.interop.kafka_node import free_ports, java_command
 
 REPOSITORY = Path(__file__).parents[2]
@@ -26,17 +36,26 @@ TOPIC, TOPIC_ID = "__raft_performance_test", "AAAAAAAAAAAAAAAAAAAAAg"
 """Those of TestRaftServer; its cluster id is the zero UUID."""
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 RATE, BYTES = 100, 100
-WITHIN_S = 60.0
+WITHIN_S = 120.0
+"""For anything that shall happen: it is not what a test measures, and machines can be busy."""
+OURS, KAFKAS = "kraftlake", "kafka"
+_SERVER = "kafka.tools.TestRaftServer"
+_HEAP = "1500m"
+"""It writes 20,000 records of 256 bytes a second, whatever its options say, and its reader keeps a
+buffer for each size of batch that it has seen."""
 
 
 @dataclass
 class Voter:
-    """A voter that is or was a process. kind: kraftlake or kafka."""
+    """A voter that is or was a process. kind: OURS or KAFKAS; version: Kafka's. workload: ours'
+    records a second, and bytes of each, where that is measured; tests need only little."""
 
     node_id: int
     kind: str
     folder: Path
     port: int
+    version: str
+    workload: tuple[int, int] | None = None
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -47,10 +66,16 @@ class Voter:
     def properties(self) -> Path:
         return self.folder / "server.properties"
 
-    @property
-    def log(self) -> bytes:
-        """All segments, one after the other."""
-        return b"".join(path.read_bytes() for path in sorted(self.partition.glob("*.log")))
+    def log(self, start: int = 0, end: int | None = None) -> bytes:
+        """All segments, one after the other, from byte `start` to byte `end`."""
+        found = b""
+        for path in sorted(self.partition.glob("*.log")):
+            with path.open("rb") as segment:
+                size = segment.seek(0, os.SEEK_END)
+                segment.seek(min(start, size))
+                found += segment.read(-1 if end is None else max(0, min(end, size) - start))
+            start, end = max(0, start - size), None if end is None else max(0, end - size)
+        return found
 
     @property
     def election(self) -> tuple[int, int]:
@@ -62,11 +87,10 @@ class Voter:
         return state.leader_epoch, state.leader_id
 
     def start(self) -> None:
-        out = (self.folder / "output.txt").open("ab")
-        self.process = subprocess.Popen(
-            self._command(), stdout=out, stderr=subprocess.STDOUT, cwd=REPOSITORY
-        )
-        out.close()
+        with (self.folder / "output.txt").open("ab") as out:
+            self.process = subprocess.Popen(
+                self._command(), stdout=out, stderr=subprocess.STDOUT, cwd=REPOSITORY
+            )
 
     def kill(self) -> None:
         """kill -9."""
@@ -84,39 +108,42 @@ class Voter:
         return code
 
     def _command(self) -> list[str]:
-        if self.kind == "kraftlake":
-            run = ["replica", "run", "-c", str(self.properties), "--workload", f"{RATE},{BYTES}"]
+        if self.kind == OURS:
+            rate, size = self.workload or (RATE, BYTES)
+            run = ["replica", "run", "-c", str(self.properties), "--workload", f"{rate},{size}"]
             return [sys.executable, "-m", "jobs.cli", *run]
-        directory = f"{'kafka' * 4}{self.node_id}A"
-        options = ["--config", self.properties, "--throughput", RATE, "--record-size", BYTES]
-        options += ["--replica-directory-id", directory]
-        return java_command("warn", "kafka.tools.TestRaftServer", map(str, options))
+        options = map(str, server_options(self.node_id, self.properties))
+        quick = self.workload is None
+        return java_command("error", _SERVER, options, self.version, _HEAP, is_short_lived=quick)
 
 
 @dataclass
 class MixedQuorum:
-    """Voters 1 to 3, the first `kraftlake` of them ours; started on entry, killed on exit."""
+    """Voters 1 to 3, the first `kraftlake` of them ours; started on entry, killed on exit.
+
+    The kind that there is one of notices a lost leader earlier than the others: so both kinds come
+    to lead, and not only the more numerous one.
+    """
 
     folder: Path
     kraftlake: int
+    version: str = VERSION
+    workload: tuple[int, int] | None = None
     voters: dict[int, Voter] = field(default_factory=dict)
 
     def __enter__(self) -> MixedQuorum:
         ports = dict(zip((1, 2, 3), free_ports(3), strict=True))
-        named = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
         for node_id, port in ports.items():
-            kind = "kraftlake" if node_id <= self.kraftlake else "kafka"
-            voter = Voter(node_id, kind, self.folder / str(node_id), port)
-            (voter.folder / "log").mkdir(parents=True)
-            voter.properties.write_text(
-                f"process.roles=controller\nnode.id={node_id}\nlog.dirs={voter.folder}/log\n"
-                f"listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.listener.names=CONTROLLER\n"
-                f"controller.quorum.voters={named}\n"
-                f"kraftlake.topic.name={TOPIC}\nkraftlake.topic.id={TOPIC_ID}\n"
+            kind = OURS if node_id <= self.kraftlake else KAFKAS
+            voter = Voter(
+                node_id, kind, self.folder / str(node_id), port, self.version, self.workload
             )
-            if kind == "kraftlake":
-                _format(voter)
+            is_alone = (kind == OURS) == (self.kraftlake == 1)
+            fetch_timeout_ms = 1000 if is_alone else 2000
+            _configure(voter, ports, fetch_timeout_ms)
             self.voters[node_id] = voter
+        if self.kraftlake < len(self.voters):
+            _archive_classes(self.folder / "training", self.version)
         try:
             for voter in self.voters.values():
                 voter.start()
@@ -129,28 +156,28 @@ class MixedQuorum:
         for voter in self.voters.values():
             voter.kill()
 
+    @property
+    def running(self) -> list[Voter]:
+        return [voter for voter in self.voters.values() if voter.process is not None]
+
     def leader(self, above_epoch: int = 0) -> Voter:
         """Who leads the newest epoch, by a majority of the disks; waits for one above an epoch."""
         found: list[Voter] = []
 
         def is_elected() -> bool:
             epoch, leader = max(voter.election for voter in self.voters.values())
-            same = [v for v in self.voters.values() if v.election == (epoch, leader)]
-            running = [v for v in same if v.process is not None]
-            if epoch <= above_epoch or leader < 0 or len(running) < 2:
-                return False
-            if self.voters[leader].process is None:
-                return False
-            found[:] = [self.voters[leader]]
-            return True
+            same = [v for v in self.running if v.election == (epoch, leader)]
+            found[:] = [v for v in same if v.node_id == leader]
+            return epoch > above_epoch and len(same) >= 2 and len(found) == 1
 
         self.wait_until(is_elected, f"no leader above epoch {above_epoch}")
         return found[0]
 
     def committed(self) -> int:
-        """The newest high watermark (exclusive) that a running kraftlake voter tells."""
-        ours = [v for v in self.voters.values() if v.kind == "kraftlake" and v.process]
-        return max((asyncio.run(_high_watermark(voter.port)) for voter in ours), default=-1)
+        """The high watermark (exclusive) that the leader tells; -1 while none is known."""
+        epoch, leader = max((voter.election for voter in self.running), default=(-1, -1))
+        leading = (voter for voter in self.running if voter.node_id == leader)
+        return max((asyncio.run(_high_watermark(v.port, epoch)) for v in leading), default=-1)
 
     def wait_for_commits(self, above: int) -> int:
         """Until something above an offset is committed; the high watermark then."""
@@ -163,10 +190,27 @@ class MixedQuorum:
         self.wait_until(has_moved, f"nothing above {above} is committed")
         return known[0]
 
+    def holding(self, end_offset: int, start: int = 0) -> tuple[int, int]:
+        """How many voters hold the same bytes from byte `start` up to an offset, and the byte where
+        it ends; who died may have an old tail there."""
+        parts = Counter(part(voter.log(start), end_offset) for voter in self.voters.values())
+        parts.pop(None, None)
+        if not parts:
+            return 0, start
+        ((held, count),) = parts.most_common(1)
+        return count, start + len(held or b"")
+
+    def digests(self, end: int) -> set[bytes]:
+        """Of the first `end` bytes of each log, read from the first one on."""
+        return {sha256(voter.log(0, end)).digest() for voter in self.voters.values()}
+
     def wait_until(self, is_so: Callable[[], bool], otherwise: str) -> None:
         deadline = time.monotonic() + WITHIN_S
         while not is_so():
             assert time.monotonic() < deadline, f"{otherwise}\n{self.outputs()}"
+            for voter in self.running:
+                assert voter.process is not None
+                assert voter.process.poll() is None, f"{voter.node_id} ended\n{self.outputs()}"
             time.sleep(0.05)
 
     def outputs(self) -> str:
@@ -178,20 +222,55 @@ class MixedQuorum:
         return "\n".join(texts)
 
 
-def _format(voter: Voter) -> None:
-    command = ["replica", "format", "-c", str(voter.properties), "-t", CLUSTER_ID]
-    subprocess.run(
-        [sys.executable, "-m", "jobs.cli", *command],
-        check=True,
-        capture_output=True,
-        cwd=REPOSITORY,
-    )
+def part(data: bytes, end_offset: int) -> bytes | None:
+    """The batches below an offset; None where none ends there."""
+    batches = scan(data).batches
+    last = next((b for b in batches if b.header.next_offset == end_offset), None)
+    return None if last is None else data[: last.position + last.header.size_bytes]
 
 
-async def _high_watermark(port: int) -> int:
-    """As a consumer learns it; -1 where the node doesn't answer."""
-    asked = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1}
+def server_options(node_id: int, properties: Path) -> tuple[object, ...]:
+    return ("--config", properties, "--replica-directory-id", f"{'kafka' * 4}{node_id}A")
+
+
+def _configure(voter: Voter, ports: dict[int, int], fetch_timeout_ms: int) -> None:
+    named = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
+    lines = {
+        "process.roles": "controller",
+        "node.id": voter.node_id,
+        "log.dirs": voter.folder / "log",
+        "listeners": f"CONTROLLER://127.0.0.1:{voter.port}",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": named,
+        "controller.quorum.fetch.timeout.ms": fetch_timeout_ms,
+        "controller.quorum.election.timeout.ms": 500,
+        "controller.quorum.election.backoff.max.ms": 500,
+        "kraftlake.topic.name": TOPIC,
+        "kraftlake.topic.id": TOPIC_ID,
+    }
+    (voter.folder / "log").mkdir(parents=True)
+    voter.properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    if voter.kind == OURS:
+        settings = settings_in(read_properties(os.fspath(voter.properties)))
+        format_node(LocalDisk(), settings, CLUSTER_ID)
+
+
+def _archive_classes(folder: Path, version: str) -> None:
+    """A lone TestRaftServer loads all that one in a quorum does, but what speaks to others."""
+    (port,) = free_ports(1)
+    lone = Voter(1, KAFKAS, folder, port, version)
+    _configure(lone, {1: port}, 2000)
+    options = server_options(1, lone.properties)
+    make_archive(version, _SERVER, *options, until=lone.partition / "quorum-state")
+
+
+async def _high_watermark(port: int, epoch: int) -> int:
+    """As an observer without an id learns it from the leader of an epoch; -1 where the node doesn't
+    answer, doesn't lead, or doesn't know. TestRaftServer serves no consumers."""
+    about = {"currentLeaderEpoch": epoch, "lastFetchedEpoch": 0}
+    asked = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1, **about}
     request = {
+        "clusterId": CLUSTER_ID,
         "replicaId": -1,
         "maxWaitMs": 0,
         "minBytes": 0,
@@ -206,5 +285,7 @@ async def _high_watermark(port: int) -> int:
             await connection.close()
     except KraftlakeError:
         return -1
-    ((topic,),) = (answer.message["responses"],)
-    return int(topic["partitions"][0]["highWatermark"])
+    topics = answer.message["responses"]
+    return max(
+        (each["highWatermark"] for topic in topics for each in topic["partitions"]), default=-1
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.interop.maven_jars import Jar, jars_in_cache, or_skip
+from tests.interop.maven_jars import Jar, Jars, or_skip
 
 VERSION = "4.2.0"
 KAFKA_CLIENTS = "3.9.2"
@@ -17,7 +17,7 @@ _JARS = (
 
 def kafka_source() -> str:
     """As spark.jars takes them; CalledProcessError where they can't be fetched."""
-    folder = jars_in_cache(f"spark-kafka-{VERSION}", _JARS)
+    folder = Jars("spark-kafka", VERSION, _JARS).fetched()
     return ",".join(str(path) for path in sorted(folder.glob("*.jar")))
 
 

@@ -1,52 +1,44 @@
 """Kraftlake voters in one quorum with Kafka's: whoever leads, and however they die, the committed
-logs are the same bytes on all nodes."""
+logs are the same bytes on all nodes. mixed_rounds.py does the same for as long as you like."""
 
-import os
 import random
-from collections import Counter
 
 import pytest
 
-from replica.format.segment import scan
-from tests.interop.mixed_quorum import MixedQuorum
+from tests.interop.kafka_jars import OLDER_VERSION, class_path_or_skip
+from tests.interop.mixed_quorum import KAFKAS, OURS, MixedQuorum
+from tests.interop.mixed_rounds import Rounds
 
-ROUNDS = int(os.environ.get("KRAFTLAKE_MIXED_ROUNDS", "3"))
-
-
-def holding(quorum, end_offset):
-    """How many voters hold the same bytes below an offset; who died may have an old tail there."""
-    prefixes = Counter(prefix(voter.log, end_offset) for voter in quorum.voters.values())
-    prefixes.pop(None, None)
-    return max(prefixes.values(), default=0)
+ROUNDS, MOST_ROUNDS = 3, 20
 
 
-def prefix(data, end_offset):
-    """The batches of a log below an offset; None where none ends there."""
-    batches = scan(data).batches
-    last = next((b for b in batches if b.header.next_offset == end_offset), None)
-    return None if last is None else data[: last.position + last.header.size_bytes]
+def survive(quorum, kinds):
+    """Rounds until each of the kinds has led."""
+    rounds = Rounds(quorum, random.Random(2))
+    while rounds.number < ROUNDS or kinds - rounds.led.keys():
+        assert rounds.number < MOST_ROUNDS, f"only {dict(rounds.led)} led\n{quorum.outputs()}"
+        rounds.round()
+    rounds.judge()
+    assert rounds.committed > 0
+    assert rounds.killed.total() == rounds.number
+
+
+@pytest.mark.parametrize("kraftlake", [1, 2])
+def test_a_mixed_quorum_survives_kills_with_the_same_committed_bytes(tmp_path, kraftlake):
+    class_path_or_skip()
+    with MixedQuorum(tmp_path, kraftlake) as quorum:
+        survive(quorum, {OURS, KAFKAS})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kraftlake", [1, 2, 3])
-def test_a_mixed_quorum_survives_kills_with_the_same_committed_bytes(tmp_path, kraftlake):
-    choice = random.Random(kraftlake)
-    leaders = set()
-    with MixedQuorum(tmp_path, kraftlake) as quorum:
-        epoch, committed = 0, 0
-        for _ in range(ROUNDS):
-            leader = quorum.leader(epoch)
-            leaders.add(leader.kind)
-            committed = quorum.wait_for_commits(committed)
-            victim = leader if choice.random() < 0.7 else choice.choice([*quorum.voters.values()])
-            epoch = leader.election[0] if victim is leader else epoch
-            victim.kill()
-            assert holding(quorum, committed) >= 2
-            if any(v.kind == "kraftlake" and v.process for v in quorum.voters.values()):
-                quorum.leader(epoch)
-                committed = quorum.wait_for_commits(committed)
-            victim.start()
-            quorum.leader(epoch)
-            committed = quorum.wait_for_commits(committed)
-        quorum.wait_until(lambda: holding(quorum, committed) == 3, "a log lacks what is committed")
-    assert leaders
+@pytest.mark.parametrize("kraftlake", [1, 2])
+def test_so_does_one_with_an_older_kafka(tmp_path, kraftlake):
+    class_path_or_skip(OLDER_VERSION)
+    with MixedQuorum(tmp_path, kraftlake, OLDER_VERSION) as quorum:
+        survive(quorum, {OURS, KAFKAS})
+
+
+@pytest.mark.slow
+def test_so_does_one_of_kraftlake_alone(tmp_path):
+    with MixedQuorum(tmp_path, 3) as quorum:
+        survive(quorum, {OURS})

@@ -79,6 +79,12 @@ def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint
     return [(node_id, *found[node_id]) for node_id in sorted(found)]
 
 
+def leader_endpoint(partition: ServedPartition, listener: str) -> Endpoint | None:
+    """Where the leader listens, for a client that came in by `listener`; None while unknown."""
+    leader = partition.leader_id
+    return next((at for node, at, _ in nodes(partition, listener) if node == leader), None)
+
+
 def _listening(endpoints: Endpoints, listener: str) -> Endpoint | None:
     same = [endpoint for endpoint in endpoints if endpoint.name == listener]
     return next(iter((*same, *endpoints)), None)

@@ -7,11 +7,14 @@ from collections.abc import Callable
 
 from replica.node.authorizer import Authorizer, Role
 from replica.node.serve import cluster, configs, readers, writing
+from replica.node.serve.forwarding import Forwarder, is_forwarded
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.quorum import answer_by_core
 from replica.node.serve.reader_fetch import fetch_by_reader
 from replica.node.serve.refusals import refused
 from replica.node.translate import table
+from replica.node.translate.draft import translation
+from replica.wire.apis import APIS
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
 from replica.wire.apis.fetching import (
@@ -51,6 +54,7 @@ _CHANGES = frozenset(
         *(ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS),
     )
 )
+_FETCHES = frozenset((FETCH.key, FETCH_SNAPSHOT.key))
 _BY_TOPIC = frozenset(
     api.key for api in (METADATA, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE, DELETE_RECORDS)
 )
@@ -63,18 +67,37 @@ SERVED: dict[int, range] = {
 
 
 class Dispatch:
-    """The wire server's handler. asked: how many requests were answered, by API; denied: how many
-    weren't for lack of a role."""
+    """The wire server's handler. draft_key: of FetchQuorumRecords, None to serve none.
 
-    def __init__(self, partition: ServedPartition, authorizer: Authorizer) -> None:
+    served: API key -> versions; apis: what the keys mean. asked: how many requests were answered,
+    by API; denied: how many weren't for lack of a role.
+    """
+
+    def __init__(
+        self,
+        partition: ServedPartition,
+        authorizer: Authorizer,
+        forwarder: Forwarder,
+        draft_key: int | None = None,
+    ) -> None:
         self.asked: Counter[str] = Counter()
         self.denied = 0
+        self.served, self.apis, self._sides = SERVED, APIS, table.BY_KEY
+        self._fetches = _FETCHES
+        if draft_key is not None:
+            draft = translation(draft_key)
+            assert draft.server is not None
+            self.served = {**SERVED, draft_key: draft.api.versions}
+            self.apis = {**APIS, draft_key: draft.api}
+            self._sides = {**table.BY_KEY, draft_key: draft.server}
+            self._fetches = _FETCHES | {draft_key}
         self._partition = partition
         self._authorizer = authorizer
+        self._forwarder = forwarder
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
         self.asked[str(request.api)] += 1
-        if not self._authorizer.may(client.principal, *_roles(request)):
+        if not self._may(client, request):
             self.denied += 1
             by_topic = request.api.key in _BY_TOPIC or _is_reader_fetch(request)
             error = (
@@ -90,11 +113,34 @@ class Dispatch:
         if request.api is DESCRIBE_CLUSTER:
             return cluster.describe_cluster(self._partition, request.message, client.listener)
         if request.api is PRODUCE:
-            return await writing.produce(self._partition, request.message)
+            return await writing.produce(self._partition, request.message, client.listener)
         plain = _PLAIN.get(request.api.key)
         if plain is not None:
             return plain(self._partition, request.message)
-        return await answer_by_core(self._partition, request)
+        leader = self._forwarder.leader_of(request)
+        if leader is not None:
+            return await self._forwarder.forward(request, leader)
+        side = self._sides[request.api.key]
+        return await answer_by_core(self._partition, side, request)
+
+    def _may(self, client: Client, request: Request) -> bool:
+        if is_forwarded(request) and self._authorizer.is_named_voter(client.principal):
+            return True
+        return self._authorizer.may(client.principal, *self._roles(request))
+
+    def _roles(self, request: Request) -> tuple[Role, ...]:
+        """One who fetches under a voter's id is counted as that voter: it moves the high
+        watermark."""
+        key = request.api.key
+        if key in _VOTERS:
+            return (Role.VOTER,)
+        if key in _CHANGES:
+            return (Role.ADMINISTRATOR,)
+        if key in self._fetches and not _is_reader_fetch(request):
+            voters = self._partition.driver.host.raft.log.voters.ids
+            is_voter = _replica_id(request) in voters
+            return (Role.VOTER,) if is_voter else (Role.VOTER, Role.OBSERVER)
+        return tuple(Role)
 
 
 _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
@@ -107,25 +153,18 @@ _PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
 }
 
 
-def _roles(request: Request) -> tuple[Role, ...]:
-    key = request.api.key
-    if key in _VOTERS:
-        return (Role.VOTER,)
-    if key in _CHANGES:
-        return (Role.ADMINISTRATOR,)
-    if key == FETCH_SNAPSHOT.key or (key == FETCH.key and not _is_reader_fetch(request)):
-        return (Role.VOTER, Role.OBSERVER)
-    return tuple(Role)
-
-
 def _is_reader_fetch(request: Request) -> bool:
-    """Version 15 moved the replica's id; a reader has none. Nor has an anonymous observer, but it
-    names its cluster, as replicas do and consumers never do. The epoch of the last record tells
-    nothing: some consumers name it too."""
+    """A reader has no replica's id. Nor has an anonymous observer, but it names its cluster, as
+    replicas do and consumers never do. The epoch of the last record tells nothing: some consumers
+    name it too."""
     if request.api is not FETCH:
         return False
+    return _replica_id(request) < 0 and request.message.get("clusterId") is None
+
+
+def _replica_id(request: Request) -> int:
+    """Of a Fetch, where version 15 moved it, a FetchSnapshot or a FetchQuorumRecords."""
     message = request.message
-    node_id = (
-        message["replicaState"]["replicaId"] if request.version >= 15 else message["replicaId"]
-    )
-    return node_id < 0 and message.get("clusterId") is None
+    has_state = request.api is FETCH and request.version >= 15
+    found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
+    return found

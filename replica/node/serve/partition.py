@@ -50,8 +50,7 @@ class ServedPartition:
 
     @property
     def leader_id(self) -> int:
-        """As clients are told: a leader that has resigned, or comes back from a restart, is the
-        leader of its epoch, but serves as one no more."""
+        """NO_NODE also on a leader that has resigned: its clients should ask the others."""
         if self.leads:
             return self.node_id
         known = self.driver.host.raft.role.leader_id

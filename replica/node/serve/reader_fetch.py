@@ -21,6 +21,7 @@ from replica.history.reader import (
 )
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import preferred_replica
+from replica.node.serve.quorum import LONGEST_WAIT_MS
 from replica.node.serve.shape import each_partition
 from replica.types import NO_NODE, UNDEFINED_EPOCH
 from replica.wire.error_codes import ErrorCode
@@ -28,7 +29,6 @@ from replica.wire.schema import Message
 
 FOLLOWER_FETCH_SINCE = 11
 """The first version of Fetch in which a client says that it knows of followers (KIP-392, K28)."""
-MAX_WAIT_MS = 60_000
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ async def fetch_by_reader(partition: ServedPartition, request: Message, version:
         # we keep no sessions and say so by session id 0, so nobody can have one
         return {"errorCode": int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND), "responses": []}
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + min(max(request["maxWaitMs"], 0), MAX_WAIT_MS) / 1000
+    deadline = loop.time() + min(max(request["maxWaitMs"], 0), LONGEST_WAIT_MS) / 1000
     while True:
         response, found = _look(partition, request, version)
         left = deadline - loop.time()
@@ -59,7 +59,8 @@ async def fetch_by_reader(partition: ServedPartition, request: Message, version:
 
 def _look(partition: ServedPartition, request: Message, version: int) -> tuple[Message, _Round]:
     found = _Round()
-    budget = request.get("maxBytes", 2**31 - 1)
+    most = partition.driver.host.config.response_max_bytes
+    budget = min(request.get("maxBytes", most), most)
     rack = request.get("rackId", "")
 
     def answer(asked: Message) -> Message:

@@ -31,22 +31,38 @@ def each_partition(
     *,
     names: tuple[str, str, str],
 ) -> list[Message]:
-    """The topics of a response: `answer` for the partition served here, an error for all others.
+    """The topics of a response: `answer` for the partition served here, an error for all others,
+    and INVALID_REQUEST where it is named again: an answer costs a look into the log.
 
     names: of the topic's name, the list of partitions and a partition's number, in the request and
     in what is returned.
     """
     name, partitions, number = names
     found = []
+    first = _once(answer)
     for topic in topics:
         error = topic_error(partition, topic, name)
         answers = [
-            {number: asked[number], **_answered(error, asked[number], answer, asked)}
+            {number: asked[number], **_answered(error, asked[number], first, asked)}
             for asked in topic[partitions]
         ]
         identity: dict[str, Any] = {key: topic[key] for key in (name, "topicId") if key in topic}
         found.append({**identity, partitions: answers})
     return found
+
+
+def _once(answer: Answer) -> Answer:
+    """The same, for one call."""
+    has_answered = False
+
+    def first(asked: Message) -> Message:
+        nonlocal has_answered
+        if has_answered:
+            return {"errorCode": int(ErrorCode.INVALID_REQUEST)}
+        has_answered = True
+        return answer(asked)
+
+    return first
 
 
 def _answered(error: ErrorCode, number: int, answer: Answer, asked: Message) -> Message:

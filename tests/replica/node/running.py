@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from replica.node.formatting import format_node
@@ -15,6 +14,7 @@ from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.fetching import FETCH, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection
+from tests.interop.kafka_node import free_ports
 from tests.replica.node.server_properties import settings
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -35,9 +35,7 @@ _NAMES = {
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    return free_ports(1)[0]
 
 
 @asynccontextmanager

@@ -6,7 +6,6 @@ import pytest
 
 from replica.machines.metadata import MetadataMachine
 from replica.metadata.writer import encode
-from replica.raft.inputs import Append
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
@@ -31,12 +30,10 @@ def image_of_log(log: FileLog, end_offset):
     return machine.image
 
 
-async def write_topics(leader):
+async def write_topics(quorum):
     """One after another, so that there is something new for a snapshot each time."""
-    epoch = leader.host.raft.role.epoch
     for number in range(TOPICS):
-        record = topic(f"topic-{number}", f"{number:021}A")
-        await leader.append(Append(epoch, (encode(record),)))
+        await quorum.commit(encode(topic(f"topic-{number}", f"{number:021}A")))
 
 
 @pytest.mark.scenario("G38")
@@ -45,9 +42,8 @@ def test_every_controller_and_broker_makes_snapshots_that_hold_what_its_log_says
         policy = SnapshotPolicy(max_new_bytes=300)
         quorum = Quorum(tmp_path, 3, observers=3, machine=MetadataMachine, policy=policy)
         async with asyncio.timeout(120):
-            leader = await quorum.leader()
-            await write_topics(leader)
-            image = leader.host.machine.image
+            await write_topics(quorum)
+            image = (await quorum.leader()).host.machine.image
             while any(d.host.machine.image != image for d in quorum.drivers.values()):
                 await asyncio.sleep(0.01)
             for node_id in tuple(quorum.drivers):
@@ -60,3 +56,27 @@ def test_every_controller_and_broker_makes_snapshots_that_hold_what_its_log_says
         assert held.tables["topics"].values
         assert held == image_of_log(log, log.snapshots.newest.offset)
         log.close()
+
+
+class Counting(MetadataMachine):
+    looked = 0
+
+    def changed_ratio(self):
+        Counting.looked += 1
+        return 0.1
+
+
+def test_the_changed_ratio_is_looked_up_only_where_it_may_decide(tmp_path):
+    async def story():
+        policy = SnapshotPolicy(max_new_bytes=800, min_changed_ratio=0.5)
+        quorum = Quorum(tmp_path, 1, machine=Counting, policy=policy)
+        async with asyncio.timeout(60):
+            for number in range(200):
+                await quorum.commit(encode(topic(f"topic-{number}", f"{number:021}A")))
+            host = (await quorum.leader()).host
+            assert host.new_bytes > 800
+            assert 0 < Counting.looked <= (host.new_bytes - 800) // 100 + 1
+            assert host.log.snapshots.newest is None
+            await quorum.stop(1)
+
+    asyncio.run(story())

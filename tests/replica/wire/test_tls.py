@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import socket
 import ssl
-import subprocess
 import threading
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -22,14 +23,10 @@ from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.frame import Limits
 from replica.wire.server import Server, Service
-from replica.wire.tls import Tls, client_context, distinguished_name, server_context
+from replica.wire.tls import PemText, Tls, client_context, distinguished_name, server_context
+from tests.replica.wire.certificates import make_authority, make_certificate, openssl
 
 HOST = "127.0.0.1"
-KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-days", "30", "-batch")
-
-
-def openssl(folder, *arguments):
-    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")
@@ -38,50 +35,8 @@ def pem(tmp_path_factory):
     locked.key is node.key with the password `open`."""
     folder = tmp_path_factory.mktemp("tls")
     for name in ("ca", "other"):
-        openssl(
-            folder,
-            "req",
-            "-x509",
-            "-nodes",
-            *KEY,
-            "-subj",
-            f"/CN={name}",
-            "-keyout",
-            f"{name}.key",
-            "-out",
-            f"{name}.pem",
-        )
-    openssl(
-        folder,
-        "req",
-        "-nodes",
-        *KEY,
-        "-subj",
-        "/C=CH/O=kraft, lake/CN=node1",
-        "-keyout",
-        "node.key",
-        "-out",
-        "node.csr",
-    )
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
-    openssl(
-        folder,
-        "x509",
-        "-req",
-        "-in",
-        "node.csr",
-        "-CA",
-        "ca.pem",
-        "-CAkey",
-        "ca.key",
-        "-CAcreateserial",
-        "-days",
-        "30",
-        "-extfile",
-        "names",
-        "-out",
-        "node.pem",
-    )
+        make_authority(folder, name)
+    make_certificate(folder, "node", "/C=CH/O=kraft, lake/CN=node1")
     openssl(
         folder, "ec", "-in", "node.key", "-aes128", "-passout", "pass:open", "-out", "locked.key"
     )
@@ -102,7 +57,7 @@ async def principal_of(server_tls, client_tls, *, mutual=False):
     service = Service(
         whoami,
         {VOTE.key: VOTE.versions},
-        tls=server_context(server_tls, client_must_authenticate=mutual),
+        tls=server_context(server_tls, client_auth="required" if mutual else "none"),
     )
     server = Server(service, Limits(handshake_s=5))
     port = await server.start(HOST, 0)
@@ -134,7 +89,7 @@ def test_a_client_without_certificate_is_refused_where_one_must_be_shown(node, p
 
 
 def test_a_servers_alert_about_our_certificate_is_told(node, pem):
-    context = server_context(node, client_must_authenticate=True)
+    context = server_context(node, client_auth="required")
 
     def refuse(listening):
         plain, _ = listening.accept()
@@ -178,6 +133,30 @@ def test_a_locked_key_opens_by_its_password_alone(pem):
             client_context(Tls(pem("node.pem"), pem("locked.key"), pem("ca.pem"), password))
 
 
+def test_pem_text_does_what_a_file_does_and_is_named_where_it_is_none(node, pem):
+    def text_of(*names):
+        return PemText("in.line", "".join(Path(pem(name)).read_text() for name in names))
+
+    inline = Tls(text_of("node.key", "node.pem"), authorities=text_of("ca.pem"))
+    assert asyncio.run(principal_of(inline, inline, mutual=True)).startswith("CN=node1")
+    assert "PRIVATE" not in repr(inline)
+    for wrong in (PemText("in.line", "hello"), PemText("in.line", "\u20ac")):
+        with pytest.raises(UsageError, match=r"^in\.line: no PEM file with this"):
+            client_context(Tls(wrong))
+        with pytest.raises(UsageError, match=r"^in\.line: no PEM file with cert"):
+            client_context(Tls(authorities=wrong))
+    with pytest.raises(UsageError, match=r"^in\.line: no PEM file with this"):
+        client_context(Tls(text_of("node.pem")))
+
+
+def test_versions_that_arent_enabled_are_refused(node):
+    newest = replace(node, versions=("TLSv1.3",))
+    older = replace(node, versions=("TLSv1.2",))
+    assert asyncio.run(principal_of(newest, node)) == "ANONYMOUS"
+    with pytest.raises(PeerError, match=r"TLS|closed"):
+        asyncio.run(principal_of(newest, older))
+
+
 def test_a_file_that_is_missing_or_none_is_named(pem, tmp_path):
     with pytest.raises(UnreadableFileError, match=r"gone\.pem: No such file"):
         client_context(Tls(authorities=pem("gone.pem")))
@@ -186,9 +165,9 @@ def test_a_file_that_is_missing_or_none_is_named(pem, tmp_path):
     with pytest.raises(UsageError, match="text: no PEM file with certificates"):
         client_context(Tls(authorities=str(text)))
     with pytest.raises(UsageError, match=r"set ssl\.keystore\.location"):
-        server_context(Tls(), client_must_authenticate=False)
+        server_context(Tls(), client_auth="none")
     with pytest.raises(UsageError, match=r"needs ssl\.truststore\.location"):
-        server_context(Tls(pem("node.pem"), pem("node.key")), client_must_authenticate=True)
+        server_context(Tls(pem("node.pem"), pem("node.key")), client_auth="required")
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,6 @@ import asyncio
 
 import pytest
 
-from replica.node.serve.cluster import metadata
-from replica.raft.inputs import Resign
-from replica.raft.roles.resigned import Resigned
 from replica.wire.apis.fetching import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.error_codes import ErrorCode
 from tests.replica.node.running import (
@@ -15,23 +12,8 @@ from tests.replica.node.running import (
     caught_up,
     client_of,
     fetched,
-    quorum_of_three,
     the,
 )
-
-
-@pytest.fixture
-def in_quorum(tmp_path):
-    """Runs `story(leader, followers)`."""
-
-    def run(story):
-        async def main():
-            async with asyncio.timeout(60), quorum_of_three(tmp_path) as (leader, followers):
-                await story(leader, followers)
-
-        asyncio.run(main())
-
-    return run
 
 
 @pytest.mark.scenario("K17", "K30")
@@ -85,18 +67,6 @@ def test_a_follower_serves_clients_that_know_of_followers_and_only_its_own_facts
                 asked = at(LIST_OFFSETS, currentLeaderEpoch=-1, timestamp=timestamp)
                 answer = await client.call(LIST_OFFSETS, {"replicaId": -1, "topics": asked})
                 assert the(answer.message["topics"])["errorCode"] == expected
-
-    in_quorum(story)
-
-
-def test_a_leader_that_resigned_names_no_leader_until_there_is_one(in_quorum):
-    async def story(leader, followers):
-        raft = leader.driver.host.raft
-        leader.driver.take(Resign(raft.role.epoch))
-        assert isinstance(raft.role, Resigned)
-        found = the(metadata(leader.partition, {"topics": None}, "CONTROLLER")["topics"])
-        assert found["leaderId"] == -1
-        assert found["errorCode"] == ErrorCode.LEADER_NOT_AVAILABLE
 
     in_quorum(story)
 

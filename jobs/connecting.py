@@ -1,0 +1,39 @@
+"""How a command connects: --bootstrap, and --command-config, a Kafka client's properties file."""
+
+from __future__ import annotations
+
+from jobs.output import complain
+from replica.errors import UsageError
+from replica.node.listeners import address_in
+from replica.node.properties import read_properties
+from replica.node.security.client import client_config_in
+from replica.wire.client import ClientConfig
+
+_DEFAULT = ClientConfig()
+
+
+def client_config(path: str | None, default: ClientConfig = _DEFAULT) -> ClientConfig:
+    """`default` as the file changes it; None for no file. Complains about keys without meaning
+    here, and about secrets that others may read.
+
+    Raises UsageError and UnreadableFileError.
+    """
+    if path is None:
+        return default
+    properties = read_properties(path, "client.properties")
+    config, warnings = client_config_in(properties, default)
+    for warning in warnings:
+        complain(warning)
+    unknown = properties.unknown()
+    if unknown:
+        complain(f"{path}: without meaning here, ignored: {', '.join(unknown)}")
+    return config
+
+
+def addresses(text: str) -> list[tuple[str, int]]:
+    """Host and port of each in HOST:PORT,...; UsageError for anything else."""
+    found = [address_in(part.strip()) for part in text.split(",")]
+    named = [address for address in found if address is not None and address[0]]
+    if len(named) != len(found):
+        raise UsageError(f"--bootstrap {text}: expected HOST:PORT, several with commas between")
+    return named

@@ -1,0 +1,29 @@
+"""Whether files with secrets are open to everybody on the machine."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from replica.node.properties import Properties
+
+_SECRET_KEYS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key")
+
+
+def exposed(properties: Properties, *others: str | None) -> tuple[str, ...]:
+    """A line for each file with secrets that others may read: this one, if a password or key is in
+    it, and `others`."""
+    paths = [properties.path] if properties.has_any(_SECRET_KEYS) else []
+    paths += [path for path in others if path]
+    return tuple(
+        f"{path}: everybody on this machine may read its secrets: chmod o-rwx {path}"
+        for path in dict.fromkeys(paths)
+        if _others_may_read(path)
+    )
+
+
+def _others_may_read(path: str) -> bool:
+    try:
+        return bool(os.stat(path).st_mode & stat.S_IROTH)
+    except OSError:
+        return False  # whoever opens it says so

@@ -1,0 +1,78 @@
+"""sasl.jaas.config: a login module and its options, where Kafka keeps users and passwords."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from replica.node.properties import Properties
+
+KEY = "sasl.jaas.config"
+_MODULES = {
+    "org.apache.kafka.common.security.plain.PlainLoginModule": "PLAIN",
+    "org.apache.kafka.common.security.scram.ScramLoginModule": "SCRAM",
+}
+_FLAGS = ("required", "requisite", "sufficient", "optional")
+_TOKEN = re.compile(
+    r"""\s*(?:"(?P<double>(?:[^"\\]|\\.)*)"|'(?P<single>(?:[^'\\]|\\.)*)'"""
+    r"""|(?P<sign>[=;])|(?P<word>[^\s=;"']+))""",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """mechanism: PLAIN or SCRAM, whose module it is. options: passwords are among them."""
+
+    mechanism: str
+    options: dict[str, str] = field(repr=False)
+
+
+def login_in(properties: Properties, key: str = KEY) -> Login:
+    """`MODULE required NAME="VALUE" ...;`, one module (Kafka: JaasConfig). Raises UsageError, which
+    names no option's value."""
+    text = properties.required(key, "org.apache...PlainLoginModule required ...;")
+    tokens = _tokens(text)
+    if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True):
+        raise properties.error(key, 'expected: MODULE required NAME="VALUE" ... ; (one module)')
+    (module, _), (flag, _), *options = tokens[:-1]
+    # what isn't known isn't repeated: it may be a password in a wrong place
+    if module not in _MODULES:
+        known = " or ".join(name.rpartition(".")[2] for name in _MODULES)
+        raise properties.error(key, f"this login module isn't supported: expected Kafka's {known}")
+    if flag.lower() not in _FLAGS:
+        raise properties.error(key, f"expected `required` after {module}")
+    return Login(_MODULES[module], _options(properties, key, options))
+
+
+def _options(properties: Properties, key: str, tokens: list[tuple[str, bool]]) -> dict[str, str]:
+    found = {}
+    names, equals, values = tokens[::3], tokens[1::3], tokens[2::3]
+    is_whole = len(names) == len(equals) == len(values)
+    if not is_whole or any(sign != ("=", True) for sign in equals):
+        raise properties.error(key, 'expected NAME="VALUE" for each option, a blank between')
+    for (name, is_sign), (value, is_other_sign) in zip(names, values, strict=True):
+        if is_sign or is_other_sign:
+            raise properties.error(key, 'expected NAME="VALUE" for each option, a blank between')
+        found[name] = value
+    return found
+
+
+def _tokens(text: str) -> list[tuple[str, bool]] | None:
+    """(text, whether it is a sign); None for a quote that doesn't end."""
+    found = []
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        match = _TOKEN.match(text, position)
+        if match is None:
+            return None
+        kind = match.lastgroup
+        assert kind is not None
+        part = match[kind]
+        if kind in ("double", "single"):
+            part = _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), part)
+        found.append((part, kind == "sign"))
+        position = match.end()
+    return found

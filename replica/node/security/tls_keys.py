@@ -1,0 +1,89 @@
+"""The ssl. keys of a properties file (Kafka: SslConfigs). Of the types of key stores only PEM."""
+
+from __future__ import annotations
+
+from replica.node.properties import Properties
+from replica.wire.tls import VERSIONS, PemText, Tls
+
+_TYPES = ("PEM", "JKS", "PKCS12")
+
+
+def tls_in(properties: Properties) -> Tls:
+    """Opens no file. Raises UsageError naming file and key, never what a secret one says."""
+    return Tls(
+        certificate=_keystore(properties),
+        authorities=_truststore(properties),
+        password=properties.given("ssl.key.password"),
+        versions=_versions(properties),
+    )
+
+
+def checks_host_name(properties: Properties) -> bool:
+    """ssl.endpoint.identification.algorithm: https, or empty for no look at the host's name."""
+    key = "ssl.endpoint.identification.algorithm"
+    found = properties.given(key)
+    if found is not None and found.lower() not in ("", "https"):
+        raise properties.error(key, f"{found!r}: expected https, or nothing for no check")
+    return found != ""
+
+
+def _keystore(properties: Properties) -> str | PemText | None:
+    """Certificate chain and private key: together in a file, or each in a key of its own."""
+    location = properties.text("ssl.keystore.location")
+    chain_key, key_key = "ssl.keystore.certificate.chain", "ssl.keystore.key"
+    chain, key = properties.text(chain_key), properties.text(key_key)
+    _check_type(properties, "keystore", location, is_given=bool(location or chain or key))
+    if location and (chain or key):
+        raise properties.error(
+            chain_key if chain else key_key, "ssl.keystore.location is there too"
+        )
+    if bool(chain) != bool(key):
+        raise properties.error(key_key if chain else chain_key, "missing; the two go together")
+    if chain:
+        return PemText(f"{properties.path}: {chain_key}", f"{key}\n{chain}\n")
+    return location or None
+
+
+def _truststore(properties: Properties) -> str | PemText | None:
+    location = properties.text("ssl.truststore.location")
+    key = "ssl.truststore.certificates"
+    certificates = properties.text(key)
+    _check_type(properties, "truststore", location, is_given=bool(location or certificates))
+    if location and certificates:
+        raise properties.error(key, "ssl.truststore.location is there too")
+    if certificates:
+        return PemText(f"{properties.path}: {key}", certificates)
+    return location or None
+
+
+def _check_type(properties: Properties, store: str, location: str, *, is_given: bool) -> None:
+    key = f"ssl.{store}.type"
+    found = properties.text(key, "JKS").upper()
+    if found not in _TYPES:
+        raise properties.error(key, f"{found!r}: expected PEM")
+    if not is_given:
+        return
+    if found != "PEM":
+        raise properties.error(key, _conversion(store, location or "FILE", found))
+    password = f"ssl.{store}.password"
+    if properties.given(password) is not None:
+        raise properties.error(password, "PEM has none; that of a key is ssl.key.password")
+
+
+def _conversion(store: str, location: str, kind: str) -> str:
+    """What to run on a key store that isn't PEM; Kafka takes a file without a type for JKS."""
+    name = f"{location}.p12" if kind == "JKS" else location
+    to_pem = f"openssl pkcs12 -in {name} {'-nokeys ' * (store == 'truststore')}-out {location}.pem"
+    if kind == "JKS":
+        to_pkcs12 = f"keytool -importkeystore -srckeystore {location} -destkeystore {name}"
+        to_pem = f"{to_pkcs12} -deststoretype PKCS12 && {to_pem}"
+    return f"{kind}, and only PEM is read: set it to PEM, and convert a file that isn't: {to_pem}"
+
+
+def _versions(properties: Properties) -> tuple[str, ...]:
+    key = "ssl.enabled.protocols"
+    names = properties.names(key) or tuple(VERSIONS)
+    for name in names:
+        if name not in VERSIONS:
+            raise properties.error(key, f"{name!r}: expected {' or '.join(VERSIONS)}")
+    return names

@@ -1,0 +1,134 @@
+"""Rounds of kill -9 and restart over a quorum of kraftlake voters and Kafka's.
+
+    python -m tests.interop.mixed_rounds --rounds 50 --mix 2+1 --write
+
+--mix is OURS+KAFKAS. --write adds a row to ROUNDS.md; a round that fails ends the run, with what
+each voter said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.interop.kafka_jars import OLDER_VERSION, VERSION
+from tests.interop.mixed_quorum import KAFKAS, OURS, MixedQuorum, Voter
+
+RESULTS = Path(__file__).parent / "ROUNDS.md"
+MIXES = {"3+0": 3, "2+1": 2, "1+2": 1}
+_LEADER_DIES = 0.7
+"""In so many of the rounds it is the leader."""
+
+
+@dataclass
+class Rounds:
+    """What became of a quorum so far. committed: the end (exclusive) of what is known to be
+    committed. size: the bytes of the log that all had alike when the last round ended. led:
+    elections that were seen, by kind; killed: by kind and role."""
+
+    quorum: MixedQuorum
+    choice: random.Random
+    number: int = 0
+    epoch: int = 0
+    committed: int = 0
+    size: int = 0
+    led: Counter[str] = field(default_factory=Counter)
+    killed: Counter[str] = field(default_factory=Counter)
+
+    def round(self) -> None:
+        """Commit, kill one, commit by the other two, start it again, and have all three alike."""
+        leader = self._elected(self.epoch - 1)
+        self._commit(at_least=2)
+        is_leader = self.choice.random() < _LEADER_DIES
+        others = [v for v in self.quorum.voters.values() if v is not leader]
+        victim = leader if is_leader else self.choice.choice(others)
+        victim.kill()
+        self.killed[f"{victim.kind} {'leader' if is_leader else 'follower'}"] += 1
+        self._hold(at_least=2)
+        self._elected(self.epoch if is_leader else self.epoch - 1)
+        self._commit(at_least=2)
+        victim.start()
+        self.size = self._commit(at_least=3)
+        self.number += 1
+
+    def judge(self) -> None:
+        """All that was committed is the same on all nodes, from the first byte on."""
+        assert len(self.quorum.digests(self.size)) == 1
+
+    def _elected(self, above_epoch: int) -> Voter:
+        leader = self.quorum.leader(above_epoch)
+        epoch, _ = leader.election
+        if epoch > self.epoch:
+            self.epoch = epoch
+            self.led[leader.kind] += 1
+        return leader
+
+    def _commit(self, at_least: int) -> int:
+        """Something new, in so many logs; the byte where it ends."""
+        self.committed = self.quorum.wait_for_commits(self.committed)
+        return self._hold(at_least)
+
+    def _hold(self, at_least: int) -> int:
+        """What is committed is in so many logs, from where all were alike when a round began."""
+        end, byte = self.committed, [0]
+
+        def is_held() -> bool:
+            count, byte[0] = self.quorum.holding(end, self.size)
+            return count >= at_least
+
+        self.quorum.wait_until(is_held, f"fewer than {at_least} logs have the same up to {end}")
+        return byte[0]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--mix", choices=sorted(MIXES), default="2+1")
+    parser.add_argument("--kafka", choices=(VERSION, OLDER_VERSION), default=VERSION)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    began = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="mixed-") as folder,
+        MixedQuorum(Path(folder), MIXES[options.mix], options.kafka) as quorum,
+    ):
+        rounds = Rounds(quorum, random.Random(options.seed))
+        for _ in range(options.rounds):
+            rounds.round()
+            sys.stderr.write(f"{time.monotonic() - began:7.1f} s: round {rounds.number}\n")
+        rounds.judge()
+    row = _row(rounds, options.mix, options.kafka, time.monotonic() - began)
+    sys.stdout.write(row)
+    if options.write:
+        with RESULTS.open("a", encoding="utf-8") as results:
+            results.write(row)
+    return 0
+
+
+def _row(rounds: Rounds, mix: str, version: str, took_s: float) -> str:
+    """date, mix, Kafka, rounds, killed, elected, newest epoch, records, bytes, time."""
+    cells = (
+        datetime.now(UTC).date().isoformat(),
+        mix,
+        version,
+        rounds.number,
+        ", ".join(f"{count} {what}" for what, count in sorted(rounds.killed.items())),
+        ", ".join(f"{rounds.led[kind]} {kind}" for kind in (OURS, KAFKAS)),
+        rounds.epoch,
+        f"{rounds.committed:,}",
+        f"{rounds.size:,}",
+        f"{took_s:.0f} s",
+    )
+    return f"| {' | '.join(map(str, cells))} |\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
