@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from random import SystemRandom
 
@@ -64,6 +65,7 @@ def _assembled(
     security = settings.security
     # first what may be wrong without a look at the log
     client = client or security.to_voters(settings.timing.request_timeout_ms / 1000)
+    client = replace(client, client_id=f"raft-client-{settings.node_id}")
     guards = {name: each.guard() for name, each in security.listeners.items()}
     files.make_directory(settings.partition_folder)
     clock = Clock()
