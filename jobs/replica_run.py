@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jobs.notices import reporter
 from replica.errors import UsageError
-from replica.node.node import opened
+from replica.node.assembly import opened
 from replica.node.notice import Notice, Report
 from replica.node.properties import read_properties
 from replica.node.settings import Settings, settings_in
@@ -32,6 +32,11 @@ def run(options: Options) -> int:
     """0 once the replica has left in order, 1 where that took too long."""
     load, report = _load(options.workload), reporter(options.log_format)
     settings = settings_in(read_properties(options.config))
+    if load is not None and settings.topic.is_metadata:
+        raise UsageError(
+            f"--workload: its records mean nothing to a metadata log; set kraftlake.topic.name and "
+            f"kraftlake.topic.id in {options.config}"
+        )
     for warning in settings.security.warnings:
         report(Notice("exposed-secrets", warning))
     if settings.unknown:

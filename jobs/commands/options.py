@@ -235,6 +235,45 @@ Bootstrap = Annotated[
         "--bootstrap", "-b", metavar="HOST:PORT", help="Nodes to ask first, commas between."
     ),
 ]
+RecordSource = Annotated[
+    _Text,
+    typer.Argument(
+        metavar="[FILE]", help="A record on each line; stdin by default.", show_default=False
+    ),
+]
+JsonRecords = Annotated[
+    bool,
+    typer.Option("--records", help="Each line is a JSON object with key, value and headers."),
+]
+RawRecord = Annotated[
+    bool, typer.Option("--raw", help="The whole input is the value of one record.")
+]
+AtLeastOnce = Annotated[
+    bool,
+    typer.Option(
+        "--at-least-once", help="Send records again that may be there; each time is told."
+    ),
+]
+AppendTimeout = Annotated[
+    float,
+    typer.Option("--timeout", min=0.1, metavar="S", help="Seconds until a batch is committed."),
+]
+LeaderTimeout = Annotated[
+    float, typer.Option("--timeout", min=0.1, metavar="S", help="Seconds to look for a leader.")
+]
+Watch = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option("--watch", min=0.1, metavar="S", help="Look again every S seconds."),
+]
+CaughtUpWithin = Annotated[
+    int,
+    typer.Option(
+        "--caught-up-within",
+        min=1,
+        metavar="MS",
+        help="How recently a replica must have been at the leader's log end.",
+    ),
+]
 CommandConfig = Annotated[
     _Text,
     typer.Option(

@@ -10,8 +10,9 @@ from typing import Any
 from replica.errors import KraftlakeError, UsageError
 from replica.format.file_names import ARCHIVE_FOLDER
 from replica.history.truncation import TruncationBelowHighWatermarkError
+from replica.node.assembly import opened
 from replica.node.authorizer import EVERYBODY, Authorizer, Role
-from replica.node.node import Node, opened
+from replica.node.node import Node
 from replica.node.notice import Fields, Notice, Report
 from replica.node.observer.conflict import conflict, may_be_alive
 from replica.node.observer.directory import (
