@@ -14,9 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from replica.errors import KraftlakeError
+from replica.node.formatting import format_node
 from replica.node.properties import read_properties
 from replica.node.security.client import client_config_in
+from replica.node.settings import settings_in
 from replica.storage.batches import value_batch
+from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection
@@ -100,8 +103,7 @@ class SecureQuorum:
                 + lines.format(folder=folder, node_id=node_id)
             )
             properties.chmod(0o600)
-            made = kraftlake("replica", "format", "-c", properties, "-t", CLUSTER_ID)
-            assert made.returncode == 0, made.stderr
+            format_node(LocalDisk(), settings_in(read_properties(str(properties))), CLUSTER_ID)
 
     @property
     def bootstrap(self):
