@@ -164,3 +164,160 @@ def scram(
     from jobs import replica_scram as job
 
     return job.run(job.Options(user, mechanism, iterations))
+
+
+@replica.command("describe", short_help="How far every replica of a quorum is.")
+def describe(
+    bootstrap: options.Bootstrap,
+    topic: options.Topic = "__cluster_metadata",
+    watch: options.Watch = None,
+    caught_up_within: options.CaughtUpWithin = 2_000,
+    timeout: options.LeaderTimeout = 10.0,
+    json_output: options.Json = False,
+    command_config: options.CommandConfig = None,
+) -> int:
+    """Show what the leader of a quorum knows of it, kraftlake's or Kafka's own, and what it means.
+
+    Any controller or broker can be asked. Times are counted on the leader's clock; a leader knows
+    nothing of what happened before its epoch.
+
+    \b
+    Examples:
+      kraftlake replica describe -b localhost:9093
+      kraftlake replica describe -b broker1:9092,broker2:9092 --watch 5
+      kraftlake replica describe -b c1:9093 --json --command-config admin.properties
+
+    --json: cluster_id, leader_id, epoch, high_watermark, features, replicas (node_id, directory_id,
+    role, is_voter, log_end_offset, lag, last_fetch, last_fetch_ms_ago, last_caught_up,
+    last_caught_up_ms_ago, listeners), verdicts (severity, text); an object for each look. Exit
+    codes: 0 all replicas keep up, 1 one doesn't, or no leader answers, 2 usage, 130 ctrl-C.
+    """
+    from jobs import replica_describe as job
+
+    return job.run(
+        job.Options(
+            bootstrap=bootstrap,
+            topic=topic,
+            timeout_s=timeout,
+            watch_s=watch,
+            caught_up_within_ms=caught_up_within,
+            json_output=json_output,
+            command_config=command_config,
+        )
+    )
+
+
+@replica.command("append", short_help="Append records to a kraftlake quorum's log.")
+def append(
+    bootstrap: options.Bootstrap,
+    source: options.RecordSource = None,
+    topic: options.Topic = "__cluster_metadata",
+    records: options.JsonRecords = False,
+    raw: options.RawRecord = False,
+    at_least_once: options.AtLeastOnce = False,
+    timeout: options.AppendTimeout = 30.0,
+    json_output: options.Json = False,
+    command_config: options.CommandConfig = None,
+) -> int:
+    """Append the lines of FILE or stdin, as an administrator; told once they are committed.
+
+    The principal must be in kraftlake.principals.administrator of the replicas. A metadata log
+    takes records of its own types alone, as --records with the value in base64; Kafka's controllers
+    take none.
+
+    --records: objects with key, value, headers ([[name, value], ...]); each value is text, null or
+    {"base64": "..."}, as `kraftlake consume --json` prints them. What is read at once is one batch.
+
+    Batches are never sent again once they may be in the log: where that can't be known (a leader
+    that is lost at the wrong moment), the command ends and names the lines; with --at-least-once
+    it goes on, and they may be there twice.
+
+    \b
+    Examples:
+      echo hello | kraftlake replica append -b localhost:9093 --topic events
+      kraftlake replica append -b n1:9093,n2:9093 --topic events --records events.jsonl --json
+
+    --json: offset, epoch, a line for each record. Exit codes: 0 all are committed, 1 refused, not
+    in time, or nobody knows, 2 usage.
+    """
+    from jobs import replica_append as job
+
+    return job.run(
+        job.Options(
+            bootstrap=bootstrap,
+            source=source,
+            topic=topic,
+            as_json=records,
+            raw=raw,
+            at_least_once=at_least_once,
+            timeout_s=timeout,
+            json_output=json_output,
+            command_config=command_config,
+        )
+    )
+
+
+@replica.command("observe", short_help="Record the metadata log of a real quorum.")
+def observe(
+    bootstrap: options.Bootstrap,
+    output: options.RecordingDirectory,
+    node_id: options.ObserverId = None,
+    anonymous: options.Anonymous = False,
+    cluster_id: options.KnownClusterId = "",
+    listen: options.ListenAt = "",
+    until_caught_up: options.UntilCaughtUp = False,
+    timeout: options.CatchUpTimeout = 60.0,
+    log_format: options.LogFormat = "text",
+    json_output: options.Json = False,
+    command_config: options.CommandConfig = None,
+) -> int:
+    """Record the metadata log of a running quorum, as an observer, until SIGTERM or ctrl-C.
+
+    It fetches from the controllers as a broker does, and never votes; --bootstrap may name
+    controllers, or brokers, which tell where the controllers are. A new recording starts at the
+    leader's newest snapshot, at offset 0 while there is none. DIR is a node's log directory, byte
+    for byte: dump, check and ingest read it, also meanwhile. Nothing in it is ever deleted. What
+    the quorum takes back (a truncation), and what a newer snapshot replaces, goes to DIR/archive,
+    which dump and ingest read where it is named.
+
+    An id of somebody else's is refused before anything is fetched: a leader would count the
+    fetches for that node, and take for committed what no majority holds.
+
+    \b
+    Rights, where the cluster has an authorizer:
+      ClusterAction on the cluster, to fetch; Describe, to see that the id is free:
+        kafka-acls --bootstrap-server HOST:PORT --add --allow-principal User:NAME \\
+          --cluster --operation ClusterAction --operation Describe
+      without Describe: --anonymous. Controllers tell the cluster's id to who may Alter the
+      cluster, brokers to everybody; else give --cluster-id.
+
+    \b
+    Examples:
+      kraftlake replica observe -b c1:9093,c2:9093 -o recording
+      kraftlake replica observe -b broker1:9092 -o recording --until-caught-up
+      kraftlake replica observe -b c1:9093 -o recording --listen 127.0.0.1:9099
+      kraftlake replica observe -b c1:9093 -o recording --command-config client.properties
+      kraftlake dump recording
+      kraftlake ingest --lake lake recording recording/archive
+
+    --json: at the end, directory, cluster_id, node_id, log_start_offset, log_end_offset,
+    high_watermark. Exit codes: 0 stopped in order or caught up, 1 stopped by an error, or not
+    caught up in time, 2 usage.
+    """
+    from jobs import replica_observe as job
+
+    return job.run(
+        job.Options(
+            bootstrap,
+            output,
+            node_id=node_id,
+            is_anonymous=anonymous,
+            cluster_id=cluster_id,
+            listen=listen,
+            until_caught_up=until_caught_up,
+            timeout_s=timeout,
+            log_format=log_format,
+            json_output=json_output,
+            command_config=command_config,
+        )
+    )

@@ -224,10 +224,54 @@ LogFormat = Annotated[
     ),
 ]
 
+PlanOnly = Annotated[
+    bool,
+    typer.Option("--plan", help="Say what to do, and do nothing: there is no other way yet."),
+]
+
 Bootstrap = Annotated[
     str,
     typer.Option(
         "--bootstrap", "-b", metavar="HOST:PORT", help="Nodes to ask first, commas between."
+    ),
+]
+RecordSource = Annotated[
+    _Text,
+    typer.Argument(
+        metavar="[FILE]", help="A record on each line; stdin by default.", show_default=False
+    ),
+]
+JsonRecords = Annotated[
+    bool,
+    typer.Option("--records", help="Each line is a JSON object with key, value and headers."),
+]
+RawRecord = Annotated[
+    bool, typer.Option("--raw", help="The whole input is the value of one record.")
+]
+AtLeastOnce = Annotated[
+    bool,
+    typer.Option(
+        "--at-least-once", help="Send records again that may be there; each time is told."
+    ),
+]
+AppendTimeout = Annotated[
+    float,
+    typer.Option("--timeout", min=0.1, metavar="S", help="Seconds until a batch is committed."),
+]
+LeaderTimeout = Annotated[
+    float, typer.Option("--timeout", min=0.1, metavar="S", help="Seconds to look for a leader.")
+]
+Watch = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option("--watch", min=0.1, metavar="S", help="Look again every S seconds."),
+]
+CaughtUpWithin = Annotated[
+    int,
+    typer.Option(
+        "--caught-up-within",
+        min=1,
+        metavar="MS",
+        help="How recently a replica must have been at the leader's log end.",
     ),
 ]
 CommandConfig = Annotated[
@@ -276,5 +320,57 @@ SilenceTimeout = Annotated[
     float,
     typer.Option(
         "--timeout", min=0.1, metavar="S", help="Seconds after which silence is an error."
+    ),
+]
+
+RecordingDirectory = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", metavar="DIR", help="Where to record; a new folder, or one recorded to."
+    ),
+]
+ObserverId = Annotated[
+    _Number,
+    typer.Option(
+        "--node-id",
+        min=0,
+        max=2**31 - 1,
+        metavar="N",
+        help="Fetch as node N, which nobody else may be; by default a drawn number above 10^9, "
+        "kept in DIR.",
+    ),
+]
+Anonymous = Annotated[
+    bool,
+    typer.Option(
+        "--anonymous", help="Fetch without an id: no leader counts or lists it. Needs no Describe."
+    ),
+]
+KnownClusterId = Annotated[
+    str,
+    typer.Option(
+        "--cluster-id",
+        metavar="ID",
+        help="The cluster's id, where no node may tell it.",
+        show_default=False,
+    ),
+]
+ListenAt = Annotated[
+    str,
+    typer.Option(
+        "--listen",
+        metavar="HOST:PORT",
+        help="Serve the recording there, read-only, to any Kafka client.",
+        show_default=False,
+    ),
+]
+UntilCaughtUp = Annotated[
+    bool,
+    typer.Option("--until-caught-up", help="End once the first high watermark told is recorded."),
+]
+CatchUpTimeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", min=0.1, metavar="S", help="With --until-caught-up: seconds it may take."
     ),
 ]

@@ -9,12 +9,14 @@ from replica.errors import UsageError
 from replica.node.authorizer import Authorizer, authorizer_in
 from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
+from replica.node.retention import snapshot_policy, start_lag_ms
 from replica.node.security.node import NodeSecurity, node_security_in
 from replica.raft.config import Config
 from replica.raft.ports import Endpoint, Voter, VoterSet
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.segment import LogConfig
 from replica.types import ReplicaId
+from replica.wire.apis.draft import fetch_quorum_records
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -48,10 +50,20 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class Recording:
+    """How a replica of others' quorum records it. archive: the folder for what its log loses.
+    is_anonymous: it fetches without a node id."""
+
+    archive: str
+    is_anonymous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """log_dir: the node's directory, where meta.properties lies. listeners: the first of
     controller_listener is the one that other voters use. unknown: keys of the file without meaning
-    here, to be named once."""
+    here, to be named once. recording: None for a replica of a quorum of its own; no key of the
+    file sets it."""
 
     path: str
     node_id: int
@@ -67,12 +79,16 @@ class Settings:
     snapshots: SnapshotPolicy
     retention_bytes: int
     retention_ms: int
+    start_lag_ms: int | None
     rack: str
     uncommitted_is_empty: bool
     authorizer: Authorizer
     security: NodeSecurity
+    draft_key: int | None
+    joins: bool
     metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
+    recording: Recording | None = None
 
     @property
     def partition_folder(self) -> str:
@@ -88,9 +104,10 @@ class Settings:
         names = range(len(self.bootstrap_servers))
         times = self.timing
         limited = self.topic.is_metadata
+        anonymous = self.recording is not None and self.recording.is_anonymous
         return Config(
             replica.cluster_id,
-            Voter(replica.key, self.advertised),
+            None if anonymous else Voter(replica.key, self.advertised),
             self.static_voters,
             tuple(-2 - number for number in names),
             default_listener=self.controller_listener,
@@ -103,6 +120,7 @@ class Settings:
             append_linger_ms=times.linger_ms,
             retention_bytes=self.retention_bytes if limited else -1,
             retention_ms=self.retention_ms if limited else -1,
+            start_lag_ms=self.start_lag_ms if limited else None,
         )
 
     def bootstrap_address(self, name: int) -> tuple[str, int]:
@@ -135,16 +153,16 @@ def settings_in(properties: Properties) -> Settings:
         topic=_topic(properties),
         timing=_timing(properties),
         log=_log(properties),
-        snapshots=SnapshotPolicy(
-            properties.number("metadata.log.max.record.bytes.between.snapshots", 20 * _MIB, 1),
-            properties.number("metadata.log.max.snapshot.interval.ms", 3_600_000),
-        ),
+        snapshots=snapshot_policy(properties),
         retention_bytes=properties.number("metadata.max.retention.bytes", 100 * _MIB, -1),
         retention_ms=properties.number("metadata.max.retention.ms", 7 * 24 * 3_600_000, -1),
+        start_lag_ms=start_lag_ms(properties),
         rack=properties.text("broker.rack"),
         uncommitted_is_empty=_uncommitted(properties),
         authorizer=authorizer_in(properties),
         security=node_security_in(properties, bound, names[0]),
+        draft_key=_draft_key(properties),
+        joins=_joins(properties),
         metrics_listener=address(properties, "kraftlake.metrics.listener"),
         unknown=properties.unknown(),
     )
@@ -153,6 +171,32 @@ def settings_in(properties: Properties) -> Settings:
 def _controller_listeners(properties: Properties) -> tuple[str, ...]:
     names = properties.names("controller.listener.names") or ("CONTROLLER",)
     return tuple(name.upper() for name in names)
+
+
+def _draft_key(properties: Properties) -> int | None:
+    """The API key of FetchQuorumRecords, which KIP-595's draft left open; None to serve none."""
+    key = "kraftlake.fetch.quorum.records.api.key"
+    if not properties.text(key):
+        return None
+    found = properties.number(key, 0)
+    try:
+        fetch_quorum_records(found)
+    except UsageError as error:
+        raise properties.error(key, str(error)) from error
+    return found
+
+
+def _joins(properties: Properties) -> bool:
+    """Whether an observer adds itself to the voters (KIP-1186)."""
+    key = "controller.quorum.auto.join.enable"
+    found = properties.one_of(key, ("true", "false"), "false") == "true"
+    if found and not properties.names("listeners"):
+        raise properties.error(key, "a voter needs one of the listeners to be reached by")
+    if found and properties.names("controller.quorum.voters"):
+        raise properties.error(
+            key, "controller.quorum.voters makes the quorum static: leave it out"
+        )
+    return found
 
 
 def _log_dir(properties: Properties) -> str:
