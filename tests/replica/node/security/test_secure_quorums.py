@@ -271,6 +271,23 @@ def test_kafkas_clients_read_by_their_certificate(mtls, folder):
     assert read_by_kafka_python(mtls.bootstrap, **named) == VALUES
 
 
+def test_an_administrator_by_scram_appends_and_describes_and_a_reader_only_describes(sasl, folder):
+    admin = with_password(folder, "admin", "of-admin", "SCRAM-SHA-512")
+    reader = with_password(folder, "reader", "of-reader", "SCRAM-SHA-512")
+    append = ("replica", "append", "-b", sasl.bootstrap, "--topic", TOPIC, "--command-config")
+    ended = kraftlake(*append, admin, stdin="by hand\n")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert b"by hand" in consumed(sasl, reader)
+    ended = kraftlake(*append, reader, stdin="not me\n")
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "kraftlake.principals.administrator" in line
+    describe = ("replica", "describe", "-b", sasl.bootstrap, "--topic", TOPIC, "--command-config")
+    for client in (admin, reader):
+        told = kraftlake(*describe, client)
+        assert told.returncode == 0, told.stderr
+
+
 def test_a_quorum_with_certificates_survives_its_leader(mtls, folder):
     survives_a_leaders_death(mtls, config_of(with_certificate(folder, "admin")))
 
