@@ -13,13 +13,22 @@ import pytest
 
 from replica.errors import KraftlakeError
 from replica.format.segment import scan
+from replica.node.security.scram_file import line_for
 from replica.node.settings import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
 from tests.interop.kafka_jars import class_path_or_skip
-from tests.interop.kafka_node import Controller, free_ports
+from tests.interop.kafka_node import Controller, free_ports, run_tool
 from tests.replica.node.security.files import PLAIN
-from tests.replica.node.security.quorum import client_file, config_of, kraftlake
+from tests.replica.node.security.quorum import (
+    SASL_SSL,
+    client_file,
+    config_of,
+    kraftlake,
+    make_certificates,
+    running,
+    with_password,
+)
 from tests.replica.wire.certificates import make_authority, make_certificate
 
 pytestmark = pytest.mark.slow
@@ -127,6 +136,30 @@ def test_a_kraftlake_voter_and_kafka_commit_together(tmp_path: Path, kind: str) 
     finally:
         process.kill()
         process.wait()
+
+
+def test_kafkas_quorum_tool_takes_the_same_clients_file_as_our_commands(tmp_path: Path) -> None:
+    class_path_or_skip()
+    make_certificates(tmp_path)
+    (tmp_path / "scram").write_text(line_for("reader", "SCRAM-SHA-512", "of-reader", 4096))
+    with running(tmp_path, SASL_SSL, topic="") as quorum:
+        for password, code in (("of-reader", 0), ("wrong", 1)):
+            client = with_password(tmp_path, "reader", password, "SCRAM-SHA-512")
+            ran = quorum_tool(quorum.bootstrap, client, code)
+            assert ("CurrentVoters:" in ran.stdout) == (code == 0)
+            assert ("SaslAuthenticationException" in ran.stdout + ran.stderr) == (code == 1)
+
+
+def quorum_tool(bootstrap: str, client: Path, code: int) -> subprocess.CompletedProcess[str]:
+    """Once it ends so: a quorum without a leader yet is an error too."""
+    tool = "org.apache.kafka.tools.MetadataQuorumCommand"
+    how = ("--bootstrap-controller", bootstrap, "--command-config", client, "describe", "--status")
+    deadline = time.monotonic() + WITHIN_S
+    while True:
+        ran = run_tool(tool, *how)
+        if ran.returncode == code:
+            return ran
+        assert time.monotonic() < deadline, ran.stdout + ran.stderr
 
 
 def committed(port: int, client: Path, said: Path, kafka: Controller) -> int:

@@ -31,6 +31,7 @@ from tests.replica.wire.certificates import make_authority, make_certificate
 REPOSITORY = Path(__file__).parents[4]
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 WITHIN_S = 90.0
+OPAQUE = f"kraftlake.topic.name={TOPIC}\nkraftlake.topic.id={TOPIC_ID}\n"
 ROLES = """kraftlake.principals.voter={voters}
 kraftlake.principals.observer=nobody
 kraftlake.principals.reader={reader}
@@ -83,9 +84,10 @@ def kraftlake(*arguments, stdin=None):
 
 
 class SecureQuorum:
-    """lines: what each node's server.properties has about security, with {folder}, {node_id}."""
+    """lines: what each node's server.properties has about security, with {folder}, {node_id}.
+    topic: what it has about another topic than __cluster_metadata."""
 
-    def __init__(self, folder, lines):
+    def __init__(self, folder, lines, topic):
         self.folder = folder
         ports = free_ports(6)
         self.ports = dict(enumerate(ports[:3], 1))
@@ -98,7 +100,7 @@ class SecureQuorum:
                 f"process.roles=controller\nnode.id={node_id}\nlog.dirs={folder}/{node_id}\n"
                 f"listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.listener.names=CONTROLLER\n"
                 f"controller.quorum.voters={voters}\n"
-                f"kraftlake.topic.name={TOPIC}\nkraftlake.topic.id={TOPIC_ID}\n"
+                f"{topic}"
                 f"kraftlake.metrics.listener=127.0.0.1:{self.metrics[node_id]}\n"
                 + lines.format(folder=folder, node_id=node_id)
             )
@@ -179,8 +181,8 @@ class SecureQuorum:
 
 
 @contextmanager
-def running(folder, lines):
-    quorum = SecureQuorum(folder, lines)
+def running(folder, lines, topic=OPAQUE):
+    quorum = SecureQuorum(folder, lines, topic)
     try:
         for node_id in quorum.ports:
             quorum.start(node_id)
