@@ -50,10 +50,20 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class Recording:
+    """How a replica of others' quorum records it. archive: the folder for what its log loses.
+    is_anonymous: it fetches without a node id."""
+
+    archive: str
+    is_anonymous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """log_dir: the node's directory, where meta.properties lies. listeners: the first of
     controller_listener is the one that other voters use. unknown: keys of the file without meaning
-    here, to be named once."""
+    here, to be named once. recording: None for a replica of a quorum of its own; no key of the
+    file sets it."""
 
     path: str
     node_id: int
@@ -78,6 +88,7 @@ class Settings:
     joins: bool
     metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
+    recording: Recording | None = None
 
     @property
     def partition_folder(self) -> str:
@@ -93,9 +104,10 @@ class Settings:
         names = range(len(self.bootstrap_servers))
         times = self.timing
         limited = self.topic.is_metadata
+        anonymous = self.recording is not None and self.recording.is_anonymous
         return Config(
             replica.cluster_id,
-            Voter(replica.key, self.advertised),
+            None if anonymous else Voter(replica.key, self.advertised),
             self.static_voters,
             tuple(-2 - number for number in names),
             default_listener=self.controller_listener,

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from replica.errors import UsageError
+from replica.node.assembly import opened
 from replica.node.formatting import format_node
-from replica.node.node import opened
 from replica.raft.messages import Error, RemoveVoterRequest
 from replica.storage.filesystem import LocalDisk
 from tests.replica.node.running import CLUSTER, free_port, leads
