@@ -1,8 +1,10 @@
-"""--command-config: how a command connects, by a Kafka client's properties file."""
+"""How a command connects: --bootstrap, and --command-config, a Kafka client's properties file."""
 
 from __future__ import annotations
 
 from jobs.output import complain
+from replica.errors import UsageError
+from replica.node.listeners import address_in
 from replica.node.properties import read_properties
 from replica.node.security.client import client_config_in
 from replica.wire.client import ClientConfig
@@ -26,3 +28,12 @@ def client_config(path: str | None, default: ClientConfig = _DEFAULT) -> ClientC
     if unknown:
         complain(f"{path}: without meaning here, ignored: {', '.join(unknown)}")
     return config
+
+
+def addresses(text: str) -> list[tuple[str, int]]:
+    """Host and port of each in HOST:PORT,...; UsageError for anything else."""
+    found = [address_in(part.strip()) for part in text.split(",")]
+    named = [address for address in found if address is not None and address[0]]
+    if len(named) != len(found):
+        raise UsageError(f"--bootstrap {text}: expected HOST:PORT, several with commas between")
+    return named

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.connecting import client_config
+from jobs.connecting import addresses, client_config
 from jobs.output import complain, json_text, one_line
 from jobs.record_lines import json_rest, text_line, text_start
 from jobs.redacting import make_redactor
@@ -24,7 +24,6 @@ from replica.consumer.values import ConsumerRecord, OffsetReset, Position, Repor
 from replica.errors import KraftlakeError, UsageError
 from replica.format.record import Record
 from replica.metadata.log_record import LogRecordReader
-from replica.node.listeners import address_in
 
 METADATA_TOPIC = "__cluster_metadata"
 _POLL_MS = 500
@@ -60,7 +59,7 @@ def run(options: Options) -> int:
     policy, position = _start(options.start)
     selector = selector_named({SELECTOR_KEY: options.replica_selector, RACK_KEY: options.rack})
     connections = WireConnections(
-        _addresses(options.bootstrap),
+        addresses(options.bootstrap),
         TopicPartition(options.topic, options.partition),
         client_config(options.command_config),
         # also with a selector of anybody's
@@ -175,11 +174,3 @@ def _start(text: str) -> tuple[ResetPolicy, Position | None]:
         raise UsageError(f"--from {text}: expected earliest, latest, OFFSET or OFFSET:EPOCH")
     epoch = -1 if found[2] is None else int(found[2])
     return ResetPolicy.NONE, Position(int(found[1]), epoch)
-
-
-def _addresses(text: str) -> list[tuple[str, int]]:
-    found = [address_in(part.strip()) for part in text.split(",")]
-    addresses = [address for address in found if address is not None and address[0]]
-    if len(addresses) != len(found):
-        raise UsageError(f"--bootstrap {text}: expected HOST:PORT, several with commas between")
-    return addresses

@@ -34,6 +34,13 @@ def run(options: Options) -> int:
     """0 once the replica has left in order, 1 where that took too long."""
     load, report = _load(options.workload), _report(options.log_format)
     settings = settings_in(read_properties(options.config))
+    if load is not None and settings.topic.is_metadata:
+        raise UsageError(
+            f"--workload: its records mean nothing to a metadata log; set kraftlake.topic.name and "
+            f"kraftlake.topic.id in {options.config}"
+        )
+    for warning in settings.security.warnings:
+        report(Notice("exposed-secrets", warning))
     if settings.unknown:
         names = ", ".join(settings.unknown)
         text = f"{options.config}: without meaning here, ignored: {names}"

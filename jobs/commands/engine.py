@@ -111,11 +111,26 @@ def run(
     person should look into. A leader that is stopped hands over first.
 
     \b
+    Security, by Kafka's names, each also below listener.name.NAME.:
+      listener.security.protocol.map             PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
+      ssl.keystore.*, ssl.truststore.*           of type PEM; ssl.key.password, ssl.client.auth,
+                                                 ssl.enabled.protocols,
+                                                 ssl.endpoint.identification.algorithm
+      sasl.enabled.mechanisms                    PLAIN, SCRAM-SHA-256, SCRAM-SHA-512
+      sasl.mechanism.controller.protocol         by which this node connects to other voters
+      plain.sasl.jaas.config                     user_NAME="PASSWORD" who may log in;
+                                                 username, password: as whom this node does
+      max.connections, connections.max.idle.ms, socket.request.max.bytes,
+      queued.max.request.bytes, sasl.server.max.receive.size, socket.connection.setup.timeout.ms
+
+    \b
     Extra keys:
       kraftlake.topic.name, kraftlake.topic.id   another topic than __cluster_metadata: opaque
                                                  records, never snapshotted or trimmed
       kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
                                                  names with semicolons, * for all
+      kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
+                                                 lines
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
       kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape; none unless
                                                  set
@@ -125,3 +140,118 @@ def run(
     from jobs import replica_run as job
 
     return job.run(job.Options(config, workload, log_format))
+
+
+@replica.command("scram", short_help="Make a line of the file of SCRAM credentials.")
+def scram(
+    user: options.ScramUser,
+    mechanism: options.ScramMechanism = "SCRAM-SHA-512",
+    iterations: options.ScramIterations = 8192,
+) -> int:
+    """Print what a replica keeps of a user's password, for kraftlake.scram.credentials.file.
+
+    The password is asked for on a terminal, else it is the first line of stdin; it can't be
+    worked out from the printed line, unless it is easy to guess. A replica reads the file when it
+    starts.
+
+    \b
+    Examples:
+      kraftlake replica scram --user ann >> scram.jsonl
+      kraftlake replica scram --user bob --mechanism SCRAM-SHA-256 < password >> scram.jsonl
+
+    Exit codes: 0, 2 usage.
+    """
+    from jobs import replica_scram as job
+
+    return job.run(job.Options(user, mechanism, iterations))
+
+
+@replica.command("describe", short_help="How far every replica of a quorum is.")
+def describe(
+    bootstrap: options.Bootstrap,
+    topic: options.Topic = "__cluster_metadata",
+    watch: options.Watch = None,
+    caught_up_within: options.CaughtUpWithin = 2_000,
+    timeout: options.LeaderTimeout = 10.0,
+    json_output: options.Json = False,
+    command_config: options.CommandConfig = None,
+) -> int:
+    """Show what the leader of a quorum knows of it, kraftlake's or Kafka's own, and what it means.
+
+    Any controller or broker can be asked. Times are counted on the leader's clock; a leader knows
+    nothing of what happened before its epoch.
+
+    \b
+    Examples:
+      kraftlake replica describe -b localhost:9093
+      kraftlake replica describe -b broker1:9092,broker2:9092 --watch 5
+      kraftlake replica describe -b c1:9093 --json --command-config admin.properties
+
+    --json: cluster_id, leader_id, epoch, high_watermark, features, replicas (node_id, directory_id,
+    role, is_voter, log_end_offset, lag, last_fetch, last_fetch_ms_ago, last_caught_up,
+    last_caught_up_ms_ago, listeners), verdicts (severity, text); an object for each look. Exit
+    codes: 0 all replicas keep up, 1 one doesn't, or no leader answers, 2 usage, 130 ctrl-C.
+    """
+    from jobs import replica_describe as job
+
+    return job.run(
+        job.Options(
+            bootstrap=bootstrap,
+            topic=topic,
+            timeout_s=timeout,
+            watch_s=watch,
+            caught_up_within_ms=caught_up_within,
+            json_output=json_output,
+            command_config=command_config,
+        )
+    )
+
+
+@replica.command("append", short_help="Append records to a kraftlake quorum's log.")
+def append(
+    bootstrap: options.Bootstrap,
+    source: options.RecordSource = None,
+    topic: options.Topic = "__cluster_metadata",
+    records: options.JsonRecords = False,
+    raw: options.RawRecord = False,
+    at_least_once: options.AtLeastOnce = False,
+    timeout: options.AppendTimeout = 30.0,
+    json_output: options.Json = False,
+    command_config: options.CommandConfig = None,
+) -> int:
+    """Append the lines of FILE or stdin, as an administrator; told once they are committed.
+
+    The principal must be in kraftlake.principals.administrator of the replicas. A metadata log
+    takes records of its own types alone, as --records with the value in base64; Kafka's controllers
+    take none.
+
+    --records: objects with key, value, headers ([[name, value], ...]); each value is text, null or
+    {"base64": "..."}, as `kraftlake consume --json` prints them. What is read at once is one batch.
+
+    Batches are never sent again once they may be in the log: where that can't be known (a leader
+    that is lost at the wrong moment), the command ends and names the lines; with --at-least-once
+    it goes on, and they may be there twice.
+
+    \b
+    Examples:
+      echo hello | kraftlake replica append -b localhost:9093 --topic events
+      kraftlake replica append -b n1:9093,n2:9093 --topic events --records events.jsonl --json
+
+    --json: offset, epoch, a line for each record. Exit codes: 0 all are committed, 1 refused, not
+    in time, or nobody knows, 2 usage.
+    """
+    from jobs import replica_append as job
+
+    return job.run(
+        job.Options(
+            bootstrap=bootstrap,
+            source=source,
+            topic=topic,
+            as_json=records,
+            raw=raw,
+            at_least_once=at_least_once,
+            timeout_s=timeout,
+            json_output=json_output,
+            command_config=command_config,
+        )
+    )

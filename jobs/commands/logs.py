@@ -1,8 +1,9 @@
-"""Commands over logs as they lie on disk: dump, diff, check, explain."""
+"""Commands over logs as they lie on disk: dump, diff, check, recover, explain."""
 
 from __future__ import annotations
 
 from jobs.commands import options
+from replica.errors import UsageError
 
 
 def dump(
@@ -131,6 +132,41 @@ def check(
         json_output=json_output, severity=severity, order=names, replay=not no_replay
     )
     return job.run(paths, wanted)
+
+
+def recover(
+    paths: options.Paths, plan: options.PlanOnly = False, json_output: options.Json = False
+) -> int:
+    """Say which of the replicas that are left a quorum should go on with, and what that costs.
+
+    For the moment after disks were lost. Stop all controllers and name every directory that is
+    left, of voters and observers. They are ranked as Raft does: the newest last epoch first, then
+    the log's end; a longer log of an older epoch may hold what was undone. Each record that the
+    best one lacks is counted by what the directories prove. Nothing is ever changed.
+
+    \b
+    The answer for each cluster:
+      safe      a majority of the voters is left, so the first one holds all that was committed;
+                as long as no disk among them was wiped or put back from a backup
+      unproven  no majority is left: what only the others held is lost with them
+      refused   committed records would be lost, or the histories can't both be right
+
+    --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
+    log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
+    superseded_lost, answer, has_majority, missing, reasons.
+
+    \b
+    Examples:
+      kraftlake recover --plan node2/ node3/
+      kraftlake recover --plan --json left/ | jq -r 'select(.rank == 1) | .directory'
+
+    Exit codes: 0 safe, 1 unproven or refused, 2 usage.
+    """
+    if not plan:
+        raise UsageError("recover: --plan is missing; kraftlake plans, and changes no directory")
+    from jobs import recover as job
+
+    return job.run(paths, json_output=json_output)
 
 
 def explain(rule: options.RuleId = None, json_output: options.Json = False) -> int:

@@ -197,6 +197,14 @@ IgnoreFormatted = Annotated[
     bool,
     typer.Option("--ignore-formatted", help="Leave a directory that is formatted as it is."),
 ]
+ScramUser = Annotated[str, typer.Option("--user", metavar="NAME", help="Who may log in.")]
+ScramMechanism = Annotated[
+    str, typer.Option("--mechanism", metavar="M", help="SCRAM-SHA-256 or SCRAM-SHA-512.")
+]
+ScramIterations = Annotated[
+    int,
+    typer.Option("--iterations", metavar="N", help="How much work a guess costs: 4096 to 16384."),
+]
 WorkloadSpec = Annotated[
     str,
     typer.Option(
@@ -216,10 +224,54 @@ LogFormat = Annotated[
     ),
 ]
 
+PlanOnly = Annotated[
+    bool,
+    typer.Option("--plan", help="Say what to do, and do nothing: there is no other way yet."),
+]
+
 Bootstrap = Annotated[
     str,
     typer.Option(
         "--bootstrap", "-b", metavar="HOST:PORT", help="Nodes to ask first, commas between."
+    ),
+]
+RecordSource = Annotated[
+    _Text,
+    typer.Argument(
+        metavar="[FILE]", help="A record on each line; stdin by default.", show_default=False
+    ),
+]
+JsonRecords = Annotated[
+    bool,
+    typer.Option("--records", help="Each line is a JSON object with key, value and headers."),
+]
+RawRecord = Annotated[
+    bool, typer.Option("--raw", help="The whole input is the value of one record.")
+]
+AtLeastOnce = Annotated[
+    bool,
+    typer.Option(
+        "--at-least-once", help="Send records again that may be there; each time is told."
+    ),
+]
+AppendTimeout = Annotated[
+    float,
+    typer.Option("--timeout", min=0.1, metavar="S", help="Seconds until a batch is committed."),
+]
+LeaderTimeout = Annotated[
+    float, typer.Option("--timeout", min=0.1, metavar="S", help="Seconds to look for a leader.")
+]
+Watch = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option("--watch", min=0.1, metavar="S", help="Look again every S seconds."),
+]
+CaughtUpWithin = Annotated[
+    int,
+    typer.Option(
+        "--caught-up-within",
+        min=1,
+        metavar="MS",
+        help="How recently a replica must have been at the leader's log end.",
     ),
 ]
 CommandConfig = Annotated[

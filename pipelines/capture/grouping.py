@@ -45,13 +45,21 @@ def unused_names(order: Sequence[str], batches: Sequence[str]) -> UsageError | N
     return UsageError(f"--order: no directory lies in a folder called {', '.join(unused)}")
 
 
-def ambiguous(one: str, other: str, node_id: int) -> UsageError:
+class AmbiguousOrderError(UsageError):
+    """Two captures of one replica whose order nobody knows; `captures` names them."""
+
+    def __init__(self, captures: str, hint: str) -> None:
+        super().__init__(f"{captures}: {hint}")
+        self.captures = captures
+
+
+def ambiguous(one: str, other: str, node_id: int) -> AmbiguousOrderError:
     """The error for two captures of one replica whose order nobody knows, by their shown names."""
     names = _differing_parts(one, other)
     example = ",".join(names) if names else "NAME,NAME"
-    return UsageError(
-        f"{one} and {other} are captures of the same replica (node {node_id}): say which is older, "
-        f"such as --order {example} (folder names, oldest first)"
+    return AmbiguousOrderError(
+        f"{one} and {other} are captures of the same replica (node {node_id})",
+        f"say which is older, such as --order {example} (folder names, oldest first)",
     )
 
 

@@ -22,7 +22,7 @@ from replica.raft.inputs import (
     Tick,
     Truncated,
 )
-from replica.raft.messages import PeerResponse
+from replica.raft.messages import FetchQuorumRecordsResponse, PeerResponse
 from replica.raft.ports import Batch, ControlRecord, KRaftVersion, KRaftVoters, StateMachine
 from replica.raft.raft import Raft
 from replica.storage.batches import batch_in, frames
@@ -127,6 +127,8 @@ class Host:
             return reply.message
         if isinstance(read, LogRead):
             data = self.log.read(read.start_offset, read.max_bytes)
+            if isinstance(reply.message, FetchQuorumRecordsResponse):
+                return replace(reply.message, records=data)
             return replace(reply.message, batches=_decoded(data))  # type: ignore[call-arg]
         found = self.log.snapshots.read(read.snapshot_id, read.position, read.length)
         return replace(reply.message, data=found)  # type: ignore[call-arg]

@@ -99,6 +99,7 @@ class Driver:
         self._clock = clock
         self._policy = policy
         self._snapshot_at = clock()
+        self._ratio = (0, 0.0)  # new bytes when it was looked up, and what it was
         self._ids = itertools.count()
         self._asked: dict[int, asyncio.Future[PeerResponse]] = {}
         self._waiting: list[_Waiting] = []
@@ -224,11 +225,20 @@ class Driver:
         if policy.is_due(host.new_bytes, now - self._snapshot_at, self._changed_ratio(policy)):
             for effects in host.snapshot(now):
                 self._network(effects)
-            self._snapshot_at = now
+            self._snapshot_at, self._ratio = now, (0, 0.0)
 
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
-        """Looked up only where the policy asks: it compares whole images."""
-        return 1.0 if policy.min_changed_ratio is None else self.host.machine.changed_ratio()
+        """Looked up only where it decides, then again after another eighth of the policy's bytes:
+        it compares whole images."""
+        if policy.min_changed_ratio is None:
+            return 1.0
+        new_bytes, (looked_at, ratio) = self.host.new_bytes, self._ratio
+        if new_bytes < policy.max_new_bytes:
+            return 0.0
+        if not looked_at <= new_bytes < looked_at + max(1, policy.max_new_bytes // 8):
+            ratio = self.host.machine.changed_ratio()
+            self._ratio = (new_bytes, ratio)
+        return ratio
 
     def _facts(self) -> tuple[object, ...]:
         raft = self.host.raft

@@ -29,7 +29,6 @@ class Listener:
 
 def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener, ...]:
     """NAME://host:port with commas between. Raises UsageError."""
-    protocols = _protocols(properties)
     found = []
     for text in properties.names(key):
         match = _LISTENER.fullmatch(text)
@@ -37,11 +36,24 @@ def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener,
             raise properties.error(key, f"{text!r} is not NAME://host:port")
         name = match["name"].upper()
         host, port = _address(properties, key, match["address"])
-        default = name if name in PROTOCOLS else "PLAINTEXT"
-        found.append(Listener(name, host, port, protocols.get(name, default)))
+        found.append(Listener(name, host, port, protocol_of(properties, name)))
     if len({listener.name for listener in found}) < len(found):
         raise properties.error(key, "a name is there twice")
     return tuple(found)
+
+
+def protocol_of(properties: Properties, name: str) -> str:
+    """A listener's, of PROTOCOLS, also where this node has none of that name."""
+    default = name if name in PROTOCOLS else "PLAINTEXT"
+    return _protocols(properties).get(name, default)
+
+
+def uses_tls(protocol: str) -> bool:
+    return protocol.endswith("SSL")
+
+
+def uses_sasl(protocol: str) -> bool:
+    return protocol.startswith("SASL_")
 
 
 def static_voters(properties: Properties, listener: str) -> VoterSet:

@@ -6,7 +6,8 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from random import SystemRandom
 
 from replica.errors import UsageError
@@ -14,10 +15,11 @@ from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.node.driver import Clock, Driver
+from replica.node.listeners import Listener
 from replica.node.metrics import Metrics, Sources
 from replica.node.notice import Fields, Notice, Report
 from replica.node.peers import Peers
-from replica.node.serve.dispatch import SERVED, Dispatch
+from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
@@ -28,7 +30,6 @@ from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
 from replica.types import ReplicaId
-from replica.wire.client import ClientConfig
 from replica.wire.pool import Address
 from replica.wire.server import Server, Service
 from replica.wire.versions import KRAFT_VERSION, Features
@@ -45,14 +46,14 @@ class Node:
     dispatch: Dispatch
     peers: Peers
     report: Report
-    servers: dict[str, Server] = field(default_factory=dict)
+    servers: dict[str, Server]
 
     async def run(self, load: Load | None = None) -> Stopped:
         """Listen and take part; load: to append while leading. Raises what stopped the replica, and
         UsageError for a listener that can't be had."""
         async with AsyncExitStack() as open_things:
             for listener in self.settings.listeners:
-                await self._listen(listener.name, listener.host, listener.port, open_things)
+                await self._listen(listener, open_things)
             open_things.push_async_callback(self.peers.close)
             self._measure(open_things)
             telling = asyncio.create_task(self._tell())
@@ -62,18 +63,18 @@ class Node:
                 open_things.callback(loading.cancel)
             return await self.driver.run()
 
-    async def _listen(self, name: str, host: str, port: int, open_things: AsyncExitStack) -> None:
-        service = Service(self.dispatch, SERVED, self._features, listener=name)
-        server = Server(service)
+    async def _listen(self, listener: Listener, open_things: AsyncExitStack) -> None:
+        name, host, port = listener.name, listener.host, listener.port
+        server = self.servers[name]
         try:
             bound = await server.start(host, port)
         except OSError as error:
             why = error.strerror or str(error)
             raise UsageError(f"{self.settings.path}: listeners: {host}:{port}: {why}") from error
         open_things.push_async_callback(server.close)
-        self.servers[name] = server
-        text = f"listening on {name}://{host or '*'}:{bound}"
-        self.report(Notice("listening", text, {"listener": name, "host": host, "port": bound}))
+        text = f"listening on {name}://{host or '*'}:{bound} ({listener.protocol})"
+        facts: Fields = {"listener": name, "host": host, "port": bound}
+        self.report(Notice("listening", text, {**facts, "protocol": listener.protocol}))
 
     def _measure(self, open_things: AsyncExitStack) -> None:
         listener = self.settings.metrics_listener
@@ -84,11 +85,6 @@ class Node:
         open_things.push_async_callback(metrics.close)
         url = f"http://{listener[0]}:{port}/metrics"
         self.report(Notice("metrics", f"metrics at {url}", {"url": url}))
-
-    def _features(self) -> Features:
-        raft = self.driver.host.raft
-        finalized = {KRAFT_VERSION: raft.log.kraft_version} if raft.log.kraft_version else {}
-        return Features({KRAFT_VERSION: (0, 1)}, finalized, raft.high_watermark or -1)
 
     async def _tell(self) -> None:
         """Report each new role or epoch."""
@@ -108,29 +104,35 @@ class Node:
 def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
     """Lock and recover the directory, and put the node together; called in its event loop.
 
-    Raises UsageError where the directory isn't formatted or is in use, DataError, naming file and
-    byte, where what it holds can't be what was written, FileSystemError.
+    Raises UsageError where the directory isn't formatted or is in use, or a file with certificates
+    or credentials isn't one, DataError, naming file and byte, where what the directory holds can't
+    be what was written, FileSystemError.
     """
     files = LocalDisk()
     replica = _identity(settings, files)
     lock = DirectoryLock(settings.log_dir)
     try:
-        files.make_directory(settings.partition_folder)
-        clock = Clock()
-        config = settings.config(replica)
-        place = Place(files, settings.partition_folder, settings.log)
-        machine = MetadataMachine() if settings.topic.is_metadata else OpaqueMachine()
-        host = Host(config, place, machine, SystemRandom().randrange, clock())
-        for repair in host.log.repairs:
-            report(Notice("repair", repair))
+        return _assembled(settings, replica, files, report), lock
     except BaseException:
         lock.close()
         raise
+
+
+def _assembled(settings: Settings, replica: ReplicaId, files: LocalDisk, report: Report) -> Node:
+    security = settings.security
+    # first what may be wrong without a look at the log
+    to_voters = security.to_voters(settings.timing.request_timeout_ms / 1000)
+    guards = {name: each.guard() for name, each in security.listeners.items()}
+    files.make_directory(settings.partition_folder)
+    clock = Clock()
+    place = Place(files, settings.partition_folder, settings.log)
+    machine = MetadataMachine() if settings.topic.is_metadata else OpaqueMachine()
+    host = Host(settings.config(replica), place, machine, SystemRandom().randrange, clock())
+    for repair in host.log.repairs:
+        report(Notice("repair", repair))
     topic, listener = settings.topic, settings.controller_listener
     about = Partition(topic.name, topic.id, listener, rack=settings.rack)
-    timeout_s = settings.timing.request_timeout_ms / 1000
-    client = ClientConfig(timeout_s=timeout_s)
-    peers = Peers(about, client, _addresses(settings), report)
+    peers = Peers(about, to_voters, _addresses(settings), report)
     policy = settings.snapshots if settings.topic.is_metadata else None
     driver = Driver(host, peers.call, clock, policy)
     partition = ServedPartition(
@@ -140,8 +142,22 @@ def opened(settings: Settings, report: Report) -> tuple[Node, DirectoryLock]:
         settings.rack,
         uncommitted_is_empty=settings.uncommitted_is_empty,
     )
-    dispatch = Dispatch(partition, settings.authorizer, Forwarder(partition, client))
-    return Node(settings, replica, driver, partition, dispatch, peers, report), lock
+    forwarder = Forwarder(partition, to_voters)
+    dispatch = Dispatch(partition, settings.authorizer, forwarder, settings.draft_key)
+    servers = {}
+    for name, (authenticator, tls) in guards.items():
+        features = partial(_features, driver)
+        service = Service(
+            dispatch, dispatch.served, features, authenticator, tls, name, dispatch.apis
+        )
+        servers[name] = Server(service, security.listeners[name].limits)
+    return Node(settings, replica, driver, partition, dispatch, peers, report, servers)
+
+
+def _features(driver: Driver) -> Features:
+    raft = driver.host.raft
+    finalized = {KRAFT_VERSION: raft.log.kraft_version} if raft.log.kraft_version else {}
+    return Features({KRAFT_VERSION: (0, 1)}, finalized, raft.high_watermark or -1)
 
 
 def _identity(settings: Settings, files: LocalDisk) -> ReplicaId:

@@ -62,6 +62,17 @@ class Properties:
             raise self.error(key, f"{value} is not between {least} and {most}")
         return value
 
+    def fraction(self, key: str, default: float) -> float:
+        """From 0 to 1."""
+        text = self.text(key, str(default))
+        try:
+            value = float(text)
+        except ValueError as error:
+            raise self.error(key, f"{text!r} is no number") from error
+        if not 0 <= value <= 1:
+            raise self.error(key, f"{text} is not between 0 and 1")
+        return value
+
     def one_of(self, key: str, choices: tuple[str, ...], default: str) -> str:
         """One of the words, in any case; `default` where it is missing or empty."""
         found = self.text(key, default)

@@ -9,11 +9,14 @@ from replica.errors import UsageError
 from replica.node.authorizer import Authorizer, authorizer_in
 from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
+from replica.node.retention import snapshot_policy, start_lag_ms
+from replica.node.security.node import NodeSecurity, node_security_in
 from replica.raft.config import Config
 from replica.raft.ports import Endpoint, Voter, VoterSet
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.segment import LogConfig
 from replica.types import ReplicaId
+from replica.wire.apis.draft import fetch_quorum_records
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -66,9 +69,12 @@ class Settings:
     snapshots: SnapshotPolicy
     retention_bytes: int
     retention_ms: int
+    start_lag_ms: int | None
     rack: str
     uncommitted_is_empty: bool
     authorizer: Authorizer
+    security: NodeSecurity
+    draft_key: int | None
     metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
 
@@ -101,6 +107,7 @@ class Settings:
             append_linger_ms=times.linger_ms,
             retention_bytes=self.retention_bytes if limited else -1,
             retention_ms=self.retention_ms if limited else -1,
+            start_lag_ms=self.start_lag_ms if limited else None,
         )
 
     def bootstrap_address(self, name: int) -> tuple[str, int]:
@@ -110,7 +117,7 @@ class Settings:
 
 def settings_in(properties: Properties) -> Settings:
     """Raises UsageError for a value that can't be meant, naming file and key."""
-    names = properties.names("controller.listener.names") or ("CONTROLLER",)
+    names = _controller_listeners(properties)
     bound = listeners(properties)
     voters = static_voters(properties, names[0])
     servers = bootstrap_servers(properties)
@@ -133,18 +140,36 @@ def settings_in(properties: Properties) -> Settings:
         topic=_topic(properties),
         timing=_timing(properties),
         log=_log(properties),
-        snapshots=SnapshotPolicy(
-            properties.number("metadata.log.max.record.bytes.between.snapshots", 20 * _MIB, 1),
-            properties.number("metadata.log.max.snapshot.interval.ms", 3_600_000),
-        ),
+        snapshots=snapshot_policy(properties),
         retention_bytes=properties.number("metadata.max.retention.bytes", 100 * _MIB, -1),
         retention_ms=properties.number("metadata.max.retention.ms", 7 * 24 * 3_600_000, -1),
+        start_lag_ms=start_lag_ms(properties),
         rack=properties.text("broker.rack"),
         uncommitted_is_empty=_uncommitted(properties),
         authorizer=authorizer_in(properties),
+        security=node_security_in(properties, bound, names[0]),
+        draft_key=_draft_key(properties),
         metrics_listener=address(properties, "kraftlake.metrics.listener"),
         unknown=properties.unknown(),
     )
+
+
+def _controller_listeners(properties: Properties) -> tuple[str, ...]:
+    names = properties.names("controller.listener.names") or ("CONTROLLER",)
+    return tuple(name.upper() for name in names)
+
+
+def _draft_key(properties: Properties) -> int | None:
+    """The API key of FetchQuorumRecords, which KIP-595's draft left open; None to serve none."""
+    key = "kraftlake.fetch.quorum.records.api.key"
+    if not properties.text(key):
+        return None
+    found = properties.number(key, 0)
+    try:
+        fetch_quorum_records(found)
+    except UsageError as error:
+        raise properties.error(key, str(error)) from error
+    return found
 
 
 def _log_dir(properties: Properties) -> str:

@@ -45,8 +45,9 @@ _SASL_HINT = "; it may want SASL (security.protocol, sasl.mechanism)"
 class ClientConfig:
     """Times in seconds, sizes in bytes.
 
-    timeout_s: for a connection with its negotiation, and for each answer. max_in_flight: requests
-    without answer; more wait. tls: None for plain text. sasl: who we are, None for nobody.
+    timeout_s: for each answer. connect_timeout_s: for a connection with its negotiation; None for
+    the same. max_in_flight: requests without answer; more wait. tls: None for plain text. sasl:
+    who we are, None for nobody.
     """
 
     client_id: str | None = "kraftlake"
@@ -55,6 +56,7 @@ class ClientConfig:
     response_max_bytes: int = 64 * 1024 * 1024
     tls: ssl.SSLContext | None = None
     sasl: Mechanism | None = None
+    connect_timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,9 @@ class Connection:
         Raises UnreachablePeerError, AuthenticationError and UnsupportedByPeerError.
         """
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        timeout_s = config.connect_timeout_s or config.timeout_s
         try:
-            async with asyncio.timeout(config.timeout_s):
+            async with asyncio.timeout(timeout_s):
                 reader, writer = await asyncio.open_connection(host, port, ssl=config.tls)
                 connection = cls(address, config, reader, writer)
                 try:
@@ -118,7 +121,7 @@ class Connection:
                     raise
                 return connection
         except TimeoutError as error:
-            reason = f"no connection within {config.timeout_s:g} s"
+            reason = f"no connection within {timeout_s:g} s"
             raise UnreachablePeerError(address, reason) from error
         except ssl.SSLError as error:
             raise AuthenticationError(address, _tls_reason(error)) from error

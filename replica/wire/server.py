@@ -71,7 +71,7 @@ class Service:
 
 class Server:
     """Listening on one address. refused: how often a connection was closed for what it sent, by
-    reason."""
+    reason; who fails to authenticate counts there too."""
 
     def __init__(self, service: Service, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
         self.refused: Counter[str] = Counter()
@@ -91,13 +91,7 @@ class Server:
 
     async def start(self, host: str, port: int) -> int:
         """Listen; returns the port, which port 0 lets the system choose. Raises OSError."""
-        self._server = await asyncio.start_server(
-            self._accept,
-            host or None,
-            port,
-            ssl=self._service.tls,
-            ssl_handshake_timeout=self._limits.handshake_s if self._service.tls else None,
-        )
+        self._server = await asyncio.start_server(self._accept, host or None, port)
         found: int = self._server.sockets[0].getsockname()[1]
         return found
 
@@ -120,6 +114,38 @@ class Server:
         assert task is not None
         self._connections.add(task)
         try:
+            if await self._has_agreed_on_tls(writer):
+                await self._converse(reader, writer)
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _has_agreed_on_tls(self, writer: asyncio.StreamWriter) -> bool:
+        """Also where there is none to agree on. Not left to asyncio's start_server, which tells
+        nobody of a failed handshake, nor counts one under way among the connections.
+
+        After a failure there is nothing to wait for: the writer never hears of its transport's end.
+        """
+        if self._service.tls is None:
+            return True
+        try:
+            handshake_s = self._limits.handshake_s
+            await writer.start_tls(self._service.tls, ssl_handshake_timeout=handshake_s)
+        except ssl.SSLError as error:
+            why = getattr(error, "verify_message", "") or error.reason
+        except ConnectionAbortedError:
+            why = "no handshake in time"
+        except OSError:
+            why = "closed by the client"
+        except asyncio.CancelledError:  # this server goes
+            return False
+        else:
+            return True
+        self.refused[f"TLS: {why}"] += 1
+        return False
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
             await self._serve(reader, writer)
         except KraftlakeError as error:
             self.refused[type(error).__name__] += 1
@@ -127,11 +153,9 @@ class Server:
             self.refused["time is over"] += 1
         except (OSError, asyncio.CancelledError):
             pass  # it is gone, or this server goes
-        finally:
-            self._connections.discard(task)
-            writer.close()
-            with contextlib.suppress(OSError, asyncio.CancelledError):
-                await writer.wait_closed()
+        writer.close()
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            await writer.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = _client_of(writer, self._service.listener)
@@ -150,6 +174,7 @@ class Server:
                 async with asyncio.timeout(self._limits.transfer_s):
                     await writer.drain()
             if is_last:
+                self.refused["SASL"] += 1
                 return
             if sasl is not None and sasl.principal is not None:
                 client = Client(client.address, sasl.principal, client.listener)

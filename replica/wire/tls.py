@@ -52,6 +52,13 @@ class Tls:
     password: str | None = field(default=None, repr=False)
     versions: tuple[str, ...] = tuple(VERSIONS)
 
+    @property
+    def key_file(self) -> str | None:
+        """Where the private key lies, if it lies in a file."""
+        if self.key is not None or isinstance(self.certificate, PemText):
+            return self.key
+        return self.certificate
+
 
 def server_context(tls: Tls, client_auth: str = "none") -> ssl.SSLContext:
     """For a listener; client_auth: a key of CLIENT_AUTH (required: mTLS).

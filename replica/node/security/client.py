@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from replica.node.listeners import PROTOCOLS
+from replica.node.listeners import PROTOCOLS, uses_sasl, uses_tls
 from replica.node.properties import Properties
 from replica.node.security.exposure import exposed
 from replica.node.security.sasl_keys import identity_in, mechanism_in
@@ -23,12 +23,6 @@ class ClientSecurity:
     checks_host_name: bool = True
     sasl: Mechanism | None = None
 
-    @property
-    def key_file(self) -> str | None:
-        """Where our private key lies, where it lies in a file."""
-        certificate = None if self.tls is None else self.tls.certificate
-        return certificate if isinstance(certificate, str) else None
-
     def applied_to(self, config: ClientConfig) -> ClientConfig:
         """The same with this security. Reads the PEM files: raises UsageError and
         UnreadableFileError, naming the file."""
@@ -43,31 +37,39 @@ def client_security_in(properties: Properties) -> ClientSecurity:
     file. Opens no other file. Raises UsageError, naming file and key."""
     protocol = properties.one_of("security.protocol", PROTOCOLS, "PLAINTEXT")
     sasl = None
-    if protocol.startswith("SASL_"):
+    if uses_sasl(protocol):
         sasl = identity_in(properties, mechanism_in(properties, "sasl.mechanism"))
     return security_of(properties, protocol, sasl)
 
 
 def security_of(properties: Properties, protocol: str, sasl: Mechanism | None) -> ClientSecurity:
     """protocol: of PROTOCOLS; the ssl. keys are those of `properties`."""
-    if not protocol.endswith("SSL"):
+    if not uses_tls(protocol):
         return ClientSecurity(sasl=sasl)
     return ClientSecurity(tls_in(properties), checks_host_name(properties), sasl)
+
+
+def connect_timeout_s(properties: Properties, default: float | None = None) -> float | None:
+    """socket.connection.setup.timeout.ms."""
+    key = "socket.connection.setup.timeout.ms"
+    return properties.number(key, 0, 1) / 1000 if properties.text(key) else default
 
 
 def client_config_in(
     properties: Properties, default: ClientConfig
 ) -> tuple[ClientConfig, tuple[str, ...]]:
-    """`default` as a Kafka client's file changes it: its security, client.id, request.timeout.ms;
-    and a line for each file with secrets that others may read.
+    """`default` as a Kafka client's file changes it: its security, client.id, request.timeout.ms,
+    socket.connection.setup.timeout.ms; and a line for each file with secrets that others may read.
 
     Raises UsageError naming file and key, and UnreadableFileError for a PEM file.
     """
-    milliseconds = properties.number("request.timeout.ms", int(default.timeout_s * 1000), 1)
+    timeout_ms = properties.number("request.timeout.ms", int(default.timeout_s * 1000), 1)
     config = replace(
         default,
         client_id=properties.text("client.id") or default.client_id,
-        timeout_s=milliseconds / 1000,
+        timeout_s=timeout_ms / 1000,
+        connect_timeout_s=connect_timeout_s(properties, default.connect_timeout_s),
     )
     security = client_security_in(properties)
-    return security.applied_to(config), exposed(properties, security.key_file)
+    key_file = security.tls.key_file if security.tls else None
+    return security.applied_to(config), exposed(properties, key_file)

@@ -10,11 +10,11 @@ from replica.node.properties import Properties
 _SECRET_KEYS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key")
 
 
-def exposed(properties: Properties, *others: object) -> tuple[str, ...]:
+def exposed(properties: Properties, *others: str | None) -> tuple[str, ...]:
     """A line for each file with secrets that others may read: this one, if a password or key is in
-    it, and `others`, of which those that are paths count."""
+    it, and `others`."""
     paths = [properties.path] if properties.has_any(_SECRET_KEYS) else []
-    paths += [path for path in others if isinstance(path, str) and path]
+    paths += [path for path in others if path]
     return tuple(
         f"{path}: everybody on this machine may read its secrets: chmod o-rwx {path}"
         for path in dict.fromkeys(paths)

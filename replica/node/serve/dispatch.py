@@ -13,6 +13,8 @@ from replica.node.serve.quorum import answer_by_core
 from replica.node.serve.reader_fetch import fetch_by_reader
 from replica.node.serve.refusals import refused
 from replica.node.translate import table
+from replica.node.translate.draft import translation
+from replica.wire.apis import APIS
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
 from replica.wire.apis.fetching import (
@@ -52,6 +54,7 @@ _CHANGES = frozenset(
         *(ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS),
     )
 )
+_FETCHES = frozenset((FETCH.key, FETCH_SNAPSHOT.key))
 _BY_TOPIC = frozenset(
     api.key for api in (METADATA, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE, DELETE_RECORDS)
 )
@@ -64,14 +67,30 @@ SERVED: dict[int, range] = {
 
 
 class Dispatch:
-    """The wire server's handler. asked: how many requests were answered, by API; denied: how many
-    weren't for lack of a role."""
+    """The wire server's handler. draft_key: of FetchQuorumRecords, None to serve none.
+
+    served: API key -> versions; apis: what the keys mean. asked: how many requests were answered,
+    by API; denied: how many weren't for lack of a role.
+    """
 
     def __init__(
-        self, partition: ServedPartition, authorizer: Authorizer, forwarder: Forwarder
+        self,
+        partition: ServedPartition,
+        authorizer: Authorizer,
+        forwarder: Forwarder,
+        draft_key: int | None = None,
     ) -> None:
         self.asked: Counter[str] = Counter()
         self.denied = 0
+        self.served, self.apis, self._sides = SERVED, APIS, table.BY_KEY
+        self._fetches = _FETCHES
+        if draft_key is not None:
+            draft = translation(draft_key)
+            assert draft.server is not None
+            self.served = {**SERVED, draft_key: draft.api.versions}
+            self.apis = {**APIS, draft_key: draft.api}
+            self._sides = {**table.BY_KEY, draft_key: draft.server}
+            self._fetches = _FETCHES | {draft_key}
         self._partition = partition
         self._authorizer = authorizer
         self._forwarder = forwarder
@@ -102,7 +121,8 @@ class Dispatch:
         leader = self._forwarder.leader_of(request)
         if leader is not None:
             return await self._forwarder.forward(request, leader)
-        return await answer_by_core(self._partition, request)
+        side = self._sides[request.api.key]
+        return await answer_by_core(self._partition, side, request)
 
     def _may(self, client: Client, request: Request) -> bool:
         if is_forwarded(request) and self._authorizer.is_named_voter(client.principal):
@@ -117,7 +137,7 @@ class Dispatch:
             return (Role.VOTER,)
         if key in _CHANGES:
             return (Role.ADMINISTRATOR,)
-        if key == FETCH_SNAPSHOT.key or (key == FETCH.key and not _is_reader_fetch(request)):
+        if key in self._fetches and not _is_reader_fetch(request):
             voters = self._partition.driver.host.raft.log.voters.ids
             is_voter = _replica_id(request) in voters
             return (Role.VOTER,) if is_voter else (Role.VOTER, Role.OBSERVER)
@@ -144,7 +164,7 @@ def _is_reader_fetch(request: Request) -> bool:
 
 
 def _replica_id(request: Request) -> int:
-    """Of a Fetch, where version 15 moved it, or a FetchSnapshot."""
+    """Of a Fetch, where version 15 moved it, a FetchSnapshot or a FetchQuorumRecords."""
     message = request.message
     has_state = request.api is FETCH and request.version >= 15
     found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]

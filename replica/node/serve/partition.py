@@ -50,7 +50,11 @@ class ServedPartition:
 
     @property
     def leader_id(self) -> int:
-        return self.node_id if self.always_leads else self.driver.host.raft.role.leader_id
+        """NO_NODE also on a leader that has resigned: its clients should ask the others."""
+        if self.leads:
+            return self.node_id
+        known = self.driver.host.raft.role.leader_id
+        return NO_NODE if known == self.node_id else known
 
     @property
     def committed(self) -> int | None:

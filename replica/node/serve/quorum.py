@@ -7,7 +7,7 @@ from dataclasses import replace
 from replica.node.serve.partition import ServedPartition
 from replica.node.translate.membership import InvalidFeatureError
 from replica.node.translate.partition import InvalidPartitionError, Partition
-from replica.node.translate.table import BY_KEY, refusal
+from replica.node.translate.table import ServerSide, refusal
 from replica.raft.messages import FetchRequest
 from replica.wire.header import Request
 from replica.wire.schema import Message
@@ -16,9 +16,8 @@ LONGEST_WAIT_MS = 60_000
 """Of a fetch, whatever it asks for: a client that is gone is noticed when it is answered."""
 
 
-async def answer_by_core(partition: ServedPartition, request: Request) -> Message:
+async def answer_by_core(partition: ServedPartition, side: ServerSide, request: Request) -> Message:
     """The response to a peer or an administrator. Raises DataError for what is no request."""
-    side = BY_KEY[request.api.key]
     raft = partition.driver.host.raft
     listener = partition.driver.host.config.default_listener
     about = Partition(partition.topic.name, partition.topic.id, listener, raft.log.voters)

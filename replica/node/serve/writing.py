@@ -6,8 +6,9 @@ import asyncio
 
 from replica.errors import DataError
 from replica.format.batch import decode_header
-from replica.format.record import records_of
-from replica.node.driver import LeadershipLostError
+from replica.format.record import Record, records_of
+from replica.metadata.image.replay import meaning
+from replica.node.driver import Appended, LeadershipLostError
 from replica.node.serve import cluster
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.shape import each_partition, partition_error, topic_error
@@ -83,7 +84,7 @@ async def _partition(
     try:
         if error is not ErrorCode.NONE:
             raise _Refused(error, "one partition is served here, and once in a request")
-        base = await _append(partition, asked["records"], request)
+        appended = await _append(partition, asked["records"], request)
     except _Refused as refused:
         return {
             "index": asked["index"],
@@ -93,20 +94,25 @@ async def _partition(
             "recordErrors": [],
             "currentLeader": {"leaderId": partition.leader_id, "leaderEpoch": partition.epoch},
         }
-    start = partition.readable.start
-    return {"index": 0, "errorCode": 0, "baseOffset": base, "logStartOffset": start}
+    return {
+        "index": 0,
+        "errorCode": 0,
+        "baseOffset": appended.base_offset,
+        "logStartOffset": partition.readable.start,
+        "currentLeader": {"leaderId": partition.node_id, "leaderEpoch": appended.epoch},
+    }
 
 
-async def _append(partition: ServedPartition, records: bytes | None, request: Message) -> int:
+async def _append(partition: ServedPartition, records: bytes | None, request: Message) -> Appended:
     if request["acks"] == 1:
         raise _Refused(ErrorCode.INVALID_REQUIRED_ACKS, "a quorum acknowledges by acks=all")
     if request["transactionalId"] is not None:
         raise _Refused(ErrorCode.INVALID_RECORD, "a metadata log has no producers' transactions")
-    proposals = _proposals(records or b"")
+    proposals = _proposals(records or b"", is_metadata=partition.topic.is_metadata)
     propose = Propose(partition.epoch, proposals)
     try:
         async with asyncio.timeout(max(request["timeoutMs"], 1) / 1000):
-            appended = await partition.driver.append(propose)
+            return await partition.driver.append(propose)
     except TimeoutError:
         raise _Refused(ErrorCode.REQUEST_TIMED_OUT, "not committed yet; it may still be") from None
     except LeadershipLostError as error:
@@ -115,14 +121,14 @@ async def _append(partition: ServedPartition, records: bytes | None, request: Me
         raise _Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(error)) from error
     except RecordBatchTooLargeError as error:
         raise _Refused(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
-    return appended.base_offset
 
 
-def _proposals(data: bytes) -> tuple[Proposal, ...]:
+def _proposals(data: bytes, *, is_metadata: bool) -> tuple[Proposal, ...]:
     """Every batch looked into, so that what is appended can be read by everybody."""
     try:
         found = tuple(
-            _proposal(data, frame.position) for frame in frames(data, start=0, expected_offset=None)
+            _proposal(data, frame.position, is_metadata=is_metadata)
+            for frame in frames(data, start=0, expected_offset=None)
         )
     except DataError as error:
         raise _Refused(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
@@ -131,13 +137,27 @@ def _proposals(data: bytes) -> tuple[Proposal, ...]:
     return found
 
 
-def _proposal(data: bytes, position: int) -> Proposal:
+def _proposal(data: bytes, position: int, *, is_metadata: bool) -> Proposal:
     header = decode_header(data, position)
     batch = data[position : position + header.size_bytes]
     if header.is_control or header.producer_id != _NO_PRODUCER:
         why = "control batches and idempotent producers have no place in a metadata log"
         raise _Refused(ErrorCode.INVALID_RECORD, why)
-    count = sum(1 for _ in records_of(header, batch))
+    count = 0
+    for record in records_of(header, batch):
+        count += 1
+        if is_metadata:
+            _check_metadata(record)
     if count == 0 or count != header.last_offset_delta + 1:
         raise _Refused(ErrorCode.INVALID_RECORD, "a batch without holes is expected")
     return Proposal(count, batch)
+
+
+def _check_metadata(record: Record) -> None:
+    """What can't be replayed would stop every replica for good, and Kafka's nodes too."""
+    try:
+        meaning(record, is_control=False)
+    except DataError as error:
+        raise _Refused(
+            ErrorCode.INVALID_RECORD, f"record {record.offset} is no metadata record: {error}"
+        ) from error

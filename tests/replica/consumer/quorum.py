@@ -22,11 +22,13 @@ SHUTDOWN_MS = 200
 
 
 class Quorum:
-    """nodes: by id from 1 on, those that run. topic_id: None for a metadata log."""
+    """nodes: by id from 1 on, those that run. topic_id: None for a metadata log. administrators:
+    principals, * for all."""
 
-    def __init__(self, folder, voters=3, topic=TOPIC, topic_id=TOPIC_ID):
+    def __init__(self, folder, voters=3, topic=TOPIC, topic_id=TOPIC_ID, administrators=""):
         self.folder = folder
         self.topic, self.topic_id = topic, topic_id
+        self.administrators = administrators
         self.ports = dict(enumerate(free_ports(voters), 1))
         self.nodes, self.tasks, self.locks = {}, {}, {}
 
@@ -47,6 +49,7 @@ class Quorum:
             controller__quorum__voters=voters,
             kraftlake__topic__name=self.topic if self.topic_id else None,
             kraftlake__topic__id=self.topic_id,
+            kraftlake__principals__administrator=self.administrators,
             controller__quorum__election__timeout__ms=300,
             broker__rack=f"rack-{node_id}",
         )

@@ -56,3 +56,27 @@ def test_every_controller_and_broker_makes_snapshots_that_hold_what_its_log_says
         assert held.tables["topics"].values
         assert held == image_of_log(log, log.snapshots.newest.offset)
         log.close()
+
+
+class Counting(MetadataMachine):
+    looked = 0
+
+    def changed_ratio(self):
+        Counting.looked += 1
+        return 0.1
+
+
+def test_the_changed_ratio_is_looked_up_only_where_it_may_decide(tmp_path):
+    async def story():
+        policy = SnapshotPolicy(max_new_bytes=800, min_changed_ratio=0.5)
+        quorum = Quorum(tmp_path, 1, machine=Counting, policy=policy)
+        async with asyncio.timeout(60):
+            for number in range(200):
+                await quorum.commit(encode(topic(f"topic-{number}", f"{number:021}A")))
+            host = (await quorum.leader()).host
+            assert host.new_bytes > 800
+            assert 0 < Counting.looked <= (host.new_bytes - 800) // 100 + 1
+            assert host.log.snapshots.newest is None
+            await quorum.stop(1)
+
+    asyncio.run(story())

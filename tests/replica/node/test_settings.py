@@ -8,6 +8,7 @@ from replica.node.properties import read_properties
 from replica.node.settings import METADATA_TOPIC_ID
 from replica.raft.config import Config
 from replica.raft.ports import Endpoint
+from replica.raft.snapshots import SnapshotPolicy
 from replica.types import ReplicaId, ReplicaKey
 from tests.replica.node.server_properties import settings
 
@@ -68,6 +69,8 @@ def test_advertised_listeners_are_what_others_are_told(tmp_path):
         listeners="CONTROLLER://0.0.0.0:9093,ADMIN://127.0.0.1:1",
         advertised__listeners="CONTROLLER://host1:9999",
         listener__security__protocol__map="CONTROLLER:SSL,ADMIN:PLAINTEXT",
+        ssl__keystore__type="PEM",
+        ssl__keystore__location="/etc/kraftlake/node1.pem",
     )
     assert found.advertised == (Endpoint("CONTROLLER", "host1", 9999),)
     assert [listener.protocol for listener in found.listeners] == ["SSL", "PLAINTEXT"]
@@ -127,3 +130,56 @@ def test_a_broken_escape_names_file_and_byte(tmp_path):
     path.write_text("node.id=1\nlog.dirs=\\uXY\n")
     with pytest.raises(UsageError, match=r"server.properties: byte 10: bad escape"):
         read_properties(str(path))
+
+
+BYTES = "metadata.log.max.record.bytes.between.snapshots".replace(".", "__")
+OLDER_BYTES = "metadata.snapshot.min.new_records.size".replace(".", "__")
+RATIO = "metadata.snapshot.min.changed_records.ratio".replace(".", "__")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, SnapshotPolicy()),
+        ({BYTES: "7"}, SnapshotPolicy(7)),
+        ({RATIO: "0.25"}, SnapshotPolicy(min_changed_ratio=0.25)),
+        ({RATIO: "0.25", BYTES: "7"}, SnapshotPolicy(7, min_changed_ratio=0.25)),
+        ({OLDER_BYTES: "7"}, SnapshotPolicy(7, min_changed_ratio=0.5)),
+        ({OLDER_BYTES: "7", BYTES: "7"}, SnapshotPolicy(7, min_changed_ratio=0.5)),
+    ],
+)
+def test_the_snapshot_policy_of_kip_630_is_chosen_by_its_names(tmp_path, given, expected):
+    found = settings(tmp_path, **given)
+    assert found.snapshots == expected
+    assert found.unknown == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({RATIO: "half"}, "ratio: 'half' is no number"),
+        ({RATIO: "1.5"}, "ratio: 1.5 is not between 0 and 1"),
+        ({RATIO: "nan"}, "ratio: nan is not between 0 and 1"),
+        ({OLDER_BYTES: "7", BYTES: "8"}, "new_records.size: 7, but .* is 8: leave one out"),
+    ],
+)
+def test_a_snapshot_policy_that_can_not_be_meant_is_named(tmp_path, given, why):
+    with pytest.raises(UsageError, match=why):
+        settings(tmp_path, **given)
+
+
+def test_the_lag_of_the_log_start_chooses_kip_630s_policy_for_metadata_alone(tmp_path):
+    replica = ReplicaId("c", 1)
+    lag = {"metadata__start__offset__lag__time__max__ms": "5000"}
+    assert settings(tmp_path).config(replica).start_lag_ms is None
+    assert settings(tmp_path, **lag).config(replica).start_lag_ms == 5000
+    other = {"kraftlake__topic__name": "orders", "kraftlake__topic__id": "B" * 21 + "A"}
+    assert settings(tmp_path, **lag, **other).config(replica).start_lag_ms is None
+
+
+def test_the_drafts_api_key_is_a_free_one(tmp_path):
+    key = "kraftlake__fetch__quorum__records__api__key"
+    assert settings(tmp_path).draft_key is None
+    assert settings(tmp_path, **{key: "1000"}).draft_key == 1000
+    with pytest.raises(UsageError, match=r"api\.key: API key 1 can't be FetchQuorumRecords'"):
+        settings(tmp_path, **{key: "1"})

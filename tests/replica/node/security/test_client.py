@@ -45,7 +45,7 @@ def test_pem_files_and_versions_are_those_of_the_ssl_keys(tmp_path):
     assert (found.tls.certificate, found.tls.authorities) == ("/etc/node.pem", "/etc/ca.pem")
     assert (found.tls.password, found.tls.versions) == ("open", ("TLSv1.3",))
     assert not found.checks_host_name
-    assert found.key_file == "/etc/node.pem"
+    assert found.tls.key_file == "/etc/node.pem"
 
 
 def test_client_id_and_request_timeout_reach_the_connection(tmp_path):

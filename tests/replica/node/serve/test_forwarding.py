@@ -6,7 +6,11 @@ import pytest
 
 from replica.node.authorizer import Authorizer, Role
 from replica.node.serve.forwarding import FORWARDER, Forwarder
+from replica.raft.roles.leader import Leader
+from replica.raft.roles.resigned import Resigned
 from replica.storage.batches import value_batch
+from replica.types import NO_NODE
+from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.membership import REMOVE_RAFT_VOTER, UPDATE_FEATURES
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.apis.writing import PRODUCE
@@ -93,10 +97,11 @@ def test_a_leader_trusts_those_alone_that_are_named_as_voters(tmp_path, voters, 
 
 
 def test_a_client_goes_to_the_leader_itself_where_that_refuses_the_forwarder(in_quorum):
-    nobody = Authorizer({role: frozenset() for role in Role})
+    everybody = {role: frozenset("*") for role in Role}
+    no_administrator = Authorizer({**everybody, Role.ADMINISTRATOR: frozenset()})
 
     async def story(leader, followers):
-        leader.dispatch._authorizer = nobody
+        leader.dispatch._authorizer = no_administrator
         answer = await call(followers[0], REMOVE_RAFT_VOTER, REMOVE)
         assert answer["errorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -143,3 +148,20 @@ def test_a_producer_is_told_that_records_may_be_committed_where_leadership_is_lo
         assert found["errorCode"] == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     in_quorum(story, **ADMINISTRATOR)
+
+
+def test_a_leader_that_has_resigned_names_no_leader(in_quorum):
+    async def story(leader, followers):
+        for node in followers:
+            node.driver.shut_down(100)
+        while isinstance(leader.driver.host.raft.role, Leader):
+            await leader.driver.wait_for_news(0.1)
+        assert isinstance(leader.driver.host.raft.role, Resigned)
+        topics = (await call(leader, METADATA, {"topics": [{"name": TOPIC}]}))["topics"]
+        assert the(topics)["leaderId"] == NO_NODE
+        answer = await call(leader, PRODUCE, PRODUCED)
+        found = the(answer["responses"], "partitionResponses")
+        assert found["errorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert (found["currentLeader"]["leaderId"], answer["nodeEndpoints"]) == (NO_NODE, [])
+
+    in_quorum(story, **ADMINISTRATOR, controller__quorum__election__timeout__ms="2000")

@@ -1,0 +1,41 @@
+"""`kraftlake replica scram`: a line of the file of SCRAM credentials."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from dataclasses import dataclass
+
+from jobs.output import write_line
+from replica.errors import UsageError
+from replica.node.security.scram_file import DEFAULT_ITERATIONS, line_for
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """See scram_file.line_for; the password comes from the terminal or from stdin."""
+
+    user: str
+    mechanism: str
+    iterations: int = DEFAULT_ITERATIONS
+
+
+def run(options: Options) -> int:
+    """Print the line; 0."""
+    password = _asked_twice() if sys.stdin.isatty() else _first_line()
+    write_line(line_for(options.user, options.mechanism, password, options.iterations))
+    return 0
+
+
+def _asked_twice() -> str:
+    password = getpass.getpass("Password: ")
+    if getpass.getpass("Again: ") != password:
+        raise UsageError("the two passwords differ; run it again")
+    return password
+
+
+def _first_line() -> str:
+    try:
+        return sys.stdin.readline().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise UsageError("stdin: the password is not UTF-8") from error

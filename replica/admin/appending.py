@@ -1,0 +1,208 @@
+"""Produce with acks=all to the leader of a partition, every outcome told.
+
+A batch is sent again where it is certain that it was not appended, and never where it may have
+been: nobody numbers an administrator's batches, so the log would have it twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from replica.errors import (
+    AuthenticationError,
+    KraftlakeError,
+    PeerError,
+    UnreachablePeerError,
+    UnsupportedByPeerError,
+)
+from replica.types import NO_NODE, ZERO_UUID
+from replica.wire.apis.cluster import METADATA
+from replica.wire.apis.writing import PRODUCE
+from replica.wire.client import ClientConfig, Connection
+from replica.wire.error_codes import ErrorCode, error_name
+from replica.wire.pool import Address, Pool
+from replica.wire.schema import Message
+
+_PAUSE_S = 0.1
+_IDLE_S = 5.0
+"""A server may have closed a connection that was idle for so long: a batch sent there would be one
+of unknown outcome."""
+_ACKS_ALL = -1
+_NEWEST_BY_NAME = 12
+_NOT_APPENDED = frozenset(
+    (
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+    )
+)
+_UNKNOWN = frozenset(
+    (
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    )
+)
+_HINTS: dict[int, str] = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "only administrators append: its server.properties names "
+    "them in kraftlake.principals.administrator",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "only administrators append",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "no such topic to write to; the metadata log of Kafka's "
+    "own controllers takes records from nobody else",
+}
+
+
+class AppendRefusedError(KraftlakeError):
+    """The batch is not in the log, and sending it again would not help."""
+
+
+class NoLeaderFoundError(KraftlakeError):
+    """Nobody took the batch in time; it is not in the log."""
+
+
+class UnknownOutcomeError(KraftlakeError):
+    """The batch may be committed, now or later, or never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Committed from `base_offset` on. epoch: -1 where the leader didn't tell."""
+
+    base_offset: int
+    epoch: int
+
+
+class Appender:
+    """bootstrap: nodes to ask first. timeout_s: for each batch, from its first try to its commit.
+    Use from one task."""
+
+    def __init__(
+        self, bootstrap: Sequence[Address], topic: str, config: ClientConfig, timeout_s: float
+    ) -> None:
+        self._bootstrap = tuple(bootstrap)
+        self._topic = topic
+        self._topic_id = ZERO_UUID
+        self._timeout_s = timeout_s
+        self._config = config
+        self._pool = Pool(config)
+        self._used_at = time.monotonic()
+        self._leader: Address | None = None
+
+    async def append(self, batch: bytes) -> Appended:
+        """Raises AppendRefusedError, NoLeaderFoundError, UnknownOutcomeError; AuthenticationError,
+        before which nothing was sent."""
+        deadline = time.monotonic() + self._timeout_s
+        if time.monotonic() - self._used_at > _IDLE_S:
+            await self._pool.close()
+        trouble = "no leader is known"
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                connection = await self._connected()
+                answer = await self._produce(connection, batch, left)
+            except _NotAppendedError as error:
+                trouble, self._leader = str(error), error.leader
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            self._used_at = time.monotonic()
+            return answer
+        raise NoLeaderFoundError(f"not appended within {self._timeout_s:g} s: {trouble}")
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def _connected(self) -> Connection:
+        """To the leader; nothing is sent yet but questions."""
+        reasons = []
+        if self._leader is None:
+            for address in self._bootstrap:
+                try:
+                    self._leader = await self._ask_leader(address)
+                    break
+                except UnreachablePeerError as error:
+                    reasons.append(str(error))
+        if self._leader is None:
+            raise _NotAppendedError("; ".join(reasons))
+        try:
+            return await self._pool.connection(self._leader)
+        except AuthenticationError:
+            raise
+        except PeerError as error:
+            raise _NotAppendedError(str(error)) from error
+
+    async def _ask_leader(self, address: Address) -> Address:
+        connection = await self._pool.connection(address)
+        request = {"topics": [{"name": self._topic}], "allowAutoTopicCreation": False}
+        try:
+            answer = (await connection.call(METADATA, request)).message
+        except UnsupportedByPeerError as error:
+            raise AppendRefusedError(
+                f"{connection.address}: a controller of Kafka's own, whose metadata log takes "
+                "records from nobody else"
+            ) from error
+        topic = next((each for each in answer["topics"] if each["name"] == self._topic), None)
+        if topic is None or topic["errorCode"] != ErrorCode.NONE:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic["errorCode"]
+            raise AppendRefusedError(f"{connection.address}: {self._topic}: {_said(code, None)}")
+        self._topic_id = topic["topicId"]
+        leader_id = next(
+            (p["leaderId"] for p in topic["partitions"] if p["partitionIndex"] == 0), NO_NODE
+        )
+        for node in answer["brokers"]:
+            if node["nodeId"] == leader_id:
+                return node["host"], node["port"]
+        raise UnreachablePeerError(connection.address, "knows no leader")
+
+    async def _produce(self, connection: Connection, batch: bytes, left_s: float) -> Appended:
+        try:
+            version = connection.version_of(PRODUCE)
+        except UnsupportedByPeerError as error:
+            raise AppendRefusedError(f"{error}: it takes no records") from error
+        if self._topic_id == ZERO_UUID:
+            version = min(version, _NEWEST_BY_NAME)
+        entry = {"index": 0, "records": batch}
+        topic = {"name": self._topic, "topicId": self._topic_id, "partitionData": [entry]}
+        # the leader gives up first, so that its answer still comes
+        timeout_ms = max(1, int(min(left_s, self._config.timeout_s * 0.9) * 1000))
+        request = {"acks": _ACKS_ALL, "timeoutMs": timeout_ms, "topicData": [topic]}
+        try:
+            answer = await connection.call(PRODUCE, request, version)
+        except PeerError as error:
+            raise UnknownOutcomeError(str(error)) from error
+        return _read(connection.address, answer.message)
+
+
+class _NotAppendedError(Exception):
+    """Sending the batch again is safe. leader: who leads, as far as the answer says."""
+
+    def __init__(self, why: str, leader: Address | None = None) -> None:
+        super().__init__(why)
+        self.leader = leader
+
+
+def _read(address: str, answer: Message) -> Appended:
+    found = [each for topic in answer["responses"] for each in topic["partitionResponses"]]
+    if len(found) != 1:
+        raise UnknownOutcomeError(f"{address}: an answer about {len(found)} partitions")
+    (partition,) = found
+    code, leader = partition["errorCode"], partition["currentLeader"]
+    if code == ErrorCode.NONE:
+        return Appended(partition["baseOffset"], leader["leaderEpoch"])
+    text = f"{address}: {_said(code, partition['errorMessage'])}"
+    if code in _NOT_APPENDED:
+        nodes = {node["nodeId"]: (node["host"], node["port"]) for node in answer["nodeEndpoints"]}
+        raise _NotAppendedError(text, nodes.get(leader["leaderId"]))
+    if code in _UNKNOWN:
+        raise UnknownOutcomeError(text)
+    raise AppendRefusedError(text)
+
+
+def _said(code: int, message: str | None) -> str:
+    said = message or _HINTS.get(code)
+    return f"{error_name(code)} ({said})" if said else error_name(code)

@@ -1,0 +1,157 @@
+"""A quorum as its leader sees it (KIP-595, KIP-836, KIP-853), and verdicts on it.
+
+Times are the leader's clock, ms since the epoch; -1 where the leader knows none, None where its
+release doesn't tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from replica.types import ReplicaKey
+
+CAUGHT_UP_WITHIN_MS = 2_000
+"""The default of controller.quorum.fetch.timeout.ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """key: directory_id is ZERO_UUID where none is told. log_end: exclusive, -1 while unknown.
+    listeners: (name, host, port), of voters alone."""
+
+    key: ReplicaKey
+    log_end: int
+    last_fetch: int | None
+    last_caught_up: int | None
+    listeners: tuple[tuple[str, str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """cluster_id: None where the node that was asked can't tell it. high_watermark: exclusive, -1
+    while unknown. features: finalized levels by name."""
+
+    cluster_id: str | None
+    leader_id: int
+    epoch: int
+    high_watermark: int
+    voters: tuple[Replica, ...]
+    observers: tuple[Replica, ...]
+    features: Mapping[str, int]
+
+    @property
+    def leader(self) -> Replica | None:
+        """Among the observers where it was removed, and leads until that is committed."""
+        found = (each for each in self.replicas if each.key.node_id == self.leader_id)
+        return next(found, None)
+
+    @property
+    def replicas(self) -> tuple[Replica, ...]:
+        return (*self.voters, *self.observers)
+
+    @property
+    def kraft_version(self) -> int:
+        """0 where it was never finalized."""
+        return self.features.get("kraft.version", 0)
+
+    def lag(self, replica: Replica) -> int | None:
+        """Records that the leader has and it hasn't; None where that can't be told."""
+        leader = self.leader
+        if leader is None or replica.log_end < 0:
+            return None
+        return max(0, leader.log_end - replica.log_end)
+
+    def ago(self, time_ms: int | None) -> int | None:
+        """How long before the leader's answer a time of its clock was, in ms."""
+        leader = self.leader
+        if time_ms is None or time_ms < 0 or leader is None or leader.last_caught_up is None:
+            return None
+        return max(0, leader.last_caught_up - time_ms)
+
+    def is_caught_up(self, replica: Replica, within_ms: int) -> bool:
+        """Whether it was at the leader's log end that recently, or is now where no time is told."""
+        if replica.key.node_id == self.leader_id:
+            return True
+        if replica.last_caught_up is None:
+            return self.lag(replica) == 0
+        ago = self.ago(replica.last_caught_up)
+        return ago is not None and ago <= within_ms
+
+
+class Severity(Enum):
+    """As of check's findings."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """text: one line."""
+
+    severity: Severity
+    text: str
+
+
+def verdicts(quorum: Quorum, within_ms: int = CAUGHT_UP_WITHIN_MS) -> tuple[Verdict, ...]:
+    """What an administrator should know, the most important first. within_ms: how recently a
+    replica must have been at the leader's log end."""
+    return (
+        _majority(quorum, within_ms),
+        *_behind(quorum, "voter", quorum.voters, within_ms),
+        *_behind(quorum, "observer", quorum.observers, within_ms),
+        *_notes(quorum),
+    )
+
+
+def _majority(quorum: Quorum, within_ms: int) -> Verdict:
+    caught_up = sum(quorum.is_caught_up(voter, within_ms) for voter in quorum.voters)
+    size = len(quorum.voters)
+    majority = size // 2 + 1
+    counted = f"{caught_up} of {size} voters caught up"
+    if caught_up < majority:
+        return Verdict(
+            Severity.ERROR, f"{counted}, a majority is {majority}: nothing new is committed"
+        )
+    spare = caught_up - majority
+    if caught_up < size:
+        left = f"{spare} more may fail" if spare else "no other may fail"
+        return Verdict(Severity.WARNING, f"{counted}: {left}, or nothing is committed any more")
+    return Verdict(Severity.INFO, f"{counted}: {spare} may fail and records are still committed")
+
+
+def _behind(
+    quorum: Quorum, what: str, replicas: tuple[Replica, ...], within_ms: int
+) -> Iterator[Verdict]:
+    for replica in replicas:
+        if quorum.is_caught_up(replica, within_ms):
+            continue
+        fetched, lag = quorum.ago(replica.last_fetch), quorum.lag(replica)
+        if lag is None or (replica.last_fetch == -1 and replica.log_end <= 0):
+            why = "was never heard of in this epoch"
+        elif fetched is not None and fetched > within_ms:
+            why = f"has not fetched for {fetched} ms, {lag} records behind"
+        else:
+            why = f"is {lag} records behind"
+        yield Verdict(Severity.WARNING, f"{what} {replica.key.node_id} {why}")
+
+
+def _notes(quorum: Quorum) -> Iterator[Verdict]:
+    if quorum.high_watermark < 0:
+        yield Verdict(Severity.WARNING, "nothing is committed in this epoch yet")
+    voter_ids = [voter.key.node_id for voter in quorum.voters]
+    if quorum.leader_id not in voter_ids:
+        text = f"leader {quorum.leader_id} is no voter: it goes once its removal is committed"
+        yield Verdict(Severity.WARNING, text)
+    if len(set(voter_ids)) < len(voter_ids):
+        yield Verdict(Severity.ERROR, "two voters have one node id")
+    if len(voter_ids) % 2 == 0:
+        spare = (len(voter_ids) - 1) // 2
+        text = f"{len(voter_ids)} voters survive {spare} failures, as {len(voter_ids) - 1} do"
+        yield Verdict(Severity.INFO, text)
+    if quorum.kraft_version == 0:
+        text = "the voters are static: adding and removing them needs kraft.version 1"
+        yield Verdict(Severity.INFO, text)

@@ -1,0 +1,85 @@
+"""Records as an administrator gives them, and the batches that carry them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from replica.errors import UsageError
+from replica.format.batch import encode_batch
+from replica.format.record import Record, RecordHeader, encode_records
+
+_FIELDS = frozenset(("key", "value", "headers"))
+_IGNORED = frozenset(("offset", "epoch", "timestamp"))
+"""Of the objects that `kraftlake consume --json` prints: the leader gives new ones."""
+
+
+def record_of_value(value: bytes) -> Record:
+    """A record without key; its place in a batch is given by `batch_of`."""
+    return Record(0, 0, None, value)
+
+
+def record_of_json(line: bytes) -> Record:
+    """An object with key, value and headers ([[name, value], ...]), all optional: each value text,
+    null, or {"base64": text}.
+
+    Raises UsageError, which says what is wrong with it.
+    """
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UsageError("not an object with key, value and headers")
+    unknown = found.keys() - _FIELDS - _IGNORED
+    if unknown:
+        raise UsageError(f"{', '.join(sorted(unknown))}: expected key, value and headers alone")
+    headers = found.get("headers") or []
+    if not isinstance(headers, list):
+        raise UsageError("headers: expected [[name, value], ...]")
+    return Record(
+        0,
+        0,
+        _bytes("key", found.get("key")),
+        _bytes("value", found.get("value")),
+        tuple(_header(each) for each in headers),
+    )
+
+
+def batch_of(records: Sequence[Record], timestamp: int) -> bytes:
+    """One uncompressed batch from offset 0 on, which a leader replaces. timestamp: ms, of all."""
+    placed = (
+        Record(offset, timestamp, record.key, record.value, record.headers)
+        for offset, record in enumerate(records)
+    )
+    return encode_batch(
+        base_offset=0,
+        leader_epoch=-1,
+        records=encode_records(placed, 0, timestamp),
+        record_count=len(records),
+        last_offset_delta=len(records) - 1,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+    )
+
+
+def _header(found: Any) -> RecordHeader:
+    if not (isinstance(found, list) and len(found) == 2 and isinstance(found[0], str)):
+        raise UsageError("headers: expected [[name, value], ...]")
+    if any("\ud800" <= char <= "\udfff" for char in found[0]):
+        raise UsageError("headers: a name that is no UTF-8")
+    return RecordHeader(found[0], _bytes(f"header {found[0]}", found[1]))
+
+
+def _bytes(name: str, found: Any) -> bytes | None:
+    if found is None or isinstance(found, str):
+        return None if found is None else found.encode("utf-8", "surrogatepass")
+    if isinstance(found, dict) and found.keys() == {"base64"}:
+        try:
+            return base64.b64decode(found["base64"], validate=True)
+        except (TypeError, ValueError, binascii.Error) as error:
+            raise UsageError(f"{name}: base64: {error}") from error
+    raise UsageError(f'{name}: expected text, null or {{"base64": "..."}}')

@@ -1,0 +1,132 @@
+"""The security and the limits of a listener, by the names of Kafka's server.properties; a key below
+listener.name.NAME. counts before the plain one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from ssl import SSLContext
+
+from replica.node.listeners import Listener, uses_sasl, uses_tls
+from replica.node.properties import Properties
+from replica.node.security.jaas import KEY, login_in
+from replica.node.security.sasl_keys import known_mechanism
+from replica.node.security.scram_file import read_credentials
+from replica.node.security.tls_keys import tls_in
+from replica.wire.frame import Limits
+from replica.wire.sasl.server import Authenticator, PlainExchange, ScramExchange, ServerExchange
+from replica.wire.tls import CLIENT_AUTH, Tls, server_context
+
+SCRAM_FILE = "kraftlake.scram.credentials.file"
+_USER = "user_"
+_DEFAULT = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSecurity:
+    """tls: None for plain text. client_auth: of CLIENT_AUTH. mechanisms: of SASL, none for a
+    listener without. passwords: of PLAIN's users. scram_file: see scram_file, "" for none."""
+
+    tls: Tls | None = None
+    client_auth: str = "none"
+    mechanisms: tuple[str, ...] = ()
+    passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
+    scram_file: str = ""
+    limits: Limits = _DEFAULT
+
+    def guard(self) -> tuple[Authenticator | None, SSLContext | None]:
+        """What a Service needs. Reads the files: raises UsageError and UnreadableFileError, naming
+        the one that is wrong."""
+        context = None if self.tls is None else server_context(self.tls, self.client_auth)
+        return self._authenticator() if self.mechanisms else None, context
+
+    def _authenticator(self) -> Authenticator:
+        kept = read_credentials(self.scram_file) if self.scram_file else {}
+        found: dict[str, Callable[[], ServerExchange]] = {}
+        for name in self.mechanisms:
+            if name == "PLAIN":
+                found[name] = partial(PlainExchange, self.passwords)
+            else:
+                found[name] = partial(ScramExchange, name, kept[name])
+        return found
+
+
+def section_of(properties: Properties, listener: str) -> Properties:
+    """The keys as a listener sees them."""
+    return properties.below(_prefix(listener))
+
+
+def listener_security_in(properties: Properties, listener: Listener) -> ListenerSecurity:
+    """Opens no other file. Raises UsageError, naming file and key."""
+    section = section_of(properties, listener.name)
+    tls = tls_in(section) if uses_tls(listener.protocol) else None
+    if tls is not None and tls.certificate is None:
+        raise section.error("ssl.keystore.location", f"missing; {listener.name} needs it for TLS")
+    client_auth = "none" if tls is None else _client_auth(properties, listener)
+    if client_auth != "none" and tls is not None and tls.authorities is None:
+        why = f"missing; ssl.client.auth={client_auth} needs it"
+        raise section.error("ssl.truststore.location", why)
+    mechanisms = _mechanisms(section) if uses_sasl(listener.protocol) else ()
+    return ListenerSecurity(
+        tls,
+        client_auth,
+        mechanisms,
+        _passwords(section) if "PLAIN" in mechanisms else {},
+        _scram_file(section) if set(mechanisms) - {"PLAIN"} else "",
+        _limits(section),
+    )
+
+
+def _client_auth(properties: Properties, listener: Listener) -> str:
+    """A listener with SASL asks for certificates only by its own key, as Kafka's do."""
+    asked = properties if uses_sasl(listener.protocol) else section_of(properties, listener.name)
+    own = _prefix(listener.name) if uses_sasl(listener.protocol) else ""
+    return asked.one_of(f"{own}ssl.client.auth", tuple(CLIENT_AUTH), "none")
+
+
+def _prefix(listener: str) -> str:
+    return f"listener.name.{listener.lower()}."
+
+
+def _mechanisms(section: Properties) -> tuple[str, ...]:
+    key = "sasl.enabled.mechanisms"
+    section.required(key, "PLAIN,SCRAM-SHA-512")
+    return tuple(known_mechanism(section, key, name) for name in section.names(key))
+
+
+def _passwords(section: Properties) -> dict[str, str]:
+    """user_NAME="PASSWORD" of the login module."""
+    key = f"plain.{KEY}"
+    login = login_in(section, key)
+    if login.mechanism != "PLAIN":
+        raise section.error(key, "expected Kafka's PlainLoginModule")
+    found = {
+        name.removeprefix(_USER): password
+        for name, password in login.options.items()
+        if name.startswith(_USER)
+    }
+    if not found:
+        raise section.error(key, f'nobody may log in: expected {_USER}NAME="PASSWORD"')
+    return found
+
+
+def _scram_file(section: Properties) -> str:
+    return section.required(SCRAM_FILE, "/etc/kraftlake/scram")
+
+
+def _limits(section: Properties) -> Limits:
+    """max.connections counts for each listener."""
+    size_key, queued_key = "socket.request.max.bytes", "queued.max.request.bytes"
+    request = section.number(size_key, _DEFAULT.request_max_bytes, 1, 2**31 - 1)
+    queued = section.number(queued_key, max(request, _DEFAULT.queued_max_bytes), -1)
+    if 0 <= queued < request:
+        raise section.error(queued_key, f"{queued} is less than {size_key}={request}")
+    unknown = section.number("sasl.server.max.receive.size", _DEFAULT.unknown_max_bytes, 1)
+    return Limits(
+        request_max_bytes=request,
+        max_connections=section.number("max.connections", _DEFAULT.max_connections, 1),
+        idle_s=section.number("connections.max.idle.ms", int(_DEFAULT.idle_s * 1000), 1) / 1000,
+        unknown_max_bytes=min(unknown, request),
+        queued_max_bytes=queued if queued >= 0 else 2**63 - 1,
+    )

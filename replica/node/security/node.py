@@ -1,0 +1,54 @@
+"""The security of a node: of each listener that it has, and of its way to the other voters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from replica.node.listeners import Listener, protocol_of, uses_sasl
+from replica.node.properties import Properties
+from replica.node.security.client import ClientSecurity, connect_timeout_s, security_of
+from replica.node.security.exposure import exposed
+from replica.node.security.jaas import KEY
+from replica.node.security.listener import ListenerSecurity, listener_security_in, section_of
+from replica.node.security.sasl_keys import identity_in, mechanism_in
+from replica.wire.client import ClientConfig
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSecurity:
+    """listeners: by name. voters: of connections to other voters. connect_timeout_s: of those, None
+    for the time of a request. warnings: a line for each file with secrets that others may read."""
+
+    listeners: Mapping[str, ListenerSecurity]
+    voters: ClientSecurity
+    connect_timeout_s: float | None
+    warnings: tuple[str, ...]
+
+    def to_voters(self, timeout_s: float) -> ClientConfig:
+        """Raises UsageError and UnreadableFileError, naming the PEM file."""
+        timeouts = ClientConfig(timeout_s=timeout_s, connect_timeout_s=self.connect_timeout_s)
+        return self.voters.applied_to(timeouts)
+
+
+def node_security_in(
+    properties: Properties, bound: tuple[Listener, ...], controller: str
+) -> NodeSecurity:
+    """controller: the listener that other voters use; we connect to theirs by its protocol. Opens
+    no other file. Raises UsageError, naming file and key."""
+    found = {one.name: listener_security_in(properties, one) for one in bound}
+    voters = _to_voters(properties, controller)
+    stores = (voters.tls, *(each.tls for each in found.values()))
+    keys = [store.key_file for store in stores if store is not None]
+    warnings = exposed(properties, *keys, *(each.scram_file for each in found.values()))
+    return NodeSecurity(found, voters, connect_timeout_s(properties), warnings)
+
+
+def _to_voters(properties: Properties, controller: str) -> ClientSecurity:
+    """username and password stand in the listener's own login module, as in Kafka."""
+    section, protocol = section_of(properties, controller), protocol_of(properties, controller)
+    sasl = None
+    if uses_sasl(protocol):
+        mechanism = mechanism_in(section, "sasl.mechanism.controller.protocol")
+        sasl = identity_in(section, mechanism, f"{mechanism.lower()}.{KEY}")
+    return security_of(section, protocol, sasl)

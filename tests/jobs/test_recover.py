@@ -1,0 +1,100 @@
+"""`kraftlake recover --plan`: on the recorded split, and on what is left after disks are lost."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+
+SPLIT = "kafka-4.1.1-dynamic/split"
+STATIC = "kafka-3.7.2-static/split"
+FIELDS = [
+    *("rank", "directory", "cluster_id", "node_id", "directory_id", "is_voter", "last_epoch"),
+    *("log_end_offset", "relation", "at_risk", "committed_lost", "unproven_lost"),
+    *("superseded_lost", "answer", "has_majority", "missing", "reasons"),
+]
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(("scenario", "parted"), [(SPLIT, 1526), (STATIC, 750)])
+def test_the_whole_split_goes_on_with_the_newest_epoch(
+    kraftlake: Kraftlake, scenario: str, parted: int
+) -> None:
+    ended = kraftlake("recover", "--plan", "--json", scenario)
+    assert ended.code == 0
+    assert [row["rank"] for row in ended.rows] == [1, 2, 3, 4, 5]
+    assert {row["node_id"] for row in ended.rows[:3]} == {1, 3, 12}
+    assert {row["node_id"] for row in ended.rows[3:]} == {2, 11}
+    for row in ended.rows:
+        assert list(row) == FIELDS
+        assert (row["answer"], row["has_majority"], row["missing"]) == ("safe", True, [])
+        ghost = row["node_id"] in (2, 11)
+        assert row["at_risk"] == ([[parted, parted + 22]] if ghost else [])
+        assert row["committed_lost"] == 0
+
+
+@pytest.mark.usefixtures("recorded")
+def test_one_voter_alone_is_told_what_it_cannot_know_and_how_others_stand_in(
+    kraftlake: Kraftlake,
+) -> None:
+    ended = kraftlake("recover", "--plan", f"{SPLIT}/2")
+    assert ended.code == 1
+    assert ended.lines[0] == "cluster Lr3UIdBxT-GFPYE5uprmrg: unproven"
+    assert "only 1 of 3 voters can be relied on" in ended.lines[1]
+    assert "for node 1: node.id=1 and directory.id=w1rJ2UULXXXZu6RS0Vk1kg" in ended.out
+    assert "for node 3: node.id=3 and directory.id=YabyXINkS7WFoc_9PzSg0w" in ended.out
+
+
+@pytest.mark.usefixtures("recorded")
+def test_an_observer_that_is_further_on_than_the_voters_left_wins(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("recover", "--plan", "--json", f"{SPLIT}/2", f"{SPLIT}/12")
+    first, second = ended.rows
+    assert ended.code == 1
+    assert (first["node_id"], first["is_voter"], second["node_id"]) == (12, False, 2)
+    assert first["answer"] == "unproven"
+
+
+def test_a_damaged_log_is_named_and_not_relied_on(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    for node in ("1", "2"):
+        shutil.copytree(data / SPLIT / node, tmp_path / node)
+    segment = min((tmp_path / "1").glob("*/*.log"))
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    segment.write_bytes(content)
+    ended = kraftlake("recover", "--plan", "--json", tmp_path / "1", tmp_path / "2")
+    assert ended.code == 1
+    assert str(segment) in ended.err
+    assert [row["node_id"] for row in ended.rows] == [2, 1]
+    assert ended.rows[0]["has_majority"] is False
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((SPLIT,), "recover: --plan is missing"),
+        (("--plan", "kafka-3.7.2-static"), "captures of the same replica (node 1): name only what"),
+        (("--plan", "MANIFEST.md"), "MANIFEST.md: no node's directory; name those that are left"),
+        (("--plan", "nowhere"), "nowhere"),
+    ],
+)
+def test_what_cannot_be_planned_is_a_usage_error(
+    kraftlake: Kraftlake, arguments: tuple[str, ...], said: str
+) -> None:
+    ended = kraftlake("recover", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err.splitlines()[-1]
+
+
+def test_clusters_are_planned_one_by_one(kraftlake: Kraftlake, data: Path) -> None:
+    ended = kraftlake("recover", "--plan", "--json", data / SPLIT / "1", data / STATIC)
+    assert {row["cluster_id"] for row in ended.rows} == {
+        "Lr3UIdBxT-GFPYE5uprmrg",
+        "gT_wj4dEReaNt2vnLWy9Aw",
+    }
+    assert ended.code == 1, "one of 1, 2, 3 alone is no majority of the first"

@@ -1,0 +1,217 @@
+"""What becomes of a batch: appended once, surely not appended, or nobody knows; each is told."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from replica.admin.appending import (
+    Appender,
+    AppendRefusedError,
+    NoLeaderFoundError,
+    UnknownOutcomeError,
+)
+from replica.admin.records import batch_of, record_of_value
+from replica.format.record import records_of
+from replica.format.segment import scan
+from replica.wire.apis.cluster import METADATA
+from replica.wire.apis.writing import PRODUCE
+from replica.wire.client import ClientConfig
+from replica.wire.error_codes import ErrorCode
+from tests.interop.kafka_node import free_ports
+from tests.replica.node.running import TOPIC, TOPIC_ID, quorum_of_three
+from tests.replica.wire import loopback
+
+ADMINISTRATOR = {"kraftlake__principals__administrator": "*"}
+BATCH = batch_of([record_of_value(b"a"), record_of_value(b"b")], 1)
+
+
+@contextlib.asynccontextmanager
+async def appender_at(*ports, timeout_s=20.0, topic=TOPIC):
+    config = ClientConfig(timeout_s=10.0)
+    appender = Appender([("127.0.0.1", port) for port in ports], topic, config, timeout_s)
+    try:
+        yield appender
+    finally:
+        await appender.close()
+
+
+def port_of(node):
+    (listener,) = node.settings.listeners
+    return listener.port
+
+
+async def closed(port):
+    """Once nobody listens there."""
+    with contextlib.suppress(ConnectionError):
+        while True:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+            await asyncio.sleep(0.02)
+
+
+def values_of(node):
+    """Of all records in the log, committed or not."""
+    log = node.driver.host.log
+    data = b"".join(batch.data for batch in log.batches(log.log_start, log.log_end))
+    return [
+        record.value
+        for batch in scan(data).batches
+        if not batch.header.is_control
+        for record in records_of(
+            batch.header, data[batch.position : batch.position + batch.header.size_bytes]
+        )
+    ]
+
+
+@pytest.fixture
+def in_quorum(tmp_path):
+    def run(story):
+        async def main():
+            started = quorum_of_three(tmp_path, **ADMINISTRATOR)
+            async with asyncio.timeout(60), started as (leader, followers):
+                await story(leader, followers)
+
+        asyncio.run(main())
+
+    return run
+
+
+def test_a_batch_finds_the_leader_through_a_follower(in_quorum):
+    async def story(leader, followers):
+        async with appender_at(port_of(followers[0])) as appender:
+            first = await appender.append(BATCH)
+            second = await appender.append(BATCH)
+        raft = leader.driver.host.raft
+        assert (first.epoch, second.base_offset) == (raft.role.epoch, first.base_offset + 2)
+        assert raft.high_watermark == second.base_offset + 2
+        assert values_of(leader) == [b"a", b"b", b"a", b"b"]
+
+    in_quorum(story)
+
+
+def test_a_batch_waits_for_the_next_leader(in_quorum):
+    async def story(leader, followers):
+        async with appender_at(*map(port_of, (leader, *followers))) as appender:
+            before = await appender.append(BATCH)
+            leader.driver.shut_down(2000)
+            await closed(port_of(leader))
+            after = await appender.append(BATCH)
+        assert after.epoch > before.epoch
+        successor = next(n for n in followers if n.driver.host.raft.role.epoch == after.epoch)
+        assert values_of(successor) == [b"a", b"b", b"a", b"b"]
+
+    in_quorum(story)
+
+
+def test_a_batch_without_a_majority_is_of_unknown_outcome_and_not_sent_again(in_quorum):
+    async def story(leader, followers):
+        async with appender_at(port_of(leader)) as appender:
+            await appender.append(BATCH)
+            for node in followers:
+                node.driver.shut_down(50)
+            with pytest.raises(UnknownOutcomeError, match="NOT_ENOUGH_REPLICAS_AFTER_APPEND"):
+                await appender.append(BATCH)
+        assert values_of(leader) == [b"a", b"b", b"a", b"b"]
+
+    in_quorum(story)
+
+
+class Scripted:
+    """A node that leads, and answers Produce as told; None: by closing the connection."""
+
+    def __init__(self, *codes):
+        self.codes = list(codes)
+        self.port = 0
+        self.asked = 0
+
+    async def __call__(self, client, request):
+        if request.api is METADATA:
+            return self._metadata()
+        self.asked += 1
+        code = self.codes.pop(0)
+        if code is None:
+            raise ConnectionResetError
+        partition = {"index": 0, "errorCode": int(code), "baseOffset": 7}
+        topic = {"name": TOPIC, "topicId": TOPIC_ID, "partitionResponses": [partition]}
+        return {"responses": [topic]}
+
+    def _metadata(self):
+        partition = {
+            **{"errorCode": 0, "partitionIndex": 0, "leaderId": 1, "leaderEpoch": 1},
+            **{"replicaNodes": [1], "isrNodes": [1], "offlineReplicas": []},
+        }
+        topic = {"errorCode": 0, "name": TOPIC, "topicId": TOPIC_ID, "partitions": [partition]}
+        return {
+            "brokers": [{"nodeId": 1, "host": "127.0.0.1", "port": self.port}],
+            "clusterId": "c",
+            "controllerId": 1,
+            "topics": [topic],
+        }
+
+
+def scripted(story, *codes):
+    async def main():
+        node = Scripted(*codes)
+        served = {METADATA.key: METADATA.versions, PRODUCE.key: PRODUCE.versions}
+        async with asyncio.timeout(30), loopback.running(node, served=served) as server:
+            node.port = server.port
+            async with appender_at(server.port, timeout_s=3.0) as appender:
+                await story(node, appender)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "code", ["NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS", "LEADER_NOT_AVAILABLE"]
+)
+def test_what_was_surely_not_appended_is_sent_again(code):
+    async def story(node, appender):
+        assert (await appender.append(BATCH)).base_offset == 7
+        assert node.asked == 3
+
+    scripted(story, ErrorCode[code], ErrorCode[code], ErrorCode.NONE)
+
+
+@pytest.mark.parametrize(
+    "code", ["REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "UNKNOWN_SERVER_ERROR", None]
+)
+def test_what_may_have_been_appended_is_sent_once(code):
+    async def story(node, appender):
+        with pytest.raises(UnknownOutcomeError):
+            await appender.append(BATCH)
+        assert node.asked == 1
+        assert (await appender.append(BATCH)).base_offset == 7
+
+    scripted(story, None if code is None else ErrorCode[code], ErrorCode.NONE)
+
+
+@pytest.mark.parametrize("code", ["TOPIC_AUTHORIZATION_FAILED", "INVALID_RECORD"])
+def test_what_is_refused_is_not_sent_again(code):
+    async def story(node, appender):
+        with pytest.raises(AppendRefusedError, match=code):
+            await appender.append(BATCH)
+        assert node.asked == 1
+
+    scripted(story, ErrorCode[code])
+
+
+def test_nobody_there_is_told_with_each_reason():
+    async def main():
+        ports = free_ports(2)
+        async with appender_at(*ports, timeout_s=0.3) as appender:
+            with pytest.raises(NoLeaderFoundError) as caught:
+                await appender.append(BATCH)
+        for port in ports:
+            assert f"127.0.0.1:{port}: no connection: Connection refused" in str(caught.value)
+
+    asyncio.run(main())
+
+
+def test_another_topic_is_refused(in_quorum):
+    async def story(leader, followers):
+        async with appender_at(port_of(leader), topic="other") as appender:
+            with pytest.raises(AppendRefusedError, match="other: UNKNOWN_TOPIC_OR_PARTITION"):
+                await appender.append(BATCH)
+
+    in_quorum(story)

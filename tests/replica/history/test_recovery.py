@@ -1,0 +1,177 @@
+"""Plans for the replicas that are left: what they call safe loses nothing that was committed."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replica.errors import UsageError
+from replica.history.divergence import Relation
+from replica.history.log import LogBatch, OffsetRange, ReplicaLog, VoterSetAt
+from replica.history.recovery import Answer, plan_recovery
+from replica.types import OffsetAndEpoch, ReplicaKey
+from tests.replica.history.test_random_histories import QUICK, SEEDS, entries_of, model_of
+
+ONE, TWO, THREE = (ReplicaKey(node, f"directory-{node}") for node in (1, 2, 3))
+VOTERS = VoterSetAt(-1, 0, frozenset({ONE, TWO, THREE}))
+
+
+def log(key, *epochs, quorum_epoch=None, **changed):
+    """A batch of one record for each epoch."""
+    batches = tuple(
+        LogBatch(offset, offset, epoch, (offset, epoch)) for offset, epoch in enumerate(epochs)
+    )
+    known = quorum_epoch if quorum_epoch is not None else max(epochs, default=0)
+    return ReplicaLog(
+        key,
+        changed.pop("log_start", 0),
+        batches,
+        quorum_epoch=known,
+        voter_sets=changed.pop("voter_sets", (VOTERS,)),
+        **changed,
+    )
+
+
+def order(plan):
+    return [standing.log.key.node_id for standing in plan.ranking]
+
+
+@QUICK
+@given(SEEDS, st.integers(0, 2**16))
+def test_a_plan_called_safe_keeps_what_any_node_knew_to_be_committed(seed, chosen):
+    model = model_of(seed)
+    drawn = random.Random(chosen)
+    keys = sorted(model.nodes)
+    left = drawn.sample(keys, drawn.randint(1, len(keys)))
+    plan = plan_recovery([model.capture(model.nodes[key]) for key in left])
+    if plan.answer is not Answer.SAFE:
+        return
+    kept = model.nodes[plan.winner.key].log
+    for node in model.nodes.values():
+        assert kept[: node.committed] == node.log[: node.committed]
+
+
+@QUICK
+@given(SEEDS)
+def test_all_replicas_of_a_raft_run_make_a_safe_plan(seed):
+    model = model_of(seed)
+    logs = [model.capture(node) for node in model.nodes.values()]
+    plan = plan_recovery(logs)
+    assert plan.answer is not Answer.REFUSED, plan.reasons
+    if plan.voters is not None:
+        assert plan.has_majority
+        assert plan.missing == frozenset()
+
+
+@QUICK
+@given(SEEDS, st.randoms())
+def test_the_order_of_the_replicas_decides_nothing(seed, shuffled):
+    model = model_of(seed)
+    logs = [model.capture(node) for node in model.nodes.values()]
+    again = list(logs)
+    shuffled.shuffle(again)
+    assert plan_recovery(logs) == plan_recovery(again)
+
+
+@QUICK
+@given(SEEDS)
+def test_at_risk_is_what_the_winner_lacks_offset_by_offset(seed):
+    model = model_of(seed)
+    plan = plan_recovery([model.capture(node) for node in model.nodes.values()])
+    winner = entries_of(plan.winner)
+    for standing in plan.ranking[1:]:
+        own = entries_of(standing.log)
+        missing = {
+            offset
+            for offset, entry in own.items()
+            if offset >= plan.winner.log_start and winner.get(offset) != entry
+        }
+        assert {o for r in standing.at_risk for o in range(r.start, r.end)} == missing
+        lost = standing.lost
+        assert lost.committed + lost.unproven + lost.superseded == len(missing)
+
+
+def test_the_newest_epoch_wins_over_the_longest_log():
+    plan = plan_recovery([log(ONE, 1, 1, 1, 1, 1), log(TWO, 1, 1, 2)])
+    assert order(plan) == [2, 1]
+    assert plan.answer is Answer.SAFE
+    assert plan.ranking[1].relation is Relation.DIVERGED
+    assert plan.ranking[1].at_risk == (OffsetRange(2, 5),)
+    assert (plan.missing, plan.has_majority) == (frozenset({THREE}), True)
+
+
+def test_one_of_three_proves_nothing_about_what_is_gone():
+    plan = plan_recovery([log(TWO, 1, 1, 2)])
+    assert plan.answer is Answer.UNPROVEN
+    assert plan.missing == {ONE, THREE}
+    assert plan.reasons == (
+        "only 1 of 3 voters can be relied on, which is no majority: the others may have held "
+        "committed records that nobody here knows of",
+    )
+
+
+def test_a_wiped_disk_is_not_the_voter_that_it_was():
+    wiped = ReplicaKey(1, "another-directory")
+    plan = plan_recovery([log(wiped, voter_sets=()), log(TWO, 1, 1, 2)])
+    assert order(plan) == [2, 1]
+    assert [standing.is_voter for standing in plan.ranking] == [True, False]
+    assert plan.answer is Answer.UNPROVEN
+    assert plan.missing == {ONE, THREE}
+
+
+def test_a_log_that_cannot_be_read_whole_counts_as_gone_and_wins_only_alone():
+    whole, cut = log(ONE, 1, 1), log(TWO, 1, 1, 1)
+    plan = plan_recovery([whole, cut], unreliable={TWO})
+    assert order(plan) == [1, 2]
+    assert plan.answer is Answer.UNPROVEN
+    assert plan.missing == {TWO, THREE}
+    alone = plan_recovery([cut], unreliable={TWO})
+    assert alone.answer is Answer.REFUSED
+    assert alone.reasons[0] == (
+        "part of the log of node 2 (directory-2) can't be read, and there is no better one"
+    )
+
+
+def test_committed_records_that_the_winner_lacks_refuse_the_plan():
+    """As after an unclean restore: 1 and 2 are a majority in epoch 1, yet 3 leads a newer one."""
+    held = log(ONE, 1, 1, 1), log(TWO, 1, 1, 1)
+    plan = plan_recovery([*held, log(THREE, 1, 2, quorum_epoch=2)])
+    assert order(plan)[0] == 3
+    assert plan.answer is Answer.REFUSED
+    assert "2 records that are proven committed are on node 1" in plan.reasons[0]
+
+
+def test_two_histories_of_one_epoch_refuse_the_plan():
+    other = log(TWO, 1, 1)
+    changed = LogBatch(1, 1, 1, "other bytes")
+    plan = plan_recovery(
+        [log(ONE, 1, 1, 1), ReplicaLog(TWO, 0, (other.batches[0], changed), quorum_epoch=1)]
+    )
+    assert plan.answer is Answer.REFUSED
+    assert "which no run of Raft leaves" in plan.reasons[0]
+
+
+def test_a_change_of_voters_that_may_not_be_committed_needs_a_majority_of_both_sets():
+    four = ReplicaKey(4, "directory-4")
+    added = VoterSetAt(1, 1, VOTERS.voters | {four})
+    sets = {"voter_sets": (VOTERS, added)}
+    three_left = [log(ONE, 1, 1, **sets), log(TWO, 1), log(four, 1)]
+    assert plan_recovery(three_left).answer is Answer.SAFE
+    removed = VoterSetAt(1, 1, frozenset({ONE, TWO}))
+    sets = {"voter_sets": (VOTERS, removed)}
+    assert plan_recovery([log(ONE, 1, 1, **sets), log(TWO, 1)]).answer is Answer.SAFE
+    alone = plan_recovery([log(ONE, 1, 1, **sets), log(THREE, 1)])
+    assert alone.answer is Answer.UNPROVEN, "3 and 1 are a majority of the old voters alone"
+
+
+def test_what_lies_behind_the_winners_snapshot_is_not_at_risk():
+    ahead = log(ONE, log_start=4, snapshots=(OffsetAndEpoch(4, 2),))
+    plan = plan_recovery([ahead, log(TWO, 1, 1, 2)])
+    assert order(plan) == [1, 2]
+    assert plan.ranking[1].at_risk == ()
+
+
+def test_no_replica_is_no_plan():
+    with pytest.raises(UsageError, match="no replica to go on with"):
+        plan_recovery([])

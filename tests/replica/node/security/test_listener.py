@@ -1,0 +1,171 @@
+"""A listener's security by Kafka's server.properties: which key counts, and what is refused."""
+
+import pytest
+
+from replica.errors import UsageError
+from replica.node.settings import settings_in
+from replica.wire.sasl.client import Plain, Scram
+from tests.replica.node.security.files import PLAIN, SCRAM, properties_of
+
+NODE = """process.roles=controller
+node.id=1
+log.dirs=/var/lib/node1
+controller.listener.names=VOTERS
+controller.quorum.bootstrap.servers=127.0.0.1:9093
+listeners=VOTERS://127.0.0.1:9093,READERS://127.0.0.1:9094
+"""
+PEM = """ssl.keystore.type=PEM
+ssl.keystore.location=/etc/node.pem
+ssl.truststore.type=PEM
+ssl.truststore.location=/etc/ca.pem
+"""
+SECRET = "tell-nobody"  # noqa: S105
+
+
+def security(tmp_path, protocols, lines):
+    names = f"listener.security.protocol.map={protocols}\n"
+    found = settings_in(properties_of(tmp_path, NODE + names + lines, "server.properties"))
+    assert SECRET not in repr(found)
+    return found
+
+
+def test_without_a_map_all_is_plain_text(tmp_path):
+    found = security(tmp_path, "", "").security
+    assert {each.tls for each in found.listeners.values()} == {None}
+    assert (found.voters.tls, found.voters.sasl) == (None, None)
+
+
+def test_a_key_below_the_listener_counts_before_the_plain_one(tmp_path):
+    lines = (
+        PEM + "ssl.client.auth=required\n"
+        "listener.name.readers.ssl.client.auth=none\n"
+        "listener.name.readers.ssl.keystore.location=/etc/readers.pem\n"
+        "listener.name.readers.max.connections=7\nmax.connections=9\n"
+    )
+    found = security(tmp_path, "VOTERS:SSL,READERS:SSL", lines)
+    voters, readers = found.security.listeners["VOTERS"], found.security.listeners["READERS"]
+    assert (voters.client_auth, voters.tls.certificate) == ("required", "/etc/node.pem")
+    assert (readers.client_auth, readers.tls.certificate) == ("none", "/etc/readers.pem")
+    assert readers.tls.authorities == "/etc/ca.pem"
+    assert (voters.limits.max_connections, readers.limits.max_connections) == (9, 7)
+    assert found.security.voters.tls == voters.tls
+    assert found.unknown == ()
+
+
+def test_a_listener_with_sasl_asks_for_certificates_only_by_its_own_key(tmp_path):
+    lines = (
+        PEM + "ssl.client.auth=required\nsasl.enabled.mechanisms=PLAIN\n"
+        "sasl.mechanism.controller.protocol=PLAIN\n"
+        f"plain.sasl.jaas.config={PLAIN} required user_a=b username=a password=b;\n"
+    )
+    protocols = "VOTERS:SASL_SSL,READERS:SASL_SSL"
+    own = lines + "listener.name.voters.ssl.client.auth=requested\n"
+    found = security(tmp_path, protocols, own).security.listeners
+    assert (found["VOTERS"].client_auth, found["READERS"].client_auth) == ("requested", "none")
+
+
+def test_users_of_plain_and_who_we_are_stand_in_the_listeners_login_module(tmp_path):
+    jaas = (
+        f"{PLAIN} required username=node1 password={SECRET} user_node1={SECRET} user_node2=other;"
+    )
+    lines = (
+        "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512\n"
+        "sasl.mechanism.controller.protocol=PLAIN\n"
+        f"listener.name.voters.plain.sasl.jaas.config={jaas}\n"
+        "listener.name.voters.sasl.enabled.mechanisms=PLAIN\n"
+        "listener.name.readers.sasl.enabled.mechanisms=SCRAM-SHA-512\n"
+        "kraftlake.scram.credentials.file=/etc/scram\n"
+    )
+    found = security(tmp_path, "VOTERS:SASL_PLAINTEXT,READERS:SASL_PLAINTEXT", lines)
+    voters, readers = found.security.listeners["VOTERS"], found.security.listeners["READERS"]
+    assert voters.passwords == {"node1": SECRET, "node2": "other"}
+    assert (voters.mechanisms, voters.scram_file) == (("PLAIN",), "")
+    assert (readers.mechanisms, readers.scram_file) == (("SCRAM-SHA-512",), "/etc/scram")
+    assert found.security.voters.sasl == Plain("node1", SECRET)
+
+
+def test_voters_may_authenticate_to_each_other_by_scram(tmp_path):
+    lines = (
+        "sasl.enabled.mechanisms=SCRAM-SHA-256\n"
+        "sasl.mechanism.controller.protocol=SCRAM-SHA-256\n"
+        "kraftlake.scram.credentials.file=/etc/scram\n"
+        "listener.name.voters.scram-sha-256.sasl.jaas.config="
+        f"{SCRAM} required username=n password={SECRET};\n"
+    )
+    found = security(tmp_path, "VOTERS:SASL_PLAINTEXT,READERS:PLAINTEXT", lines)
+    assert found.security.voters.sasl == Scram("n", SECRET, "SCRAM-SHA-256")
+
+
+def test_limits_have_kafkas_names(tmp_path):
+    lines = (
+        "socket.request.max.bytes=1000\nqueued.max.request.bytes=2000\n"
+        "connections.max.idle.ms=1500\nsasl.server.max.receive.size=500\n"
+        "socket.connection.setup.timeout.ms=250\n"
+    )
+    found = security(tmp_path, "", lines).security
+    limits = found.listeners["READERS"].limits
+    assert (limits.request_max_bytes, limits.queued_max_bytes) == (1000, 2000)
+    assert (limits.idle_s, limits.unknown_max_bytes) == (1.5, 500)
+    assert found.to_voters(2.0).connect_timeout_s == 0.25
+    assert security(tmp_path, "", "queued.max.request.bytes=-1\n").security.listeners
+
+
+def test_files_with_secrets_that_others_may_read_are_told(tmp_path):
+    store, kept = tmp_path / "node.pem", tmp_path / "scram"
+    for path in (store, kept):
+        path.write_text("x")
+        path.chmod(0o644)
+    lines = (
+        f"ssl.keystore.type=PEM\nssl.keystore.location={store}\n"
+        f"sasl.enabled.mechanisms=SCRAM-SHA-256\nkraftlake.scram.credentials.file={kept}\n"
+    )
+    found = security(tmp_path, "VOTERS:SSL,READERS:SASL_SSL", lines).security.warnings
+    assert [warning.partition(":")[0] for warning in found] == [str(store), str(kept)]
+    store.chmod(0o640)
+    kept.chmod(0o600)
+    assert security(tmp_path, "VOTERS:SSL,READERS:SASL_SSL", lines).security.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "lines", "said"),
+    [
+        ("SSL", "", "ssl.keystore.location: missing; VOTERS needs it for TLS"),
+        (
+            "SSL",
+            "ssl.keystore.type=PEM\nssl.keystore.location=/n\nssl.client.auth=required\n",
+            "ssl.truststore.location: missing; ssl.client.auth=required needs it",
+        ),
+        ("SSL", PEM + "ssl.client.auth=maybe\n", "'maybe': expected none, requested or required"),
+        ("SASL_PLAINTEXT", "", "sasl.enabled.mechanisms: missing"),
+        ("SASL_PLAINTEXT", "sasl.enabled.mechanisms=GSSAPI\n", "'GSSAPI' isn't supported"),
+        (
+            "SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms=PLAIN\nlistener.name.voters.plain.sasl.jaas.config="
+            f"{PLAIN} required password={SECRET};\n",
+            "listener.name.voters.plain.sasl.jaas.config: nobody may log in: expected user_NAME",
+        ),
+        ("SASL_PLAINTEXT", "sasl.enabled.mechanisms=PLAIN\n", "plain.sasl.jaas.config: missing"),
+        (
+            "SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms=SCRAM-SHA-256\n",
+            "kraftlake.scram.credentials.file: missing",
+        ),
+        (
+            "SASL_PLAINTEXT",
+            f"sasl.enabled.mechanisms=PLAIN\nplain.sasl.jaas.config={PLAIN} required user_a=b;\n",
+            "sasl.mechanism.controller.protocol: missing; expected one of PLAIN",
+        ),
+        (
+            "PLAINTEXT",
+            "queued.max.request.bytes=5\n",
+            "5 is less than socket.request.max.bytes=16777216",
+        ),
+        ("PLAINTEXT", "max.connections=0\n", "max.connections: 0 is not between 1 and"),
+    ],
+)
+def test_what_a_listener_cant_do_is_named_by_file_and_key(tmp_path, protocol, lines, said):
+    with pytest.raises(UsageError) as caught:
+        security(tmp_path, f"VOTERS:{protocol}", lines)
+    assert str(caught.value).startswith(f"{tmp_path}/server.properties: ")
+    assert said in str(caught.value)
+    assert SECRET not in str(caught.value)
