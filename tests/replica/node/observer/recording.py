@@ -13,7 +13,18 @@ from tests.replica.metadata.image.made import topic
 from tests.replica.node.running import append, leads, running
 
 METADATA = {"kraftlake__topic__name": None, "kraftlake__topic__id": None}
+WITHIN_S = 120
 SMALL_SNAPSHOTS = {"metadata__log__max__record__bytes__between__snapshots": "300"}
+
+
+def played(story):
+    """What an async function without arguments returns, within the time a test may take."""
+
+    async def main():
+        async with asyncio.timeout(WITHIN_S):
+            return await story()
+
+    return asyncio.run(main())
 
 
 @asynccontextmanager
