@@ -140,13 +140,6 @@ def administered(quorum, admin, reader):
     for port in quorum.ports.values():
         assert removal_at(port, config_of(admin)) == ErrorCode.UNSUPPORTED_VERSION
         assert removal_at(port, config_of(reader)) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    where = ("-b", quorum.bootstrap, "--topic", TOPIC, "--command-config")
-    described = kraftlake("replica", "describe", *where, reader, "--json")
-    assert len(json.loads(described.stdout)["replicas"]) == 3, described.stderr
-    appended = kraftlake("replica", "append", *where, admin, stdin="by append\n")
-    assert appended.returncode == 0, appended.stderr
-    refused = kraftlake("replica", "append", *where, reader, stdin="by append\n")
-    assert "TOPIC_AUTHORIZATION_FAILED" in refused.stderr
 
 
 def test_administrators_with_certificates_are_served_by_every_node(mtls, folder):
