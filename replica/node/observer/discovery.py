@@ -33,23 +33,17 @@ class NoLeaderError(KraftlakeError):
 
 @dataclass(frozen=True, slots=True)
 class QuorumView:
-    """cluster_id: None where nobody may tell. controllers: where to fetch. node_ids: brokers and
-    controllers that are registered, as far as they were named. quorum: as its leader described it,
-    None where that isn't allowed. voters: with the endpoints that are known."""
+    """cluster_id: None where nobody may tell. controllers: where to fetch; listener: the name of
+    those endpoints. node_ids: brokers and controllers that are registered, as far as they were
+    named. quorum: as its leader described it, None where that isn't allowed. voters: with the
+    endpoints that are known."""
 
     cluster_id: str | None
     controllers: tuple[Address, ...]
+    listener: str = DEFAULT_LISTENER
     node_ids: frozenset[int] = frozenset()
     quorum: DescribeQuorumResponse | None = None
     voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
-
-    @property
-    def listener(self) -> str:
-        """The name of the endpoints by which `controllers` reaches the voters, else of the first
-        that there are."""
-        found = [endpoint for voter in self.voters for endpoint in voter.endpoints]
-        reached = [each for each in found if (each.host, each.port) in self.controllers]
-        return next((each.name for each in (*reached, *found)), DEFAULT_LISTENER)
 
 
 async def discover_quorum(
@@ -91,16 +85,17 @@ class _Discovery:
         if self.quorum is None and not self.denied:
             why = "; ".join(self.troubles) or "none of the nodes leads"
             raise NoLeaderError(f"no leader of the quorum was found: {why}")
-        listening = [each for known in self.listening.values() for each in known]
-        found = [*self.controllers, *((each.host, each.port) for each in listening)]
-        controllers = tuple(dict.fromkeys((*found, *self.named.values())))
+        listener = self._listener()
+        endpoints = (each for known in self.listening.values() for each in known)
+        listening = [(each.host, each.port) for each in endpoints if each.name == listener]
+        controllers = tuple(dict.fromkeys((*self.controllers, *listening, *self.named.values())))
         if not controllers:
             raise UsageError(
                 "--bootstrap: these brokers don't say where the controllers listen (Kafka 3.9 and "
                 "newer do): name controllers"
             )
-        node_ids = frozenset(self.node_ids)
-        return QuorumView(self.cluster_id, controllers, node_ids, self.quorum, self._voters())
+        node_ids, voters = frozenset(self.node_ids), self._voters(listener)
+        return QuorumView(self.cluster_id, controllers, listener, node_ids, self.quorum, voters)
 
     async def _ask(self, address: Address) -> None:
         try:
@@ -151,13 +146,19 @@ class _Discovery:
             node["nodeId"]: endpoints_in(node["listeners"]) for node in answer.message["nodes"]
         }
 
-    def _voters(self) -> VoterSet:
+    def _listener(self) -> str:
+        """The name of those endpoints that were reached, else of the first that were named."""
+        found = [endpoint for known in self.listening.values() for endpoint in known]
+        reached = [each for each in found if (each.host, each.port) in self.controllers]
+        return next((each.name for each in (*reached, *found)), DEFAULT_LISTENER)
+
+    def _voters(self, listener: str) -> VoterSet:
         found = []
         for state in () if self.quorum is None else self.quorum.voters:
             endpoints = self.listening.get(state.replica.node_id, ())
             address = self.named.get(state.replica.node_id)
             if not endpoints and address is not None:
-                endpoints = (Endpoint(DEFAULT_LISTENER, *address),)
+                endpoints = (Endpoint(listener, *address),)
             if endpoints:
                 found.append(Voter(state.replica, endpoints))
         return voter_set(found)
