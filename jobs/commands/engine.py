@@ -132,6 +132,9 @@ def run(
       kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
                                                  lines
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
+      kraftlake.fetch.quorum.records.api.key     serve the draft's FetchQuorumRecords by this key
+      metadata.snapshot.min.changed_records.ratio, metadata.snapshot.min.new_records.size,
+      metadata.start.offset.lag.time.max.ms      KIP-630's own rules for snapshots and log start
       kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape; none unless
                                                  set
 

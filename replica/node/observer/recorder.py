@@ -7,8 +7,9 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from replica.errors import UsageError
+from replica.errors import KraftlakeError, UsageError
 from replica.format.file_names import ARCHIVE_FOLDER
+from replica.history.truncation import TruncationBelowHighWatermarkError
 from replica.node.assembly import opened
 from replica.node.authorizer import EVERYBODY, Authorizer, Role
 from replica.node.node import Node
@@ -58,6 +59,10 @@ class Observation:
     topic: Topic = Topic()  # noqa: RUF009 (frozen)
 
 
+class CommittedRecordsLostError(KraftlakeError):
+    """The quorum took back what it had committed: the worst that a recorder can see."""
+
+
 class Recorder:
     """Opened by `opened_recorder`, in its event loop; `run` ends after `stop`, once it has caught
     up where that was asked, or by the error that stopped it."""
@@ -79,7 +84,17 @@ class Recorder:
         return look_at(self._raft)
 
     async def run(self, *, until_caught_up: bool = False) -> Stopped:
-        """Raises RefusedObserverError, and what Node.run raises."""
+        """Raises RefusedObserverError, CommittedRecordsLostError, and what Node.run raises."""
+        try:
+            return await self._run(until_caught_up=until_caught_up)
+        except TruncationBelowHighWatermarkError as error:
+            raise CommittedRecordsLostError(
+                f"{self.node.settings.log_dir}: the quorum has lost records that it had committed, "
+                f"from offset {error.offset} on: {error}; when it is started again, this recording "
+                "keeps them in its archive and goes on"
+            ) from error
+
+    async def _run(self, *, until_caught_up: bool) -> Stopped:
         with self._lock:
             running = asyncio.create_task(self.node.run())
             watching = asyncio.create_task(self._watch(until_caught_up=until_caught_up))

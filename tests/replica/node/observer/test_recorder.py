@@ -8,7 +8,7 @@ from replica.errors import UsageError
 from replica.format.discovery import discover
 from replica.metadata.writer import encode
 from replica.node.observer.directory import make_recording, new_replica
-from replica.node.observer.recorder import opened_recorder
+from replica.node.observer.recorder import CommittedRecordsLostError, opened_recorder
 from replica.raft.inputs import Clean
 from replica.raft.roles.leader import Leader
 from replica.storage.filesystem import LocalDisk
@@ -295,6 +295,31 @@ def test_what_the_quorum_takes_back_is_truncated_and_archived(tmp_path):
     (found,) = discover([str(entry)])
     (segment,) = found.read().segments
     assert [batch.header.base_offset for batch in segment.scan.batches] == [6, 7, 8, 9, 10]
+
+
+def test_committed_records_that_the_quorum_lost_end_the_recording_and_are_archived_by_the_next(
+    tmp_path,
+):
+    async def story():
+        port = free_port()
+        async with leading(tmp_path, port=port) as node:
+            await write_topics(node, 0, 10)
+            recorder = await opened_recorder(observation(tmp_path, node), [].append)
+            task = asyncio.create_task(recorder.run())
+            await recorded(recorder, node.driver.host.raft.high_watermark)
+        cut_back(tmp_path / "node1", 6)
+        async with leading(tmp_path, port=port) as node:
+            with pytest.raises(CommittedRecordsLostError) as lost:
+                await task
+            async with recorder_of(observation(tmp_path, node)) as again:
+                await recorded(again, node.driver.host.raft.high_watermark)
+        return str(lost.value)
+
+    text = played(story)
+    assert "lost records that it had committed, from offset 6 on" in text
+    assert segments(tmp_path / "recording") == segments(tmp_path / "node1")
+    (entry,) = (tmp_path / "recording" / "archive").iterdir()
+    assert entry.name == "truncated-6-11-epoch-1"
 
 
 def test_a_log_that_the_leader_no_longer_reaches_back_to_is_archived(tmp_path):
