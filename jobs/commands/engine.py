@@ -132,6 +132,9 @@ def run(
       kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
                                                  lines
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
+      kraftlake.fetch.quorum.records.api.key     serve the draft's FetchQuorumRecords by this key
+      metadata.snapshot.min.changed_records.ratio, metadata.snapshot.min.new_records.size,
+      metadata.start.offset.lag.time.max.ms      KIP-630's own rules for snapshots and log start
       kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape; none unless
                                                  set
 
@@ -251,6 +254,72 @@ def append(
             raw=raw,
             at_least_once=at_least_once,
             timeout_s=timeout,
+            json_output=json_output,
+            command_config=command_config,
+        )
+    )
+
+
+@replica.command("observe", short_help="Record the metadata log of a real quorum.")
+def observe(
+    bootstrap: options.Bootstrap,
+    output: options.RecordingDirectory,
+    node_id: options.ObserverId = None,
+    anonymous: options.Anonymous = False,
+    cluster_id: options.KnownClusterId = "",
+    listen: options.ListenAt = "",
+    until_caught_up: options.UntilCaughtUp = False,
+    timeout: options.CatchUpTimeout = 60.0,
+    log_format: options.LogFormat = "text",
+    json_output: options.Json = False,
+    command_config: options.CommandConfig = None,
+) -> int:
+    """Record the metadata log of a running quorum, as an observer, until SIGTERM or ctrl-C.
+
+    It fetches from the controllers as a broker does, and never votes; --bootstrap may name
+    controllers, or brokers, which tell where the controllers are. A new recording starts at the
+    leader's newest snapshot, at offset 0 while there is none. DIR is a node's log directory, byte
+    for byte: dump, check and ingest read it, also meanwhile. Nothing in it is ever deleted. What
+    the quorum takes back (a truncation), and what a newer snapshot replaces, goes to DIR/archive,
+    which dump and ingest read where it is named.
+
+    An id of somebody else's is refused before anything is fetched: a leader would count the
+    fetches for that node, and take for committed what no majority holds.
+
+    \b
+    Rights, where the cluster has an authorizer:
+      ClusterAction on the cluster, to fetch; Describe, to see that the id is free:
+        kafka-acls --bootstrap-server HOST:PORT --add --allow-principal User:NAME \\
+          --cluster --operation ClusterAction --operation Describe
+      without Describe: --anonymous. Controllers tell the cluster's id to who may Alter the
+      cluster, brokers to everybody; else give --cluster-id.
+
+    \b
+    Examples:
+      kraftlake replica observe -b c1:9093,c2:9093 -o recording
+      kraftlake replica observe -b broker1:9092 -o recording --until-caught-up
+      kraftlake replica observe -b c1:9093 -o recording --listen 127.0.0.1:9099
+      kraftlake replica observe -b c1:9093 -o recording --command-config client.properties
+      kraftlake dump recording
+      kraftlake ingest --lake lake recording recording/archive
+
+    --json: at the end, directory, cluster_id, node_id, log_start_offset, log_end_offset,
+    high_watermark. Exit codes: 0 stopped in order or caught up, 1 stopped by an error, or not
+    caught up in time, 2 usage.
+    """
+    from jobs import replica_observe as job
+
+    return job.run(
+        job.Options(
+            bootstrap,
+            output,
+            node_id=node_id,
+            is_anonymous=anonymous,
+            cluster_id=cluster_id,
+            listen=listen,
+            until_caught_up=until_caught_up,
+            timeout_s=timeout,
+            log_format=log_format,
             json_output=json_output,
             command_config=command_config,
         )

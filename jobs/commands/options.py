@@ -322,3 +322,55 @@ SilenceTimeout = Annotated[
         "--timeout", min=0.1, metavar="S", help="Seconds after which silence is an error."
     ),
 ]
+
+RecordingDirectory = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", metavar="DIR", help="Where to record; a new folder, or one recorded to."
+    ),
+]
+ObserverId = Annotated[
+    _Number,
+    typer.Option(
+        "--node-id",
+        min=0,
+        max=2**31 - 1,
+        metavar="N",
+        help="Fetch as node N, which nobody else may be; by default a drawn number above 10^9, "
+        "kept in DIR.",
+    ),
+]
+Anonymous = Annotated[
+    bool,
+    typer.Option(
+        "--anonymous", help="Fetch without an id: no leader counts or lists it. Needs no Describe."
+    ),
+]
+KnownClusterId = Annotated[
+    str,
+    typer.Option(
+        "--cluster-id",
+        metavar="ID",
+        help="The cluster's id, where no node may tell it.",
+        show_default=False,
+    ),
+]
+ListenAt = Annotated[
+    str,
+    typer.Option(
+        "--listen",
+        metavar="HOST:PORT",
+        help="Serve the recording there, read-only, to any Kafka client.",
+        show_default=False,
+    ),
+]
+UntilCaughtUp = Annotated[
+    bool,
+    typer.Option("--until-caught-up", help="End once the first high watermark told is recorded."),
+]
+CatchUpTimeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", min=0.1, metavar="S", help="With --until-caught-up: seconds it may take."
+    ),
+]

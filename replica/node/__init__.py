@@ -2,4 +2,5 @@
 
 - `settings`: Kafka's server.properties, the KRaft part. `formatting`: what `replica format` writes.
 - `driver`: the one task in which a host lives; everything else sends it events.
+- `observer`: a node that records a quorum of others.
 """

@@ -40,7 +40,8 @@ class _Round:
 
 
 async def fetch_by_reader(partition: ServedPartition, request: Message, version: int) -> Message:
-    """The response, at the latest after maxWaitMs."""
+    """The response, at the latest after maxWaitMs; at once where nothing is asked for, as by a
+    client that takes leave of its session."""
     if request.get("sessionId", 0) and request.get("sessionEpoch", -1) > 0:
         # we keep no sessions and say so by session id 0, so nobody can have one
         return {"errorCode": int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND), "responses": []}
@@ -50,7 +51,8 @@ async def fetch_by_reader(partition: ServedPartition, request: Message, version:
     while True:
         response, found = _look(partition, request, version)
         left = deadline - loop.time()
-        if found.is_final or found.size >= enough or left <= 0:
+        is_enough = found.size >= enough or not request["topics"]
+        if found.is_final or is_enough or left <= 0:
             partition.fetches += found.size > 0
             return response
         await partition.driver.wait_for_news(left)

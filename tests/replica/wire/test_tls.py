@@ -120,6 +120,45 @@ def test_a_certificate_of_another_authority_is_refused_on_either_side(node, pem)
         asyncio.run(principal_of(node, stranger, mutual=True))
 
 
+def test_who_never_shakes_hands_counts_as_connected_and_is_closed_in_time(node):
+    async def main():
+        service = Service(None, {}, tls=server_context(node))
+        server = Server(service, Limits(handshake_s=1.5, max_connections=1))
+        port = await server.start(HOST, 0)
+        silent, one = await asyncio.open_connection(HOST, port)
+        await asyncio.sleep(0.05)
+        late, two = await asyncio.open_connection(HOST, port)
+        assert [await late.read(), await silent.read()] == [b"", b""]
+        await asyncio.sleep(0.05)
+        _, three = await asyncio.open_connection(HOST, port)
+        for writer in (one, two, three):
+            writer.close()
+        while server.refused.total() < 3:
+            await asyncio.sleep(0.01)
+        assert server.connections == 0
+        await server.close()
+        return server.refused
+
+    assert asyncio.run(asyncio.wait_for(main(), 10)) == {
+        "too many connections": 1,
+        "TLS: no handshake in time": 1,
+        "TLS: closed by the client": 1,
+    }
+
+
+def test_a_server_closes_while_hands_are_shaken(node):
+    async def main():
+        server = Server(Service(None, {}, tls=server_context(node)), Limits(handshake_s=60))
+        port = await server.start(HOST, 0)
+        reader, writer = await asyncio.open_connection(HOST, port)
+        await asyncio.sleep(0.05)
+        await server.close()
+        assert await reader.read() == b""
+        writer.close()
+
+    asyncio.run(asyncio.wait_for(main(), 10))
+
+
 def test_plain_text_is_refused(node):
     with pytest.raises(UnreachablePeerError):
         asyncio.run(principal_of(node, None))

@@ -9,6 +9,7 @@ import confluent_kafka
 import pytest
 
 from replica.format.segment import scan
+from replica.node.security.scram_file import line_for
 from tests.replica.node.running import TOPIC
 from tests.replica.node.security.quorum import (
     MTLS,
@@ -50,13 +51,12 @@ def sasl(folder):
     """The same, with users of SCRAM."""
     own = folder / "sasl"
     own.mkdir()
-    with (folder / "scram").open("w") as kept:
-        for user, password in PASSWORDS.items():
-            for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
-                asked = ("replica", "scram", "--user", user, "--mechanism", mechanism)
-                made = kraftlake(*asked, stdin=f"{password}\n")
-                assert made.returncode == 0, made.stderr
-                kept.write(made.stdout)
+    kept = [
+        line_for(user, mechanism, password, 4096)
+        for user, password in PASSWORDS.items()
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
+    ]
+    (folder / "scram").write_text("\n".join(kept))
     (folder / "scram").chmod(0o600)
     lines = SASL_SSL.replace("{folder}", str(folder))
     with running(own, lines) as quorum:
@@ -271,6 +271,23 @@ def test_kafkas_clients_read_by_their_certificate(mtls, folder):
     assert read_by_kafka_python(mtls.bootstrap, **named) == VALUES
 
 
+def test_an_administrator_by_scram_appends_and_describes_and_a_reader_only_describes(sasl, folder):
+    admin = with_password(folder, "admin", "of-admin", "SCRAM-SHA-512")
+    reader = with_password(folder, "reader", "of-reader", "SCRAM-SHA-512")
+    append = ("replica", "append", "-b", sasl.bootstrap, "--topic", TOPIC, "--command-config")
+    ended = kraftlake(*append, admin, stdin="by hand\n")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert b"by hand" in consumed(sasl, reader)
+    ended = kraftlake(*append, reader, stdin="not me\n")
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "kraftlake.principals.administrator" in line
+    describe = ("replica", "describe", "-b", sasl.bootstrap, "--topic", TOPIC, "--command-config")
+    for client in (admin, reader):
+        told = kraftlake(*describe, client)
+        assert told.returncode == 0, told.stderr
+
+
 def test_a_quorum_with_certificates_survives_its_leader(mtls, folder):
     survives_a_leaders_death(mtls, config_of(with_certificate(folder, "admin")))
 
@@ -278,3 +295,27 @@ def test_a_quorum_with_certificates_survives_its_leader(mtls, folder):
 def test_a_quorum_with_passwords_survives_its_leader(sasl, folder):
     admin = with_password(folder, "admin", "of-admin", "SCRAM-SHA-256")
     survives_a_leaders_death(sasl, config_of(admin))
+
+
+def test_a_voter_with_a_wrong_password_says_so_and_takes_no_part(sasl, folder):
+    properties = sasl.properties(3)
+    right = properties.read_text()
+    sasl.kill(3)
+    before = len(sasl.said(3))
+    properties.write_text(right.replace('password="of-voters" user', 'password="a-typo" user'))
+    sasl.start(3)
+    deadline = time.monotonic() + 60
+    while "authentication failed: SASL_AUTHENTICATION_FAILED" not in sasl.said(3)[before:]:
+        assert time.monotonic() < deadline, sasl.said(3)[before:]
+        time.sleep(0.1)
+    admin = config_of(with_password(folder, "admin", "of-admin", "SCRAM-SHA-256"))
+    end = sasl.append(admin, b"without node 3")
+    assert below(sasl.log(3), end)[1] < end
+    assert "a-typo" not in sasl.said(3)
+    assert "Traceback" not in sasl.said(3)
+    sasl.kill(3)
+    properties.write_text(right)
+    sasl.start(3)
+    while below(sasl.log(3), end)[1] < end:
+        assert time.monotonic() < deadline + 60, sasl.said(3)[before:]
+        time.sleep(0.1)

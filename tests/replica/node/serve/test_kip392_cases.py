@@ -208,8 +208,13 @@ LOOKUPS = [
 ]
 
 
+def in_this_epoch(node, asked):
+    """Cases say 1 for the epoch of the first leader; on a busy machine some elections are lost."""
+    return {key: node.partition.epoch if value == 1 else value for key, value in asked.items()}
+
+
 async def looked_up(node, lookup):
-    topics = at(lookup.api, node.settings.topic, **lookup.asked)
+    topics = at(lookup.api, node.settings.topic, **in_this_epoch(node, lookup.asked))
     async with client_of(node) as client:
         answer = await client.call(lookup.api, {**lookup.request, "topics": topics})
     return the(answer.message["topics"])
@@ -231,7 +236,10 @@ def answers(tmp_path_factory):
                     found[case.name] = known, await looked_up(node, case)
                 else:
                     offset = known[case.offset[0]] + case.offset[1]
-                    found[case.name] = known, await fetched(node, offset, 18, **case.asked)
+                    found[case.name] = (
+                        known,
+                        await fetched(node, offset, 18, **in_this_epoch(node, case.asked)),
+                    )
             for task in waiting or ():
                 task.cancel()
         return found
