@@ -183,7 +183,8 @@ class Attack:
         if not writer.transport.is_closing():
             writer.write(last)
             if kind not in HELD:
-                writer.write_eof()
+                with contextlib.suppress(OSError):  # it may have been closed for what came before
+                    writer.write_eof()
         return kind in HELD
 
     def _hold(self, writer: asyncio.StreamWriter) -> None:
