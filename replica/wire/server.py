@@ -37,6 +37,7 @@ from replica.wire.versions import (
 )
 
 ANONYMOUS = "ANONYMOUS"
+_PART_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class Server:
             handshake_s = self._limits.handshake_s
             await writer.start_tls(self._service.tls, ssl_handshake_timeout=handshake_s)
         except ssl.SSLError as error:
-            why = getattr(error, "verify_message", "") or error.reason
+            why = getattr(error, "verify_message", "") or error.reason or "handshake failed"
         except ConnectionAbortedError:
             why = "no handshake in time"
         except OSError:
@@ -154,8 +155,10 @@ class Server:
         except (OSError, asyncio.CancelledError):
             pass  # it is gone, or this server goes
         writer.close()
-        with contextlib.suppress(OSError, asyncio.CancelledError):
-            await writer.wait_closed()
+        with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError):
+            async with asyncio.timeout(self._limits.linger_s):
+                await writer.wait_closed()
+        writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = _client_of(writer, self._service.listener)
@@ -170,9 +173,8 @@ class Server:
                     frame = await read_rest(reader, size)
                 answer, is_last = await self._answer(client, frame, sasl)
             if answer:
-                writer.write(framed(answer))
                 async with asyncio.timeout(self._limits.transfer_s):
-                    await writer.drain()
+                    await _send(writer, framed(answer))
             if is_last:
                 self.refused["SASL"] += 1
                 return
@@ -213,6 +215,15 @@ class Server:
             return b"", is_last
         raw = encode_response(request.api, request.version, request.correlation_id, answer)
         return raw, is_last
+
+
+async def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
+    """Returns when little of it is left here. In parts, because asyncio's TLS takes any amount at
+    once and holds back only what comes after it."""
+    parts = memoryview(frame)
+    for at in range(0, len(parts), _PART_BYTES):
+        writer.write(parts[at : at + _PART_BYTES])
+        await writer.drain()
 
 
 def _client_of(writer: asyncio.StreamWriter, listener: str) -> Client:

@@ -1,5 +1,9 @@
-"""The replicas under attack: a leader with a load of its own and an observer that follows it, each
-a `kraftlake replica run`, and what may be seen of them from outside."""
+"""The replicas under attack: three voters, each a `kraftlake replica run` with a load of its own,
+and what may be seen of them from outside.
+
+Voters know each other by password, on a listener of their own; on the other everybody may read,
+replicate, append and change the quorum, and nobody may vote.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from replica.errors import PeerError
+from replica.errors import DataError, PeerError
 from replica.format.batch import HEADER
+from replica.format.quorum_state import decode
 from replica.format.record import records_of
 from replica.format.segment import scan
 from replica.node.formatting import format_node
@@ -30,7 +35,13 @@ TOPIC, TOPIC_ID = "orders", "AAAAAAAAAAAAAAAAAAAAAg"
 CLUSTER_ID = "kraftlake-fuzz-cluster"
 WITHIN_S = 60.0
 """For each answer to a client that behaves well."""
-LEADER, OBSERVER = 1, 2
+VOTERS = (1, 2, 3)
+LOAD = "50,100"
+_DIRECTORY = "fuzz" * 5 + "%dA"
+_JAAS = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'username="voter" password="of-voters" user_voter="of-voters";'
+)
 _ROOT = Path(__file__).parents[2]
 _FAULTS = ("Traceback", "Exception", "never retrieved", "Error:")
 """In what a replica says: signs of something that nobody has foreseen."""
@@ -38,11 +49,12 @@ _FAULTS = ("Traceback", "Exception", "never retrieved", "Error:")
 
 @dataclass
 class Attacked:
-    """One replica."""
+    """One replica. port: for everybody; voters_port: where voters log in."""
 
     node_id: int
     folder: Path
     port: int
+    voters_port: int
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -88,6 +100,12 @@ class Attacked:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(WITHIN_S)
 
+    def kill(self) -> None:
+        """kill -9."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
     def assert_sound(self) -> None:
         """It runs, and nothing has happened that its authors had not thought of."""
         assert self.process is not None
@@ -97,34 +115,34 @@ class Attacked:
 
 
 @dataclass
-class Pair:
-    """The only voter and an observer, started on entry and killed on exit. Everybody may read,
-    replicate and administer; nobody may vote."""
+class Quorum:
+    """Voters 1 to 3, started on entry and killed on exit. leader: who is elected then."""
 
     folder: Path
-    load: str = "50,100"
     replicas: dict[int, Attacked] = field(default_factory=dict)
+    leader: Attacked = field(init=False)
 
     @property
-    def leader(self) -> Attacked:
-        return self.replicas[LEADER]
+    def followers(self) -> list[Attacked]:
+        return [replica for replica in self.replicas.values() if replica is not self.leader]
 
-    @property
-    def observer(self) -> Attacked:
-        return self.replicas[OBSERVER]
-
-    def __enter__(self) -> Pair:
-        ports = dict(zip((LEADER, OBSERVER), free_ports(2), strict=True))
-        for node_id, port in ports.items():
-            replica = Attacked(node_id, self.folder / str(node_id), port)
-            replica.folder.mkdir()
-            _format(replica, ports[LEADER])
-            self.replicas[node_id] = replica
+    def __enter__(self) -> Quorum:
+        ports = iter(free_ports(6))
+        for node_id in VOTERS:
+            folder = self.folder / str(node_id)
+            folder.mkdir()
+            self.replicas[node_id] = Attacked(node_id, folder, next(ports), next(ports))
+        named = ",".join(
+            f"{node_id}@{HOST}:{replica.voters_port}:{_DIRECTORY % node_id}"
+            for node_id, replica in self.replicas.items()
+        )
+        servers = ",".join(f"{HOST}:{replica.voters_port}" for replica in self.replicas.values())
+        for replica in self.replicas.values():
+            _format(replica, servers, named)
         try:
-            self.leader.start("--workload", self.load)
-            self.observer.start()
-            self._wait(lambda: b'"leaderId":1' in self.leader.election, "no leader")
-            self._wait(lambda: len(self.observer.log) > 0, "the observer follows nobody")
+            for replica in self.replicas.values():
+                replica.start("--workload", LOAD)
+            self._wait(self._is_led)
         except BaseException:
             self.__exit__()
             raise
@@ -136,38 +154,56 @@ class Pair:
                 replica.process.kill()
                 replica.process.wait()
 
-    def _wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
+    def _is_led(self) -> bool:
+        """One leader in all of quorum-state's, and something in all logs."""
+        states = {decode(replica.election).leader_id for replica in self.replicas.values()}
+        leader = self.replicas.get(max(states))
+        if len(states) > 1 or leader is None:
+            return False
+        self.leader = leader
+        return all(len(replica.log) > 0 for replica in self.replicas.values())
+
+    def _wait(self, is_so: Callable[[], bool]) -> None:
         deadline = time.monotonic() + WITHIN_S
         while not _tried(is_so):
             for replica in self.replicas.values():
                 replica.assert_sound()
-            assert time.monotonic() < deadline, otherwise
+            assert time.monotonic() < deadline, "no leader"
             time.sleep(0.05)
 
 
 def _tried(is_so: Callable[[], bool]) -> bool:
     try:
         return is_so()
-    except OSError:
+    except (OSError, DataError):
         return False
 
 
-def _format(replica: Attacked, leader_port: int) -> None:
+def _format(replica: Attacked, servers: str, voters: str) -> None:
+    """A busy machine is no reason for another leader: elections are for who died."""
+    voting, open_to_all = f"{HOST}:{replica.voters_port}", f"{HOST}:{replica.port}"
     lines = {
         "process.roles": "controller",
         "node.id": replica.node_id,
         "log.dirs": replica.folder / "log",
-        "listeners": f"CONTROLLER://{HOST}:{replica.port}",
-        "controller.quorum.bootstrap.servers": f"{HOST}:{leader_port}",
+        "listeners": f"CONTROLLER://{voting},CLIENTS://{open_to_all}",
+        "controller.listener.names": "CONTROLLER,CLIENTS",
+        "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,CLIENTS:PLAINTEXT",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.controller.plain.sasl.jaas.config": _JAAS,
+        "controller.quorum.bootstrap.servers": servers,
+        "controller.quorum.fetch.timeout.ms": 120_000,
         "kraftlake.topic.name": TOPIC,
         "kraftlake.topic.id": TOPIC_ID,
-        "kraftlake.principals.voter": "User:nobody",
+        "kraftlake.principals.voter": "voter",
         "kraftlake.principals.administrator": "*",
     }
     path = replica.folder / "server.properties"
+    path.touch(0o600)
     path.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     settings = settings_in(read_properties(os.fspath(path)))
-    format_node(LocalDisk(), settings, CLUSTER_ID, standalone=replica.node_id == LEADER)
+    format_node(LocalDisk(), settings, CLUSTER_ID, initial_controllers=voters)
 
 
 async def watermark(port: int) -> int:

@@ -1,13 +1,13 @@
-"""Attacks a running replica, and its observer, over TCP, while clients that behave well go on.
+"""Attacks a running quorum over TCP, while clients and voters that behave well go on.
 
     python -m tests.fuzz.replica_campaign --seed 1 --frames 1000000 --write
 
-Both are processes with logs on disk. On thousands of connections they get requests with hostile
-values in every API and version, broken batches, damaged frames, noise, lengths that lie, frames
-that never end or come byte by byte, and connections that say nothing. All the while a reader and
-the observer are served within a bound, or the run ends; in the end the log holds what was
-acknowledged and nothing that nobody sent, and nobody's vote or epoch has changed. --write adds to
-RESULTS.md.
+Three voters, each a process with its log. On thousands of connections they get requests with
+hostile values in every API and version, broken batches, damaged frames, noise, lengths that lie,
+frames that never end or come byte by byte, and connections that say nothing. All the while readers
+are served and the voters replicate within a bound, or the run ends; in the end all logs hold what
+was acknowledged and nothing that nobody sent, and nobody's vote or epoch has changed. --write adds
+to RESULTS.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from tests.fuzz.attacked import (
     TOPIC,
     TOPIC_ID,
     WITHIN_S,
-    Pair,
+    Attacked,
+    Quorum,
     foreign_batches,
     watermark,
 )
@@ -52,18 +53,18 @@ _SAMPLE_S = 2.0
 _TELL_EVERY = 30
 _PATIENCE_S = 10.0
 """For an answer to what ends a connection: it may ask to wait."""
-_AT_OBSERVER = 0.2
+_AT_LEADER, _WHERE_VOTERS_LOG_IN = 0.7, 0.1
 
 
 @dataclass
 class Sample:
-    """One look: frames sent until then, seconds, memory in KiB of both processes, high watermarks,
-    and how long the slowest of both readers waited."""
+    """One look: frames sent until then, seconds, memory in KiB of the leader and of both followers,
+    the high watermark, and how long it took until all readers were served up to that."""
 
     frames: int
     at_s: float
-    resident: tuple[int, int]
-    ends: tuple[int, int]
+    resident: tuple[int, ...]
+    committed: int
     waited_s: float
 
 
@@ -71,7 +72,7 @@ class Sample:
 class Attack:
     """frames: to be sent. counts: what was sent, by kind, and what became of it."""
 
-    pair: Pair
+    quorum: Quorum
     seed: int
     frames: int
     counts: Counter[str] = field(default_factory=Counter)
@@ -105,21 +106,21 @@ class Attack:
             await self._sample()
 
     async def _sample(self) -> None:
-        """Both serve readers, and the observer follows; or this raises."""
-        pair, began = self.pair, time.monotonic()
-        leader = await watermark(pair.leader.port)
-        observer = await watermark(pair.observer.port)
-        while observer < leader:
-            assert time.monotonic() < began + WITHIN_S, f"observer at {observer} of {leader}"
-            await asyncio.sleep(0.05)
-            observer = await watermark(pair.observer.port)
+        """All serve readers, and all hold what is committed; or this raises."""
+        quorum, began = self.quorum, time.monotonic()
+        committed = await watermark(quorum.leader.port)
+        for replica in quorum.followers:
+            while (held := await watermark(replica.port)) < committed:
+                who = f"{replica.node_id} holds {held} of {committed}"
+                assert time.monotonic() < began + WITHIN_S, who
+                await asyncio.sleep(0.05)
         waited = time.monotonic() - began
-        for replica in pair.replicas.values():
+        for replica in quorum.replicas.values():
             replica.assert_sound()
-        self.target.end = leader
-        memory = (pair.leader.resident_kib, pair.observer.resident_kib)
+        self.target.end = committed
+        memory = tuple(r.resident_kib for r in (quorum.leader, *quorum.followers))
         at = time.monotonic() - self._began
-        self.samples.append(Sample(self.sent, at, memory, (leader, observer), waited))
+        self.samples.append(Sample(self.sent, at, memory, committed, waited))
         if len(self.samples) % _TELL_EVERY == 0:
             sys.stderr.write(f"{at:8.0f} s: {self.sent:,} frames, {memory} KiB\n")
 
@@ -127,14 +128,17 @@ class Attack:
         while self.sent < self.frames:
             self._bursts += 1
             chance = Random(f"{self.seed} {self._bursts}")
-            at_observer = chance.random() < _AT_OBSERVER
-            replica = self.pair.observer if at_observer else self.pair.leader
-            await self._burst(replica.port, chance)
+            at_leader = chance.random() < _AT_LEADER
+            replica = self.quorum.leader if at_leader else chance.choice(self.quorum.followers)
+            await self._burst(replica, chance)
 
-    async def _burst(self, port: int, chance: Random) -> None:
-        """Requests on one connection, then something that ends it."""
+    async def _burst(self, replica: Attacked, chance: Random) -> None:
+        """Requests on one connection, then something that ends it. Where voters log in, the first
+        request without a password is the last."""
         end = chance.choice(LIKELY)
-        most = 0 if end in HELD or end == "reset" else _BURST
+        at_voters = chance.random() < _WHERE_VOTERS_LOG_IN
+        port = replica.voters_port if at_voters else replica.port
+        most = 0 if end in HELD or end == "reset" else 1 if at_voters else _BURST
         requests = [self._request(chance, number) for number in range(chance.randint(0, most))]
         reader, writer = await asyncio.open_connection(HOST, port)
         self.counts["connections"] += 1
@@ -179,7 +183,8 @@ class Attack:
         if not writer.transport.is_closing():
             writer.write(last)
             if kind not in HELD:
-                writer.write_eof()
+                with contextlib.suppress(OSError):  # it may have been closed for what came before
+                    writer.write_eof()
         return kind in HELD
 
     def _hold(self, writer: asyncio.StreamWriter) -> None:
@@ -234,7 +239,7 @@ class Attack:
 
         async def one() -> None:
             with contextlib.suppress(OSError):
-                _, writer = await asyncio.open_connection(HOST, self.pair.leader.port)
+                _, writer = await asyncio.open_connection(HOST, self.quorum.leader.port)
                 crowd.append(writer)
 
         crowd: list[asyncio.StreamWriter] = []
@@ -243,17 +248,21 @@ class Attack:
         for writer in crowd:
             writer.transport.abort()
 
-    def judge(self, election: bytes) -> None:
-        """What both hold in the end, stopped in order. election: the leader's quorum-state before
-        the attack."""
-        leader, observer = self.pair.leader, self.pair.observer
-        assert leader.election == election, "somebody's message changed the vote or the epoch"
-        for replica in (observer, leader):
+    def judge(self, elections: list[bytes]) -> None:
+        """What all hold in the end, followers stopped in order. elections: quorum-state of each,
+        before the attack."""
+        quorum = self.quorum
+        assert _elections(quorum) == elections, "somebody's message changed a vote or an epoch"
+        for replica in quorum.replicas.values():
             replica.assert_sound()
+        for replica in quorum.followers:
             assert replica.stop() == 0, replica.said[-5000:]
-        log = leader.log
-        assert log.startswith(observer.log), "the observer holds other bytes"
-        foreign = foreign_batches(log)
+        quorum.leader.kill()
+        log = quorum.leader.log
+        for replica in quorum.followers:
+            assert log.startswith(replica.log), f"{replica.node_id} holds other bytes"
+        committed = min(len(replica.log) for replica in quorum.followers)
+        foreign = foreign_batches(log[:committed])
         for offset, data in self.acknowledged.items():
             assert foreign.get(offset) == data, f"what was acknowledged at {offset} isn't there"
         for offset, data in foreign.items():
@@ -262,7 +271,7 @@ class Attack:
 
     def assert_bounded(self, most_kib: int) -> None:
         """Memory after the first tenth of the frames against the end of the run."""
-        for which in range(2):
+        for which in range(len(self.quorum.replicas)):
             settled = [s.resident[which] for s in self.samples if s.frames >= self.frames // 10]
             assert max(settled) - settled[0] < most_kib, f"{which}: {settled[0]} to {max(settled)}"
 
@@ -287,13 +296,17 @@ def _record_bytes(data: bytes) -> list[bytes]:
     return found
 
 
+def _elections(quorum: Quorum) -> list[bytes]:
+    return [replica.election for replica in quorum.replicas.values()]
+
+
 def attack(folder: Path, seed: int, frames: int) -> Attack:
     """The whole campaign; raises where anything was broken."""
-    with Pair(folder) as pair:
-        campaign = Attack(pair, seed, frames)
-        election = pair.leader.election
+    with Quorum(folder) as quorum:
+        campaign = Attack(quorum, seed, frames)
+        elections = _elections(quorum)
         asyncio.run(campaign.run())
-        campaign.judge(election)
+        campaign.judge(elections)
     return campaign
 
 
@@ -321,14 +334,14 @@ def _report(campaign: Attack) -> str:
     last = samples[-1]
     lines = [
         f"\n{datetime.now(UTC).date()}, seed {campaign.seed}: {campaign.sent:,} frames in "
-        f"{last.at_s:.0f} s, {len(samples)} looks; readers were served, and the observer had "
-        f"caught up, after {max(s.waited_s for s in samples):.2f} s at most; high watermark "
-        f"{last.ends[0]:,}.",
+        f"{last.at_s:.0f} s, {len(samples)} looks; all readers were served, and all "
+        f"voters had caught up, after {max(s.waited_s for s in samples):.2f} s at most; high "
+        f"watermark {last.committed:,}.",
         "",
         "| replica | at the start | a tenth | half | the end | peak | slope of the last half |",
         "|---|---|---|---|---|---|---|",
     ]
-    for which, name in enumerate(("leader", "observer")):
+    for which, name in enumerate(("leader", "follower", "follower")):
         memory = [sample.resident[which] / 1024 for sample in samples]
         cells = [memory[0], memory[len(memory) // 10], memory[len(memory) // 2], memory[-1]]
         shown = " | ".join(f"{cell:.1f} MiB" for cell in (*cells, max(memory)))

@@ -96,11 +96,7 @@ class Controller:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            java_command("info", "kafka.Kafka", [str(self.properties)]),
-            stdout=subprocess.DEVNULL,
-            stderr=self._fresh_log(),
-        )
+        self._run(java_command("info", "kafka.Kafka", [str(self.properties)]))
 
     def stop(self) -> int:
         """In order, as by kafka-server-stop; the exit code (143 after SIGTERM)."""
@@ -154,6 +150,11 @@ class Controller:
     def __exit__(self, *_: object) -> None:
         if self.is_running:
             self.stop()
+
+    def _run(self, command: list[str]) -> None:
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=self._fresh_log()
+        )
 
     def _fresh_log(self) -> IO[bytes]:
         return self._log_file.open("wb")

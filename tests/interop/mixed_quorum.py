@@ -40,7 +40,7 @@ WITHIN_S = 120.0
 """For anything that shall happen: it is not what a test measures, and machines can be busy."""
 OURS, KAFKAS = "kraftlake", "kafka"
 _SERVER = "kafka.tools.TestRaftServer"
-_HEAP = "1500m"
+_HEAP = "2g"
 """It writes 20,000 records of 256 bytes a second, whatever its options say, and its reader keeps a
 buffer for each size of batch that it has seen."""
 

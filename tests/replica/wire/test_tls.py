@@ -21,7 +21,8 @@ from replica.errors import (
 )
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.frame import Limits
+from replica.wire.frame import Limits, framed
+from replica.wire.header import Request, encode_request
 from replica.wire.server import Server, Service
 from replica.wire.tls import PemText, Tls, client_context, distinguished_name, server_context
 from tests.replica.wire.certificates import make_authority, make_certificate, openssl
@@ -157,6 +158,29 @@ def test_a_server_closes_while_hands_are_shaken(node):
         writer.close()
 
     asyncio.run(asyncio.wait_for(main(), 10))
+
+
+def test_who_takes_no_answers_holds_its_connection_no_longer_than_that_may_take(node, pem):
+    async def much(client, request):
+        return {"topics": [{"topicName": "x" * 30_000, "partitions": []}] * 1500}
+
+    async def main(tls, client_tls):
+        limits = Limits(transfer_s=0.3, linger_s=0.3)
+        server = Server(Service(much, {VOTE.key: VOTE.versions}, tls=tls), limits)
+        port = await server.start(HOST, 0)
+        _, writer = await asyncio.open_connection(HOST, port, ssl=client_tls, limit=1024)
+        writer.transport.pause_reading()
+        writer.write(framed(encode_request(Request(VOTE, 2, 1, None, {}))))
+        while server.refused["time is over"] == 0:
+            await asyncio.sleep(0.01)
+        while server.connections:
+            await asyncio.sleep(0.01)
+        writer.transport.abort()
+        await server.close()
+
+    trusting = client_context(Tls(authorities=pem("ca.pem")))
+    for tls, client_tls in ((None, None), (server_context(node), trusting)):
+        asyncio.run(asyncio.wait_for(main(tls, client_tls), 20))
 
 
 def test_plain_text_is_refused(node):

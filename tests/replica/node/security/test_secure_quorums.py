@@ -1,6 +1,7 @@
 """Three processes with mTLS, and three with PLAIN and SCRAM over TLS, elect and replicate; who
 hasn't what it takes is refused by one clear line, and counted."""
 
+import asyncio
 import json
 import re
 import time
@@ -10,6 +11,9 @@ import pytest
 
 from replica.format.segment import scan
 from replica.node.security.scram_file import line_for
+from replica.wire.apis.membership import REMOVE_RAFT_VOTER
+from replica.wire.client import Connection
+from replica.wire.error_codes import ErrorCode
 from tests.replica.node.running import TOPIC
 from tests.replica.node.security.quorum import (
     MTLS,
@@ -114,6 +118,38 @@ def test_voters_with_passwords_serve_readers_by_scram(sasl, folder):
     for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
         reader = with_password(folder, "reader", "of-reader", mechanism)
         assert consumed(sasl, reader)[: len(VALUES)] == VALUES
+
+
+def removal_at(port, config):
+    """The error with which a node answers an administrator's RemoveRaftVoter."""
+
+    async def ask():
+        connection = await Connection.connect("127.0.0.1", port, config)
+        try:
+            gone = {"voterId": 9, "voterDirectoryId": "B" * 21 + "A"}
+            return (await connection.call(REMOVE_RAFT_VOTER, gone)).message["errorCode"]
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
+
+
+def administered(quorum, admin, reader):
+    """By each node, so by two that send it on: the leader trusts them, and they judge the caller.
+    The leader's own answer is that voters of kraft.version 0 are static."""
+    for port in quorum.ports.values():
+        assert removal_at(port, config_of(admin)) == ErrorCode.UNSUPPORTED_VERSION
+        assert removal_at(port, config_of(reader)) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def test_administrators_with_certificates_are_served_by_every_node(mtls, folder):
+    administered(mtls, with_certificate(folder, "admin"), with_certificate(folder, "reader"))
+
+
+def test_administrators_with_passwords_are_served_by_every_node(sasl, folder):
+    admin = with_password(folder, "admin", "of-admin", "SCRAM-SHA-512")
+    reader = with_password(folder, "reader", "of-reader", "SCRAM-SHA-256")
+    administered(sasl, admin, reader)
 
 
 @pytest.mark.parametrize(
