@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from jobs.commands import options
+from jobs.commands import node_options, options
 from jobs.output import write_line
 from replica.errors import UsageError
 
@@ -19,13 +19,13 @@ def _replica(context: typer.Context) -> None:
 
 
 def simulate(
-    scenario: options.ScenarioName = None,
-    output: options.ScenarioDirectory = None,
-    list_scenarios: options.ListScenarios = False,
-    seeds: options.Seeds = None,
-    events: options.Events = 2000,
-    state: options.CampaignFile = None,
-    jobs: options.Processes = 1,
+    scenario: node_options.ScenarioName = None,
+    output: node_options.ScenarioDirectory = None,
+    list_scenarios: node_options.ListScenarios = False,
+    seeds: node_options.Seeds = None,
+    events: node_options.Events = 2000,
+    state: node_options.CampaignFile = None,
+    jobs: node_options.Processes = 1,
     json_output: options.Json = False,
 ) -> int:
     """Write the log directories of a named scenario; or run the replica engine under random faults.
@@ -67,11 +67,11 @@ def simulate(
 
 @replica.command("format", short_help="Name a directory, as kafka-storage format does.")
 def format_(
-    config: options.ServerProperties,
-    cluster_id: options.ClusterId,
-    standalone: options.Standalone = False,
-    initial_controllers: options.InitialControllers = "",
-    ignore_formatted: options.IgnoreFormatted = False,
+    config: node_options.ServerProperties,
+    cluster_id: node_options.ClusterId,
+    standalone: node_options.Standalone = False,
+    initial_controllers: node_options.InitialControllers = "",
+    ignore_formatted: node_options.IgnoreFormatted = False,
     json_output: options.Json = False,
 ) -> int:
     """Make a node's log directory: its name, and the voters its quorum begins with.
@@ -100,9 +100,9 @@ def format_(
 
 @replica.command("run", short_help="Run a voter or an observer.")
 def run(
-    config: options.ServerProperties,
-    workload: options.WorkloadSpec = "",
-    log_format: options.LogFormat = "text",
+    config: node_options.ServerProperties,
+    workload: node_options.WorkloadSpec = "",
+    log_format: node_options.LogFormat = "text",
 ) -> int:
     """Take part in a quorum over TCP, in Kafka's protocol, until SIGTERM or ctrl-C.
 
@@ -147,9 +147,9 @@ def run(
 
 @replica.command("scram", short_help="Make a line of the file of SCRAM credentials.")
 def scram(
-    user: options.ScramUser,
-    mechanism: options.ScramMechanism = "SCRAM-SHA-512",
-    iterations: options.ScramIterations = 8192,
+    user: node_options.ScramUser,
+    mechanism: node_options.ScramMechanism = "SCRAM-SHA-512",
+    iterations: node_options.ScramIterations = 8192,
 ) -> int:
     """Print what a replica keeps of a user's password, for kraftlake.scram.credentials.file.
 
@@ -171,13 +171,13 @@ def scram(
 
 @replica.command("describe", short_help="How far every replica of a quorum is.")
 def describe(
-    bootstrap: options.Bootstrap,
-    topic: options.Topic = "__cluster_metadata",
-    watch: options.Watch = None,
-    caught_up_within: options.CaughtUpWithin = 2_000,
-    timeout: options.LeaderTimeout = 10.0,
+    bootstrap: node_options.Bootstrap,
+    topic: node_options.Topic = "__cluster_metadata",
+    watch: node_options.Watch = None,
+    caught_up_within: node_options.CaughtUpWithin = 2_000,
+    timeout: node_options.LeaderTimeout = 10.0,
     json_output: options.Json = False,
-    command_config: options.CommandConfig = None,
+    command_config: node_options.CommandConfig = None,
 ) -> int:
     """Show what the leader of a quorum knows of it, kraftlake's or Kafka's own, and what it means.
 
@@ -212,15 +212,15 @@ def describe(
 
 @replica.command("append", short_help="Append records to a kraftlake quorum's log.")
 def append(
-    bootstrap: options.Bootstrap,
-    source: options.RecordSource = None,
-    topic: options.Topic = "__cluster_metadata",
-    records: options.JsonRecords = False,
-    raw: options.RawRecord = False,
-    at_least_once: options.AtLeastOnce = False,
-    timeout: options.AppendTimeout = 30.0,
+    bootstrap: node_options.Bootstrap,
+    source: node_options.RecordSource = None,
+    topic: node_options.Topic = "__cluster_metadata",
+    records: node_options.JsonRecords = False,
+    raw: node_options.RawRecord = False,
+    at_least_once: node_options.AtLeastOnce = False,
+    timeout: node_options.AppendTimeout = 30.0,
     json_output: options.Json = False,
-    command_config: options.CommandConfig = None,
+    command_config: node_options.CommandConfig = None,
 ) -> int:
     """Append the lines of FILE or stdin, as an administrator; told once they are committed.
 
@@ -262,17 +262,17 @@ def append(
 
 @replica.command("observe", short_help="Record the metadata log of a real quorum.")
 def observe(
-    bootstrap: options.Bootstrap,
-    output: options.RecordingDirectory,
-    node_id: options.ObserverId = None,
-    anonymous: options.Anonymous = False,
-    cluster_id: options.KnownClusterId = "",
-    listen: options.ListenAt = "",
-    until_caught_up: options.UntilCaughtUp = False,
-    timeout: options.CatchUpTimeout = 60.0,
-    log_format: options.LogFormat = "text",
+    bootstrap: node_options.Bootstrap,
+    output: node_options.RecordingDirectory,
+    node_id: node_options.ObserverId = None,
+    anonymous: node_options.Anonymous = False,
+    cluster_id: node_options.KnownClusterId = "",
+    listen: node_options.ListenAt = "",
+    until_caught_up: node_options.UntilCaughtUp = False,
+    timeout: node_options.CatchUpTimeout = 60.0,
+    log_format: node_options.LogFormat = "text",
     json_output: options.Json = False,
-    command_config: options.CommandConfig = None,
+    command_config: node_options.CommandConfig = None,
 ) -> int:
     """Record the metadata log of a running quorum, as an observer, until SIGTERM or ctrl-C.
 
