@@ -15,15 +15,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from replica.errors import DataError, KraftlakeError
+from replica.format.primitives import Buffer
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from replica.wire.frame import Budget, Limits, framed, read_rest, read_size
+from replica.wire.frame import Budget, Limits, read_rest, read_size, size_of_frame
 from replica.wire.header import (
     Request,
     UnsupportedVersionError,
     decode_request,
-    encode_response,
+    response_pieces,
 )
 from replica.wire.sasl.server import Authenticator, SaslServer
 from replica.wire.schema import Api, Message
@@ -170,7 +171,10 @@ class Server:
                     frame = await read_rest(reader, size)
                 answer, is_last = await self._answer(client, frame, sasl)
             if answer:
-                writer.write(framed(answer))
+                first, *others = answer
+                writer.write(size_of_frame(sum(map(len, answer))) + bytes(first))
+                for piece in others:
+                    writer.write(piece)
                 async with asyncio.timeout(self._limits.transfer_s):
                     await writer.drain()
             if is_last:
@@ -190,15 +194,15 @@ class Server:
 
     async def _answer(
         self, client: Client, frame: bytes, sasl: SaslServer | None
-    ) -> tuple[bytes, bool]:
-        """The frame to send, empty for none, and whether the connection ends after it."""
+    ) -> tuple[list[Buffer], bool]:
+        """The pieces of the frame to send, none for no answer; whether the connection ends then."""
         try:
             request = decode_request(frame, self._served, self._service.apis)
         except UnsupportedVersionError as error:
             if error.api is not API_VERSIONS:
                 raise
             message = unsupported_api_versions(self._served)
-            return encode_response(error.api, 0, error.correlation_id, message), False
+            return response_pieces(error.api, 0, error.correlation_id, message), False
         is_last = False
         answer: Message | None
         if request.api is API_VERSIONS:
@@ -210,8 +214,8 @@ class Server:
         else:
             answer = await self._service.handler(client, request)
         if answer is None:
-            return b"", is_last
-        raw = encode_response(request.api, request.version, request.correlation_id, answer)
+            return [], is_last
+        raw = response_pieces(request.api, request.version, request.correlation_id, answer)
         return raw, is_last
 
 

@@ -1,5 +1,5 @@
-"""Fetch throughput: librdkafka (confluent-kafka) reading a partition from one kraftlake replica, and
-the same bytes from one real Kafka 4.1.1 broker, in turn.
+"""Fetch throughput: librdkafka (confluent-kafka) reading a partition from one kraftlake replica,
+and the same bytes from one real Kafka 4.1.1 broker, in turn.
 
 python -m tests.bench.fetch FOLDER [--megabytes N] [--batch N] [--rounds N] [--write]
 
@@ -105,8 +105,7 @@ def measured(
         read(server.port, records)
     before = {name: server.cpu_seconds for name, server in servers.items()}
     works = {
-        name: (lambda server=server: read(server.port, records))
-        for name, server in servers.items()
+        name: (lambda server=server: read(server.port, records)) for name, server in servers.items()
     }
     seconds = measure(works, rounds, lambda line: sys.stderr.write(f"{line}\n"))
     return seconds, {name: server.cpu_seconds - before[name] for name, server in servers.items()}
@@ -199,9 +198,7 @@ async def fill(server: Server, batch: bytes, count: int) -> None:
     try:
         for start in range(0, count, server.batches_a_request):
             if len(in_flight) == 5:
-                done, in_flight = await asyncio.wait(
-                    in_flight, return_when=asyncio.FIRST_COMPLETED
-                )
+                done, in_flight = await asyncio.wait(in_flight, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
             batches = min(server.batches_a_request, count - start)
