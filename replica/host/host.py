@@ -131,7 +131,7 @@ class Host:
         if isinstance(read, LogRead):
             data = self.log.read(read.start_offset, read.max_bytes)
             if isinstance(reply.message, FetchQuorumRecordsResponse):
-                return replace(reply.message, records=data)
+                return replace(reply.message, records=bytes(data))
             return replace(reply.message, batches=_decoded(data))  # type: ignore[call-arg]
         found = self.log.snapshots.read(read.snapshot_id, read.position, read.length)
         return replace(reply.message, data=found)  # type: ignore[call-arg]
@@ -195,5 +195,5 @@ class Host:
             machine.leader_change(effects.leader_change)
 
 
-def _decoded(data: bytes) -> tuple[Batch, ...]:
+def _decoded(data: memoryview) -> tuple[Batch, ...]:
     return tuple(batch_in(data, frame) for frame in frames(data, start=0, expected_offset=None))

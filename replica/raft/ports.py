@@ -123,11 +123,11 @@ class Log(Protocol):
         """Durable: drop all batches; the log starts and ends at the snapshot's end offset and
         knows its epoch, and older snapshots go (G24)."""
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> bytes:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
         """Whole batches from the one that holds `start_offset` on, at least one if there is one.
 
         At most `max_bytes` but for the first; only batches that start below `end_offset`
-        (exclusive; None: the log end). b"" at the log end.
+        (exclusive; None: the log end). Empty at the log end.
         """
 
     def batches(self, start_offset: int, end_offset: int) -> Iterable[Batch]:

@@ -33,7 +33,7 @@ class Tail:
     start_offset: int
     end_offset: int
     epoch: int
-    pieces: Iterable[tuple[int, bytes]]
+    pieces: Iterable[tuple[int, memoryview]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Archive:
             path = f"{folder}/{segment_file_name(first, FileKind.SEGMENT)}"
             with self.files.create(path) as file:
                 for _, data in pieces:
-                    file.write(file.size(), data)
+                    file.write(file.size(), bytes(data))
                 file.sync()
         self.files.sync_directory(folder)
         self.report(

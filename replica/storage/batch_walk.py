@@ -68,8 +68,8 @@ def _size_of_first(piece: memoryview) -> int:
 
 def read_batches(
     file: File, *, size: int, search_from: int, start_offset: int, max_bytes: int, end_offset: int
-) -> bytes:
-    """Whole batches from the one that holds `start_offset` on; b"" where there is none.
+) -> memoryview:
+    """Whole batches from the one that holds `start_offset` on; empty where there is none.
 
     size: bytes of the file that count. search_from: byte of a batch at or before that one.
     At most `max_bytes`, but the first batch is whole; only batches that start below `end_offset`.
@@ -77,9 +77,9 @@ def read_batches(
     """
     first = _first_at(file, size, search_from, start_offset)
     if first is None:
-        return b""
+        return memoryview(b"")
     wanted = max(first.size, min(max_bytes, size - first.position))
-    piece = file.read(first.position, wanted)
+    piece = memoryview(file.read(first.position, wanted))
     used = 0
     try:
         for frame in frames(piece, start=first.position, expected_offset=first.base_offset):

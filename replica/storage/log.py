@@ -157,12 +157,12 @@ class FileLog(Log):
             self._control_from = snapshot_id.offset
             self.snapshots.delete_before(snapshot_id)
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> bytes:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
         """Raises CorruptDataError, naming file and byte, rather than give a batch whose CRC is
         wrong. What it gives lies in one segment."""
         assert self.log_start <= start_offset <= self.log_end, "an offset the log doesn't hold"
         if start_offset == self.log_end:
-            return b""
+            return memoryview(b"")
         limit = _NO_LIMIT if end_offset is None else end_offset
         return self._segment_of(start_offset).read(start_offset, max_bytes, limit)
 
@@ -213,7 +213,7 @@ class FileLog(Log):
         start = first.base_offset
         return Tail(start, self.log_end, self._checkpoint.latest_epoch, self._pieces(start))
 
-    def _pieces(self, start_offset: int) -> Iterator[tuple[int, bytes]]:
+    def _pieces(self, start_offset: int) -> Iterator[tuple[int, memoryview]]:
         """(base offset of the segment, whole batches) up to the log end."""
         while start_offset < self.log_end:
             segment = self._segment_of(start_offset)

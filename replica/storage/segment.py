@@ -86,7 +86,7 @@ class ClosedSegment:
         scanned.segment.cut()
         return scanned.segment
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> bytes:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> memoryview:
         """As read_batches."""
         if self._offsets is None:
             path = segment_path(self.folder, self.base_offset, FileKind.OFFSET_INDEX)
@@ -166,7 +166,7 @@ class ActiveSegment:
             self.synced_size = self.size
             self._write_indexes()
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> bytes:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> memoryview:
         """As read_batches."""
         return read_batches(
             self._log,

@@ -24,6 +24,8 @@ from replica.wire.schema import Field, Kind, Message, Structure, fields_at
 
 MAX_ELEMENTS = 100_000
 """Of all arrays of a message together."""
+LARGE_BYTES = 16 * 1024
+"""Of a field that isn't copied into what is sent."""
 
 _LAYOUTS: dict[Kind, struct.Struct] = {
     Kind.BOOL: struct.Struct(">?"),
@@ -87,12 +89,42 @@ def decode_prefix(
     return message, cursor.at
 
 
+class Pieces(bytearray):
+    """Encoded bytes, but for large fields, which stay where they are: a fetch answers with
+    megabytes, and each copy of them costs more than all else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._large: list[tuple[int, Buffer]] = []
+
+    def put(self, raw: Buffer) -> None:
+        """Bytes of a field, which must not change any more."""
+        if len(raw) < LARGE_BYTES:
+            self.extend(raw)
+        else:
+            self._large.append((len(self), raw))
+
+    def all(self) -> list[Buffer]:
+        """One after the other; nothing can be added later."""
+        view, at = memoryview(self), 0
+        found: list[Buffer] = []
+        for before, raw in self._large:
+            found += [view[at:before], raw]
+            at = before
+        return [*found, view[at:]]
+
+
 def encode(structure: Structure, version: int, message: Message) -> bytearray:
     """The bytes of a message. Fields that it lacks have their defaults; those that this version
     lacks are left out. Raises CorruptDataError for text or bytes longer than the format allows."""
     out = bytearray()
-    _structure_writer(structure, version)(out, message)
+    encode_to(out, structure, version, message)
     return out
+
+
+def encode_to(out: bytearray, structure: Structure, version: int, message: Message) -> None:
+    """The same behind what is there."""
+    _structure_writer(structure, version)(out, message)
 
 
 @cache
@@ -345,13 +377,16 @@ def _write_uuid(out: bytearray, text: str) -> None:
 def _text_writer(name: str, flexible: bool, nullable: bool, *, is_text: bool) -> _Writer:
     write_count = _count_writer(name, flexible, is_short=is_text)
 
-    def write(out: bytearray, value: str | bytes | None) -> None:
+    def write(out: bytearray, value: str | Buffer | None) -> None:
         if value is None:
             assert nullable, f"{name} can't be null"
             write_count(out, -1)
             return
         raw = value.encode("utf-8") if isinstance(value, str) else value
         write_count(out, len(raw))
-        out += raw
+        if isinstance(out, Pieces):
+            out.put(raw)
+        else:
+            out += raw
 
     return write

@@ -113,4 +113,9 @@ class Budget:
 
 def framed(payload: bytes) -> bytes:
     """A frame with its size."""
-    return len(payload).to_bytes(_SIZE_BYTES, "big") + payload
+    return size_of_frame(len(payload)) + payload
+
+
+def size_of_frame(size: int) -> bytes:
+    """What stands before a frame of `size` bytes."""
+    return size.to_bytes(_SIZE_BYTES, "big")

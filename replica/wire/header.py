@@ -16,7 +16,7 @@ from replica.errors import TruncatedDataError, UnsupportedDataError
 from replica.format.primitives import Buffer
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
-from replica.wire.codec import decode, decode_prefix, encode
+from replica.wire.codec import Pieces, decode, decode_prefix, encode, encode_to
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import FOREVER, Api, Message, Structure, field
 
@@ -93,9 +93,16 @@ def encode_request(request: Request) -> bytes:
 
 def encode_response(api: Api, version: int, correlation_id: int, message: Message) -> bytes:
     """The frame of a response, without its length."""
-    out = encode(_RESPONSE, _response_header(api, version), {"correlationId": correlation_id})
-    out += encode(api.response, version, message)
-    return bytes(out)
+    return b"".join(response_pieces(api, version, correlation_id, message))
+
+
+def response_pieces(api: Api, version: int, correlation_id: int, message: Message) -> list[Buffer]:
+    """The same in pieces, for large fields aren't copied."""
+    out = Pieces()
+    header = {"correlationId": correlation_id}
+    encode_to(out, _RESPONSE, _response_header(api, version), header)
+    encode_to(out, api.response, version, message)
+    return out.all()
 
 
 def correlation_id_of(frame: Buffer) -> int:

@@ -11,19 +11,20 @@ import asyncio
 import contextlib
 import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replica.errors import DataError, KraftlakeError
+from replica.format.primitives import Buffer
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from replica.wire.frame import Budget, Limits, framed, read_rest, read_size
+from replica.wire.frame import Budget, Limits, read_rest, read_size, size_of_frame
 from replica.wire.header import (
     Request,
     UnsupportedVersionError,
     decode_request,
-    encode_response,
+    response_pieces,
 )
 from replica.wire.sasl.server import Authenticator, SaslServer
 from replica.wire.schema import Api, Message
@@ -174,7 +175,7 @@ class Server:
                 answer, is_last = await self._answer(client, frame, sasl)
             if answer:
                 async with asyncio.timeout(self._limits.transfer_s):
-                    await _send(writer, framed(answer))
+                    await _send(writer, answer)
             if is_last:
                 self.refused["SASL"] += 1
                 return
@@ -192,15 +193,15 @@ class Server:
 
     async def _answer(
         self, client: Client, frame: bytes, sasl: SaslServer | None
-    ) -> tuple[bytes, bool]:
-        """The frame to send, empty for none, and whether the connection ends after it."""
+    ) -> tuple[list[Buffer], bool]:
+        """The pieces of the frame to send, none for no answer; whether the connection ends then."""
         try:
             request = decode_request(frame, self._served, self._service.apis)
         except UnsupportedVersionError as error:
             if error.api is not API_VERSIONS:
                 raise
             message = unsupported_api_versions(self._served)
-            return encode_response(error.api, 0, error.correlation_id, message), False
+            return response_pieces(error.api, 0, error.correlation_id, message), False
         is_last = False
         answer: Message | None
         if request.api is API_VERSIONS:
@@ -212,18 +213,21 @@ class Server:
         else:
             answer = await self._service.handler(client, request)
         if answer is None:
-            return b"", is_last
-        raw = encode_response(request.api, request.version, request.correlation_id, answer)
+            return [], is_last
+        raw = response_pieces(request.api, request.version, request.correlation_id, answer)
         return raw, is_last
 
 
-async def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
-    """Returns when little of it is left here. In parts, because asyncio's TLS takes any amount at
-    once and holds back only what comes after it."""
-    parts = memoryview(frame)
-    for at in range(0, len(parts), _PART_BYTES):
-        writer.write(parts[at : at + _PART_BYTES])
-        await writer.drain()
+async def _send(writer: asyncio.StreamWriter, pieces: Sequence[Buffer]) -> None:
+    """The pieces as one frame; returns when little of it is left here. In parts, because asyncio's
+    TLS takes any amount at once and holds back only what comes after it."""
+    first, *others = pieces
+    size = sum(map(len, pieces))
+    for piece in (size_of_frame(size) + bytes(first), *others):
+        view = memoryview(piece)
+        for at in range(0, len(view), _PART_BYTES):
+            writer.write(view[at : at + _PART_BYTES])
+            await writer.drain()
 
 
 def _client_of(writer: asyncio.StreamWriter, listener: str) -> Client:

@@ -11,7 +11,7 @@ from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.quorum import VOTE
-from replica.wire.codec import encode
+from replica.wire.codec import LARGE_BYTES, encode
 from replica.wire.header import (
     Request,
     UnsupportedVersionError,
@@ -20,6 +20,7 @@ from replica.wire.header import (
     decode_response,
     encode_request,
     encode_response,
+    response_pieces,
 )
 
 
@@ -66,6 +67,23 @@ def test_a_version_that_is_not_served_is_named_with_what_could_be_read():
     assert (caught.value.api, caught.value.correlation_id) == (FETCH, 3)
     with pytest.raises(UnsupportedDataError, match="API key 1 is not served"):
         decode_request(frame, {52: range(3)})
+
+
+@pytest.mark.parametrize("version", FETCH.versions)
+@given(sizes=st.lists(st.sampled_from((0, 1, LARGE_BYTES - 1, LARGE_BYTES, 3 * LARGE_BYTES))))
+def test_large_records_are_sent_from_where_they_are_and_come_back_the_same(version, sizes):
+    records = [bytes([number]) * size for number, size in enumerate(sizes)]
+    partitions = [
+        {"partitionIndex": number, "records": memoryview(data)}
+        for number, data in enumerate(records)
+    ]
+    message = {"responses": [{"topic": "t", "partitions": partitions}]}
+    pieces = response_pieces(FETCH, version, 7, message)
+    kept = [piece.obj for piece in pieces if isinstance(piece, memoryview)]
+    assert all(any(data is obj for obj in kept) for data in records if len(data) >= LARGE_BYTES)
+    read = decode_response(FETCH, version, b"".join(pieces))
+    found = [each["records"] for topic in read["responses"] for each in topic["partitions"]]
+    assert found == records
 
 
 @given(st.binary(max_size=60))

@@ -113,6 +113,8 @@ class Case:
     asked: dict = field(default_factory=dict)
 
 
+CURRENT = "the leader's"
+"""Epoch."""
 NOT_AVAILABLE, OUT_OF_RANGE = ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.OFFSET_OUT_OF_RANGE
 EMPTY = "uncommitted, as released Kafka"
 CASES = [
@@ -150,9 +152,15 @@ CASES = [
     Case(
         *("a reader that names its last record's epoch", "uncommitted", "leader"),
         ("committed", 0),
-        asked={"lastFetchedEpoch": 1},
+        asked={"lastFetchedEpoch": CURRENT},
     ),
 ]
+
+
+def in_epoch(node, asked):
+    """With the number of the epoch."""
+    epoch = node.driver.host.raft.role.epoch
+    return {key: epoch if value == CURRENT else value for key, value in asked.items()}
 
 
 def facts(node):
@@ -199,22 +207,21 @@ LOOKUPS = [
     listed("earliest of the follower that is read", "trimmed", "follower", -2, ("start", 0)),
     listed("newest that is committed", "uncommitted", "leader", -3, ("committed", -1)),
     listed("nothing committed is so new", "uncommitted", "leader", 2**60, None),
-    ended("an epoch's end for a consumer", "leader", -1, 1, ("committed", 0)),
-    ended("an epoch's end for a replica", "leader", 2, 1, ("end", 0)),
-    ended("an epoch that nobody knows", "leader", -1, 9, None),
-    ended("an epoch's end is the leader's to tell", "follower", -1, 1, None, NOT_LEADER),
-    ended("by an older leader epoch", "leader", -1, 1, None, ErrorCode.FENCED_LEADER_EPOCH, 0),
-    ended("by a newer leader epoch", "leader", -1, 1, None, ErrorCode.UNKNOWN_LEADER_EPOCH, 99),
+    ended("an epoch's end for a consumer", "leader", -1, CURRENT, ("committed", 0)),
+    ended("an epoch's end for a replica", "leader", 2, CURRENT, ("end", 0)),
+    ended("an epoch that nobody knows", "leader", -1, 99, None),
+    ended("an epoch's end is the leader's to tell", "follower", -1, CURRENT, None, NOT_LEADER),
+    ended(
+        "by an older leader epoch", "leader", -1, CURRENT, None, ErrorCode.FENCED_LEADER_EPOCH, 0
+    ),
+    ended(
+        "by a newer leader epoch", "leader", -1, CURRENT, None, ErrorCode.UNKNOWN_LEADER_EPOCH, 99
+    ),
 ]
 
 
-def in_this_epoch(node, asked):
-    """Cases say 1 for the epoch of the first leader; on a busy machine some elections are lost."""
-    return {key: node.partition.epoch if value == 1 else value for key, value in asked.items()}
-
-
 async def looked_up(node, lookup):
-    topics = at(lookup.api, node.settings.topic, **in_this_epoch(node, lookup.asked))
+    topics = at(lookup.api, node.settings.topic, **in_epoch(node, lookup.asked))
     async with client_of(node) as client:
         answer = await client.call(lookup.api, {**lookup.request, "topics": topics})
     return the(answer.message["topics"])
@@ -238,7 +245,7 @@ def answers(tmp_path_factory):
                     offset = known[case.offset[0]] + case.offset[1]
                     found[case.name] = (
                         known,
-                        await fetched(node, offset, 18, **in_this_epoch(node, case.asked)),
+                        await fetched(node, offset, 18, **in_epoch(node, case.asked)),
                     )
             for task in waiting or ():
                 task.cancel()
