@@ -128,7 +128,8 @@ def run(
       kraftlake.topic.name, kraftlake.topic.id   another topic than __cluster_metadata: opaque
                                                  records, never snapshotted or trimmed
       kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
-                                                 names with semicolons, * for all
+                                                 names with semicolons, * for all; under a voter's
+                                                 id only a voter fetches
       kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
                                                  lines
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
