@@ -118,10 +118,10 @@ def _show(appended: Appended, count: int, options: Options) -> None:
     if options.json_output:
         for offset in range(first, last + 1):
             write_json({"offset": offset, "epoch": appended.epoch})
-    elif first == last:
-        write_line(f"offset {first}, epoch {appended.epoch}")
-    else:
-        write_line(f"offsets {first} to {last}, epoch {appended.epoch}")
+        sys.stdout.flush()
+        return
+    offsets = f"offset {first}" if first == last else f"offsets {first} to {last}"
+    write_line(offsets if appended.epoch is None else f"{offsets}, epoch {appended.epoch}")
     sys.stdout.flush()
 
 

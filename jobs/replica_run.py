@@ -6,11 +6,10 @@ import asyncio
 import re
 import signal
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from jobs.output import complain, json_text, one_line
+from jobs.notices import reporter
 from replica.errors import UsageError
-from replica.node.node import opened
+from replica.node.assembly import opened
 from replica.node.notice import Notice, Report
 from replica.node.properties import read_properties
 from replica.node.settings import Settings, settings_in
@@ -18,7 +17,6 @@ from replica.node.workload import Load
 from replica.raft.effects import Stopped
 
 SHUTDOWN_MS = 5_000
-LOG_FORMATS = ("text", "json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Options:
 
 def run(options: Options) -> int:
     """0 once the replica has left in order, 1 where that took too long."""
-    load, report = _load(options.workload), _report(options.log_format)
+    load, report = _load(options.workload), reporter(options.log_format)
     settings = settings_in(read_properties(options.config))
     if load is not None and settings.topic.is_metadata:
         raise UsageError(
@@ -75,22 +73,3 @@ def _load(text: str) -> Load | None:
     if found is None:
         raise UsageError(f"--workload {text}: expected RATE,BYTES, such as 20000,256")
     return Load(int(found[1]), int(found[2]))
-
-
-def _report(log_format: str) -> Report:
-    """Writes notices to stderr, each with the time."""
-    if log_format not in LOG_FORMATS:
-        raise UsageError(f"--log-format {log_format}: expected one of {', '.join(LOG_FORMATS)}")
-
-    def text(notice: Notice) -> None:
-        complain(f"{_now()} {one_line(notice.text)}")
-
-    def structured(notice: Notice) -> None:
-        head = {"time": _now(), "event": notice.event, "message": notice.text}
-        complain(json_text({**head, **notice.fields}))
-
-    return structured if log_format == "json" else text
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from jobs.commands import options
+from jobs.commands import node_options, options
 from jobs.output import write_line
 from replica.errors import UsageError
 
@@ -19,13 +19,13 @@ def _replica(context: typer.Context) -> None:
 
 
 def simulate(
-    scenario: options.ScenarioName = None,
-    output: options.ScenarioDirectory = None,
-    list_scenarios: options.ListScenarios = False,
-    seeds: options.Seeds = None,
-    events: options.Events = 2000,
-    state: options.CampaignFile = None,
-    jobs: options.Processes = 1,
+    scenario: node_options.ScenarioName = None,
+    output: node_options.ScenarioDirectory = None,
+    list_scenarios: node_options.ListScenarios = False,
+    seeds: node_options.Seeds = None,
+    events: node_options.Events = 2000,
+    state: node_options.CampaignFile = None,
+    jobs: node_options.Processes = 1,
     json_output: options.Json = False,
 ) -> int:
     """Write the log directories of a named scenario; or run the replica engine under random faults.
@@ -67,11 +67,11 @@ def simulate(
 
 @replica.command("format", short_help="Name a directory, as kafka-storage format does.")
 def format_(
-    config: options.ServerProperties,
-    cluster_id: options.ClusterId,
-    standalone: options.Standalone = False,
-    initial_controllers: options.InitialControllers = "",
-    ignore_formatted: options.IgnoreFormatted = False,
+    config: node_options.ServerProperties,
+    cluster_id: node_options.ClusterId,
+    standalone: node_options.Standalone = False,
+    initial_controllers: node_options.InitialControllers = "",
+    ignore_formatted: node_options.IgnoreFormatted = False,
     json_output: options.Json = False,
 ) -> int:
     """Make a node's log directory: its name, and the voters its quorum begins with.
@@ -100,9 +100,9 @@ def format_(
 
 @replica.command("run", short_help="Run a voter or an observer.")
 def run(
-    config: options.ServerProperties,
-    workload: options.WorkloadSpec = "",
-    log_format: options.LogFormat = "text",
+    config: node_options.ServerProperties,
+    workload: node_options.WorkloadSpec = "",
+    log_format: node_options.LogFormat = "text",
 ) -> int:
     """Take part in a quorum over TCP, in Kafka's protocol, until SIGTERM or ctrl-C.
 
@@ -128,10 +128,14 @@ def run(
       kraftlake.topic.name, kraftlake.topic.id   another topic than __cluster_metadata: opaque
                                                  records, never snapshotted or trimmed
       kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
-                                                 names with semicolons, * for all
+                                                 names with semicolons, * for all; under a voter's
+                                                 id only a voter fetches
       kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
                                                  lines
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
+      kraftlake.fetch.quorum.records.api.key     serve the draft's FetchQuorumRecords by this key
+      metadata.snapshot.min.changed_records.ratio, metadata.snapshot.min.new_records.size,
+      metadata.start.offset.lag.time.max.ms      KIP-630's own rules for snapshots and log start
       kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape; none unless
                                                  set
 
@@ -144,9 +148,9 @@ def run(
 
 @replica.command("scram", short_help="Make a line of the file of SCRAM credentials.")
 def scram(
-    user: options.ScramUser,
-    mechanism: options.ScramMechanism = "SCRAM-SHA-512",
-    iterations: options.ScramIterations = 8192,
+    user: node_options.ScramUser,
+    mechanism: node_options.ScramMechanism = "SCRAM-SHA-512",
+    iterations: node_options.ScramIterations = 8192,
 ) -> int:
     """Print what a replica keeps of a user's password, for kraftlake.scram.credentials.file.
 
@@ -168,13 +172,13 @@ def scram(
 
 @replica.command("describe", short_help="How far every replica of a quorum is.")
 def describe(
-    bootstrap: options.Bootstrap,
-    topic: options.Topic = "__cluster_metadata",
-    watch: options.Watch = None,
-    caught_up_within: options.CaughtUpWithin = 2_000,
-    timeout: options.LeaderTimeout = 10.0,
+    bootstrap: node_options.Bootstrap,
+    topic: node_options.Topic = "__cluster_metadata",
+    watch: node_options.Watch = None,
+    caught_up_within: node_options.CaughtUpWithin = 2_000,
+    timeout: node_options.LeaderTimeout = 10.0,
     json_output: options.Json = False,
-    command_config: options.CommandConfig = None,
+    command_config: node_options.CommandConfig = None,
 ) -> int:
     """Show what the leader of a quorum knows of it, kraftlake's or Kafka's own, and what it means.
 
@@ -209,15 +213,15 @@ def describe(
 
 @replica.command("append", short_help="Append records to a kraftlake quorum's log.")
 def append(
-    bootstrap: options.Bootstrap,
-    source: options.RecordSource = None,
-    topic: options.Topic = "__cluster_metadata",
-    records: options.JsonRecords = False,
-    raw: options.RawRecord = False,
-    at_least_once: options.AtLeastOnce = False,
-    timeout: options.AppendTimeout = 30.0,
+    bootstrap: node_options.Bootstrap,
+    source: node_options.RecordSource = None,
+    topic: node_options.Topic = "__cluster_metadata",
+    records: node_options.JsonRecords = False,
+    raw: node_options.RawRecord = False,
+    at_least_once: node_options.AtLeastOnce = False,
+    timeout: node_options.AppendTimeout = 30.0,
     json_output: options.Json = False,
-    command_config: options.CommandConfig = None,
+    command_config: node_options.CommandConfig = None,
 ) -> int:
     """Append the lines of FILE or stdin, as an administrator; told once they are committed.
 
@@ -251,6 +255,72 @@ def append(
             raw=raw,
             at_least_once=at_least_once,
             timeout_s=timeout,
+            json_output=json_output,
+            command_config=command_config,
+        )
+    )
+
+
+@replica.command("observe", short_help="Record the metadata log of a real quorum.")
+def observe(
+    bootstrap: node_options.Bootstrap,
+    output: node_options.RecordingDirectory,
+    node_id: node_options.ObserverId = None,
+    anonymous: node_options.Anonymous = False,
+    cluster_id: node_options.KnownClusterId = "",
+    listen: node_options.ListenAt = "",
+    until_caught_up: node_options.UntilCaughtUp = False,
+    timeout: node_options.CatchUpTimeout = 60.0,
+    log_format: node_options.LogFormat = "text",
+    json_output: options.Json = False,
+    command_config: node_options.CommandConfig = None,
+) -> int:
+    """Record the metadata log of a running quorum, as an observer, until SIGTERM or ctrl-C.
+
+    It fetches from the controllers as a broker does, and never votes; --bootstrap may name
+    controllers, or brokers, which tell where the controllers are. A new recording starts at the
+    leader's newest snapshot, at offset 0 while there is none. DIR is a node's log directory, byte
+    for byte: dump, check and ingest read it, also meanwhile. Nothing in it is ever deleted. What
+    the quorum takes back (a truncation), and what a newer snapshot replaces, goes to DIR/archive,
+    which dump and ingest read where it is named.
+
+    An id of somebody else's is refused before anything is fetched: a leader would count the
+    fetches for that node, and take for committed what no majority holds.
+
+    \b
+    Rights, where the cluster has an authorizer:
+      ClusterAction on the cluster, to fetch; Describe, to see that the id is free:
+        kafka-acls --bootstrap-server HOST:PORT --add --allow-principal User:NAME \\
+          --cluster --operation ClusterAction --operation Describe
+      without Describe: --anonymous. Controllers tell the cluster's id to who may Alter the
+      cluster, brokers to everybody; else give --cluster-id.
+
+    \b
+    Examples:
+      kraftlake replica observe -b c1:9093,c2:9093 -o recording
+      kraftlake replica observe -b broker1:9092 -o recording --until-caught-up
+      kraftlake replica observe -b c1:9093 -o recording --listen 127.0.0.1:9099
+      kraftlake replica observe -b c1:9093 -o recording --command-config client.properties
+      kraftlake dump recording
+      kraftlake ingest --lake lake recording recording/archive
+
+    --json: at the end, directory, cluster_id, node_id, log_start_offset, log_end_offset,
+    high_watermark. Exit codes: 0 stopped in order or caught up, 1 stopped by an error, or not
+    caught up in time, 2 usage.
+    """
+    from jobs import replica_observe as job
+
+    return job.run(
+        job.Options(
+            bootstrap,
+            output,
+            node_id=node_id,
+            is_anonymous=anonymous,
+            cluster_id=cluster_id,
+            listen=listen,
+            until_caught_up=until_caught_up,
+            timeout_s=timeout,
+            log_format=log_format,
             json_output=json_output,
             command_config=command_config,
         )

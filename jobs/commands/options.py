@@ -7,9 +7,9 @@ from typing import Annotated, Optional
 import typer
 
 # Optional[...]: typer reads these at run time and knows no other spelling in all its releases
-_Texts = Optional[list[str]]  # noqa: UP045
-_Text = Optional[str]  # noqa: UP045
-_Number = Optional[int]  # noqa: UP045
+Texts = Optional[list[str]]  # noqa: UP045
+Text = Optional[str]  # noqa: UP045
+Number = Optional[int]  # noqa: UP045
 
 Paths = Annotated[
     list[str],
@@ -43,14 +43,14 @@ AllFiles = Annotated[
     typer.Option("--all", help="Of directories: also *.deleted, *.part, bootstrap.checkpoint."),
 ]
 FromOffset = Annotated[
-    _Number, typer.Option("--from-offset", min=0, metavar="N", help="Offset N and later.")
+    Number, typer.Option("--from-offset", min=0, metavar="N", help="Offset N and later.")
 ]
 ToOffset = Annotated[
-    _Number, typer.Option("--to-offset", min=0, metavar="N", help="Offsets below N.")
+    Number, typer.Option("--to-offset", min=0, metavar="N", help="Offsets below N.")
 ]
-Epoch = Annotated[_Number, typer.Option("--epoch", min=0, metavar="E", help="Leader epoch E.")]
+Epoch = Annotated[Number, typer.Option("--epoch", min=0, metavar="E", help="Leader epoch E.")]
 Types = Annotated[
-    _Texts,
+    Texts,
     typer.Option(
         "--type",
         metavar="T",
@@ -59,11 +59,11 @@ Types = Annotated[
     ),
 ]
 FromTime = Annotated[
-    _Text, typer.Option("--from-time", metavar="T", help="At T and later: ISO-8601 (UTC) or ms.")
+    Text, typer.Option("--from-time", metavar="T", help="At T and later: ISO-8601 (UTC) or ms.")
 ]
-ToTime = Annotated[_Text, typer.Option("--to-time", metavar="T", help="Before T.")]
+ToTime = Annotated[Text, typer.Option("--to-time", metavar="T", help="Before T.")]
 RedactKey = Annotated[
-    _Text,
+    Text,
     typer.Option(
         "--redact-key",
         metavar="FILE",
@@ -88,12 +88,12 @@ NoReplay = Annotated[
     ),
 ]
 RuleId = Annotated[
-    _Text,
+    Text,
     typer.Argument(metavar="[RULE]", help="A rule's name, such as torn-tail.", show_default=False),
 ]
 
 CapturedAt = Annotated[
-    _Text,
+    Text,
     typer.Option(
         "--captured-at",
         metavar="T",
@@ -102,7 +102,7 @@ CapturedAt = Annotated[
     ),
 ]
 Order = Annotated[
-    _Text,
+    Text,
     typer.Option(
         "--order",
         metavar="F1,F2,...",
@@ -110,18 +110,18 @@ Order = Annotated[
     ),
 ]
 AsReplica = Annotated[
-    _Text,
+    Text,
     typer.Option(
         "--as", metavar="CLUSTER:NODE[:DIR]", help="Whose file it is, for a file on its own."
     ),
 ]
 
 Query = Annotated[
-    _Text,
+    Text,
     typer.Argument(metavar="[QUERY]", help="One statement that reads; - takes it from stdin."),
 ]
 QueryFile = Annotated[
-    _Text, typer.Option("-f", "--file", metavar="FILE", help="Take the query from a file.")
+    Text, typer.Option("-f", "--file", metavar="FILE", help="Take the query from a file.")
 ]
 Engine = Annotated[
     str,
@@ -132,193 +132,23 @@ Tables = Annotated[
     bool, typer.Option("--tables", help="List the lake's tables and columns instead.")
 ]
 Cluster = Annotated[
-    _Text,
+    Text,
     typer.Option("--cluster", metavar="C", help="The cluster id, where the lake has several."),
 ]
 AtOffset = Annotated[
-    _Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
+    Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
 ]
 AtTime = Annotated[
-    _Text,
+    Text,
     typer.Option("--at-time", metavar="T", help="After the records up to T: ISO-8601 (UTC) or ms."),
 ]
 CommittedOnly = Annotated[
     bool, typer.Option("--committed-only", help="Only what is proven to be committed.")
 ]
 DemoLake = Annotated[
-    _Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")
+    Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")
 ]
-ScenarioName = Annotated[
-    _Text,
-    typer.Argument(metavar="[SCENARIO]", help="Such as split-brain.", show_default=False),
-]
-ScenarioDirectory = Annotated[
-    _Text,
-    typer.Option("--output", "-o", metavar="DIR", help="A new folder for the scenario's nodes."),
-]
-ListScenarios = Annotated[bool, typer.Option("--list", help="List the scenarios.")]
-Seeds = Annotated[
-    _Text, typer.Option("--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each.")
-]
-Events = Annotated[
-    int, typer.Option("--events", min=1, metavar="N", help="Events under faults in each run.")
-]
-CampaignFile = Annotated[
-    str | None,
-    typer.Option("--state", metavar="FILE", help="Remember what is done there, and go on from it."),
-]
-Processes = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes.")]
-
-ServerProperties = Annotated[
-    str,
-    typer.Option(
-        "--config", "-c", metavar="FILE", help="The node's server.properties, as Kafka's."
-    ),
-]
-ClusterId = Annotated[
-    str,
-    typer.Option(
-        "--cluster-id", "-t", metavar="ID", help="22 base64 characters, the same on all nodes."
-    ),
-]
-Standalone = Annotated[
-    bool, typer.Option("--standalone", help="This node is the only voter to begin with.")
-]
-InitialControllers = Annotated[
-    str,
-    typer.Option(
-        "--initial-controllers",
-        metavar="ID@HOST:PORT:DIRECTORY,...",
-        help="The voters to begin with; the same on each of them.",
-        show_default=False,
-    ),
-]
-IgnoreFormatted = Annotated[
-    bool,
-    typer.Option("--ignore-formatted", help="Leave a directory that is formatted as it is."),
-]
-ScramUser = Annotated[str, typer.Option("--user", metavar="NAME", help="Who may log in.")]
-ScramMechanism = Annotated[
-    str, typer.Option("--mechanism", metavar="M", help="SCRAM-SHA-256 or SCRAM-SHA-512.")
-]
-ScramIterations = Annotated[
-    int,
-    typer.Option("--iterations", metavar="N", help="How much work a guess costs: 4096 to 16384."),
-]
-WorkloadSpec = Annotated[
-    str,
-    typer.Option(
-        "--workload",
-        metavar="RATE,BYTES",
-        help="While leading, append RATE records a second of BYTES each, and print how it went.",
-        show_default=False,
-    ),
-]
-
-LogFormat = Annotated[
-    str,
-    typer.Option(
-        "--log-format",
-        metavar="text|json",
-        help="How stderr tells what happens: lines for people, or JSON with stable fields.",
-    ),
-]
-
 PlanOnly = Annotated[
     bool,
     typer.Option("--plan", help="Say what to do, and do nothing: there is no other way yet."),
-]
-
-Bootstrap = Annotated[
-    str,
-    typer.Option(
-        "--bootstrap", "-b", metavar="HOST:PORT", help="Nodes to ask first, commas between."
-    ),
-]
-RecordSource = Annotated[
-    _Text,
-    typer.Argument(
-        metavar="[FILE]", help="A record on each line; stdin by default.", show_default=False
-    ),
-]
-JsonRecords = Annotated[
-    bool,
-    typer.Option("--records", help="Each line is a JSON object with key, value and headers."),
-]
-RawRecord = Annotated[
-    bool, typer.Option("--raw", help="The whole input is the value of one record.")
-]
-AtLeastOnce = Annotated[
-    bool,
-    typer.Option(
-        "--at-least-once", help="Send records again that may be there; each time is told."
-    ),
-]
-AppendTimeout = Annotated[
-    float,
-    typer.Option("--timeout", min=0.1, metavar="S", help="Seconds until a batch is committed."),
-]
-LeaderTimeout = Annotated[
-    float, typer.Option("--timeout", min=0.1, metavar="S", help="Seconds to look for a leader.")
-]
-Watch = Annotated[
-    Optional[float],  # noqa: UP045
-    typer.Option("--watch", min=0.1, metavar="S", help="Look again every S seconds."),
-]
-CaughtUpWithin = Annotated[
-    int,
-    typer.Option(
-        "--caught-up-within",
-        min=1,
-        metavar="MS",
-        help="How recently a replica must have been at the leader's log end.",
-    ),
-]
-CommandConfig = Annotated[
-    _Text,
-    typer.Option(
-        "--command-config",
-        metavar="FILE",
-        help="How to connect, as a Kafka client's properties: security.protocol, sasl.mechanism, "
-        "sasl.jaas.config, ssl.* (PEM), client.id, request.timeout.ms.",
-    ),
-]
-Topic = Annotated[str, typer.Option("--topic", metavar="T", help="The topic's name.")]
-PartitionIndex = Annotated[
-    int, typer.Option("--partition", min=0, metavar="N", help="The partition of the topic.")
-]
-StartAt = Annotated[
-    str,
-    typer.Option(
-        "--from", metavar="START", help="Where to begin: earliest, latest, OFFSET or OFFSET:EPOCH."
-    ),
-]
-SelectorName = Annotated[
-    str,
-    typer.Option(
-        "--replica-selector",
-        metavar="NAME",
-        help="Which replica to read from: leader, rack, nearest, least-lag, or module:Class.",
-    ),
-]
-Rack = Annotated[
-    str,
-    typer.Option(
-        "--rack",
-        metavar="RACK",
-        help="Where we are: the leader may name a replica there, and the rack selector takes one.",
-        show_default=False,
-    ),
-]
-Follow = Annotated[
-    bool,
-    typer.Option(
-        "--follow/--until-end", help="Go on with what comes, or end where the log ends now."
-    ),
-]
-SilenceTimeout = Annotated[
-    float,
-    typer.Option(
-        "--timeout", min=0.1, metavar="S", help="Seconds after which silence is an error."
-    ),
 ]

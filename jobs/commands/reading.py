@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from jobs.commands import options
+from jobs.commands import node_options, options
 
 
 def consume(
-    bootstrap: options.Bootstrap,
-    topic: options.Topic = "__cluster_metadata",
-    partition: options.PartitionIndex = 0,
-    start: options.StartAt = "earliest",
-    replica_selector: options.SelectorName = "leader",
-    rack: options.Rack = "",
-    follow: options.Follow = True,
-    timeout: options.SilenceTimeout = 30.0,
+    bootstrap: node_options.Bootstrap,
+    topic: node_options.Topic = "__cluster_metadata",
+    partition: node_options.PartitionIndex = 0,
+    start: node_options.StartAt = "earliest",
+    replica_selector: node_options.SelectorName = "leader",
+    rack: node_options.Rack = "",
+    follow: node_options.Follow = True,
+    timeout: node_options.SilenceTimeout = 30.0,
     json_output: options.Json = False,
     keep_secrets: options.KeepSecrets = False,
     redact_key: options.RedactKey = None,
-    command_config: options.CommandConfig = None,
+    command_config: node_options.CommandConfig = None,
 ) -> int:
     """Print the committed records of a partition, read from its leader or from a follower.
 

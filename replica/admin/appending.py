@@ -73,10 +73,10 @@ class UnknownOutcomeError(KraftlakeError):
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Committed from `base_offset` on. epoch: -1 where the leader didn't tell."""
+    """Committed from `base_offset` on. epoch: None where the leader didn't tell."""
 
     base_offset: int
-    epoch: int
+    epoch: int | None
 
 
 class Appender:
@@ -193,7 +193,8 @@ def _read(address: str, answer: Message) -> Appended:
     (partition,) = found
     code, leader = partition["errorCode"], partition["currentLeader"]
     if code == ErrorCode.NONE:
-        return Appended(partition["baseOffset"], leader["leaderEpoch"])
+        epoch = leader["leaderEpoch"]
+        return Appended(partition["baseOffset"], None if epoch < 0 else epoch)
     text = f"{address}: {_said(code, partition['errorMessage'])}"
     if code in _NOT_APPENDED:
         nodes = {node["nodeId"]: (node["host"], node["port"]) for node in answer["nodeEndpoints"]}

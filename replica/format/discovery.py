@@ -2,7 +2,8 @@
 
 A metadata directory is a folder called __cluster_metadata-0, a folder that holds a quorum-state
 file, or the named folder itself where log segments or snapshots lie in it directly. Other
-partitions of a broker's log directory are left alone.
+partitions of a broker's log directory are left alone, and so is a recorder's archive: what lies
+there is no part of its log any more, and read where it is named.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import quorum_state, segment
 from replica.format.batch import HEADER, computed_crc, decode_header
 from replica.format.directory import MetadataDirectory, ScanLog, read_directory
-from replica.format.file_names import METADATA_FOLDER, FileKind, FileName, classify
+from replica.format.file_names import ARCHIVE_FOLDER, METADATA_FOLDER, FileKind, FileName, classify
 from replica.format.reading import ReadFile, read_file
 
 _SNIFFED_BYTES = 1024 * 1024
@@ -134,6 +135,8 @@ class _Search:
         except OSError as error:
             self._failed_at(shown, error)
             return []
+        if METADATA_FOLDER in names and ARCHIVE_FOLDER in names:
+            names.remove(ARCHIVE_FOLDER)
         names.sort(key=_numbers_first, reverse=True)
         return [(os.path.join(path, name), os.path.join(shown, _printable(name))) for name in names]
 

@@ -16,6 +16,9 @@ from replica.format import (
 from replica.format.snapshot import SnapshotName
 
 METADATA_FOLDER = "__cluster_metadata-0"
+ARCHIVE_FOLDER = "archive"
+"""Beside a recorder's metadata folder: what its log lost, each loss a node's directory of its own
+(replica.storage.archive)."""
 _MAX_OFFSET = 2**63 - 1
 
 

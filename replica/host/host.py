@@ -25,6 +25,7 @@ from replica.raft.inputs import (
 from replica.raft.messages import FetchQuorumRecordsResponse, PeerResponse
 from replica.raft.ports import Batch, ControlRecord, KRaftVersion, KRaftVoters, StateMachine
 from replica.raft.raft import Raft
+from replica.storage.archive import Archive
 from replica.storage.batches import batch_in, frames
 from replica.storage.filesystem import FileSystem
 from replica.storage.log import FileLog
@@ -36,11 +37,13 @@ from replica.types import OffsetAndEpoch
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a replica keeps its log: `folder` is the partition's, log.dirs/TOPIC-0."""
+    """Where a replica keeps its log: `folder` is the partition's, log.dirs/TOPIC-0. archive: of
+    what the log loses, see FileLog."""
 
     files: FileSystem
     folder: str
     log: LogConfig
+    archive: Archive | None = None
 
 
 class Host:
@@ -62,7 +65,7 @@ class Host:
     ) -> None:
         self.config = config
         self.machine = machine
-        self.log: FileLog = open_log(place.files, place.folder, place.log)
+        self.log: FileLog = open_log(place.files, place.folder, place.log, archive=place.archive)
         self.store = QuorumStateFile(place.files, place.folder)
         self.must_flush = False
         self.new_bytes = 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from replica.node.properties import Properties
+from replica.wire.server import ANONYMOUS
 
 EVERYBODY = "*"
 
@@ -34,8 +35,9 @@ class Authorizer:
         return any({principal, EVERYBODY} & self.principals[role] for role in roles)
 
     def is_named_voter(self, principal: str) -> bool:
-        """Whether it is a voter by its own name: one whose word counts for what it forwards."""
-        return principal in self.principals[Role.VOTER]
+        """Whether it has shown to be a voter by its own name: then its word counts for what it
+        forwards. Anybody can be ANONYMOUS."""
+        return principal != ANONYMOUS and principal in self.principals[Role.VOTER]
 
 
 def authorizer_in(properties: Properties) -> Authorizer:

@@ -50,10 +50,20 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class Recording:
+    """How a replica of others' quorum records it. archive: the folder for what its log loses.
+    is_anonymous: it fetches without a node id."""
+
+    archive: str
+    is_anonymous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """log_dir: the node's directory, where meta.properties lies. listeners: the first of
     controller_listener is the one that other voters use. unknown: keys of the file without meaning
-    here, to be named once."""
+    here, to be named once. recording: None for a replica of a quorum of its own; no key of the
+    file sets it."""
 
     path: str
     node_id: int
@@ -75,8 +85,10 @@ class Settings:
     authorizer: Authorizer
     security: NodeSecurity
     draft_key: int | None
+    joins: bool
     metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
+    recording: Recording | None = None
 
     @property
     def partition_folder(self) -> str:
@@ -92,9 +104,10 @@ class Settings:
         names = range(len(self.bootstrap_servers))
         times = self.timing
         limited = self.topic.is_metadata
+        anonymous = self.recording is not None and self.recording.is_anonymous
         return Config(
             replica.cluster_id,
-            Voter(replica.key, self.advertised),
+            None if anonymous else Voter(replica.key, self.advertised),
             self.static_voters,
             tuple(-2 - number for number in names),
             default_listener=self.controller_listener,
@@ -149,6 +162,7 @@ def settings_in(properties: Properties) -> Settings:
         authorizer=authorizer_in(properties),
         security=node_security_in(properties, bound, names[0]),
         draft_key=_draft_key(properties),
+        joins=_joins(properties),
         metrics_listener=address(properties, "kraftlake.metrics.listener"),
         unknown=properties.unknown(),
     )
@@ -169,6 +183,19 @@ def _draft_key(properties: Properties) -> int | None:
         fetch_quorum_records(found)
     except UsageError as error:
         raise properties.error(key, str(error)) from error
+    return found
+
+
+def _joins(properties: Properties) -> bool:
+    """Whether an observer adds itself to the voters (KIP-1186)."""
+    key = "controller.quorum.auto.join.enable"
+    found = properties.one_of(key, ("true", "false"), "false") == "true"
+    if found and not properties.names("listeners"):
+        raise properties.error(key, "a voter needs one of the listeners to be reached by")
+    if found and properties.names("controller.quorum.voters"):
+        raise properties.error(
+            key, "controller.quorum.voters makes the quorum static: leave it out"
+        )
     return found
 
 

@@ -221,6 +221,10 @@ class SimulatedDisk(FileSystem):
         name = _parts(path)[1]
         self._change(path, lambda names: names.pop(name, None))
 
+    def link(self, source: str, target: str) -> None:
+        inode, name = self._inode(source, UnwritableFileError), _parts(target)[1]
+        self._change(target, lambda names: names.setdefault(name, inode))
+
     def sync_directory(self, folder: str) -> None:
         self._sync(folder, self._folder(folder).sync)
 

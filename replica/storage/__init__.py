@@ -3,6 +3,7 @@
 - `filesystem`: the port to the disk, its real implementation, and the atomic replace of a file.
 - `log`: segments, indexes, leader-epoch-checkpoint; `recovery`: what opening makes of a crash.
 - `snapshots`, `snapshot_writer`: checkpoint files, from .part to .deleted.
+- `archive`: where a recorder's log puts what it would lose otherwise.
 - `quorum_state_file`, `identity`: the vote, and whose directory it is.
 - `directory_lock`: one process at a time, Kafka's or ours.
 

@@ -8,6 +8,7 @@ Paths are strings with '/' between their parts.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,6 +70,9 @@ class FileSystem(Protocol):
 
     def remove(self, path: str) -> None: ...
 
+    def link(self, source: str, target: str) -> None:
+        """A second name for a file, also in another folder; an existing `target` stays."""
+
     def sync_directory(self, folder: str) -> None:
         """Returns once the folder's names are on the disk."""
 
@@ -99,6 +103,10 @@ class LocalDisk(FileSystem):
     def remove(self, path: str) -> None:
         with _writing(path):
             os.remove(path)
+
+    def link(self, source: str, target: str) -> None:
+        with _writing(target), contextlib.suppress(FileExistsError):
+            os.link(source, target)
 
     def sync_directory(self, folder: str) -> None:
         with _writing(folder):

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from replica.errors import CorruptDataError, KraftlakeError
 from replica.raft.ports import Batch, Log, LogFacts
+from replica.storage.archive import Archive, Tail
 from replica.storage.batches import Frame, batch_in, bytes_of, frames
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
@@ -37,7 +38,8 @@ class FileLog(Log):
     """See the port for what each method promises.
 
     log_start inclusive, log_end exclusive. repairs: what opening changed, a line each. control: the
-    control batches from the offset control_from on.
+    control batches from the offset control_from on. archive: what is told to keep whatever the log
+    loses to a truncation or a snapshot; None where it may go.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class FileLog(Log):
         control: list[Batch],
         control_from: int,
         repairs: list[str],
+        archive: Archive | None = None,
     ) -> None:
         self.snapshots = snapshots
         self.log_start = log_start
@@ -65,6 +68,7 @@ class FileLog(Log):
         self._active = active
         self._control = control
         self._control_from = control_from
+        self._archive = archive
         self._failure: KraftlakeError | None = None
 
     @property
@@ -121,6 +125,8 @@ class FileLog(Log):
         if end_offset >= self.log_end:
             return self.log_end
         with self._changing():
+            if self._archive is not None:
+                self._archive.keep_tail(self._tail(end_offset))
             self._remove_from(end_offset)
             self._active.truncate_to(end_offset)
             self._drop_leftovers()  # before the checkpoint: it may hold the log start alone
@@ -134,6 +140,9 @@ class FileLog(Log):
         assert self.is_older_than(snapshot_id), "only a newer snapshot takes a log's place"
         assert snapshot_id in self.snapshots, "the snapshot is complete before the log goes"
         with self._changing():
+            if self._archive is not None and (self.size_bytes or self.log_start):
+                self._active.sync_all()
+                self._archive.keep_log(self._folder, snapshot_id)
             self._active.close()
             for base_offset in (self._active.base_offset, *reversed(self._bases())):
                 remove_segment(self._files, self._folder, base_offset)
@@ -195,6 +204,23 @@ class FileLog(Log):
         self._closed.append(self._active.seal())
         self._checkpoint.save()
         self._active = create_segment(self._files, self._folder, self.log_end, self._config)
+
+    def _tail(self, end_offset: int) -> Tail:
+        """What a truncation cuts off: from the batch that holds `end_offset` on."""
+        (first,) = frames(
+            self.read(end_offset, 1, self.log_end), start=0, expected_offset=None, check_crc=False
+        )
+        start = first.base_offset
+        return Tail(start, self.log_end, self._checkpoint.latest_epoch, self._pieces(start))
+
+    def _pieces(self, start_offset: int) -> Iterator[tuple[int, memoryview]]:
+        """(base offset of the segment, whole batches) up to the log end."""
+        while start_offset < self.log_end:
+            segment = self._segment_of(start_offset)
+            data = segment.read(start_offset, READ_BYTES, self.log_end)
+            yield segment.base_offset, data
+            *_, last = frames(data, start=0, expected_offset=None, check_crc=False)
+            start_offset = last.end_offset
 
     def _remove_from(self, end_offset: int) -> None:
         """Remove segments that begin at or above an offset, the newest first; the oldest stays."""

@@ -20,6 +20,7 @@ from replica.format.snapshot import SnapshotState, parse_name
 from replica.history import epochs
 from replica.history.epochs import Epochs
 from replica.raft.ports import Batch
+from replica.storage.archive import Archive
 from replica.storage.batches import Frame, batch_in
 from replica.storage.closed_segments import (
     CheckedSegment,
@@ -57,13 +58,13 @@ def open_log(
     folder: str,
     config: LogConfig = _DEFAULTS,
     topic_id: str = partition_metadata.METADATA_TOPIC_ID,
+    archive: Archive | None = None,
 ) -> FileLog:
     """The log in `folder`, which is made where it isn't there; all it holds is durable.
 
     Reads the newest segment from the newest snapshot's end on (whole without one), and of older
-    ones what no index covers and no snapshot contains. Raises
-    DataError, with file, byte and what to do, where more is wrong than a crash explains;
-    FileSystemError.
+    ones what no index covers and no snapshot contains. archive: see FileLog. Raises DataError,
+    with file, byte and what to do, where more is wrong than a crash explains; FileSystemError.
     """
     files.make_directory(folder)
     names = files.names(folder)
@@ -74,7 +75,7 @@ def open_log(
         snapshots = SnapshotFiles(files, folder)
     except DataError as error:
         raise _refusal(error) from error
-    opening = _Opening(files, folder, config, snapshots)
+    opening = _Opening(files, folder, config, snapshots, archive)
     return opening.run(_base_offsets(names), read_checkpoint(files, folder))
 
 
@@ -95,6 +96,7 @@ class _Opening:
     folder: str
     config: LogConfig
     snapshots: SnapshotFiles
+    archive: Archive | None
     repairs: list[str] = field(default_factory=list)
     epochs: Epochs = ()
     control: list[Batch] = field(default_factory=list)
@@ -155,6 +157,7 @@ class _Opening:
             self.control,
             control_from,
             self.repairs,
+            self.archive,
         )
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:

@@ -20,7 +20,8 @@ class Limits:
     request_max_bytes: of a frame (Kafka: socket.request.max.bytes, there 100 MiB; a batch has at
     most 8 MiB). max_connections: at once; more are closed at once. idle_s: how long a connection
     may say nothing (connections.max.idle.ms). transfer_s: how long one frame may take to come, or
-    to be taken. handshake_s: until a client has authenticated.
+    to be taken. handshake_s: until a client has authenticated. linger_s: for what is on its way
+    when a connection is closed, TLS's goodbye among it.
     """
 
     request_max_bytes: int = 16 * 1024 * 1024
@@ -28,6 +29,7 @@ class Limits:
     idle_s: float = 600.0
     transfer_s: float = 30.0
     handshake_s: float = 10.0
+    linger_s: float = 5.0
     unknown_max_bytes: int = 512 * 1024
     queued_max_bytes: int = 256 * 1024 * 1024
 

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replica.errors import DataError, KraftlakeError
@@ -38,6 +38,7 @@ from replica.wire.versions import (
 )
 
 ANONYMOUS = "ANONYMOUS"
+_PART_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class Server:
             handshake_s = self._limits.handshake_s
             await writer.start_tls(self._service.tls, ssl_handshake_timeout=handshake_s)
         except ssl.SSLError as error:
-            why = getattr(error, "verify_message", "") or error.reason
+            why = getattr(error, "verify_message", "") or error.reason or "handshake failed"
         except ConnectionAbortedError:
             why = "no handshake in time"
         except OSError:
@@ -155,8 +156,10 @@ class Server:
         except (OSError, asyncio.CancelledError):
             pass  # it is gone, or this server goes
         writer.close()
-        with contextlib.suppress(OSError, asyncio.CancelledError):
-            await writer.wait_closed()
+        with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError):
+            async with asyncio.timeout(self._limits.linger_s):
+                await writer.wait_closed()
+        writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = _client_of(writer, self._service.listener)
@@ -171,12 +174,8 @@ class Server:
                     frame = await read_rest(reader, size)
                 answer, is_last = await self._answer(client, frame, sasl)
             if answer:
-                first, *others = answer
-                writer.write(size_of_frame(sum(map(len, answer))) + bytes(first))
-                for piece in others:
-                    writer.write(piece)
                 async with asyncio.timeout(self._limits.transfer_s):
-                    await writer.drain()
+                    await _send(writer, answer)
             if is_last:
                 self.refused["SASL"] += 1
                 return
@@ -217,6 +216,18 @@ class Server:
             return [], is_last
         raw = response_pieces(request.api, request.version, request.correlation_id, answer)
         return raw, is_last
+
+
+async def _send(writer: asyncio.StreamWriter, pieces: Sequence[Buffer]) -> None:
+    """The pieces as one frame; returns when little of it is left here. In parts, because asyncio's
+    TLS takes any amount at once and holds back only what comes after it."""
+    first, *others = pieces
+    size = sum(map(len, pieces))
+    for piece in (size_of_frame(size) + bytes(first), *others):
+        view = memoryview(piece)
+        for at in range(0, len(view), _PART_BYTES):
+            writer.write(view[at : at + _PART_BYTES])
+            await writer.drain()
 
 
 def _client_of(writer: asyncio.StreamWriter, listener: str) -> Client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import time
@@ -63,6 +64,7 @@ class Controller:
         self.properties = folder / "server.properties"
         self._log_file = folder / "stderr.log"
         self._process: subprocess.Popen[bytes] | None = None
+        self.is_stopped = False
         folder.mkdir(parents=True, exist_ok=True)
         quorum = "voters" if is_static else "bootstrap.servers"
         named = (f"{id}@127.0.0.1:{port}" for id, port in ports.items())
@@ -105,6 +107,24 @@ class Controller:
         finally:
             self._process.kill()
             self._process.wait()
+
+    def kill(self) -> None:
+        """kill -9, also of one that is stopped; nothing where it doesn't run."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self.is_stopped = False
+
+    def freeze(self) -> None:
+        """SIGSTOP: it keeps its connections, and answers nothing."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        self.is_stopped = True
+
+    def thaw(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+        self.is_stopped = False
 
     def wait_for(self, text: str) -> None:
         """Until it has logged `text`; fails with its log where it ended, or took too long."""

@@ -40,7 +40,7 @@ WITHIN_S = 120.0
 """For anything that shall happen: it is not what a test measures, and machines can be busy."""
 OURS, KAFKAS = "kraftlake", "kafka"
 _SERVER = "kafka.tools.TestRaftServer"
-_HEAP = "1500m"
+_HEAP = "2g"
 """It writes 20,000 records of 256 bytes a second, whatever its options say, and its reader keeps a
 buffer for each size of batch that it has seen."""
 
@@ -138,8 +138,8 @@ class MixedQuorum:
             voter = Voter(
                 node_id, kind, self.folder / str(node_id), port, self.version, self.workload
             )
-            is_alone = (kind == OURS) == (self.kraftlake == 1)
-            fetch_timeout_ms = 1000 if is_alone else 2000
+            others = self.kraftlake if kind == KAFKAS else 3 - self.kraftlake
+            fetch_timeout_ms = 2000 if others == 1 else 1000
             _configure(voter, ports, fetch_timeout_ms)
             self.voters[node_id] = voter
         if self.kraftlake < len(self.voters):
@@ -247,6 +247,7 @@ def _configure(voter: Voter, ports: dict[int, int], fetch_timeout_ms: int) -> No
         "controller.quorum.election.backoff.max.ms": 500,
         "kraftlake.topic.name": TOPIC,
         "kraftlake.topic.id": TOPIC_ID,
+        "kraftlake.principals.administrator": "*",
     }
     (voter.folder / "log").mkdir(parents=True)
     voter.properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))

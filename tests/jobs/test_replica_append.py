@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from replica.wire.error_codes import ErrorCode
 from tests.interop.kafka_node import free_ports
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.test_consume import metadata_values
+from tests.replica.admin.scripted import Scripted
 from tests.replica.consumer.quorum import CLUSTER_ID, TOPIC, in_thread
+from tests.replica.node.running import TOPIC as SCRIPTED_TOPIC
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +164,35 @@ def test_an_address_that_is_none_is_a_usage_error(command: str, kraftlake: Kraft
 def test_values_of_two_kinds_exclude_each_other(quorum: str, kraftlake: Kraftlake) -> None:
     ended = kraftlake("replica", "append", "-b", quorum, "--raw", "--records")
     assert (ended.code, ended.error) == (2, "--raw and --records exclude each other: take one")
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    found = tmp_path / "lines"
+    found.write_text("a\nb\n")
+    return found
+
+
+def test_what_may_be_in_the_log_is_named_and_not_sent_again(
+    lines: Path, kraftlake: Kraftlake
+) -> None:
+    node = Scripted(ErrorCode.REQUEST_TIMED_OUT)
+    with node.in_thread():
+        bootstrap = f"127.0.0.1:{node.port}"
+        ended = kraftlake("replica", "append", "-b", bootstrap, "--topic", SCRIPTED_TOPIC, lines)
+    assert (ended.code, node.asked) == (1, 1)
+    assert ended.error == (
+        f"lines 1 to 2: nobody knows whether that is in the log: {bootstrap}: REQUEST_TIMED_OUT; "
+        "no records before are in the log, and none behind; look with `kraftlake consume` before "
+        "you send them again"
+    )
+
+
+def test_at_least_once_sends_again_and_says_so(lines: Path, kraftlake: Kraftlake) -> None:
+    node = Scripted(ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NONE)
+    with node.in_thread():
+        where = ("-b", f"127.0.0.1:{node.port}", "--topic", SCRIPTED_TOPIC)
+        ended = kraftlake("replica", "append", *where, "--at-least-once", lines)
+    assert (ended.code, node.asked) == (0, 2)
+    assert ended.lines == ["offsets 7 to 8"]
+    assert ended.complaints[0].startswith("lines 1 to 2: sent again, and may be there twice: ")

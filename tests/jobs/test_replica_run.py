@@ -56,6 +56,7 @@ def test_it_tells_its_life_as_json_and_leaves_in_order(config: Path, kraftlake: 
     [
         (("--log-format", "xml"), "--log-format xml: expected one of text, json"),
         (("--workload", "many"), "--workload many: expected RATE,BYTES, such as 20000,256"),
+        (("--workload", "10,10"), "--workload: its records mean nothing to a metadata log"),
         ((), "is not formatted: `kraftlake replica format -c"),
     ],
 )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from replica.node.properties import Properties
 from replica.wire.tls import VERSIONS, PemText, Tls
 
 _TYPES = ("PEM", "JKS", "PKCS12")
+_LINE = 64
+# without the headers of old encrypted keys, which have a colon: those lines mean something
+_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----\s*")
 
 
 def tls_in(properties: Properties) -> Tls:
@@ -40,7 +45,7 @@ def _keystore(properties: Properties) -> str | PemText | None:
     if bool(chain) != bool(key):
         raise properties.error(key_key if chain else chain_key, "missing; the two go together")
     if chain:
-        return PemText(f"{properties.path}: {chain_key}", f"{key}\n{chain}\n")
+        return PemText(f"{properties.path}: {chain_key}", _in_lines(f"{key}\n{chain}\n"))
     return location or None
 
 
@@ -52,8 +57,19 @@ def _truststore(properties: Properties) -> str | PemText | None:
     if location and certificates:
         raise properties.error(key, "ssl.truststore.location is there too")
     if certificates:
-        return PemText(f"{properties.path}: {key}", certificates)
+        return PemText(f"{properties.path}: {key}", _in_lines(certificates))
     return location or None
+
+
+def _in_lines(text: str) -> str:
+    """PEM as openssl wants it: in a properties file most is one line, which Kafka takes as well."""
+
+    def block(match: re.Match[str]) -> str:
+        body = "".join(match[2].split())
+        lines = [body[at : at + _LINE] for at in range(0, len(body), _LINE)]
+        return "\n".join((f"-----BEGIN {match[1]}-----", *lines, f"-----END {match[1]}-----", ""))
+
+    return _BLOCK.sub(block, text)
 
 
 def _check_type(properties: Properties, store: str, location: str, *, is_given: bool) -> None:

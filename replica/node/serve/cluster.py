@@ -17,9 +17,11 @@ from replica.wire.schema import Message
 
 BROKERS, CONTROLLERS = 1, 2
 """DescribeCluster's endpoint types (KIP-919); our nodes are both."""
+_NULL_NAME_SINCE = 12
+"""The first version of Metadata that has answers without a name."""
 
 
-def metadata(partition: ServedPartition, request: Message, listener: str) -> Message:
+def metadata(partition: ServedPartition, request: Message, version: int, listener: str) -> Message:
     """All topics for null, else those asked for."""
     cluster_id = partition.driver.host.config.cluster_id
     wanted = request["topics"]
@@ -27,7 +29,8 @@ def metadata(partition: ServedPartition, request: Message, listener: str) -> Mes
     if wanted is None:
         topics = [served]
     else:
-        topics = [_answered(partition, asked, served) for asked in wanted]
+        no_name = None if version >= _NULL_NAME_SINCE else ""
+        topics = [_answered(partition, asked, served, no_name) for asked in wanted]
     return {
         "brokers": [
             {"nodeId": node_id, "host": endpoint.host, "port": endpoint.port, "rack": rack}
@@ -125,8 +128,10 @@ def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
     return voters, [v for v in voters if v in caught_up or v == raft.role.local.node_id]
 
 
-def _answered(partition: ServedPartition, asked: Message, served: Message) -> Message:
-    """Asked for by name, or by id with no name (KIP-516)."""
+def _answered(
+    partition: ServedPartition, asked: Message, served: Message, no_name: str | None
+) -> Message:
+    """Asked for by name, or by id with no name (KIP-516). no_name: how an answer says so."""
     name = asked.get("name")
     if name is not None and partition.has_name(name):
         return served
@@ -135,6 +140,9 @@ def _answered(partition: ServedPartition, asked: Message, served: Message) -> Me
         return served
     by_name = name is not None
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if by_name else ErrorCode.UNKNOWN_TOPIC_ID
-    return {"errorCode": int(error), "name": name, "isInternal": False, "partitions": []} | (
-        {"topicId": topic_id} if topic_id is not None else {}
-    )
+    found = {"errorCode": int(error), "isInternal": False, "partitions": []}
+    return {
+        **found,
+        "name": name if by_name else no_name,
+        **({"topicId": topic_id} if topic_id is not None else {}),
+    }

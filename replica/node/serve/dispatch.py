@@ -109,7 +109,8 @@ class Dispatch:
         if _is_reader_fetch(request):
             return await fetch_by_reader(self._partition, request.message, request.version)
         if request.api is METADATA:
-            return cluster.metadata(self._partition, request.message, client.listener)
+            message, version = request.message, request.version
+            return cluster.metadata(self._partition, message, version, client.listener)
         if request.api is DESCRIBE_CLUSTER:
             return cluster.describe_cluster(self._partition, request.message, client.listener)
         if request.api is PRODUCE:

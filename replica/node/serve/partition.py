@@ -17,6 +17,7 @@ from replica.wire.error_codes import ErrorCode
 @dataclass(slots=True)
 class ServedPartition:
     """driver: of the replica behind it. endpoints: this node's own, by listener name.
+    node_id: as clients know it; an anonymous observer has one for them too.
 
     always_leads: an observer of a real quorum presents itself as the leader of what it serves, for
     its clients know no other node. uncommitted_is_empty: answer a fetch of offsets that are not
@@ -30,15 +31,11 @@ class ServedPartition:
     driver: Driver
     endpoints: tuple[Endpoint, ...]
     rack: str = ""
+    node_id: int = NO_NODE
     always_leads: bool = False
     uncommitted_is_empty: bool = False
     racks: dict[int, str] = field(default_factory=dict)
     fetches: int = 0
-
-    @property
-    def node_id(self) -> int:
-        local = self.driver.host.config.local
-        return NO_NODE if local is None else local.key.node_id
 
     @property
     def epoch(self) -> int:

@@ -45,12 +45,13 @@ async def fetch_by_reader(partition: ServedPartition, request: Message, version:
     if request.get("sessionId", 0) and request.get("sessionEpoch", -1) > 0:
         # we keep no sessions and say so by session id 0, so nobody can have one
         return {"errorCode": int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND), "responses": []}
+    enough = min(request["minBytes"], partition.driver.host.config.response_max_bytes)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + min(max(request["maxWaitMs"], 0), LONGEST_WAIT_MS) / 1000
     while True:
         response, found = _look(partition, request, version)
         left = deadline - loop.time()
-        is_enough = found.size >= request["minBytes"] or not request["topics"]
+        is_enough = found.size >= enough or not request["topics"]
         if found.is_final or is_enough or left <= 0:
             partition.fetches += found.size > 0
             return response

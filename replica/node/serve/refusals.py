@@ -29,7 +29,7 @@ def _metadata(partition: ServedPartition, message: Message, error: int) -> Messa
         "topics": [
             {
                 "errorCode": error,
-                "name": topic.get("name"),
+                "name": topic["name"] or "",  # asked for by id; null is for newer versions alone
                 **({"topicId": topic["topicId"]} if "topicId" in topic else {}),
                 "isInternal": False,
                 "partitions": [],

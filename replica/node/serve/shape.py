@@ -24,6 +24,13 @@ def topic_error(partition: ServedPartition, topic: Message, name_field: str) -> 
     return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def partition_error(error: ErrorCode, number: int) -> ErrorCode:
+    """Whether a partition is the one served here; error: of its topic."""
+    if error is ErrorCode.NONE and number != 0:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return error
+
+
 def each_partition(
     partition: ServedPartition,
     topics: list[Message],
@@ -66,6 +73,5 @@ def _once(answer: Answer) -> Answer:
 
 
 def _answered(error: ErrorCode, number: int, answer: Answer, asked: Message) -> Message:
-    if error is ErrorCode.NONE and number != 0:
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    error = partition_error(error, number)
     return answer(asked) if error is ErrorCode.NONE else {"errorCode": int(error)}

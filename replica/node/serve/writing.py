@@ -11,7 +11,7 @@ from replica.metadata.image.replay import meaning
 from replica.node.driver import Appended, LeadershipLostError
 from replica.node.serve import cluster
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.shape import each_partition, topic_error
+from replica.node.serve.shape import each_partition, partition_error, topic_error
 from replica.raft.inputs import Proposal, Propose
 from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
 from replica.storage.batches import frames
@@ -31,18 +31,24 @@ class _Refused(Exception):
 
 
 async def produce(partition: ServedPartition, request: Message, listener: str) -> Message | None:
-    """Append each topic's records; the answer comes once they are committed, for acks=all is all
-    that there is. acks=0 gets no answer; acks=1 is refused, it would promise less than is true.
+    """Append the records for the partition served here, whose first mention counts; the answer
+    comes once they are committed, for acks=all is all that there is. acks=0 gets no answer; acks=1
+    is refused, it would promise less than is true.
 
     NOT_LEADER_OR_FOLLOWER, with the leader and where it listens (KIP-951), says that nothing was
     appended; NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT that it may still be committed.
     """
     topics = []
+    is_named = False
     for topic in request["topicData"]:
-        error = topic_error(partition, topic, "name")
-        answers = [
-            await _partition(partition, error, asked, request) for asked in topic["partitionData"]
-        ]
+        of_topic = topic_error(partition, topic, "name")
+        answers = []
+        for asked in topic["partitionData"]:
+            error = partition_error(of_topic, asked["index"])
+            if error is ErrorCode.NONE and is_named:
+                error = ErrorCode.INVALID_REQUEST
+            is_named |= error is ErrorCode.NONE
+            answers.append(await _partition(partition, error, asked, request))
         identity = {key: topic[key] for key in ("name", "topicId") if key in topic}
         topics.append({**identity, "partitionResponses": answers})
     if request["acks"] == 0:
@@ -76,9 +82,8 @@ async def _partition(
     partition: ServedPartition, error: ErrorCode, asked: Message, request: Message
 ) -> Message:
     try:
-        if error is not ErrorCode.NONE or asked["index"] != 0:
-            unknown = error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            raise _Refused(unknown, "this node serves another topic")
+        if error is not ErrorCode.NONE:
+            raise _Refused(error, "one partition is served here, and once in a request")
         appended = await _append(partition, asked["records"], request)
     except _Refused as refused:
         return {

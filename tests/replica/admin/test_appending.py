@@ -14,13 +14,11 @@ from replica.admin.appending import (
 from replica.admin.records import batch_of, record_of_value
 from replica.format.record import records_of
 from replica.format.segment import scan
-from replica.wire.apis.cluster import METADATA
-from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig
 from replica.wire.error_codes import ErrorCode
 from tests.interop.kafka_node import free_ports
-from tests.replica.node.running import TOPIC, TOPIC_ID, quorum_of_three
-from tests.replica.wire import loopback
+from tests.replica.admin.scripted import Scripted
+from tests.replica.node.running import TOPIC, quorum_of_three
 
 ADMINISTRATOR = {"kraftlake__principals__administrator": "*"}
 BATCH = batch_of([record_of_value(b"a"), record_of_value(b"b")], 1)
@@ -117,47 +115,15 @@ def test_a_batch_without_a_majority_is_of_unknown_outcome_and_not_sent_again(in_
     in_quorum(story)
 
 
-class Scripted:
-    """A node that leads, and answers Produce as told; None: by closing the connection."""
-
-    def __init__(self, *codes):
-        self.codes = list(codes)
-        self.port = 0
-        self.asked = 0
-
-    async def __call__(self, client, request):
-        if request.api is METADATA:
-            return self._metadata()
-        self.asked += 1
-        code = self.codes.pop(0)
-        if code is None:
-            raise ConnectionResetError
-        partition = {"index": 0, "errorCode": int(code), "baseOffset": 7}
-        topic = {"name": TOPIC, "topicId": TOPIC_ID, "partitionResponses": [partition]}
-        return {"responses": [topic]}
-
-    def _metadata(self):
-        partition = {
-            **{"errorCode": 0, "partitionIndex": 0, "leaderId": 1, "leaderEpoch": 1},
-            **{"replicaNodes": [1], "isrNodes": [1], "offlineReplicas": []},
-        }
-        topic = {"errorCode": 0, "name": TOPIC, "topicId": TOPIC_ID, "partitions": [partition]}
-        return {
-            "brokers": [{"nodeId": 1, "host": "127.0.0.1", "port": self.port}],
-            "clusterId": "c",
-            "controllerId": 1,
-            "topics": [topic],
-        }
-
-
 def scripted(story, *codes):
     async def main():
         node = Scripted(*codes)
-        served = {METADATA.key: METADATA.versions, PRODUCE.key: PRODUCE.versions}
-        async with asyncio.timeout(30), loopback.running(node, served=served) as server:
-            node.port = server.port
-            async with appender_at(server.port, timeout_s=3.0) as appender:
-                await story(node, appender)
+        async with (
+            asyncio.timeout(30),
+            node.serving(),
+            appender_at(node.port, timeout_s=3.0) as appender,
+        ):
+            await story(node, appender)
 
     asyncio.run(main())
 

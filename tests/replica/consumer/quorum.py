@@ -7,8 +7,8 @@ import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+from replica.node.assembly import opened
 from replica.node.formatting import format_node
-from replica.node.node import opened
 from replica.raft.inputs import Append
 from replica.raft.roles.leader import Leader
 from replica.storage.filesystem import LocalDisk

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from replica.node.assembly import opened
 from replica.node.formatting import format_node
-from replica.node.node import opened
 from replica.node.settings import Topic
 from replica.raft.inputs import Append
 from replica.raft.roles.leader import Leader

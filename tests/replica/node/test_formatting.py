@@ -3,8 +3,8 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.node.assembly import opened
 from replica.node.formatting import format_node, new_uuid
-from replica.node.node import opened
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
 from replica.storage.recovery import open_log

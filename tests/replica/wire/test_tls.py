@@ -21,7 +21,8 @@ from replica.errors import (
 )
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.frame import Limits
+from replica.wire.frame import Limits, framed
+from replica.wire.header import Request, encode_request
 from replica.wire.server import Server, Service
 from replica.wire.tls import PemText, Tls, client_context, distinguished_name, server_context
 from tests.replica.wire.certificates import make_authority, make_certificate, openssl
@@ -118,6 +119,68 @@ def test_a_certificate_of_another_authority_is_refused_on_either_side(node, pem)
     stranger = Tls(pem("other.pem"), pem("other.key"), pem("ca.pem"))
     with pytest.raises(PeerError, match="closed by the peer"):
         asyncio.run(principal_of(node, stranger, mutual=True))
+
+
+def test_who_never_shakes_hands_counts_as_connected_and_is_closed_in_time(node):
+    async def main():
+        service = Service(None, {}, tls=server_context(node))
+        server = Server(service, Limits(handshake_s=1.5, max_connections=1))
+        port = await server.start(HOST, 0)
+        silent, one = await asyncio.open_connection(HOST, port)
+        await asyncio.sleep(0.05)
+        late, two = await asyncio.open_connection(HOST, port)
+        assert [await late.read(), await silent.read()] == [b"", b""]
+        await asyncio.sleep(0.05)
+        _, three = await asyncio.open_connection(HOST, port)
+        for writer in (one, two, three):
+            writer.close()
+        while server.refused.total() < 3:
+            await asyncio.sleep(0.01)
+        assert server.connections == 0
+        await server.close()
+        return server.refused
+
+    assert asyncio.run(asyncio.wait_for(main(), 10)) == {
+        "too many connections": 1,
+        "TLS: no handshake in time": 1,
+        "TLS: closed by the client": 1,
+    }
+
+
+def test_a_server_closes_while_hands_are_shaken(node):
+    async def main():
+        server = Server(Service(None, {}, tls=server_context(node)), Limits(handshake_s=60))
+        port = await server.start(HOST, 0)
+        reader, writer = await asyncio.open_connection(HOST, port)
+        await asyncio.sleep(0.05)
+        await server.close()
+        assert await reader.read() == b""
+        writer.close()
+
+    asyncio.run(asyncio.wait_for(main(), 10))
+
+
+def test_who_takes_no_answers_holds_its_connection_no_longer_than_that_may_take(node, pem):
+    async def much(client, request):
+        return {"topics": [{"topicName": "x" * 30_000, "partitions": []}] * 1500}
+
+    async def main(tls, client_tls):
+        limits = Limits(transfer_s=0.3, linger_s=0.3)
+        server = Server(Service(much, {VOTE.key: VOTE.versions}, tls=tls), limits)
+        port = await server.start(HOST, 0)
+        _, writer = await asyncio.open_connection(HOST, port, ssl=client_tls, limit=1024)
+        writer.transport.pause_reading()
+        writer.write(framed(encode_request(Request(VOTE, 2, 1, None, {}))))
+        while server.refused["time is over"] == 0:
+            await asyncio.sleep(0.01)
+        while server.connections:
+            await asyncio.sleep(0.01)
+        writer.transport.abort()
+        await server.close()
+
+    trusting = client_context(Tls(authorities=pem("ca.pem")))
+    for tls, client_tls in ((None, None), (server_context(node), trusting)):
+        asyncio.run(asyncio.wait_for(main(tls, client_tls), 20))
 
 
 def test_plain_text_is_refused(node):

@@ -14,9 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from replica.errors import KraftlakeError
+from replica.node.formatting import format_node
 from replica.node.properties import read_properties
 from replica.node.security.client import client_config_in
+from replica.node.settings import settings_in
 from replica.storage.batches import value_batch
+from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection
@@ -28,6 +31,7 @@ from tests.replica.wire.certificates import make_authority, make_certificate
 REPOSITORY = Path(__file__).parents[4]
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 WITHIN_S = 90.0
+OPAQUE = f"kraftlake.topic.name={TOPIC}\nkraftlake.topic.id={TOPIC_ID}\n"
 ROLES = """kraftlake.principals.voter={voters}
 kraftlake.principals.observer=nobody
 kraftlake.principals.reader={reader}
@@ -80,9 +84,10 @@ def kraftlake(*arguments, stdin=None):
 
 
 class SecureQuorum:
-    """lines: what each node's server.properties has about security, with {folder}, {node_id}."""
+    """lines: what each node's server.properties has about security, with {folder}, {node_id}.
+    topic: what it has about another topic than __cluster_metadata."""
 
-    def __init__(self, folder, lines):
+    def __init__(self, folder, lines, topic):
         self.folder = folder
         ports = free_ports(6)
         self.ports = dict(enumerate(ports[:3], 1))
@@ -95,13 +100,12 @@ class SecureQuorum:
                 f"process.roles=controller\nnode.id={node_id}\nlog.dirs={folder}/{node_id}\n"
                 f"listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.listener.names=CONTROLLER\n"
                 f"controller.quorum.voters={voters}\n"
-                f"kraftlake.topic.name={TOPIC}\nkraftlake.topic.id={TOPIC_ID}\n"
+                f"{topic}"
                 f"kraftlake.metrics.listener=127.0.0.1:{self.metrics[node_id]}\n"
                 + lines.format(folder=folder, node_id=node_id)
             )
             properties.chmod(0o600)
-            made = kraftlake("replica", "format", "-c", properties, "-t", CLUSTER_ID)
-            assert made.returncode == 0, made.stderr
+            format_node(LocalDisk(), settings_in(read_properties(str(properties))), CLUSTER_ID)
 
     @property
     def bootstrap(self):
@@ -177,8 +181,8 @@ class SecureQuorum:
 
 
 @contextmanager
-def running(folder, lines):
-    quorum = SecureQuorum(folder, lines)
+def running(folder, lines, topic=OPAQUE):
+    quorum = SecureQuorum(folder, lines, topic)
     try:
         for node_id in quorum.ports:
             quorum.start(node_id)

@@ -1,11 +1,17 @@
 """A Kafka client's properties file says how we connect; what can't be meant is named, no secret."""
 
+import contextlib
+import re
 import ssl
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from replica.errors import UsageError
+from replica.node.properties import Properties
 from replica.node.security.client import client_config_in, client_security_in
+from replica.node.security.jaas import login_in
 from replica.wire.client import ClientConfig
 from replica.wire.sasl.client import Plain, Scram
 from tests.replica.node.security.files import PLAIN, SCRAM, properties_of
@@ -68,6 +74,26 @@ def test_a_file_with_a_password_that_others_may_read_is_told(tmp_path):
     (warning,) = warnings
     assert warning.endswith("may read its secrets: chmod o-rwx " + properties.path)
     assert SECRET not in repr(config) + repr(properties) + warning
+
+
+def login(text):
+    return login_in(Properties("f", {"sasl.jaas.config": text}))
+
+
+@given(st.text(min_size=1), st.text())
+def test_any_user_and_password_can_be_quoted(user, password):
+    quoted = (re.sub(r'(["\\])', r"\\\1", text) for text in (user, password))
+    text = '{} required username="{}" password="{}";'.format(PLAIN, *quoted)
+    assert login(text).options == {"username": user, "password": password}
+
+
+PARTS = st.sampled_from([PLAIN, "required", "a", "=", ";", '"', "'", "\\", " ", "\n", "b c"])
+
+
+@given(st.lists(PARTS, min_size=1))
+def test_any_other_text_is_a_login_module_or_a_usage_error(parts):
+    with contextlib.suppress(UsageError):
+        assert login(" ".join(parts)).mechanism == "PLAIN"
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 import pytest
 
-from replica.errors import UsageError
+from replica.errors import UnreadableFileError, UsageError
 from replica.node.settings import settings_in
 from replica.wire.sasl.client import Plain, Scram
 from tests.replica.node.security.files import PLAIN, SCRAM, properties_of
+from tests.replica.wire.certificates import make_authority, make_certificate
 
 NODE = """process.roles=controller
 node.id=1
@@ -124,6 +125,32 @@ def test_files_with_secrets_that_others_may_read_are_told(tmp_path):
     store.chmod(0o640)
     kept.chmod(0o600)
     assert security(tmp_path, "VOTERS:SSL,READERS:SASL_SSL", lines).security.warnings == ()
+
+
+@pytest.mark.parametrize("newline", ["\\n", "\\\n  ", " ", ""])
+def test_pem_may_stand_in_the_file_itself_in_any_layout(tmp_path, newline):
+    make_authority(tmp_path, "ca")
+    make_certificate(tmp_path, "node", "/CN=node")
+
+    def text(name):
+        return newline.join((tmp_path / name).read_text().strip().splitlines())
+
+    lines = (
+        f"ssl.keystore.type=PEM\nssl.keystore.key={text('node.key')}\n"
+        f"ssl.keystore.certificate.chain={text('node.pem')}\n"
+        f"ssl.truststore.type=PEM\nssl.truststore.certificates={text('ca.pem')}\n"
+        "ssl.client.auth=required\n"
+    )
+    found = security(tmp_path, "VOTERS:SSL", lines)
+    assert "PRIVATE" not in repr(found)
+    _, context = found.security.listeners["VOTERS"].guard()
+    assert [each["subject"] for each in context.get_ca_certs()] == [((("commonName", "ca"),),)]
+
+
+def test_a_key_store_that_isnt_there_is_named_when_the_node_opens(tmp_path):
+    found = security(tmp_path, "VOTERS:SSL", PEM.replace("/etc", str(tmp_path)))
+    with pytest.raises(UnreadableFileError, match=r"/node\.pem: No such file"):
+        found.security.listeners["VOTERS"].guard()
 
 
 @pytest.mark.parametrize(

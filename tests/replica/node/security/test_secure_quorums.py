@@ -1,6 +1,7 @@
 """Three processes with mTLS, and three with PLAIN and SCRAM over TLS, elect and replicate; who
 hasn't what it takes is refused by one clear line, and counted."""
 
+import asyncio
 import json
 import re
 import time
@@ -9,6 +10,10 @@ import confluent_kafka
 import pytest
 
 from replica.format.segment import scan
+from replica.node.security.scram_file import line_for
+from replica.wire.apis.membership import REMOVE_RAFT_VOTER
+from replica.wire.client import Connection
+from replica.wire.error_codes import ErrorCode
 from tests.replica.node.running import TOPIC
 from tests.replica.node.security.quorum import (
     MTLS,
@@ -50,13 +55,12 @@ def sasl(folder):
     """The same, with users of SCRAM."""
     own = folder / "sasl"
     own.mkdir()
-    with (folder / "scram").open("w") as kept:
-        for user, password in PASSWORDS.items():
-            for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
-                asked = ("replica", "scram", "--user", user, "--mechanism", mechanism)
-                made = kraftlake(*asked, stdin=f"{password}\n")
-                assert made.returncode == 0, made.stderr
-                kept.write(made.stdout)
+    kept = [
+        line_for(user, mechanism, password, 4096)
+        for user, password in PASSWORDS.items()
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
+    ]
+    (folder / "scram").write_text("\n".join(kept))
     (folder / "scram").chmod(0o600)
     lines = SASL_SSL.replace("{folder}", str(folder))
     with running(own, lines) as quorum:
@@ -114,6 +118,38 @@ def test_voters_with_passwords_serve_readers_by_scram(sasl, folder):
     for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
         reader = with_password(folder, "reader", "of-reader", mechanism)
         assert consumed(sasl, reader)[: len(VALUES)] == VALUES
+
+
+def removal_at(port, config):
+    """The error with which a node answers an administrator's RemoveRaftVoter."""
+
+    async def ask():
+        connection = await Connection.connect("127.0.0.1", port, config)
+        try:
+            gone = {"voterId": 9, "voterDirectoryId": "B" * 21 + "A"}
+            return (await connection.call(REMOVE_RAFT_VOTER, gone)).message["errorCode"]
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
+
+
+def administered(quorum, admin, reader):
+    """By each node, so by two that send it on: the leader trusts them, and they judge the caller.
+    The leader's own answer is that voters of kraft.version 0 are static."""
+    for port in quorum.ports.values():
+        assert removal_at(port, config_of(admin)) == ErrorCode.UNSUPPORTED_VERSION
+        assert removal_at(port, config_of(reader)) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def test_administrators_with_certificates_are_served_by_every_node(mtls, folder):
+    administered(mtls, with_certificate(folder, "admin"), with_certificate(folder, "reader"))
+
+
+def test_administrators_with_passwords_are_served_by_every_node(sasl, folder):
+    admin = with_password(folder, "admin", "of-admin", "SCRAM-SHA-512")
+    reader = with_password(folder, "reader", "of-reader", "SCRAM-SHA-256")
+    administered(sasl, admin, reader)
 
 
 @pytest.mark.parametrize(
@@ -271,6 +307,23 @@ def test_kafkas_clients_read_by_their_certificate(mtls, folder):
     assert read_by_kafka_python(mtls.bootstrap, **named) == VALUES
 
 
+def test_an_administrator_by_scram_appends_and_describes_and_a_reader_only_describes(sasl, folder):
+    admin = with_password(folder, "admin", "of-admin", "SCRAM-SHA-512")
+    reader = with_password(folder, "reader", "of-reader", "SCRAM-SHA-512")
+    append = ("replica", "append", "-b", sasl.bootstrap, "--topic", TOPIC, "--command-config")
+    ended = kraftlake(*append, admin, stdin="by hand\n")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert b"by hand" in consumed(sasl, reader)
+    ended = kraftlake(*append, reader, stdin="not me\n")
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "kraftlake.principals.administrator" in line
+    describe = ("replica", "describe", "-b", sasl.bootstrap, "--topic", TOPIC, "--command-config")
+    for client in (admin, reader):
+        told = kraftlake(*describe, client)
+        assert told.returncode == 0, told.stderr
+
+
 def test_a_quorum_with_certificates_survives_its_leader(mtls, folder):
     survives_a_leaders_death(mtls, config_of(with_certificate(folder, "admin")))
 
@@ -278,3 +331,27 @@ def test_a_quorum_with_certificates_survives_its_leader(mtls, folder):
 def test_a_quorum_with_passwords_survives_its_leader(sasl, folder):
     admin = with_password(folder, "admin", "of-admin", "SCRAM-SHA-256")
     survives_a_leaders_death(sasl, config_of(admin))
+
+
+def test_a_voter_with_a_wrong_password_says_so_and_takes_no_part(sasl, folder):
+    properties = sasl.properties(3)
+    right = properties.read_text()
+    sasl.kill(3)
+    before = len(sasl.said(3))
+    properties.write_text(right.replace('password="of-voters" user', 'password="a-typo" user'))
+    sasl.start(3)
+    deadline = time.monotonic() + 60
+    while "authentication failed: SASL_AUTHENTICATION_FAILED" not in sasl.said(3)[before:]:
+        assert time.monotonic() < deadline, sasl.said(3)[before:]
+        time.sleep(0.1)
+    admin = config_of(with_password(folder, "admin", "of-admin", "SCRAM-SHA-256"))
+    end = sasl.append(admin, b"without node 3")
+    assert below(sasl.log(3), end)[1] < end
+    assert "a-typo" not in sasl.said(3)
+    assert "Traceback" not in sasl.said(3)
+    sasl.kill(3)
+    properties.write_text(right)
+    sasl.start(3)
+    while below(sasl.log(3), end)[1] < end:
+        assert time.monotonic() < deadline + 60, sasl.said(3)[before:]
+        time.sleep(0.1)

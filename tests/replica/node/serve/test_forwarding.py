@@ -1,6 +1,7 @@
 """Administrators' requests at replicas that don't lead: sent on, or answered with the leader."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig
 from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
+from replica.wire.server import Client
 from tests.replica.node.running import TOPIC, at, client_of, free_port, leads, running, the
 
 ADMINISTRATOR = {"kraftlake__principals__administrator": "*"}
@@ -80,17 +82,24 @@ def test_what_was_forwarded_is_never_forwarded_again(in_quorum):
 
 
 @pytest.mark.parametrize(
-    ("voters", "error"),
-    [("ANONYMOUS", "UNSUPPORTED_VERSION"), ("*", "CLUSTER_AUTHORIZATION_FAILED")],
+    ("voters", "principal", "error"),
+    [
+        ("User:n1;User:n2", "User:n2", "UNSUPPORTED_VERSION"),
+        ("User:n1;User:n2", "User:n3", "CLUSTER_AUTHORIZATION_FAILED"),
+        ("*", "User:n2", "CLUSTER_AUTHORIZATION_FAILED"),
+        ("ANONYMOUS", "ANONYMOUS", "CLUSTER_AUTHORIZATION_FAILED"),
+    ],
 )
-def test_a_leader_trusts_those_alone_that_are_named_as_voters(tmp_path, voters, error):
+def test_a_leader_trusts_those_alone_that_are_named_as_voters(tmp_path, voters, principal, error):
     async def main():
         settings = {"kraftlake__principals__voter": voters}
         async with asyncio.timeout(30), running(tmp_path, **settings) as node:
             await leads(node)
-            answer = await call(node, REMOVE_RAFT_VOTER, REMOVE, client_id=FORWARDER)
+            forwarding = Client("127.0.0.1:1", principal, "CONTROLLER")
+            request = Request(REMOVE_RAFT_VOTER, 0, 1, FORWARDER, {**REMOVE, "clusterId": None})
+            answer = await node.dispatch(forwarding, request)
             assert answer["errorCode"] == ErrorCode[error]
-            answer = await call(node, REMOVE_RAFT_VOTER, REMOVE)
+            answer = await node.dispatch(forwarding, replace(request, client_id="kraftlake"))
             assert answer["errorCode"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
     asyncio.run(main())

@@ -6,7 +6,10 @@ import pytest
 
 from replica.node.serve.quorum import LONGEST_WAIT_MS
 from replica.raft.messages import FetchRequest
+from replica.storage.batches import value_batch
+from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
+from replica.wire.apis.writing import PRODUCE
 from replica.wire.error_codes import ErrorCode
 from tests.replica.node.running import append, at, client_of, leads, running, the
 
@@ -122,3 +125,31 @@ def test_racks_are_remembered_of_voters_alone(tmp_path):
         assert node.partition.racks == {}
 
     served(tmp_path, story)
+
+
+def test_records_are_appended_once_in_a_request(tmp_path):
+    async def story(node, client):
+        await leads(node)
+        end = node.driver.host.log.log_end
+        topics = at(PRODUCE, records=value_batch(0, 0, 0, [b"x"])) * 2
+        request = {"acks": -1, "timeoutMs": 5000, "topicData": topics}
+        answer = (await client.call(PRODUCE, request)).message
+        errors = [t["partitionResponses"][0]["errorCode"] for t in answer["responses"]]
+        assert errors == [0, ErrorCode.INVALID_REQUEST]
+        assert node.driver.host.log.log_end == end + 1
+
+    served(tmp_path, story, kraftlake__principals__administrator="*")
+
+
+@pytest.mark.parametrize("reader", ["*", "User:reader"])
+@pytest.mark.parametrize("version", range(10, 14))
+def test_a_topic_without_a_name_is_answered_where_answers_need_one(tmp_path, version, reader):
+    async def story(node, client):
+        topics = [{"name": None, "topicId": "B" * 21 + "A"}]
+        (found,) = (await client.call(METADATA, {"topics": topics}, version)).message["topics"]
+        assert found["errorCode"] != 0
+        assert found["topicId"] == "B" * 21 + "A"
+        assert not found["name"]
+
+    named = dict.fromkeys(("voter", "observer", "reader"), reader)
+    served(tmp_path, story, **{f"kraftlake__principals__{role}": n for role, n in named.items()})

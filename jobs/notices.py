@@ -1,0 +1,30 @@
+"""What a running node tells, as lines on stderr."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from jobs.output import complain, json_text, one_line
+from replica.errors import UsageError
+from replica.node.notice import Notice, Report
+
+LOG_FORMATS = ("text", "json")
+
+
+def reporter(log_format: str) -> Report:
+    """Writes notices to stderr, each with the time."""
+    if log_format not in LOG_FORMATS:
+        raise UsageError(f"--log-format {log_format}: expected one of {', '.join(LOG_FORMATS)}")
+
+    def text(notice: Notice) -> None:
+        complain(f"{_now()} {one_line(notice.text)}")
+
+    def structured(notice: Notice) -> None:
+        head = {"time": _now(), "event": notice.event, "message": notice.text}
+        complain(json_text({**head, **notice.fields}))
+
+    return structured if log_format == "json" else text
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

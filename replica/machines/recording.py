@@ -1,0 +1,40 @@
+"""The machine of a recorder: none. The log is kept as it is, whatever its records mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from replica.raft.ports import Batch, LeaderAndEpoch, StateMachine
+from replica.types import OffsetAndEpoch
+
+_EVERYTHING = 2**63 - 1
+
+
+class RecordingMachine(StateMachine):
+    """next_offset: as if everything were applied, so no committed batch is read back for it."""
+
+    def __init__(self) -> None:
+        self.next_offset = _EVERYTHING
+
+    @property
+    def can_snapshot(self) -> bool:
+        return False
+
+    def commit(self, batches: Iterable[Batch]) -> None:
+        """Never called."""
+
+    def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
+        """Nothing to load it into."""
+
+    def snapshot_records(self) -> tuple[bytes, ...]:
+        """Never asked for."""
+        return ()
+
+    def changed_ratio(self) -> float:
+        return 0.0
+
+    def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
+        """Never called."""
+
+    def leader_change(self, leader: LeaderAndEpoch) -> None:
+        """Nothing depends on it."""

@@ -1,0 +1,155 @@
+"""Putting a node together: its directory, storage, core, the network, and what it serves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from random import SystemRandom
+
+from replica.errors import UsageError
+from replica.host.host import Host, Place
+from replica.machines.metadata import MetadataMachine
+from replica.machines.opaque import OpaqueMachine
+from replica.machines.recording import RecordingMachine
+from replica.node.driver import Clock, Driver
+from replica.node.node import Node
+from replica.node.notice import Notice, Report
+from replica.node.peers import Peers
+from replica.node.serve.dispatch import Dispatch
+from replica.node.serve.forwarding import Forwarder
+from replica.node.serve.partition import ServedPartition
+from replica.node.settings import Settings
+from replica.node.translate.partition import Partition
+from replica.raft.effects import Send
+from replica.raft.ports import StateMachine
+from replica.storage.archive import Archive
+from replica.storage.directory_lock import DirectoryLock
+from replica.storage.filesystem import LocalDisk
+from replica.storage.identity import read_identity
+from replica.types import ReplicaId
+from replica.wire.client import ClientConfig
+from replica.wire.pool import Address
+from replica.wire.server import Server, Service
+from replica.wire.versions import KRAFT_VERSION, Features
+
+
+def opened(
+    settings: Settings, report: Report, client: ClientConfig | None = None
+) -> tuple[Node, DirectoryLock]:
+    """Lock and recover the directory, and put the node together; called in its event loop.
+
+    client: how to connect to other replicas, None for what the settings say.
+    Raises UsageError where the directory isn't formatted or is in use, or a file with certificates
+    or credentials isn't one, DataError, naming file and byte, where what the directory holds can't
+    be what was written, FileSystemError.
+    """
+    files = LocalDisk()
+    replica = _identity(settings, files)
+    lock = DirectoryLock(settings.log_dir)
+    try:
+        return _assembled(settings, replica, files, report, client), lock
+    except BaseException:
+        lock.close()
+        raise
+
+
+def _assembled(
+    settings: Settings,
+    replica: ReplicaId,
+    files: LocalDisk,
+    report: Report,
+    client: ClientConfig | None,
+) -> Node:
+    security = settings.security
+    # first what may be wrong without a look at the log
+    client = client or security.to_voters(settings.timing.request_timeout_ms / 1000)
+    client = replace(client, client_id=f"raft-client-{settings.node_id}")
+    guards = {name: each.guard() for name, each in security.listeners.items()}
+    files.make_directory(settings.partition_folder)
+    clock = Clock()
+    archive = _archive(settings, files, replica, clock, report)
+    place = Place(files, settings.partition_folder, settings.log, archive)
+    config, machine = settings.config(replica), _machine(settings)
+    host = Host(config, place, machine, SystemRandom().randrange, clock())
+    for repair in host.log.repairs:
+        report(Notice("repair", repair))
+    topic, listener = settings.topic, settings.controller_listener
+    about = Partition(topic.name, topic.id, listener, rack=settings.rack)
+    peers = Peers(about, client, _addresses(settings), report)
+    has_snapshots = settings.topic.is_metadata and settings.recording is None
+    policy = settings.snapshots if has_snapshots else None
+    driver = Driver(host, peers.call, clock, policy)
+    partition = ServedPartition(
+        settings.topic,
+        driver,
+        settings.advertised,
+        settings.rack,
+        node_id=replica.node_id,
+        always_leads=settings.recording is not None,
+        uncommitted_is_empty=settings.uncommitted_is_empty,
+    )
+    forwarder = Forwarder(partition, client)
+    dispatch = Dispatch(partition, settings.authorizer, forwarder, settings.draft_key)
+    servers = {}
+    for name, (authenticator, tls) in guards.items():
+        features = partial(_features, driver)
+        service = Service(
+            dispatch, dispatch.served, features, authenticator, tls, name, dispatch.apis
+        )
+        servers[name] = Server(service, security.listeners[name].limits)
+    return Node(settings, replica, driver, partition, dispatch, peers, client, report, servers)
+
+
+def _features(driver: Driver) -> Features:
+    raft = driver.host.raft
+    finalized = {KRAFT_VERSION: raft.log.kraft_version} if raft.log.kraft_version else {}
+    return Features({KRAFT_VERSION: (0, 1)}, finalized, raft.high_watermark or -1)
+
+
+def _machine(settings: Settings) -> StateMachine:
+    if settings.recording is not None:
+        return RecordingMachine()
+    return MetadataMachine() if settings.topic.is_metadata else OpaqueMachine()
+
+
+def _archive(
+    settings: Settings, files: LocalDisk, replica: ReplicaId, now: Clock, report: Report
+) -> Archive | None:
+    if settings.recording is None:
+        return None
+    partition = os.path.basename(settings.partition_folder)
+
+    def tell(text: str) -> None:
+        report(Notice("archived", text))
+
+    return Archive(files, settings.recording.archive, replica, partition, now, tell)
+
+
+def _identity(settings: Settings, files: LocalDisk) -> ReplicaId:
+    is_there = os.path.isdir(settings.log_dir)
+    replica = read_identity(files, settings.log_dir) if is_there else None
+    if replica is None:
+        raise UsageError(
+            f"{settings.log_dir} is not formatted: `kraftlake replica format -c {settings.path} "
+            "-t CLUSTER_ID` does that"
+        )
+    if replica.node_id != settings.node_id:
+        raise UsageError(
+            f"{settings.log_dir}/meta.properties names node {replica.node_id}, "
+            f"{settings.path} node {settings.node_id}: correct log.dirs or node.id"
+        )
+    return replica
+
+
+def _addresses(settings: Settings) -> Callable[[Send], Address | None]:
+    def address_of(send: Send) -> Address | None:
+        if send.node_id < 0:
+            return settings.bootstrap_address(send.node_id)
+        for endpoint in send.endpoints:
+            if endpoint.name == settings.controller_listener:
+                return endpoint.host, endpoint.port
+        return None
+
+    return address_of

@@ -1,0 +1,53 @@
+"""Whether an observer's id is its own, by what the leader tells of the quorum.
+
+A leader counts a fetch for whoever its id names. An observer under a voter's id would be taken for
+that voter: the high watermark would rise over records that no majority holds (KIP-595).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from replica.raft.messages import DescribeQuorumResponse, ReplicaState
+from replica.types import ZERO_UUID, ReplicaKey
+
+RECENT_MS = 5_000
+"""Whoever fetched within this time is alive; an observer fetches at least every 500 ms."""
+
+
+def conflict(
+    quorum: DescribeQuorumResponse, key: ReplicaKey, node_ids: Collection[int] = ()
+) -> str | None:
+    """Why nobody may fetch as `key`; None where nothing speaks against it.
+
+    node_ids: registered brokers and controllers. An observer with the id counts unless its
+    directory id is ours, or not known: see `may_be_alive`.
+    """
+    node_id = key.node_id
+    if any(state.replica.node_id == node_id for state in quorum.voters):
+        return f"node id {node_id} is a voter's of this quorum"
+    if node_id in node_ids:
+        return f"node id {node_id} is a broker's or controller's of this cluster"
+    for state in _of(quorum, node_id):
+        if state.replica.directory_id not in (key.directory_id, ZERO_UUID):
+            return (
+                f"node id {node_id} is another observer's of this quorum (directory id "
+                f"{state.replica.directory_id}; one that is gone is forgotten after 5 minutes)"
+            )
+    return None
+
+
+def may_be_alive(quorum: DescribeQuorumResponse, key: ReplicaKey) -> bool:
+    """Whether an observer of our id, that may be we before a restart, has fetched just now.
+
+    Kafka before 3.9 names no directories. The leader's clock is that of its own entry.
+    """
+    now = max((state.last_fetch for state in quorum.voters), default=-1)
+    return any(
+        state.replica.directory_id == ZERO_UUID and now - state.last_fetch < RECENT_MS
+        for state in _of(quorum, key.node_id)
+    )
+
+
+def _of(quorum: DescribeQuorumResponse, node_id: int) -> list[ReplicaState]:
+    return [state for state in quorum.observers if state.replica.node_id == node_id]

@@ -1,0 +1,63 @@
+"""Whose recording a directory holds: meta.properties as any replica's, an archive beside it."""
+
+from __future__ import annotations
+
+import os
+from random import SystemRandom
+
+from replica.errors import DataError, UsageError
+from replica.format.file_names import ARCHIVE_FOLDER
+from replica.format.meta_properties import FILE_NAME
+from replica.format.primitives import uuid_bytes
+from replica.node.formatting import new_uuid
+from replica.storage.filesystem import FileSystem
+from replica.storage.identity import read_identity, write_identity
+from replica.types import ReplicaId
+
+LOWEST_ID, IDS = 1_000_000_000, 1_000_000_000
+"""An observer that isn't told its id draws one of so many, far above those that people give."""
+
+
+def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> ReplicaId | None:
+    """Whose recording `folder` holds; None where it is to be made, or empty.
+
+    Raises UsageError for a directory that no recorder made, or one of another node id.
+    """
+    if not os.path.isdir(folder) or not os.listdir(folder):
+        return None
+    found = read_identity(files, folder)
+    if found is None and set(os.listdir(folder)) <= {ARCHIVE_FOLDER}:  # a crash came between
+        return None
+    if found is None or not os.path.isdir(f"{folder}/{ARCHIVE_FOLDER}"):
+        raise UsageError(f"{folder}: holds files, but no recording; name a new directory by -o")
+    if node_id not in (None, found.node_id):
+        raise UsageError(
+            f"{folder}: recorded as node {found.node_id}: leave --node-id out, or record node "
+            f"{node_id} into another directory"
+        )
+    return found
+
+
+def new_replica(cluster_id: str, node_id: int | None) -> ReplicaId:
+    """For a new recording. Raises UsageError for a cluster id that is none."""
+    try:
+        uuid_bytes(cluster_id)
+    except DataError as error:
+        raise UsageError(f"cluster id {cluster_id}: not 22 base64 characters") from error
+    drawn = LOWEST_ID + SystemRandom().randrange(IDS)
+    return ReplicaId(cluster_id, drawn if node_id is None else node_id, new_uuid())
+
+
+def make_recording(files: FileSystem, folder: str, replica: ReplicaId) -> None:
+    """Durable: name the directory, after its archive is there."""
+    files.make_directory(f"{folder}/{ARCHIVE_FOLDER}")
+    write_identity(files, folder, replica)
+
+
+def check_cluster(folder: str, recorded: ReplicaId, cluster_id: str | None) -> None:
+    """Raises UsageError where the directory recorded another cluster."""
+    if cluster_id not in (None, recorded.cluster_id):
+        raise UsageError(
+            f"{folder}/{FILE_NAME}: recorded cluster {recorded.cluster_id}, these nodes belong to "
+            f"{cluster_id}: name another directory by -o"
+        )

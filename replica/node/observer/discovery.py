@@ -1,0 +1,170 @@
+"""What the nodes of a cluster tell about its quorum before anything is fetched.
+
+Brokers and controllers answer DescribeCluster with what they are themselves (KIP-919). The leader
+answers DescribeQuorum, and brokers hand that on to it; since version 2 (Kafka 3.9) the answer says
+where the voters listen. Which of both a node is, its ApiVersions tell: only controllers vote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from replica.errors import KraftlakeError, UnreachablePeerError, UnsupportedByPeerError, UsageError
+from replica.node.serve.cluster import BROKERS, CONTROLLERS
+from replica.node.settings import Topic
+from replica.node.translate.describing import read_describe_response, write_describe
+from replica.node.translate.partition import Partition, endpoints_in
+from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, Error
+from replica.raft.voters import Endpoint, Endpoints, Voter, VoterSet, voter_set
+from replica.wire.apis.cluster import DESCRIBE_CLUSTER
+from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
+from replica.wire.client import ClientConfig, Connection
+from replica.wire.error_codes import ErrorCode, error_name
+from replica.wire.pool import Address, Pool
+from replica.wire.schema import Message
+
+DEFAULT_LISTENER = "CONTROLLER"
+
+
+class NoLeaderError(KraftlakeError):
+    """Nobody who was asked led the quorum or knew who does; a later try may find one."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumView:
+    """cluster_id: None where nobody may tell. controllers: where to fetch; listener: the name of
+    those endpoints. node_ids: brokers and controllers that are registered, as far as they were
+    named. quorum: as its leader described it, None where that isn't allowed. voters: with the
+    endpoints that are known."""
+
+    cluster_id: str | None
+    controllers: tuple[Address, ...]
+    listener: str = DEFAULT_LISTENER
+    node_ids: frozenset[int] = frozenset()
+    quorum: DescribeQuorumResponse | None = None
+    voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
+
+
+async def discover_quorum(
+    bootstrap: Sequence[Address], topic: Topic, config: ClientConfig
+) -> QuorumView:
+    """Ask the nodes of `bootstrap`, then the controllers they name, until the leader has answered.
+
+    Raises NoLeaderError; UsageError where the nodes are of different clusters, or brokers that
+    don't say where the controllers are; AuthenticationError.
+    """
+    pool = Pool(config)
+    try:
+        return await _Discovery(pool, Partition(topic.name, topic.id)).run(bootstrap)
+    finally:
+        await pool.close()
+
+
+@dataclass(slots=True)
+class _Discovery:
+    pool: Pool
+    partition: Partition
+    cluster_id: str | None = None
+    named: dict[int, Address] = field(default_factory=dict)
+    """Controllers by id, as DescribeCluster told them."""
+    listening: dict[int, Endpoints] = field(default_factory=dict)
+    """Voters' endpoints by id, as DescribeQuorum told them."""
+    controllers: list[Address] = field(default_factory=list)
+    node_ids: set[int] = field(default_factory=set)
+    quorum: DescribeQuorumResponse | None = None
+    denied: bool = False
+    troubles: list[str] = field(default_factory=list)
+
+    async def run(self, bootstrap: Sequence[Address]) -> QuorumView:
+        for address in bootstrap:
+            await self._ask(address)
+        for address in tuple(self.named.values()):
+            if self.quorum is None and address not in bootstrap:
+                await self._ask(address)
+        if self.quorum is None and not self.denied:
+            why = "; ".join(self.troubles) or "none of the nodes leads"
+            raise NoLeaderError(f"no leader of the quorum was found: {why}")
+        listener = self._listener()
+        endpoints = (each for known in self.listening.values() for each in known)
+        listening = [(each.host, each.port) for each in endpoints if each.name == listener]
+        controllers = tuple(dict.fromkeys((*self.controllers, *listening, *self.named.values())))
+        if not controllers:
+            raise UsageError(
+                "--bootstrap: these brokers don't say where the controllers listen (Kafka 3.9 and "
+                "newer do): name controllers"
+            )
+        node_ids, voters = frozenset(self.node_ids), self._voters(listener)
+        return QuorumView(self.cluster_id, controllers, listener, node_ids, self.quorum, voters)
+
+    async def _ask(self, address: Address) -> None:
+        try:
+            connection = await self.pool.connection(address)
+            await self._describe_cluster(connection, address)
+            if self.quorum is None:
+                await self._describe_quorum(connection)
+        except (UnreachablePeerError, UnsupportedByPeerError) as error:
+            self.troubles.append(str(error))
+
+    async def _describe_cluster(self, connection: Connection, address: Address) -> None:
+        is_controller = VOTE.key in connection.versions
+        if is_controller and address not in self.controllers:
+            self.controllers.append(address)
+        kind = CONTROLLERS if is_controller else BROKERS
+        try:
+            answer = await connection.call(
+                DESCRIBE_CLUSTER, {"endpointType": kind, "includeFencedBrokers": not is_controller}
+            )
+        except UnsupportedByPeerError:
+            return
+        message = answer.message
+        if message["errorCode"] != ErrorCode.NONE:
+            return
+        if self.cluster_id not in (None, message["clusterId"]):
+            raise UsageError(
+                f"--bootstrap: {connection.address} belongs to cluster {message['clusterId']}, "
+                f"another node to {self.cluster_id}"
+            )
+        self.cluster_id = message["clusterId"]
+        nodes = {node["brokerId"]: (node["host"], node["port"]) for node in message["brokers"]}
+        self.node_ids.update(nodes)
+        if is_controller:
+            self.named.update(nodes)
+
+    async def _describe_quorum(self, connection: Connection) -> None:
+        request = write_describe(self.partition, DescribeQuorumRequest(), 0)
+        answer = await connection.call(DESCRIBE_QUORUM, request)
+        if answer.message["errorCode"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            self.denied = True
+            return
+        described = read_describe_response(self.partition, answer.message, answer.version)
+        if described.error is not Error.NONE:
+            self.troubles.append(f"{connection.address}: {_reason(answer.message)}")
+            return
+        self.quorum = described
+        self.listening = {
+            node["nodeId"]: endpoints_in(node["listeners"]) for node in answer.message["nodes"]
+        }
+
+    def _listener(self) -> str:
+        """The name of those endpoints that were reached, else of the first that were named."""
+        found = [endpoint for known in self.listening.values() for endpoint in known]
+        reached = [each for each in found if (each.host, each.port) in self.controllers]
+        return next((each.name for each in (*reached, *found)), DEFAULT_LISTENER)
+
+    def _voters(self, listener: str) -> VoterSet:
+        found = []
+        for state in () if self.quorum is None else self.quorum.voters:
+            endpoints = self.listening.get(state.replica.node_id, ())
+            address = self.named.get(state.replica.node_id)
+            if not endpoints and address is not None:
+                endpoints = (Endpoint(listener, *address),)
+            if endpoints:
+                found.append(Voter(state.replica, endpoints))
+        return voter_set(found)
+
+
+def _reason(answer: Message) -> str:
+    codes = [answer["errorCode"]]
+    codes += [each["errorCode"] for topic in answer["topics"] for each in topic["partitions"]]
+    return ", ".join(error_name(code) for code in codes if code != ErrorCode.NONE)

@@ -1,0 +1,97 @@
+"""Stands between the core and the network: looks at each request before it goes, and at what the
+answer says about this observer."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from replica.errors import KraftlakeError, UnreachablePeerError
+from replica.node.driver import Call
+from replica.node.observer.conflict import conflict
+from replica.raft.effects import Send
+from replica.raft.messages import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Error,
+    FetchRequest,
+    FetchSnapshotRequest,
+    PeerResponse,
+)
+from replica.raft.raft import Raft
+from replica.types import ReplicaKey
+
+RIGHTS = (
+    "`kafka-acls --add --allow-principal User:NAME --cluster --operation ClusterAction "
+    "--operation Describe` gives the rights that an observer needs"
+)
+
+
+class RefusedObserverError(KraftlakeError):
+    """The quorum refuses this observer, or it would be taken for somebody else."""
+
+
+class Guard:
+    """`call` is the driver's. failed: set once nothing may be sent any more.
+
+    key: under which the observer fetches, None for an anonymous one: no leader counts that. Before
+    the first fetch to a node in each epoch that node is asked for the quorum; the log's own voters
+    are looked at before every request.
+    """
+
+    def __init__(self, call: Call, raft: Raft, key: ReplicaKey | None) -> None:
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._call = call
+        self._raft = raft
+        self._key = key
+        self._verified: tuple[int, int] | None = None
+        """Node and epoch that were asked last, with nothing against it."""
+
+    async def call(self, send: Send) -> PeerResponse:
+        """Raises PeerError; once `failed` is set too, without sending anything."""
+        if self.failed.done():
+            raise _stopped(send)
+        if self._key is not None and self._key.node_id in self._raft.log.voters.ids:
+            why = f"node id {self._key.node_id} has become a voter's of this quorum: {_ADVICE}"
+            raise self._failure(send, why)
+        assert isinstance(send.message, FetchRequest | FetchSnapshotRequest), "an observer fetches"
+        if self._key is not None:
+            await self._check(send, send.message.epoch, self._key)
+        response = await self._call(send)
+        if response.error is Error.INCONSISTENT_CLUSTER_ID:
+            known = send.message.cluster_id
+            raise self._failure(send, f"the quorum is not cluster {known}'s: correct --cluster-id")
+        if response.error is Error.CLUSTER_AUTHORIZATION_FAILED:
+            why = f"the quorum refuses to be read: CLUSTER_AUTHORIZATION_FAILED; {RIGHTS}"
+            raise self._failure(send, why)
+        return response
+
+    async def _check(self, send: Send, epoch: int, key: ReplicaKey) -> None:
+        if self._verified == (send.node_id, epoch):
+            return
+        ask = DescribeQuorumRequest(cluster_id=send.message.cluster_id)
+        described = await self._call(replace(send, message=ask))
+        if described.error is Error.CLUSTER_AUTHORIZATION_FAILED:
+            why = f"nobody tells whether node id {key.node_id} is free: {DENIED}"
+            raise self._failure(send, why)
+        if described.error is not Error.NONE:
+            return  # no leader, which would refuse the fetch as well
+        assert isinstance(described, DescribeQuorumResponse)
+        conflicting = conflict(described, key)
+        if conflicting is not None:
+            raise self._failure(send, f"{conflicting}: {_ADVICE}")
+        self._verified = (send.node_id, epoch)
+
+    def _failure(self, send: Send, why: str) -> UnreachablePeerError:
+        """End the recording; what the core is told."""
+        if not self.failed.done():
+            self.failed.set_exception(RefusedObserverError(why))
+        return _stopped(send)
+
+
+def _stopped(send: Send) -> UnreachablePeerError:
+    return UnreachablePeerError(f"node {send.node_id}", "this observer has stopped")
+
+
+_ADVICE = "record into a new directory, without --node-id or with one that nobody has"
+DENIED = f"DescribeQuorum is denied; {RIGHTS}, or take --anonymous, which needs no Describe"

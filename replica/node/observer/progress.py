@@ -1,0 +1,110 @@
+"""What is told about a recording while it goes on; pure, from looks at the replica."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.node.notice import Fields, Notice
+from replica.raft.raft import Raft
+from replica.raft.roles.follower import Follower
+from replica.types import OffsetAndEpoch
+
+EVERY_S = 10.0
+"""How often it is said that a recording lags, or has no leader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """log_start inclusive; log_end and flushed_end exclusive. leader_watermark: as the leader told
+    it in this epoch, None before it did. starts_at: the snapshot whose end the log starts at;
+    fetching: the one that is being fetched."""
+
+    has_leader: bool
+    leader_watermark: int | None
+    log_start: int
+    log_end: int
+    flushed_end: int
+    starts_at: OffsetAndEpoch | None = None
+    fetching: OffsetAndEpoch | None = None
+
+    @property
+    def lag(self) -> int | None:
+        """How many committed records are missing; None while nobody knows."""
+        known = self.leader_watermark
+        return None if known is None else max(0, known - self.log_end)
+
+
+def look_at(raft: Raft) -> Look:
+    """The replica now."""
+    role, log = raft.role, raft.log
+    newest = log.latest_snapshot
+    starts_at = newest if newest is not None and newest.offset == log.log_start else None
+    ends = log.log_start, log.log_end, log.flushed_end
+    if not isinstance(role, Follower):
+        return Look(False, None, *ends, starts_at)
+    fetching = None if role.fetching is None else role.fetching.snapshot_id
+    return Look(True, role.leader_watermark, *ends, starts_at, fetching)
+
+
+class Progress:
+    """first: the look before anything was fetched; looks come in the order of time."""
+
+    def __init__(self, first: Look) -> None:
+        self.is_caught_up = False
+        """Whether the log was found to reach the leader's high watermark, and didn't lag since."""
+        self.target: int | None = None
+        """The first high watermark that a leader told."""
+        self._before = first
+        self._is_new = first.log_end == 0
+        self._told_at: float | None = None
+
+    def notices(self, now: Look, at_s: float) -> list[Notice]:
+        """What is new since the look before; at_s: seconds on any clock that doesn't go back."""
+        before, self._before = self._before, now
+        found = []
+        if now.fetching not in (None, before.fetching):
+            snapshot = _text(now.fetching)
+            text = f"fetching snapshot {snapshot}"
+            found.append(Notice("fetching-snapshot", text, {"snapshot": snapshot}))
+        if now.starts_at not in (None, before.starts_at):
+            snapshot = _text(now.starts_at)
+            text = f"starting from snapshot {snapshot}"
+            found.append(Notice("starting", text, {"snapshot": snapshot, "offset": now.log_start}))
+        if self.target is None and now.leader_watermark is not None:
+            found += self._started(now)
+        return found + self._pace(now, at_s)
+
+    def has_reached_target(self, now: Look) -> bool:
+        """Whether all below the first high watermark is on the disk."""
+        return self.target is not None and now.flushed_end >= self.target
+
+    def _started(self, now: Look) -> list[Notice]:
+        self.target = now.leader_watermark
+        if not self._is_new:
+            text = f"going on at offset {now.log_end}"
+        elif now.log_start == 0:
+            text = "starting from offset 0: the leader has no snapshot"
+        else:
+            return []
+        return [Notice("starting", text, {"offset": now.log_end})]
+
+    def _pace(self, now: Look, at_s: float) -> list[Notice]:
+        facts: Fields = {"offset": now.log_end}
+        if now.lag == 0:
+            is_news, self.is_caught_up, self._told_at = not self.is_caught_up, True, at_s
+            text = f"caught up at offset {now.log_end}"
+            return [Notice("caught-up", text, facts)] if is_news else []
+        if self._told_at is None:
+            self._told_at = at_s
+        if at_s - self._told_at < EVERY_S:
+            return []
+        self.is_caught_up, self._told_at = False, at_s
+        if now.lag is None:
+            who = "the leader has told no high watermark" if now.has_leader else "no leader found"
+            return [Notice("waiting", f"at offset {now.log_end}; {who} yet", facts)]
+        text = f"at offset {now.log_end}, {now.lag} behind the high watermark"
+        return [Notice("behind", text, {**facts, "lag": now.lag})]
+
+
+def _text(snapshot_id: OffsetAndEpoch | None) -> str:
+    return "" if snapshot_id is None else f"{snapshot_id.offset}-{snapshot_id.epoch}"

@@ -1,0 +1,248 @@
+"""Recording another quorum's log: discovery, the checks, and then a node that only fetches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from replica.errors import KraftlakeError, UsageError
+from replica.format.file_names import ARCHIVE_FOLDER
+from replica.history.truncation import TruncationBelowHighWatermarkError
+from replica.node.assembly import opened
+from replica.node.authorizer import EVERYBODY, Authorizer, Role
+from replica.node.node import Node
+from replica.node.notice import Fields, Notice, Report
+from replica.node.observer.conflict import conflict, may_be_alive
+from replica.node.observer.directory import (
+    check_cluster,
+    make_recording,
+    new_replica,
+    recorded_replica,
+)
+from replica.node.observer.discovery import NoLeaderError, QuorumView, discover_quorum
+from replica.node.observer.guard import DENIED, Guard
+from replica.node.observer.progress import Look, Progress, look_at
+from replica.node.properties import Properties
+from replica.node.settings import Recording, Settings, Topic, settings_in
+from replica.raft.effects import Stopped
+from replica.storage.directory_lock import DirectoryLock
+from replica.storage.filesystem import LocalDisk
+from replica.types import ReplicaId
+from replica.wire.client import ClientConfig
+from replica.wire.pool import Address
+
+RETRY_S = 1.0
+WAIT_FOR_FORMER_SELF_S = 10.0
+REQUEST_TIMEOUT_MS = 5_000
+SHUTDOWN_MS = 5_000
+CLIENT = ClientConfig(timeout_s=REQUEST_TIMEOUT_MS / 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is to be recorded, and how.
+
+    folder: of the recording, made where it isn't there. node_id: None for the one it has, or a
+    drawn one. is_anonymous: fetch as -1, which no leader counts and nobody lists. cluster_id: None
+    to be told by the nodes. listen: where readers are served, None for nowhere.
+    """
+
+    bootstrap: tuple[Address, ...]
+    folder: str
+    node_id: int | None = None
+    is_anonymous: bool = False
+    cluster_id: str | None = None
+    listen: Address | None = None
+    client: ClientConfig = CLIENT
+    topic: Topic = Topic()  # noqa: RUF009 (frozen)
+
+
+class CommittedRecordsLostError(KraftlakeError):
+    """The quorum took back what it had committed: the worst that a recorder can see."""
+
+
+class Recorder:
+    """Opened by `opened_recorder`, in its event loop; `run` ends after `stop`, once it has caught
+    up where that was asked, or by the error that stopped it."""
+
+    def __init__(self, node: Node, lock: DirectoryLock) -> None:
+        self.node = node
+        driver = node.driver
+        self._lock = lock
+        self._raft = driver.host.raft
+        local = driver.host.config.local
+        self._guard = Guard(driver.call, self._raft, None if local is None else local.key)
+        driver.call = self._guard.call
+
+    def stop(self) -> None:
+        self.node.driver.shut_down(SHUTDOWN_MS)
+
+    @property
+    def look(self) -> Look:
+        return look_at(self._raft)
+
+    async def run(self, *, until_caught_up: bool = False) -> Stopped:
+        """Raises RefusedObserverError, CommittedRecordsLostError, and what Node.run raises."""
+        try:
+            return await self._run(until_caught_up=until_caught_up)
+        except TruncationBelowHighWatermarkError as error:
+            raise CommittedRecordsLostError(
+                f"{self.node.settings.log_dir}: the quorum has lost records that it had committed, "
+                f"from offset {error.offset} on: {error}; when it is started again, this recording "
+                "keeps them in its archive and goes on"
+            ) from error
+
+    async def _run(self, *, until_caught_up: bool) -> Stopped:
+        with self._lock:
+            running = asyncio.create_task(self.node.run())
+            watching = asyncio.create_task(self._watch(until_caught_up=until_caught_up))
+            ends: tuple[asyncio.Future[Any], ...] = (running, watching, self._guard.failed)
+            try:
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                watching.cancel()
+                self.stop()
+                stopped = await running
+            for end in (watching, self._guard.failed):
+                if end.done() and not end.cancelled():
+                    end.result()
+            return stopped
+
+    async def _watch(self, *, until_caught_up: bool) -> None:
+        """Tell what happens; returns once it has caught up, if that is asked."""
+        progress = Progress(self.look)
+        while True:
+            await self.node.driver.wait_for_news(1.0)
+            now = self.look
+            for notice in progress.notices(now, time.monotonic()):
+                self.node.report(notice)
+            if until_caught_up and progress.has_reached_target(now):
+                return
+
+
+async def opened_recorder(wanted: Observation, report: Report) -> Recorder:
+    """Find the quorum, make sure that fetching from it harms nobody, open the directory.
+
+    Waits for a quorum that has no leader. Raises UsageError where it would record another cluster
+    than before, or fetch under somebody's id; what discover_quorum and node.opened raise.
+    """
+    files = LocalDisk()
+    recorded = recorded_replica(files, wanted.folder, wanted.node_id)
+    view = await _view(wanted, report)
+    cluster_id = _cluster_id(wanted, view, recorded)
+    replica = recorded or new_replica(cluster_id, wanted.node_id)
+    if not wanted.is_anonymous:
+        view = await _without_conflict(wanted, view, replica, report)
+    if recorded is None:
+        make_recording(files, wanted.folder, replica)
+    _tell(wanted, view, replica, report)
+    node, lock = opened(_settings(wanted, view, replica), report, wanted.client)
+    return Recorder(node, lock)
+
+
+async def _view(wanted: Observation, report: Report) -> QuorumView:
+    said = ""
+    while True:
+        try:
+            return await discover_quorum(wanted.bootstrap, wanted.topic, wanted.client)
+        except NoLeaderError as error:
+            if str(error) != said:
+                said = str(error)
+                report(Notice("no-leader", f"{said}; trying again"))
+        await asyncio.sleep(RETRY_S)
+
+
+def _cluster_id(wanted: Observation, view: QuorumView, recorded: ReplicaId | None) -> str:
+    given, told = wanted.cluster_id, view.cluster_id
+    if given and told and given != told:
+        raise UsageError(f"--cluster-id {given}: these nodes belong to cluster {told}")
+    found = told or given
+    if recorded is not None:
+        check_cluster(wanted.folder, recorded, found)
+        return recorded.cluster_id
+    if found is None:
+        raise UsageError(
+            "--cluster-id: missing, and no node may tell it (controllers tell it to who has Alter "
+            "on the cluster, brokers to everybody): give it, or name a broker in --bootstrap too"
+        )
+    return found
+
+
+async def _without_conflict(
+    wanted: Observation, view: QuorumView, replica: ReplicaId, report: Report
+) -> QuorumView:
+    """The view by which nobody else has this id. Waits for our own former self to be silent."""
+    deadline = time.monotonic() + WAIT_FOR_FORMER_SELF_S
+    while True:
+        if view.quorum is None:
+            raise UsageError(f"nobody tells whether node id {replica.node_id} is free: {DENIED}")
+        why = conflict(view.quorum, replica.key, view.node_ids)
+        if why is None and not may_be_alive(view.quorum, replica.key):
+            return view
+        if why is None and time.monotonic() > deadline:
+            why = f"node id {replica.node_id} is an observer's that fetches from this quorum"
+        if why is not None:
+            advice = "leave --node-id out, or give one that nobody has"
+            if wanted.node_id is None:
+                advice = "record into a new directory"
+            raise UsageError(f"{why}: {advice}")
+        await asyncio.sleep(RETRY_S)
+        view = await _view(wanted, report)
+
+
+def _tell(wanted: Observation, view: QuorumView, replica: ReplicaId, report: Report) -> None:
+    who = "anonymously" if wanted.is_anonymous else f"as node {replica.node_id}"
+    facts: Fields = {
+        "cluster_id": replica.cluster_id,
+        "node_id": replica.node_id,
+        "directory_id": replica.directory_id,
+        "directory": wanted.folder,
+    }
+    text = f"recording cluster {replica.cluster_id} {who} into {wanted.folder}"
+    report(Notice("recording", text, facts))
+    found = view.quorum
+    if found is not None:
+        voters = ", ".join(str(state.replica.node_id) for state in found.voters)
+        text = (
+            f"connected: leader {found.leader_id} of epoch {found.epoch}, voters {voters}, high "
+            f"watermark {found.high_watermark}"
+        )
+        report(Notice("connected", text, {"leader": found.leader_id, "epoch": found.epoch}))
+
+
+def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Settings:
+    name = view.listener
+    values = {
+        "node.id": str(replica.node_id),
+        "log.dirs": wanted.folder,
+        "controller.listener.names": name,
+        "listener.security.protocol.map": f"{name}:PLAINTEXT",
+        "controller.quorum.bootstrap.servers": ",".join(map(_shown, view.controllers)),
+        "controller.quorum.request.timeout.ms": str(REQUEST_TIMEOUT_MS),
+        "metadata.max.retention.bytes": "-1",
+        "metadata.max.retention.ms": "-1",
+    }
+    if wanted.listen is not None:
+        values["listeners"] = f"{name}://{_shown(wanted.listen)}"
+    if not wanted.topic.is_metadata:
+        values["kraftlake.topic.name"] = wanted.topic.name
+        values["kraftlake.topic.id"] = wanted.topic.id
+    return replace(
+        settings_in(Properties(wanted.folder, values)),
+        static_voters=view.voters,
+        authorizer=_READERS_ONLY,
+        recording=Recording(f"{wanted.folder}/{ARCHIVE_FOLDER}", wanted.is_anonymous),
+    )
+
+
+_READERS_ONLY = Authorizer(
+    {role: frozenset({EVERYBODY} if role is Role.READER else ()) for role in Role}
+)
+"""Nobody votes with an observer, changes anything through it, or replicates from it."""
+
+
+def _shown(address: Address) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

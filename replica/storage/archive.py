@@ -1,0 +1,107 @@
+"""What a log loses to a truncation or to a leader's snapshot, kept beside it.
+
+    ARCHIVE/truncated-1526-1548-epoch-5/       offsets (end exclusive) and newest epoch of what went
+    ARCHIVE/replaced-by-snapshot-2571-6/       the whole log, the snapshots older than this one
+
+Each is a node's log directory as any other: meta.properties of the replica, capture.json with the
+time, the partition's folder. An entry is found under its name again, so that what a crash cut short
+is finished and never kept twice: offset and epoch of the last record say all that came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
+
+from replica.format import capture
+from replica.format.capture import CaptureInfo
+from replica.format.file_names import FileKind, FileName, classify, segment_file_name
+from replica.format.snapshot import SnapshotState
+from replica.storage.filesystem import FileSystem, replace_durably
+from replica.storage.identity import read_identity, write_identity
+from replica.types import OffsetAndEpoch, ReplicaId
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of a log, cut off: start_offset inclusive, end_offset exclusive, `epoch` that of its
+    last record. pieces: (base offset of the segment, whole batches) in the order of the log."""
+
+    start_offset: int
+    end_offset: int
+    epoch: int
+    pieces: Iterable[tuple[int, memoryview]]
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """folder: where the entries lie. replica: whose log it is. partition: its folder's name. now:
+    ms since the epoch. report: told a line for each entry."""
+
+    files: FileSystem
+    folder: str
+    replica: ReplicaId
+    partition: str
+    now: Callable[[], int]
+    report: Callable[[str], None]
+
+    def keep_tail(self, tail: Tail) -> None:
+        """Durable: a copy of what is about to be truncated."""
+        name = f"truncated-{tail.start_offset}-{tail.end_offset}-epoch-{tail.epoch}"
+        folder = self._entry(name)
+        for base_offset, pieces in groupby(tail.pieces, key=itemgetter(0)):
+            first = max(base_offset, tail.start_offset)
+            path = f"{folder}/{segment_file_name(first, FileKind.SEGMENT)}"
+            with self.files.create(path) as file:
+                for _, data in pieces:
+                    file.write(file.size(), bytes(data))
+                file.sync()
+        self.files.sync_directory(folder)
+        self.report(
+            f"truncated to offset {tail.start_offset}: offsets {tail.start_offset} to "
+            f"{tail.end_offset - 1}, up to epoch {tail.epoch}, are kept in {self.folder}/{name}"
+        )
+
+    def keep_log(self, folder: str, snapshot_id: OffsetAndEpoch) -> None:
+        """Durable: all that a restart at this snapshot removes from the partition's `folder`, under
+        a second name."""
+        name = f"replaced-by-snapshot-{snapshot_id.offset}-{snapshot_id.epoch}"
+        target = self._entry(name)
+        for file_name in self.files.names(folder):
+            if _is_replaced(classify(file_name), snapshot_id):
+                self.files.link(f"{folder}/{file_name}", f"{target}/{file_name}")
+        self.files.sync_directory(target)
+        self.report(
+            f"the log restarts at snapshot {snapshot_id.offset}-{snapshot_id.epoch}: what was "
+            f"there is kept in {self.folder}/{name}"
+        )
+
+    def _entry(self, name: str) -> str:
+        """The partition's folder in an entry, which is made, or completed after a crash."""
+        node_folder = f"{self.folder}/{name}"
+        folder = f"{node_folder}/{self.partition}"
+        self.files.make_directory(node_folder)
+        self.files.make_directory(folder)
+        if capture.FILE_NAME not in self.files.names(node_folder):
+            captured_at = datetime.fromtimestamp(self.now() / 1000, UTC)
+            content = capture.encode(CaptureInfo(captured_at))
+            replace_durably(self.files, node_folder, capture.FILE_NAME, content)
+        if read_identity(self.files, node_folder) is None:
+            write_identity(self.files, node_folder, self.replica)
+        return folder
+
+
+_OF_LOG = (
+    *(FileKind.SEGMENT, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX),
+    *(FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA),
+)
+
+
+def _is_replaced(name: FileName, snapshot_id: OffsetAndEpoch) -> bool:
+    if name.snapshot is None:
+        return name.kind in _OF_LOG and not name.deleted
+    found = name.snapshot
+    return found.state is SnapshotState.COMPLETE and found.id < snapshot_id

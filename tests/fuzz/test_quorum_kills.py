@@ -1,0 +1,28 @@
+"""A short form of the kills in every run; RESULTS.md has the long ones."""
+
+from random import Random
+
+import pytest
+
+from replica.storage.batches import value_batch
+from tests.fuzz.quorum_kills import QuorumKills, appended_in
+from tests.interop.mixed_quorum import MixedQuorum
+
+
+def test_what_is_acknowledged_survives_the_death_of_any_replica_and_is_there_once(tmp_path):
+    with MixedQuorum(tmp_path, kraftlake=3) as quorum:
+        kills = QuorumKills(quorum, Random(3))
+        appending = kills.run(kills=4)
+    assert kills.killed.keys() == {"leader", "follower"}
+    assert len(appending.acknowledged) > 4
+
+
+def test_records_that_are_there_twice_are_seen():
+    once = value_batch(0, 1, 0, [b"record 1", b"load", b"record 2"])
+    again = value_batch(3, 1, 0, [b"record 1"])
+    assert appended_in(once + again) == {b"record 1": [0, 3], b"record 2": [2]}
+
+
+def test_a_damaged_log_is_no_log():
+    with pytest.raises(AssertionError):
+        appended_in(value_batch(0, 1, 0, [b"record 1"]) + b"x" * 100)
