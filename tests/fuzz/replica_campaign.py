@@ -48,13 +48,13 @@ from tests.fuzz.hostile_frames import Target, is_answered
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 MOST_GROWTH_KIB = 250 * 1024
-WORKERS, MOST_HELD, CROWD = 6, 150, 1100
+WORKERS, MOST_HELD, CROWD = 9, 150, 1100
 _BURST = 40
 _SAMPLE_S = 2.0
 _TELL_EVERY = 30
 _PATIENCE_S = 10.0
 """For an answer to what ends a connection: it may ask to wait."""
-_AT_LEADER, _WHERE_VOTERS_LOG_IN = 0.7, 0.1
+_AT_LEADER, _WHERE_VOTERS_LOG_IN = 0.4, 0.1
 
 
 @dataclass
