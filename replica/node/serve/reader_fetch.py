@@ -30,6 +30,9 @@ from replica.wire.schema import Message
 FOLLOWER_FETCH_SINCE = 11
 """The first version of Fetch in which a client says that it knows of followers (KIP-392, K28)."""
 
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
+"""Between looks for a fetch whose minBytes aren't there yet."""
+
 
 @dataclass(slots=True)
 class _Round:
