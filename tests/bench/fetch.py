@@ -251,8 +251,8 @@ def page(
         f"{OURS} to {KAFKA}, round by round: {ratio.least:.2f}, {ratio.median:.2f}, "
         f"{ratio.most:.2f} times as fast (least, median, most).",
         "",
-        "What limits both is the consumer, which takes most of a core; what a node itself takes is in "
-        "the last column (the broker's with the warm-up of its JVM).",
+        "What limits both is the consumer, which takes most of a core; what a node itself takes is "
+        "in the last column (the broker's with the warm-up of its JVM).",
     ]
     return "\n".join(lines) + "\n"
 
