@@ -158,7 +158,13 @@ def _judge_place(
             yield snapshots.SNAPSHOT_INSIDE_TRANSACTION.at(path, message, **place)
     told = snapshot.content.last_contained_log_timestamp
     written = [record.timestamp for _, record in examined.records(end - 1, end)]
-    if told is not None and written and written[0] != told:
+    if told is None or not written or told == written[0]:
+        return
+    if any(transaction.first == end for transaction in transactions):
+        # Kafka publishes what came before a transaction under the time of the batch that begins it
+        # (MetadataBatchLoader.loadBatch), so that batch's time is right too
+        written += [record.timestamp for _, record in examined.records(end, end + 1)]
+    if told not in written:
         message = f"{told} in the header; the record at offset {end - 1} was appended {written[0]}"
         yield snapshots.SNAPSHOT_TIMESTAMP.at(path, message, position=0, **place)
 

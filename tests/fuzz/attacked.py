@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -235,29 +236,29 @@ async def _watermark(port: int) -> int:
 
 
 def foreign_batches(log: bytes) -> dict[int, bytes]:
-    """Base offset -> record bytes of each batch that isn't of the leader's own load.
+    """Base offset -> record bytes of each batch that isn't of the leader's own load, whose records
+    have one value and are most of all.
 
     Every batch must be sound: its CRC, its place, its epoch, its records; no producer, and control
     batches at the begin only.
     """
-    found: dict[int, bytes] = {}
     result = scan(log, expected_offset=0)
     assert not result.damages, f"a damaged log: {result.damages[:3]}"
-    own, following, has_data = b"", 0, False
+    following, has_data = 0, False
+    found: dict[int, tuple[set[bytes | None], bytes]] = {}
     for batch in result.batches:
         header = batch.header
-        assert batch.crc_valid
         assert header.base_offset == following, f"a hole before {header.base_offset}"
         assert header.leader_epoch == result.batches[0].header.leader_epoch
         assert not (header.is_control and has_data), f"control records at {following}"
-        following = header.next_offset
-        if header.is_control:
-            continue
-        data = log[batch.position : batch.position + header.size_bytes]
-        values = [record.value for record in records_of(header, data)]
-        assert len(values) == header.last_offset_delta + 1
         assert header.producer_id == -1
-        has_data, own = True, own or (values[0] or b"")  # the load begins with the leader
-        if set(values) != {own}:
-            found[header.base_offset] = data[HEADER.size :]
-    return found
+        following = header.next_offset
+        data = log[batch.position : batch.position + header.size_bytes]
+        if not header.is_control:
+            has_data = True
+            values = [record.value for record in records_of(header, data)]
+            assert len(values) == header.last_offset_delta + 1
+            found[header.base_offset] = set(values), data[HEADER.size :]
+    often = Counter(value for values, _ in found.values() for value in values).most_common(1)
+    load = {value for value, _ in often}
+    return {offset: data for offset, (values, data) in found.items() if values != load}

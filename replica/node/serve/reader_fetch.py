@@ -30,6 +30,9 @@ from replica.wire.schema import Message
 FOLLOWER_FETCH_SINCE = 11
 """The first version of Fetch in which a client says that it knows of followers (KIP-392, K28)."""
 
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
+"""Between looks for a fetch whose minBytes aren't there yet."""
+
 
 @dataclass(slots=True)
 class _Round:
@@ -48,6 +51,7 @@ async def fetch_by_reader(partition: ServedPartition, request: Message, version:
     enough = min(request["minBytes"], partition.driver.host.config.response_max_bytes)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + min(max(request["maxWaitMs"], 0), LONGEST_WAIT_MS) / 1000
+    pause = _FIRST_PAUSE_S
     while True:
         response, found = _look(partition, request, version)
         left = deadline - loop.time()
@@ -56,6 +60,9 @@ async def fetch_by_reader(partition: ServedPartition, request: Message, version:
             partition.fetches += found.size > 0
             return response
         await partition.driver.wait_for_news(left)
+        if found.size:  # it wants more than that, and each look reads all of it again
+            await asyncio.sleep(max(0.0, min(pause, deadline - loop.time())))
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
 def _look(partition: ServedPartition, request: Message, version: int) -> tuple[Message, _Round]:

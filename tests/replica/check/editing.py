@@ -90,15 +90,18 @@ def set_epoch(path: Path, batch: LocatedBatch, epoch: int) -> None:
     overwrite(path, batch.position + EPOCH_BYTE, struct.pack(">i", epoch))
 
 
-def set_value(path: Path, batch: LocatedBatch, value: Callable[[bytes], bytes]) -> None:
-    """Change the value of a batch's last record, and put lengths and CRC right again."""
+def set_value(
+    path: Path, batch: LocatedBatch, value: Callable[[bytes], bytes], index: int = -1
+) -> None:
+    """Change the value of a batch's record, the last one's by default, and put lengths and CRC
+    right again."""
     raw = path.read_bytes()
     header = batch.header
     end = batch.position + header.size_bytes
     records = list(records_of(header, raw[batch.position : end]))
-    old = records[-1]
+    old = records[index]
     changed = Record(old.offset, old.timestamp, old.key, value(old.value or b""))
-    records[-1] = changed
+    records[index] = changed
     whole = encode_batch(
         base_offset=header.base_offset,
         leader_epoch=header.leader_epoch,
@@ -112,12 +115,14 @@ def set_value(path: Path, batch: LocatedBatch, value: Callable[[bytes], bytes]) 
     path.write_bytes(raw[: batch.position] + with_right_crc(whole) + raw[end:])
 
 
-def append(path: Path, *values: bytes, key: bytes | None = None, epoch: int = -1) -> int:
+def append(
+    path: Path, *values: bytes, key: bytes | None = None, epoch: int = -1, later_ms: int = 0
+) -> int:
     """Add a batch behind the last one; its byte. Epoch and time are the last one's by default."""
     raw = path.read_bytes()
     found = scan(raw)
     last = found.batches[-1].header
-    offset, time = last.next_offset, last.max_timestamp
+    offset, time = last.next_offset, last.max_timestamp + later_ms
     records = [Record(offset + i, time, key, value) for i, value in enumerate(values)]
     whole = encode_batch(
         base_offset=offset,

@@ -177,6 +177,26 @@ def test_damage_is_found_by_rule_file_and_byte(node: Path, change: Change) -> No
     assert places(verdict.broken) == sorted(expected, key=str)
 
 
+@pytest.mark.parametrize(("record_type", "is_legal"), [("BEGIN", True), ("ABORT", False)])
+def test_a_snapshot_before_a_transaction_may_have_the_time_of_its_begin(
+    node: Path, record_type: str, is_legal: bool
+) -> None:
+    """As Kafka's leader writes it: its loader takes the time of the batch that it looks at."""
+    end = batches(segment(node, 2722))[-1].header.next_offset
+    append(segment(node, 2722), metadata(f"{record_type}_TRANSACTION_RECORD"), later_ms=251)
+    begun = batches(segment(node, 2722))[-1].header.max_timestamp
+    name = renamed(node, end, 6)
+    header = batches(snapshot(node, end, 6))[0]
+    assert begun != header.header.max_timestamp
+
+    def told(value: bytes) -> bytes:
+        return value[:2] + begun.to_bytes(8, "big") + value[10:]
+
+    set_value(snapshot(node, end, 6), header, told, index=0)
+    found = places(findings(node))
+    assert (("snapshot-timestamp", name, 0) in found) is not is_legal
+
+
 def test_a_snapshot_newer_than_the_log_is_legal(node: Path) -> None:
     name = renamed(node, 9999, 6)
     found = findings(node)

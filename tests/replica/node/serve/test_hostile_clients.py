@@ -153,3 +153,24 @@ def test_a_topic_without_a_name_is_answered_where_answers_need_one(tmp_path, ver
 
     named = dict.fromkeys(("voter", "observer", "reader"), reader)
     served(tmp_path, story, **{f"kraftlake__principals__{role}": n for role, n in named.items()})
+
+
+def test_a_fetch_of_more_than_there_is_does_not_read_it_anew_with_each_append(tmp_path):
+    async def story(node, client):
+        await leads(node)
+        log, reads = node.driver.host.log, []
+        read = log.read
+        log.read = lambda start, *limits: reads.append(start) or read(start, *limits)
+        request = {"replicaId": -1, "maxWaitMs": 60_000, "minBytes": MOST, "maxBytes": MOST}
+        topics = at(FETCH, fetchOffset=0, partitionMaxBytes=MOST)
+        waiting = asyncio.create_task(client.call(FETCH, {**request, "topics": topics}))
+        while 0 not in reads:
+            await asyncio.sleep(0.01)
+        appends = 300
+        for _ in range(appends):
+            await append(node, b"x")
+        assert not waiting.done()
+        assert reads.count(0) < appends // 3
+        waiting.cancel()
+
+    served(tmp_path, story)
