@@ -1,5 +1,5 @@
 """Requests of every API that a replica serves: well formed with hostile values, or no request at
-all. Frame number n of a seed is the same in every run."""
+all. The same dice give the same request."""
 
 from __future__ import annotations
 

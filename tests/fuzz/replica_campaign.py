@@ -50,6 +50,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 MOST_GROWTH_KIB = 250 * 1024
 WORKERS, MOST_HELD, CROWD = 9, 150, 1100
 _BURST = 40
+_RECENT = 1000
 _SAMPLE_S = 2.0
 _TELL_EVERY = 30
 _PATIENCE_S = 10.0
@@ -71,11 +72,13 @@ class Sample:
 
 @dataclass
 class Attack:
-    """frames: to be sent. counts: what was sent, by kind, and what became of it."""
+    """frames, most_s: to be sent, and in how many seconds. counts: what was sent, by kind, and what
+    became of it."""
 
     quorum: Quorum
     seed: int
     frames: int
+    most_s: float = 1e9
     counts: Counter[str] = field(default_factory=Counter)
     samples: list[Sample] = field(default_factory=list)
     acknowledged: dict[int, bytes] = field(default_factory=dict)
@@ -86,6 +89,7 @@ class Attack:
     def __post_init__(self) -> None:
         self.target = Target(TOPIC, TOPIC_ID, CLUSTER_ID)
         self._held: list[asyncio.StreamWriter] = []
+        self._recent: deque[tuple[Request, bytes]] = deque(maxlen=_RECENT)
         self._began = time.monotonic()
 
     async def run(self) -> None:
@@ -126,7 +130,7 @@ class Attack:
             sys.stderr.write(f"{at:8.0f} s: {self.sent:,} frames, {memory} KiB\n")
 
     async def _work(self) -> None:
-        while self.sent < self.frames:
+        while self.sent < self.frames and time.monotonic() - self._began < self.most_s:
             self._bursts += 1
             chance = Random(f"{self.seed} {self._bursts}")
             at_leader = chance.random() < _AT_LEADER
@@ -140,12 +144,12 @@ class Attack:
         at_voters = chance.random() < _WHERE_VOTERS_LOG_IN
         port = replica.voters_port if at_voters else replica.port
         most = 0 if end in HELD or end == "reset" else 1 if at_voters else _BURST
-        requests = [self._request(chance, number) for number in range(chance.randint(0, most))]
+        sends = [self._request(chance, number) for number in range(chance.randint(0, most))]
         reader, writer = await asyncio.open_connection(HOST, port)
         self.counts["connections"] += 1
-        left = deque(requests)
+        left = deque(request for request, _ in sends)
         try:
-            writer.write(b"".join(framed(encode_request(request)) for request in requests))
+            writer.write(b"".join(framed(frame) for _, frame in sends))
             is_held = await self._end(end, writer, chance)
             self._count(end, end not in WITHOUT_FRAME)
             if is_held:
@@ -159,17 +163,27 @@ class Attack:
             self.counts["waiting for long"] += 1  # as a damaged frame may ask for
         if left:
             self.counts[f"closed by {left.popleft().api}"] += 1
-        self._count("hostile values", len(requests) - len(left))
+        self._count("hostile values", len(sends) - len(left))
         writer.transport.abort()
 
     def _count(self, kind: str, number: int) -> None:
         self.counts[kind] += number
         self.sent += number
 
-    def _request(self, chance: Random, number: int) -> Request:
-        found = self.target.request(chance) if chance.random() < 0.9 else self.target.sound(chance)
-        self._offer(found)
-        return Request(found.api, found.version, number, found.client_id, found.message)
+    def _request(self, chance: Random, number: int) -> tuple[Request, bytes]:
+        """With its frame. One in four is new; the others come again, in other company, at other
+        replicas, where the log has gone on."""
+        if len(self._recent) == _RECENT and chance.random() < 0.75:
+            found, frame = chance.choice(self._recent)
+        else:
+            is_new = chance.random() < 0.9
+            found = self.target.request(chance) if is_new else self.target.sound(chance)
+            self._offer(found)
+            frame = encode_request(found)
+            self._recent.append((found, frame))
+            self.counts["requests made"] += 1
+        request = Request(found.api, found.version, number, found.client_id, found.message)
+        return request, frame[:4] + number.to_bytes(4, "big") + frame[8:]
 
     def _offer(self, request: Request) -> None:
         for data in _record_sets(request):
@@ -273,7 +287,7 @@ class Attack:
     def assert_bounded(self) -> None:
         """No replica has grown by more than a bomb or two need, since a tenth of the frames."""
         for which in range(len(self.quorum.replicas)):
-            settled = [s.resident[which] for s in self.samples if s.frames >= self.frames // 10]
+            settled = [s.resident[which] for s in self.samples if s.frames >= self.sent // 10]
             grown = max(settled) - settled[0]
             assert grown < MOST_GROWTH_KIB, f"replica {which} of a sample grew by {grown} KiB"
 
@@ -302,10 +316,10 @@ def _elections(quorum: Quorum) -> list[bytes]:
     return [replica.election for replica in quorum.replicas.values()]
 
 
-def attack(folder: Path, seed: int, frames: int) -> Attack:
+def attack(folder: Path, seed: int, frames: int, most_s: float = 1e9) -> Attack:
     """The whole campaign; raises where anything was broken."""
     with Quorum(folder) as quorum:
-        campaign = Attack(quorum, seed, frames)
+        campaign = Attack(quorum, seed, frames, most_s)
         elections = _elections(quorum)
         asyncio.run(campaign.run())
         campaign.judge(elections)
@@ -317,13 +331,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--frames", type=int, default=1_000_000)
+    parser.add_argument("--minutes", type=float, default=1e9, help="end then, with what there is")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process is left behind
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        campaign = attack(Path(folder), options.seed, options.frames)
+        campaign = attack(Path(folder), options.seed, options.frames, options.minutes * 60)
     text = _report(campaign)
     sys.stdout.write(text)
     if options.write:

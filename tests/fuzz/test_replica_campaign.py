@@ -52,6 +52,7 @@ def test_what_is_not_of_the_load_is_told_by_its_offset():
 
 def test_growing_memory_ends_a_campaign(tmp_path):
     campaign = Attack(Quorum(tmp_path, dict.fromkeys((1, 2, 3))), 1, frames=100)
+    campaign.sent = 100
     for frames, kib in ((1, 500_000), (10, 1000), (100, 1000 + MOST_GROWTH_KIB)):
         campaign.samples.append(Sample(frames, 1.0, (1000, kib, 1000), 1, 0.1))
     with pytest.raises(AssertionError, match="replica 1"):

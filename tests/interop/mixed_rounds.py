@@ -94,6 +94,7 @@ def main() -> int:
     parser.add_argument("--mix", choices=sorted(MIXES), default="2+1")
     parser.add_argument("--kafka", choices=(VERSION, OLDER_VERSION), default=VERSION)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=1e9, help="end then, with what there is")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process is left behind
@@ -103,7 +104,7 @@ def main() -> int:
         MixedQuorum(Path(folder), MIXES[options.mix], options.kafka) as quorum,
     ):
         rounds = Rounds(quorum, random.Random(options.seed))
-        for _ in range(options.rounds):
+        while rounds.number < options.rounds and time.monotonic() - began < 60 * options.minutes:
             rounds.round()
             sys.stderr.write(f"{time.monotonic() - began:7.1f} s: round {rounds.number}\n")
         rounds.judge()
