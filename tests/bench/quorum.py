@@ -139,9 +139,9 @@ def page(rows: list[Load], rounds: int, seconds: float) -> str:
             "|---|---|---|---|---|---|---|",
             *(row.row for row in rows),
             "",
-            f"Fetch timeout of both {FETCH_TIMEOUT_MS} ms. TestRaftServer's histogram ends at 249 ms: "
-            "what is more counts as that. On a busy machine start this by `chrt -r 1`, which puts it "
-            "before all others.",
+            f"Fetch timeout of both {FETCH_TIMEOUT_MS} ms. TestRaftServer's histogram ends at "
+            "249 ms: what is more counts as that. On a busy machine start this by `chrt -r 1`, "
+            "which puts it before all others.",
             "",
         ]
     )
