@@ -129,6 +129,7 @@ class MixedQuorum:
     kraftlake: int
     version: str = VERSION
     workload: tuple[int, int] | None = None
+    fetch_timeout_ms: int | None = None
     voters: dict[int, Voter] = field(default_factory=dict)
 
     def __enter__(self) -> MixedQuorum:
@@ -139,7 +140,7 @@ class MixedQuorum:
                 node_id, kind, self.folder / str(node_id), port, self.version, self.workload
             )
             others = self.kraftlake if kind == KAFKAS else 3 - self.kraftlake
-            fetch_timeout_ms = 2000 if others == 1 else 1000
+            fetch_timeout_ms = self.fetch_timeout_ms or (2000 if others == 1 else 1000)
             _configure(voter, ports, fetch_timeout_ms)
             self.voters[node_id] = voter
         if self.kraftlake < len(self.voters):
