@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -38,6 +37,7 @@ CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 RATE, BYTES = 100, 100
 WITHIN_S = 120.0
 """For anything that shall happen: it is not what a test measures, and machines can be busy."""
+_BLOCK_BYTES = 16 * 1024 * 1024
 OURS, KAFKAS = "kraftlake", "kafka"
 _SERVER = "kafka.tools.TestRaftServer"
 _HEAP = "2g"
@@ -76,6 +76,11 @@ class Voter:
                 found += segment.read(-1 if end is None else max(0, min(end, size) - start))
             start, end = max(0, start - size), None if end is None else max(0, end - size)
         return found
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return sum(path.stat().st_size for path in self.partition.glob("*.log"))
 
     @property
     def election(self) -> tuple[int, int]:
@@ -131,6 +136,8 @@ class MixedQuorum:
     workload: tuple[int, int] | None = None
     fetch_timeout_ms: int | None = None
     voters: dict[int, Voter] = field(default_factory=dict)
+    _ends: dict[int, tuple[int, bytes]] = field(default_factory=dict)
+    _alike: set[tuple[int, int, int]] = field(default_factory=set)
 
     def __enter__(self) -> MixedQuorum:
         ports = dict(zip((1, 2, 3), free_ports(3), strict=True))
@@ -192,18 +199,32 @@ class MixedQuorum:
         return known[0]
 
     def holding(self, end_offset: int, start: int = 0) -> tuple[int, int]:
-        """How many voters hold the same bytes from byte `start` up to an offset, and the byte where
-        it ends; who died may have an old tail there."""
-        parts = Counter(part(voter.log(start), end_offset) for voter in self.voters.values())
-        parts.pop(None, None)
-        if not parts:
+        """How many voters hold what the leader does from byte `start` up to a committed offset, and
+        the byte where that ends; who died may have an old tail there. Each voter is read once."""
+        leader = self.voters.get(max(voter.election for voter in self.voters.values())[1])
+        if end_offset not in self._ends and leader is not None:
+            found = part(leader.log(start), end_offset)
+            if found is not None:
+                self._ends[end_offset] = start + len(found), sha256(found).digest()
+        if end_offset not in self._ends:
             return 0, start
-        ((held, count),) = parts.most_common(1)
-        return count, start + len(held or b"")
+        end, digest = self._ends[end_offset]
+        for voter in self.voters.values():
+            asked = (voter.node_id, start, end)
+            is_news = asked not in self._alike and voter.size >= end
+            if is_news and sha256(voter.log(start, end)).digest() == digest:
+                self._alike.add(asked)
+        return sum((node_id, start, end) in self._alike for node_id in self.voters), end
 
     def digests(self, end: int) -> set[bytes]:
         """Of the first `end` bytes of each log, read from the first one on."""
-        return {sha256(voter.log(0, end)).digest() for voter in self.voters.values()}
+        found = set()
+        for voter in self.voters.values():
+            digest = sha256()
+            for start in range(0, end, _BLOCK_BYTES):
+                digest.update(voter.log(start, min(end, start + _BLOCK_BYTES)))
+            found.add(digest.digest())
+        return found
 
     def wait_until(self, is_so: Callable[[], bool], otherwise: str) -> None:
         deadline = time.monotonic() + WITHIN_S
