@@ -8,7 +8,6 @@ faster than it is served fills its own socket and no memory here.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -156,10 +155,13 @@ class Server:
         except (OSError, asyncio.CancelledError):
             pass  # it is gone, or this server goes
         writer.close()
-        with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError):
+        try:
             async with asyncio.timeout(self._limits.linger_s):
                 await writer.wait_closed()
-        writer.transport.abort()
+        except (TimeoutError, asyncio.CancelledError):
+            writer.transport.abort()  # not after its end: a transport without a loop can't
+        except OSError:
+            pass  # it has ended so
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = _client_of(writer, self._service.listener)

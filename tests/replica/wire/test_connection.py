@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 
 import pytest
 
@@ -265,5 +266,31 @@ def test_a_budget_survives_those_who_give_up_waiting():
         await asyncio.gather(*waiting, return_exceptions=True)
         async with asyncio.timeout(5), budget.of(10):
             pass
+
+    asyncio.run(main())
+
+
+def test_a_client_that_takes_the_end_of_an_answer_late_leaves_no_trace():
+    records = bytes(60_000)  # more than the sockets take, less than is waited for
+
+    async def large(client, request):
+        partition = {"partitionIndex": 0, "records": records}
+        return {"responses": [{"topic": "t", "partitions": [partition]}]}
+
+    async def main():
+        faults = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, what: faults.append(what))
+        async with running(large) as server:
+            server._server.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            late = socket.socket()
+            late.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            late.connect((HOST, server.port))
+            late.sendall(framed(encode_request(Request(FETCH, 12, 1, None, {"topics": []}))))
+            late.shutdown(socket.SHUT_WR)
+            await asyncio.sleep(0.2)  # the server has closed, and lingers
+            reader, writer = await asyncio.open_connection(sock=late)
+            assert len(await reader.read()) > len(records)
+            writer.close()
+        assert not faults
 
     asyncio.run(main())
