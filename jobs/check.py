@@ -13,10 +13,11 @@ from jobs.output import Progress, write_json, write_line
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, examine
 from replica.check.group import JudgedGroup, judge_group
-from replica.check.rule import Finding, Severity, by_severity
+from replica.check.rule import Finding, by_severity
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import Found
+from replica.types import Severity
 
 
 @dataclass(frozen=True, slots=True)

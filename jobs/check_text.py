@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from jobs.output import coloured, one_line
+from jobs.output import coloured, counted, one_line
 from replica.check.examined import Examined
 from replica.check.group import Judged
-from replica.check.rule import Finding, Severity
+from replica.check.rule import Finding
+from replica.types import Severity
 
 SHOWN_PLACES = 10
 """Places of one rule that are listed; --json lists all."""
@@ -38,7 +39,7 @@ def describe_group(
 
 def describe_counts(directories: int, counts: Mapping[Severity, int]) -> str:
     """The last line."""
-    told = ", ".join(_counted(counts[severity], _NOUNS[severity]) for severity in _NOUNS)
+    told = ", ".join(counted(counts[severity], _NOUNS[severity]) for severity in _NOUNS)
     what = "1 directory or file" if directories == 1 else f"{directories} directories or files"
     return f"{what} checked: {told}"
 
@@ -49,7 +50,7 @@ def _verdict(findings: Sequence[Finding]) -> str:
     if not bad:
         return coloured("sound", "green")
     return ", ".join(
-        coloured(_counted(counts[severity], _NOUNS[severity]), _COLOURS[severity])
+        coloured(counted(counts[severity], _NOUNS[severity]), _COLOURS[severity])
         for severity in bad
     )
 
@@ -99,7 +100,3 @@ def _place(finding: Finding, folder: str) -> str:
 def _folder(examined: Examined) -> str:
     """What is left out of file names below a directory's line."""
     return os.path.join(examined.shown, "") if examined.is_directory else ""
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -24,8 +24,8 @@ from replica.consumer.values import ConsumerRecord, OffsetReset, Position, Repor
 from replica.errors import KraftlakeError, UsageError
 from replica.format.record import Record
 from replica.metadata.log_record import LogRecordReader
+from replica.types import METADATA_TOPIC
 
-METADATA_TOPIC = "__cluster_metadata"
 _POLL_MS = 500
 _START = re.compile(r"(\d{1,18})(?::(\d{1,9}))?", re.ASCII)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
 from jobs.difference import Difference
-from jobs.output import ms_text, one_line
+from jobs.output import counted, ms_text, one_line
 from replica.check.examined import Examined
 from replica.history.divergence import Relation
 from replica.history.log import ReplicaLog, epochs_of
 from replica.metadata.log_record import LogRecordReader
+
+_records = partial(counted, noun="record")
 
 SHOWN_RECORDS = 5
 """Records of each branch that are printed."""
@@ -150,10 +153,6 @@ def _loss(difference: Difference) -> Iterator[str]:
             "Unproven means that these two directories can't tell; `kraftlake ingest` with all "
             "voters can."
         )
-
-
-def _records(count: int) -> str:
-    return f"{count} record{'' if count == 1 else 's'}"
 
 
 def _rounds(count: int | None) -> str:

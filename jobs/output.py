@@ -208,6 +208,11 @@ def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
     write_table(("table", "rows"), list(counts.items()))
 
 
+def counted(count: int, noun: str) -> str:
+    """Such as 1 record, 2 records."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def complain(text: str) -> None:
     """One line on stderr about the input, after what was printed so far."""
     sys.stdout.flush()

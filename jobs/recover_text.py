@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
-from jobs.output import coloured, one_line
+from jobs.output import coloured, counted, one_line
 from replica.check.examined import Examined
 from replica.history.divergence import Relation
 from replica.history.recovery import Answer, RecoveryPlan, Standing
 from replica.types import ZERO_UUID, ReplicaKey
+
+_records = partial(counted, noun="record")
 
 _COLOURS = {Answer.SAFE: "green", Answer.UNPROVEN: "yellow", Answer.REFUSED: "red"}
 _RELATIONS = {
@@ -116,7 +119,3 @@ def _left(plan: RecoveryPlan) -> str:
 def _named(key: ReplicaKey) -> str:
     node_id = str(key.node_id)
     return node_id if key.directory_id == ZERO_UUID else f"{node_id} ({key.directory_id})"
-
-
-def _records(count: int) -> str:
-    return f"{count} record{'' if count == 1 else 's'}"

@@ -22,9 +22,9 @@ from replica.admin.appending import (
 from replica.admin.records import batch_of, record_of_json, record_of_value
 from replica.errors import KraftlakeError, UnreadableFileError, UsageError
 from replica.format.record import Record
+from replica.types import METADATA_TOPIC
 from replica.wire.client import ClientConfig
 
-METADATA_TOPIC = "__cluster_metadata"
 _CHUNK_BYTES = 256 * 1024
 """What is read at once goes into one batch, so that a slow writer's lines don't wait."""
 

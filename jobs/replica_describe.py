@@ -13,12 +13,11 @@ from typing import Any
 from jobs.connecting import addresses, client_config
 from jobs.output import coloured, complain, time_text, write_json, write_line, write_table
 from replica.admin.describing import NoLeaderError, describe_quorum
-from replica.admin.quorum import CAUGHT_UP_WITHIN_MS, Quorum, Replica, Severity, Verdict, verdicts
-from replica.types import ZERO_UUID
+from replica.admin.quorum import CAUGHT_UP_WITHIN_MS, Quorum, Replica, Verdict, verdicts
+from replica.types import METADATA_TOPIC, ZERO_UUID, Severity
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address
 
-METADATA_TOPIC = "__cluster_metadata"
 _PAUSE_S = 0.2
 _COLUMNS = (
     *("node", "directory", "role", "log_end", "lag"),

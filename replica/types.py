@@ -7,6 +7,10 @@ the Raft terms of KIP-595; -1 stands for "none", as on Kafka's wire.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+METADATA_TOPIC, METADATA_TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
+"""Kafka's own names for the topic of a cluster's metadata, whose one partition is 0."""
 
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
@@ -58,3 +62,19 @@ class ReplicaId:
     @property
     def key(self) -> ReplicaKey:
         return ReplicaKey(self.node_id, self.directory_id)
+
+
+class Severity(StrEnum):
+    """How bad; the values are those of gold.findings.severity."""
+
+    INFO = "info"
+    """Nothing is wrong: a running node, a known quirk of Kafka, something to know."""
+    WARNING = "warning"
+    """Kafka copes, or nobody can tell yet; somebody should look."""
+    ERROR = "error"
+    """Kafka refuses to go on with it, or loses data by it."""
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst, to sort by."""
+        return tuple(reversed(Severity)).index(self)

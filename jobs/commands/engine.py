@@ -7,6 +7,7 @@ import typer
 from jobs.commands import node_options, options
 from jobs.output import write_line
 from replica.errors import UsageError
+from replica.types import METADATA_TOPIC
 
 replica = typer.Typer(name="replica", invoke_without_command=True)
 
@@ -173,7 +174,7 @@ def scram(
 @replica.command("describe", short_help="How far every replica of a quorum is.")
 def describe(
     bootstrap: node_options.Bootstrap,
-    topic: node_options.Topic = "__cluster_metadata",
+    topic: node_options.Topic = METADATA_TOPIC,
     watch: node_options.Watch = None,
     caught_up_within: node_options.CaughtUpWithin = 2_000,
     timeout: node_options.LeaderTimeout = 10.0,
@@ -215,7 +216,7 @@ def describe(
 def append(
     bootstrap: node_options.Bootstrap,
     source: node_options.RecordSource = None,
-    topic: node_options.Topic = "__cluster_metadata",
+    topic: node_options.Topic = METADATA_TOPIC,
     records: node_options.JsonRecords = False,
     raw: node_options.RawRecord = False,
     at_least_once: node_options.AtLeastOnce = False,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from jobs.commands import node_options, options
+from replica.types import METADATA_TOPIC
 
 
 def consume(
     bootstrap: node_options.Bootstrap,
-    topic: node_options.Topic = "__cluster_metadata",
+    topic: node_options.Topic = METADATA_TOPIC,
     partition: node_options.PartitionIndex = 0,
     start: node_options.StartAt = "earliest",
     replica_selector: node_options.SelectorName = "leader",

@@ -16,10 +16,9 @@ from pipelines.silver.snapshot_replay import difference_of
 from pipelines.tables.bronze import REPLICA_KEYS, SNAPSHOT_KEYS
 from pipelines.tables.gold import SNAPSHOT_VALIDITY
 from replica.check.catalogue import log
-from replica.check.rule import Severity
 from replica.check.snapshots import Compared, judge_compared, validity_of
 from replica.format.snapshot import BOOTSTRAP_ID
-from replica.types import OffsetAndEpoch
+from replica.types import OffsetAndEpoch, Severity
 
 _FINDING = pa.struct(FINDING)
 JUDGED = pa.schema(

@@ -6,19 +6,17 @@ A broker sends the request on; a controller that doesn't lead names the leader, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from replica.admin.quorum import Quorum, Replica
-from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
-from replica.types import ReplicaKey
-from replica.wire.apis.cluster import DESCRIBE_CLUSTER
-from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
+from replica.errors import KraftlakeError, PeerError
+from replica.types import METADATA_TOPIC, ReplicaKey
+from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import Answer, ClientConfig, Connection
+from replica.wire.cluster import ClusterNodes, describe_cluster
 from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address
 from replica.wire.schema import Message
 
-_BROKERS, _CONTROLLERS = 1, 2
 _SINCE_TIMES = 1
 """The first version of DescribeQuorum that tells when a replica fetched (KIP-836)."""
 _HINTS = {
@@ -32,16 +30,8 @@ class NoLeaderError(KraftlakeError):
     """No node that could be asked leads, or knows who does; the text has each one's reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Cluster:
-    """What a node says of its cluster; the leader's address first."""
-
-    cluster_id: str | None = None
-    addresses: tuple[Address, ...] = ()
-
-
 async def describe_quorum(
-    bootstrap: Sequence[Address], config: ClientConfig, topic: str = "__cluster_metadata"
+    bootstrap: Sequence[Address], config: ClientConfig, topic: str = METADATA_TOPIC
 ) -> Quorum:
     """Ask one node after the other, and those that they name, until the leader has answered.
 
@@ -61,41 +51,35 @@ async def describe_quorum(
         if isinstance(found, Quorum):
             return found
         reasons[address] = f"{address[0]}:{address[1]}: does not lead"
-        waiting = [*found.addresses, *waiting]
+        waiting = [*found, *waiting]
     raise NoLeaderError("; ".join(dict.fromkeys(reasons.values())))
 
 
-async def _ask(address: Address, config: ClientConfig, topic: str) -> Quorum | _Cluster:
-    """The quorum, or the cluster with whom else to ask."""
+async def _ask(address: Address, config: ClientConfig, topic: str) -> Quorum | list[Address]:
+    """The quorum, or whom else to ask."""
     connection = await Connection.connect(*address, config)
     try:
         request = {"topics": [{"topicName": topic, "partitions": [{"partitionIndex": 0}]}]}
         answer = await connection.call(DESCRIBE_QUORUM, request)
-        cluster = await _cluster(connection)
+        cluster = await describe_cluster(connection)
     finally:
         await connection.close()
     code = answer.message["errorCode"] or _partition(answer)["errorCode"]
     if code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_CONTROLLER):
-        return cluster
+        return _leader_first(cluster)
     if code != ErrorCode.NONE:
         hint = f" ({_HINTS[code]})" if code in _HINTS else ""
         raise PeerError(connection.address, f"DescribeQuorum: {error_name(code)}{hint}")
     finalized = connection.api_versions["finalizedFeatures"]
-    return _quorum(answer, cluster.cluster_id, {f["name"]: f["maxVersionLevel"] for f in finalized})
+    cluster_id = None if cluster is None else cluster.cluster_id or None
+    return _quorum(answer, cluster_id, {f["name"]: f["maxVersionLevel"] for f in finalized})
 
 
-async def _cluster(connection: Connection) -> _Cluster:
-    """Controllers know DescribeCluster since Kafka 3.7."""
-    kind = _CONTROLLERS if VOTE.key in connection.versions else _BROKERS
-    try:
-        answer = (await connection.call(DESCRIBE_CLUSTER, {"endpointType": kind})).message
-    except UnsupportedByPeerError:
-        return _Cluster()
-    if answer["errorCode"] != ErrorCode.NONE:
-        return _Cluster()
-    nodes = {node["brokerId"]: (node["host"], node["port"]) for node in answer["brokers"]}
-    leader = [nodes[answer["controllerId"]]] if answer["controllerId"] in nodes else []
-    return _Cluster(answer["clusterId"] or None, (*leader, *nodes.values()))
+def _leader_first(cluster: ClusterNodes | None) -> list[Address]:
+    if cluster is None:
+        return []
+    leader = cluster.nodes.get(cluster.leader_id)
+    return [*([] if leader is None else [leader]), *cluster.nodes.values()]
 
 
 def _partition(answer: Answer) -> Message:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 
-from replica.types import ReplicaKey
+from replica.history.watermark import majority
+from replica.types import ReplicaKey, Severity
 
 CAUGHT_UP_WITHIN_MS = 2_000
 """The default of controller.quorum.fetch.timeout.ms."""
@@ -80,14 +80,6 @@ class Quorum:
         return ago is not None and ago <= within_ms
 
 
-class Severity(Enum):
-    """As of check's findings."""
-
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """text: one line."""
@@ -110,13 +102,13 @@ def verdicts(quorum: Quorum, within_ms: int = CAUGHT_UP_WITHIN_MS) -> tuple[Verd
 def _majority(quorum: Quorum, within_ms: int) -> Verdict:
     caught_up = sum(quorum.is_caught_up(voter, within_ms) for voter in quorum.voters)
     size = len(quorum.voters)
-    majority = size // 2 + 1
+    needed = majority(size)
     counted = f"{caught_up} of {size} voters caught up"
-    if caught_up < majority:
+    if caught_up < needed:
         return Verdict(
-            Severity.ERROR, f"{counted}, a majority is {majority}: nothing new is committed"
+            Severity.ERROR, f"{counted}, a majority is {needed}: nothing new is committed"
         )
-    spare = caught_up - majority
+    spare = caught_up - needed
     if caught_up < size:
         left = f"{spare} more may fail" if spare else "no other may fail"
         return Verdict(Severity.WARNING, f"{counted}: {left}, or nothing is committed any more")
@@ -149,7 +141,7 @@ def _notes(quorum: Quorum) -> Iterator[Verdict]:
     if len(set(voter_ids)) < len(voter_ids):
         yield Verdict(Severity.ERROR, "two voters have one node id")
     if len(voter_ids) % 2 == 0:
-        spare = (len(voter_ids) - 1) // 2
+        spare = len(voter_ids) - majority(len(voter_ids))
         text = f"{len(voter_ids)} voters survive {spare} failures, as {len(voter_ids) - 1} do"
         yield Verdict(Severity.INFO, text)
     if quorum.kraft_version == 0:

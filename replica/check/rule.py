@@ -3,23 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
-
-class Severity(StrEnum):
-    """How bad; the values are those of gold.findings.severity."""
-
-    INFO = "info"
-    """Nothing is wrong: a running node, a known quirk of Kafka, something to know."""
-    WARNING = "warning"
-    """Kafka copes, or nobody can tell yet; somebody should look."""
-    ERROR = "error"
-    """Kafka refuses to go on with it, or loses data by it."""
-
-    @property
-    def rank(self) -> int:
-        """0 for the worst, to sort by."""
-        return tuple(reversed(Severity)).index(self)
+from replica.types import Severity
 
 
 @dataclass(frozen=True, slots=True)

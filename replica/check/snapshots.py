@@ -11,13 +11,13 @@ from replica.check.damaged import snapshot_damage
 from replica.check.examined import Examined
 from replica.check.records import Transaction
 from replica.check.replaying import snapshot_image
-from replica.check.rule import Finding, Severity
+from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory, SnapshotFile
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import BOOTSTRAP_ID, SnapshotState
 from replica.history.log import election_order
 from replica.metadata.image import KINDS, Difference, Image, differences, orphan_topic_configs
-from replica.types import OffsetAndEpoch
+from replica.types import OffsetAndEpoch, Severity
 
 _SHOWN_DIFFERENCES = 3
 KIND_ORDER = {kind.name: place for place, kind in enumerate(KINDS)}

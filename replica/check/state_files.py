@@ -13,10 +13,7 @@ from replica.format.directory import MetadataDirectory
 from replica.format.file_names import METADATA_FOLDER, FileKind
 from replica.format.quorum_state import QuorumState
 from replica.history.log import VoterSetAt
-from replica.types import NO_NODE, ZERO_UUID, ReplicaKey
-
-METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""Uuid.METADATA_TOPIC_ID, of __cluster_metadata."""
+from replica.types import METADATA_TOPIC_ID, NO_NODE, ZERO_UUID, ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,6 @@ from replica.format.primitives import uuid_bytes
 from replica.format.text_file import integer, text_of
 
 FILE_NAME = "partition.metadata"
-METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""Topic id of __cluster_metadata in every cluster (Kafka: Uuid.METADATA_TOPIC_ID)."""
 
 
 def decode(data: bytes) -> str:

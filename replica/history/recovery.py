@@ -144,7 +144,7 @@ def _standing(
     log: ReplicaLog,
     voters: VoterSet | None,
 ) -> Standing:
-    is_voter = None if voters is None else is_majority_of_one(voters, log.key)
+    is_voter = None if voters is None else _is_voter(voters, log.key)
     if log is winner:
         return Standing(log, is_voter, None, (), Losses(0, 0, 0))
     comparison = group.between(winner.key, log.key)
@@ -159,7 +159,7 @@ def _standing(
     return Standing(log, is_voter, relation, at_risk, _counted(commitment, log.key, at_risk))
 
 
-def is_majority_of_one(voters: VoterSet, key: ReplicaKey) -> bool:
+def _is_voter(voters: VoterSet, key: ReplicaKey) -> bool:
     """Whether a replica is one of the voters; a voter without a directory is any of its node."""
     return any(is_majority(frozenset({voter}), {key}, {key}) for voter in voters)
 

@@ -15,11 +15,9 @@ from replica.raft.config import Config
 from replica.raft.ports import Endpoint, Voter, VoterSet
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.segment import LogConfig
-from replica.types import ReplicaId
+from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaId
 from replica.wire.apis.draft import fetch_quorum_records
 
-METADATA_TOPIC = "__cluster_metadata"
-METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _MAX_ID = 2**31 - 1
 _MIB = 1024 * 1024
 

@@ -43,6 +43,7 @@ from replica.storage.segment import (
     segment_path,
 )
 from replica.storage.snapshots import SnapshotFiles, is_newer
+from replica.types import METADATA_TOPIC_ID
 
 ADVICE = (
     "committed records may be lost here, so this log is not opened: move the directory away and "
@@ -57,7 +58,7 @@ def open_log(
     files: FileSystem,
     folder: str,
     config: LogConfig = _DEFAULTS,
-    topic_id: str = partition_metadata.METADATA_TOPIC_ID,
+    topic_id: str = METADATA_TOPIC_ID,
     archive: Archive | None = None,
 ) -> FileLog:
     """The log in `folder`, which is made where it isn't there; all it holds is durable.

@@ -41,6 +41,11 @@ _TLS_HINT = " before TLS was agreed on; is it a TLS listener, with an enabled ve
 _SASL_HINT = "; it may want SASL (security.protocol, sasl.mechanism)"
 
 
+def address_text(host: str, port: int) -> str:
+    """host:port, an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
     """Times in seconds, sizes in bytes.
@@ -108,7 +113,7 @@ class Connection:
 
         Raises UnreachablePeerError, AuthenticationError and UnsupportedByPeerError.
         """
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        address = address_text(host, port)
         timeout_s = config.connect_timeout_s or config.timeout_s
         try:
             async with asyncio.timeout(timeout_s):

@@ -45,7 +45,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         *("replica.history", "replica.format", "replica.metadata"),
     ),
     "replica.consumer": ("replica.wire", "replica.format", "replica.history"),
-    "replica.admin": ("replica.wire", "replica.format"),
+    "replica.admin": ("replica.wire", "replica.format", "replica.history"),
     "replica.simulate": (
         *("replica.host", "replica.raft", "replica.machines", "replica.storage"),
         *("replica.history", "replica.format", "replica.metadata"),

@@ -10,8 +10,7 @@ from random import Random
 from typing import Any
 
 from replica.node.serve.dispatch import SERVED
-from replica.node.settings import METADATA_TOPIC, METADATA_TOPIC_ID
-from replica.types import ZERO_UUID
+from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.fetching import FETCH

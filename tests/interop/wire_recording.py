@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines.java import find_java
-from replica.node.settings import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.quorum import DESCRIBE_QUORUM

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from replica.check.rule import Rule, Severity
+from replica.check.rule import Rule
+from replica.types import Severity
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 _REMOVE = (

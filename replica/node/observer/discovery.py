@@ -11,15 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from replica.errors import KraftlakeError, UnreachablePeerError, UnsupportedByPeerError, UsageError
-from replica.node.serve.cluster import BROKERS, CONTROLLERS
 from replica.node.settings import Topic
 from replica.node.translate.describing import read_describe_response, write_describe
 from replica.node.translate.partition import Partition, endpoints_in
 from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, Error
 from replica.raft.voters import Endpoint, Endpoints, Voter, VoterSet, voter_set
-from replica.wire.apis.cluster import DESCRIBE_CLUSTER
-from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
+from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
+from replica.wire.cluster import describe_cluster, is_controller
 from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address, Pool
 from replica.wire.schema import Message
@@ -107,29 +106,21 @@ class _Discovery:
             self.troubles.append(str(error))
 
     async def _describe_cluster(self, connection: Connection, address: Address) -> None:
-        is_controller = VOTE.key in connection.versions
-        if is_controller and address not in self.controllers:
+        controls = is_controller(connection)
+        if controls and address not in self.controllers:
             self.controllers.append(address)
-        kind = CONTROLLERS if is_controller else BROKERS
-        try:
-            answer = await connection.call(
-                DESCRIBE_CLUSTER, {"endpointType": kind, "includeFencedBrokers": not is_controller}
-            )
-        except UnsupportedByPeerError:
+        cluster = await describe_cluster(connection, fenced=True)
+        if cluster is None:
             return
-        message = answer.message
-        if message["errorCode"] != ErrorCode.NONE:
-            return
-        if self.cluster_id not in (None, message["clusterId"]):
+        if self.cluster_id not in (None, cluster.cluster_id):
             raise UsageError(
-                f"--bootstrap: {connection.address} belongs to cluster {message['clusterId']}, "
+                f"--bootstrap: {connection.address} belongs to cluster {cluster.cluster_id}, "
                 f"another node to {self.cluster_id}"
             )
-        self.cluster_id = message["clusterId"]
-        nodes = {node["brokerId"]: (node["host"], node["port"]) for node in message["brokers"]}
-        self.node_ids.update(nodes)
-        if is_controller:
-            self.named.update(nodes)
+        self.cluster_id = cluster.cluster_id
+        self.node_ids.update(cluster.nodes)
+        if controls:
+            self.named.update(cluster.nodes)
 
     async def _describe_quorum(self, connection: Connection) -> None:
         request = write_describe(self.partition, DescribeQuorumRequest(), 0)

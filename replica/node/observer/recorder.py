@@ -30,7 +30,7 @@ from replica.raft.effects import Stopped
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.types import ReplicaId
-from replica.wire.client import ClientConfig
+from replica.wire.client import ClientConfig, address_text
 from replica.wire.pool import Address
 
 RETRY_S = 1.0
@@ -214,18 +214,19 @@ def _tell(wanted: Observation, view: QuorumView, replica: ReplicaId, report: Rep
 
 def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Settings:
     name = view.listener
+    servers = ",".join(address_text(*each) for each in view.controllers)
     values = {
         "node.id": str(replica.node_id),
         "log.dirs": wanted.folder,
         "controller.listener.names": name,
         "listener.security.protocol.map": f"{name}:PLAINTEXT",
-        "controller.quorum.bootstrap.servers": ",".join(map(_shown, view.controllers)),
+        "controller.quorum.bootstrap.servers": servers,
         "controller.quorum.request.timeout.ms": str(REQUEST_TIMEOUT_MS),
         "metadata.max.retention.bytes": "-1",
         "metadata.max.retention.ms": "-1",
     }
     if wanted.listen is not None:
-        values["listeners"] = f"{name}://{_shown(wanted.listen)}"
+        values["listeners"] = f"{name}://{address_text(*wanted.listen)}"
     if not wanted.topic.is_metadata:
         values["kraftlake.topic.name"] = wanted.topic.name
         values["kraftlake.topic.id"] = wanted.topic.id
@@ -241,8 +242,3 @@ _READERS_ONLY = Authorizer(
     {role: frozenset({EVERYBODY} if role is Role.READER else ()) for role in Role}
 )
 """Nobody votes with an observer, changes anything through it, or replicates from it."""
-
-
-def _shown(address: Address) -> str:
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

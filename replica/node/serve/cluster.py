@@ -12,11 +12,10 @@ from replica.node.serve.preferred import in_sync
 from replica.raft.roles.leader import Leader
 from replica.raft.voters import Endpoint, Endpoints
 from replica.types import NO_NODE
+from replica.wire.apis.cluster import BROKERS, CONTROLLERS
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
-BROKERS, CONTROLLERS = 1, 2
-"""DescribeCluster's endpoint types (KIP-919); our nodes are both."""
 _NULL_NAME_SINCE = 12
 """The first version of Metadata that has answers without a name."""
 

@@ -105,6 +105,9 @@ METADATA = api(
     ),
 )
 
+BROKERS, CONTROLLERS = 1, 2
+"""DescribeCluster's endpoint types (KIP-919)."""
+
 DESCRIBE_CLUSTER = api(
     "DescribeCluster",
     60,

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.admin.quorum import Quorum, Replica, Severity, verdicts
-from replica.types import ReplicaKey
+from replica.admin.quorum import Quorum, Replica, verdicts
+from replica.types import ReplicaKey, Severity
 
 NOW = 1_000_000
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from replica.check.examined import examine
 from replica.check.group import JudgedGroup, judge_group
-from replica.check.rule import Finding, Severity
+from replica.check.rule import Finding
 from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
 from replica.format.control import LeaderChange, LeaderVoter, encode_control
 from replica.format.discovery import discover
@@ -17,6 +17,7 @@ from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import LocatedBatch, scan
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
+from replica.types import Severity
 from tests.replica.scan.damaging import with_right_crc
 
 FOLDER = "__cluster_metadata-0"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.check.rule import Severity
+from replica.types import Severity
 from tests.replica.check.editing import (
     append,
     batches,

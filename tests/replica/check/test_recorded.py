@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from replica.check.rule import Severity
 from replica.check.snapshots import Validity
+from replica.types import Severity
 from tests.replica.check.editing import judged, places
 
 DATA = Path(__file__).parents[2] / "data"

@@ -16,7 +16,7 @@ from replica.format import (
 )
 from replica.format.file_names import FileKind, classify
 from replica.format.snapshot import SnapshotName, SnapshotState, parse_name
-from replica.types import ZERO_UUID, EpochStart, OffsetAndEpoch, ReplicaId
+from replica.types import METADATA_TOPIC_ID, ZERO_UUID, EpochStart, OffsetAndEpoch, ReplicaId
 
 DIRECTORY = "vVWAweqkRhqksC9dk42J8Q"
 
@@ -170,10 +170,10 @@ def test_a_wrong_checkpoint_is_refused_at_its_line(
 
 def test_partition_metadata_names_the_topic_id() -> None:
     data = b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"
-    assert partition_metadata.encode(partition_metadata.METADATA_TOPIC_ID) == data
+    assert partition_metadata.encode(METADATA_TOPIC_ID) == data
     for end in (b"", b"\n", b"\r\n"):
         found = partition_metadata.decode(data.replace(b"\n", b"\r\n") + end)
-        assert found == partition_metadata.METADATA_TOPIC_ID
+        assert found == METADATA_TOPIC_ID
     for wrong in (b"+AAAAAAAAAAAAAAAAAAAAQ", b"AAAA", b"AAAAAAAAAAAAAAAAAAAAAQ=="):
         with pytest.raises(CorruptDataError) as caught:
             partition_metadata.decode(b"version: 0\ntopic_id: " + wrong)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from replica.node.settings import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.translate import table
 from replica.node.translate.partition import Partition
 from replica.raft import messages as m
-from replica.types import ReplicaKey
+from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaKey
 from replica.wire.apis import APIS
 from replica.wire.header import (
     correlation_id_of,

@@ -1,0 +1,42 @@
+"""What a node tells of its cluster: one question, put as the node's kind allows (KIP-919)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.errors import UnsupportedByPeerError
+from replica.wire.apis.cluster import BROKERS, CONTROLLERS, DESCRIBE_CLUSTER
+from replica.wire.apis.quorum import VOTE
+from replica.wire.client import Connection
+from replica.wire.error_codes import ErrorCode
+from replica.wire.pool import Address
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNodes:
+    """nodes: brokers by id, or controllers where a controller was asked. leader_id: of the
+    controllers, as far as the node knows."""
+
+    cluster_id: str
+    leader_id: int
+    nodes: dict[int, Address]
+
+
+def is_controller(connection: Connection) -> bool:
+    """Only controllers vote, and a node's ApiVersions tell what it serves."""
+    return VOTE.key in connection.versions
+
+
+async def describe_cluster(connection: Connection, *, fenced: bool = False) -> ClusterNodes | None:
+    """The nodes of the asked one's own kind; None where it can't tell or may not (controllers know
+    the request since Kafka 3.7). fenced: brokers that are fenced too."""
+    kind = CONTROLLERS if is_controller(connection) else BROKERS
+    request = {"endpointType": kind, "includeFencedBrokers": fenced and kind == BROKERS}
+    try:
+        answer = (await connection.call(DESCRIBE_CLUSTER, request)).message
+    except UnsupportedByPeerError:
+        return None
+    if answer["errorCode"] != ErrorCode.NONE:
+        return None
+    nodes = {node["brokerId"]: (node["host"], node["port"]) for node in answer["brokers"]}
+    return ClusterNodes(answer["clusterId"], answer["controllerId"], nodes)
