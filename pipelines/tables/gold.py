@@ -136,4 +136,61 @@ FINDINGS = Contract(
     keys=FINDING_KEYS,
 )
 
+_ENTITY = (
+    Column("cluster_id", "string", "the cluster", nullable=False),
+    Column("entity", "string", "its kind: topic, partition, config and so on", nullable=False),
+    Column("key", "string", "which one, such as topicId:partitionId", nullable=False),
+)
+
+METADATA_HISTORY = Contract(
+    name="gold.metadata_history",
+    description="Every version of every metadata entity on the agreed branch: one row a version.",
+    columns=(
+        *_ENTITY,
+        Column("value", "string", "the entity as a JSON object, secrets redacted", nullable=False),
+        Column(
+            "valid_from_offset",
+            "bigint",
+            "the state of end offset N holds this version where valid_from_offset < N <= "
+            "valid_to_offset: the record's offset, or its transaction's end",
+            nullable=False,
+        ),
+        Column("valid_to_offset", "bigint", "the next version's valid_from_offset, NULL if open"),
+        Column("valid_from", "timestamp", "time of the record at valid_from_offset"),
+        Column("valid_to", "timestamp", "time of the record at valid_to_offset, NULL if open"),
+        Column("leader_epoch", "int", "epoch of the record", nullable=False),
+        Column(
+            "record_offset",
+            "bigint",
+            "the record that made the version; NULL where a snapshot is all that knows it",
+        ),
+        Column("record_type", "string", "its Kafka name, such as TOPIC_RECORD"),
+    ),
+    keys=("cluster_id", "entity", "key", "valid_from_offset"),
+)
+
+METADATA_CHANGES = Contract(
+    name="gold.metadata_changes",
+    description="What changed, from what to what: one row for each typed change of an entity.",
+    columns=(
+        *_ENTITY,
+        Column("name", "string", "the key for people, such as a topic's name", nullable=False),
+        Column("change", "string", "such as topic_created or leader_changed", nullable=False),
+        Column("old", "string", "what it was, as JSON; NULL where there was nothing"),
+        Column("new", "string", "what it became, as JSON; NULL where nothing is left"),
+        Column("offset", "bigint", "the record's offset", nullable=False),
+        Column("at", "timestamp", "the record's time"),
+        Column("leader_epoch", "int", "epoch of the record", nullable=False),
+        Column("record_type", "string", "its Kafka name, such as TOPIC_RECORD", nullable=False),
+        Column(
+            "commitment",
+            "string",
+            "proven, unproven; superseded: on a branch that lost, so it never took effect",
+            nullable=False,
+        ),
+    ),
+    keys=("cluster_id", "offset", "leader_epoch", "entity", "key", "change"),
+    change_feed=True,
+)
+
 GOLD = (LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS)
