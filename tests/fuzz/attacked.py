@@ -11,7 +11,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from replica.types import ReplicaKey
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
 from tests.interop.kafka_node import free_ports
+from tests.kraftlake_process import started
 
 HOST = "127.0.0.1"
 TOPIC, TOPIC_ID = "orders", "AAAAAAAAAAAAAAAAAAAAAg"
@@ -41,7 +41,6 @@ _JAAS = (
     "org.apache.kafka.common.security.plain.PlainLoginModule required "
     'username="voter" password="of-voters" user_voter="of-voters";'
 )
-_ROOT = Path(__file__).parents[2]
 _FAULTS = ("Traceback", "xception", "never retrieved", "Error:")
 """In what a replica says: signs of something that nobody has foreseen."""
 
@@ -91,14 +90,8 @@ class Attacked:
         return int(ran.stdout)
 
     def start(self, *options: str) -> None:
-        command = ["replica", "run", "-c", str(self.folder / "server.properties"), *options]
-        with (self.folder / "output.txt").open("ab") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "jobs.cli", *command],
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=_ROOT,
-            )
+        command = ("replica", "run", "-c", self.folder / "server.properties", *options)
+        self.process = started(self.folder / "output.txt", *command)
 
     def stop(self) -> int:
         """In order; the exit code."""

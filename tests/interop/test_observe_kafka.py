@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,13 +34,13 @@ from tests.interop.kafka_cluster import BROKER, CLUSTER_ID, CONTROLLERS, STARTED
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import free_ports, run_tool
 from tests.interop.observer_process import (
-    REPOSITORY,
     WITHIN_S,
     ObserverProcess,
     RecordingProxy,
     first_offset,
     log_bytes,
 )
+from tests.kraftlake_process import kraftlake
 
 pytestmark = pytest.mark.slow
 
@@ -357,14 +356,3 @@ def settled(look: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
 
 def observe(folder: Path, bootstrap: str, *options: str) -> subprocess.CompletedProcess[str]:
     return kraftlake("replica", "observe", "-b", bootstrap, "-o", folder, *options)
-
-
-def kraftlake(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "jobs.cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=REPOSITORY,
-        timeout=120,
-    )
