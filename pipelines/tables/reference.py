@@ -12,10 +12,10 @@ from pipelines.tables.silver import SILVER
 _HEAD = """\
 # The tables of a lake
 
-Made from the contracts in `pipelines/tables` by `python -m pipelines.tables.reference`; a test holds
-this page to them. Offsets, sizes and counts are `bigint`, ids and epochs `int`, times `timestamp` in UTC,
-open ends NULL. In every table of a replica, `(cluster_id, node_id, directory_id)` says which one.
-`kraftlake sql --lake LAKE --tables` prints the same of a lake.
+Made from the contracts in `pipelines/tables` by `python -m pipelines.tables.reference`; a test
+holds this page to them. Offsets, sizes and counts are `bigint`, ids and epochs `int`, times
+`timestamp` in UTC, open ends NULL. In every table of a replica, `(cluster_id, node_id,
+directory_id)` says which one. `kraftlake sql --lake LAKE --tables` prints the same of a lake.
 """
 
 
