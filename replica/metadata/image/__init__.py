@@ -1,6 +1,7 @@
 """The state that a metadata log adds up to: the replay of its records, as Kafka does it.
 
 replay      Replay, the fold; transactions; refusals
+versions    VersionedReplay, the fold that tells what each record writes, from what to what
 image       Image, the frozen result, with its entities; differences of two images
 snapshot    the way back: an image as the records of a snapshot
 partitioning    how a log is split into parts that can be replayed apart
@@ -20,10 +21,11 @@ from replica.metadata.image.image import (
     differences,
     orphan_topic_configs,
 )
-from replica.metadata.image.kind import Entity
+from replica.metadata.image.kind import Entity, Kind
 from replica.metadata.image.partitioning import BROADCAST, PartitionKey, family_of, key_of, owner_of
 from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord, meaning
 from replica.metadata.image.snapshot import SnapshotRecord, to_records
+from replica.metadata.image.versions import VersionedReplay, Write
 
 __all__ = [
     "BROADCAST",
@@ -32,11 +34,14 @@ __all__ = [
     "Difference",
     "Entity",
     "Image",
+    "Kind",
     "PartitionKey",
     "Refusal",
     "Replay",
     "ReplayedRecord",
     "SnapshotRecord",
+    "VersionedReplay",
+    "Write",
     "differences",
     "family_of",
     "key_of",
