@@ -8,7 +8,17 @@ naming      an entity's name for people; releases: those of metadata.version
 
 from replica.metadata.changes.catalogue import CHANGES, ChangeType
 from replica.metadata.changes.change import Change
-from replica.metadata.changes.telling import ChangeTeller, Told
+from replica.metadata.changes.naming import name_of
+from replica.metadata.changes.telling import ChangeTeller, Told, topic_names_around
 from replica.metadata.changes.typed import changes_of
 
-__all__ = ["CHANGES", "Change", "ChangeTeller", "ChangeType", "Told", "changes_of"]
+__all__ = [
+    "CHANGES",
+    "Change",
+    "ChangeTeller",
+    "ChangeType",
+    "Told",
+    "changes_of",
+    "name_of",
+    "topic_names_around",
+]

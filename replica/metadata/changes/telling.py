@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from replica.metadata.changes.change import Change
 from replica.metadata.changes.naming import name_of
@@ -20,6 +20,16 @@ class Told(NamedTuple):
     change: Change
 
 
+def topic_names_around(writes: Sequence[Write], now: Mapping[str, str]) -> Mapping[str, str]:
+    """Topic id -> name, also of the topics that the writes delete; now: of those that are left."""
+    gone = _gone(writes)
+    return ChainMap(gone, cast(dict[str, str], now)) if gone else now
+
+
+def _gone(writes: Sequence[Write]) -> dict[str, str]:
+    return {w.key: w.old for w in writes if w.kind.table == "topics" and w.new is None}
+
+
 class ChangeTeller:
     """Remembers the deleted topics' ids by name, for when one of that name is created again."""
 
@@ -33,17 +43,15 @@ class ChangeTeller:
         return self._former
 
     def tell(self, writes: Sequence[Write], topic_names: Mapping[str, str]) -> Iterator[Told]:
-        """The changes of what became visible together; topic_names: by id, as they are now."""
-        gone = {w.key: w.old for w in writes if w.kind.name == "topic" and w.new is None}
-        self._former.update({name: topic_id for topic_id, name in gone.items()})
-        names = ChainMap(gone, topic_names) if gone else topic_names  # type: ignore[arg-type]
+        """The changes of what became visible together; topic_names: from topic_names_around."""
+        self._former.update({name: topic_id for topic_id, name in _gone(writes).items()})
         for write in writes:
             changes = changes_of(write.kind, write.key, write.old, write.new)
             if write.kind.name == "topic":
                 changes = [self._recreated(write, change) for change in changes]
             if changes:
                 value = write.old if write.new is None else write.new
-                name = name_of(write.kind, write.key, value, names)
+                name = name_of(write.kind, write.key, value, topic_names)
                 for change in changes:
                     yield Told(write, name, change)
 

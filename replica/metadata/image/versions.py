@@ -90,6 +90,14 @@ class VersionedReplay:
         """As Replay's; to be read only."""
         return self._replay.state
 
+    def copy(self) -> VersionedReplay:
+        """A replay that goes on from here by itself, as on a branch of the log."""
+        twin = VersionedReplay.__new__(VersionedReplay)
+        twin._journal = self._journal  # empty between records, and the tables' own
+        twin._pending = self._pending.copy()
+        twin._replay = self._replay.copy()
+        return twin
+
     def image(self) -> Image:
         """As Replay's."""
         return self._replay.image()
@@ -99,8 +107,8 @@ class VersionedReplay:
         was_open = self._replay.in_transaction
         self._replay.apply(offset, record)
         record_type = record.type if isinstance(record, MetadataRecord) else ""
-        if not self._journal and not was_open:
-            return []
+        if not was_open and not self._replay.in_transaction and len(self._journal) < 2:
+            return self._single(offset, record_type)
         touched: _Touched = [
             (kind, key, old, offset, record_type or kind.record_type)
             for kind, key, old in self._journal
@@ -113,6 +121,14 @@ class VersionedReplay:
             return []
         pending, self._pending = self._pending, []
         return self._visible(pending) if record_type == _END else []
+
+    def _single(self, offset: int, record_type: str) -> list[Write]:
+        """Of a record that touched one entity at most: nearly all do."""
+        if not self._journal:
+            return []
+        kind, key, old = self._journal.pop()
+        new = self._now(kind, key)
+        return [Write(kind, key, old, new, offset, record_type or kind.record_type)]
 
     def _visible(self, touched: _Touched) -> list[Write]:
         first: dict[tuple[str, Hashable], tuple[Kind, Any]] = {}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from replica.format.control import KRaftVersion
-from replica.metadata.changes import CHANGES, ChangeTeller, Told
+from replica.metadata.changes import CHANGES, ChangeTeller, Told, topic_names_around
 from replica.metadata.changes.releases import RELEASES
 from replica.metadata.image import KINDS, ReplayedRecord, VersionedReplay
 from tests.replica.metadata.image.made import (
@@ -37,7 +37,8 @@ State = dict[tuple[str, str], dict[str, Any]]
 def told(records: Iterable[ReplayedRecord]) -> tuple[list[Told], VersionedReplay]:
     replay, teller, found = VersionedReplay(), ChangeTeller(), []
     for offset, record in enumerate(records):
-        found += teller.tell(replay.apply(offset, record), replay.state.topics.values)
+        writes = replay.apply(offset, record)
+        found += teller.tell(writes, topic_names_around(writes, replay.state.topics.values))
     return found, replay
 
 
