@@ -160,6 +160,10 @@ AtTime = Annotated[
     Text,
     typer.Option("--at-time", metavar="T", help="After the records up to T: ISO-8601 (UTC) or ms."),
 ]
+Diff = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--diff", metavar="A B", help="What differs at B from A: offsets or times."),
+]
 CommittedOnly = Annotated[
     bool, typer.Option("--committed-only", help="Only what is proven to be committed.")
 ]
