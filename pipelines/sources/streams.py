@@ -9,6 +9,7 @@ again, so its old records stay and its new ones come. What was deleted is left o
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,12 +23,12 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from pipelines.capture.remote import file_name
+from pipelines.capture.remote import file_name, is_uri
 from pipelines.sources.files import SourceFile
 from pipelines.sources.kraft_log import KraftLogReader
 from pipelines.sources.kraft_snapshot import KraftSnapshotReader
 from pipelines.sources.ranges import RangePartition, plan, read_range, size_of_file
-from replica.errors import DataError, UsageError
+from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format.batch import HEADER, decode_header
 from replica.format.file_names import classify
 from replica.format.reading import VanishedFileError
@@ -75,7 +76,10 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 continue
             if files_left is not None and files_left <= 0:
                 continue
-            found = self.advance(path, begin, size, bytes_left)
+            try:
+                found = self.advance(path, begin, size, bytes_left)
+            except VanishedFileError:  # deleted behind a snapshot
+                found = None
             if found is None:
                 continue
             end[path] = found
@@ -115,8 +119,9 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for file in self.reader.source_files():
             try:
                 sizes[file.path] = size_of_file(file)
-            except VanishedFileError:
-                continue
+            except UnreadableFileError:
+                if is_uri(file.path) or os.path.lexists(file.path):
+                    raise
         return sizes
 
     def _begin(self, path: str, known: Position | None, size: int) -> Position:
