@@ -70,6 +70,8 @@ def sql(
     json_output: options.Json = False,
     csv: options.Csv = False,
     tables: options.Tables = False,
+    question: options.AskedQuestion = None,
+    questions: options.Questions = False,
 ) -> int:
     """Ask the lake with SQL: bronze.x, silver.x and gold.x are its tables.
 
@@ -85,6 +87,7 @@ def sql(
     \b
     Examples:
       kraftlake sql --lake lake --tables
+      kraftlake sql --lake lake --question leaders
       kraftlake sql --lake lake "select * from gold.leader_epoch_history order by epoch"
       kraftlake sql --lake lake --csv -f incident.sql > incident.csv
       echo "select count(*) from bronze.log_records" | kraftlake sql --lake lake --json -
@@ -101,6 +104,8 @@ def sql(
             engine=engine,
             form="json" if json_output else "csv" if csv else "text",
             tables=tables,
+            question=question,
+            questions=questions,
         )
     )
 

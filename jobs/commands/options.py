@@ -131,6 +131,13 @@ Csv = Annotated[bool, typer.Option("--csv", help="CSV with a header line.")]
 Tables = Annotated[
     bool, typer.Option("--tables", help="List the lake's tables and columns instead.")
 ]
+AskedQuestion = Annotated[
+    Text,
+    typer.Option("--question", metavar="NAME", help="A ready-made question; --questions has all."),
+]
+Questions = Annotated[
+    bool, typer.Option("--questions", help="List the ready-made questions instead; --json: SQL.")
+]
 Cluster = Annotated[
     Text,
     typer.Option("--cluster", metavar="C", help="The cluster id, where the lake has several."),
