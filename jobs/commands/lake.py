@@ -1,4 +1,4 @@
-"""Commands over the lake: ingest, build, sql, state, and demo, which shows them."""
+"""Commands over the lake: ingest, build, sql, lake, state, and demo, which shows them."""
 
 from __future__ import annotations
 
@@ -108,6 +108,24 @@ def sql(
             questions=questions,
         )
     )
+
+
+def contents(lake: options.Lake, json_output: options.Json = False) -> int:
+    """Show what a lake holds: clusters, replicas, captures, and the tables with their sizes.
+
+    For knowing what can be asked. Of each cluster and replica: the offsets that some capture holds
+    undamaged, and the gaps between log start and log end that none does; ends are exclusive.
+
+    \b
+    Example:
+      kraftlake lake --lake lake
+
+    --json: kind (cluster, replica, capture, table) and its fields, sizes in bytes. Exit codes: 0,
+    1 when a table can't be read, 2 usage.
+    """
+    from jobs import lake as job
+
+    return job.run(lake=lake, json_output=json_output)
 
 
 def state(
