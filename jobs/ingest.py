@@ -13,11 +13,15 @@ from datetime import UTC, datetime
 
 from jobs.moments import moment_of
 from jobs.output import complain, write_counts
+from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.remote import is_uri
 from pipelines.capture.spool import Spool
+from pipelines.lake_lock import locked
 from replica.errors import UsageError
 from replica.format.damage import Damage
+
+_WAITING = "ingest: another ingest is at work on {}: waiting for it to end"
 
 
 def run(
@@ -28,12 +32,14 @@ def run(
     order: Sequence[str] | None = None,
     as_replica: str | None = None,
     keep_secrets: bool = False,
+    verify: bool = False,
     json_output: bool = False,
 ) -> int:
     """Ingest the paths; 0 where all was read, 1 where a row of bronze.damage was written.
 
     captured_at: ISO-8601 or ms; order: folder names, oldest capture first; as_replica:
-    CLUSTER:NODE[:DIRECTORY] of what does not say so itself. Raises KraftlakeError.
+    CLUSTER:NODE[:DIRECTORY] of what does not say so itself; verify: read bytes that the lake knows,
+    too. Raises KraftlakeError.
     """
     if is_uri(lake):
         raise UsageError(f"--lake {lake}: ingest needs a lake on a local or mounted file system")
@@ -41,14 +47,20 @@ def run(
         captured_at=moment_of("--captured-at", captured_at),
         order=tuple(order or ()),
         replica=None if as_replica is None else parse_replica(as_replica),
+        known=NOTHING_KNOWN if verify else KnownCaptures(lake),
     )
-    with Spool.below(lake) as spool:
+    with locked(lake, lambda: complain(_WAITING.format(lake))), Spool.below(lake) as spool:
         looks = look_at(paths, options, spool)
         for damage in _all_damages(looks):
             complain(str(damage))
         counts = _write(looks, lake, keep_secrets)
+        complain(f"ingest: read {_shown(spool.bytes_read.read)} of {_shown(spool.bytes_read.held)}")
     write_counts(counts, json_output=json_output)
     return 1 if counts["bronze.damage"] else 0
+
+
+def _shown(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
 
 
 def _all_damages(looks: Looks) -> list[Damage]:

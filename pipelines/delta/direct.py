@@ -38,6 +38,11 @@ class Written:
 NOTHING = Written(None, 0, 0, 0)
 
 
+def last_transaction(spark: SparkSession, lake: Lake, contract: Contract, application: str) -> int:
+    """The last version of the application's writes into the table, -1 without any."""
+    return AppendTransaction(spark, lake.path_of(contract)).version_of(application)
+
+
 def append_directly(
     spark: SparkSession,
     lake: Lake,

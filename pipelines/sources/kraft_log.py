@@ -4,7 +4,8 @@
 
 Options
     path          a segment, a metadata directory, any folder above, or a URI of pyarrow.fs
-    files         instead of path: JSON list of [path to read, name for the column `file`]
+    files         instead of path: JSON list of [path to read, name for the column `file`], or of
+                  [path, name, first byte to read, base offset of the batch there]
     content       records (default) or batches
     rangeBytes    bytes for one Spark task, default 32 MiB
     keepSecrets   true leaves SCRAM credentials, tokens and sensitive configs unredacted
@@ -120,7 +121,7 @@ def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
     """The option `files`, None where `path` is to be searched."""
     if "files" in options:
         try:
-            return [SourceFile(path, shown) for path, shown in json.loads(options["files"])]
+            return [SourceFile(*file) for file in json.loads(options["files"])]
         except (ValueError, TypeError) as error:
             raise UsageError("option files: expected a JSON list of [path, name]") from error
     if not options.get("path"):

@@ -75,11 +75,12 @@ def capture_id(replica: ReplicaId, files: Iterable[FoundFile]) -> str:
     whatever the partition's folder is called there.
     """
     identity = [replica.cluster_id, replica.node_id, replica.directory_id]
-    contents = sorted([_name(file.path), file.size_bytes, file.sha256] for file in files)
+    contents = sorted([canonical(file.path), file.size_bytes, file.sha256] for file in files)
     return _digest([identity, contents])
 
 
-def _name(path: str) -> str:
+def canonical(path: str) -> str:
+    """A file's path below the node's log directory, whatever the partition's folder is called."""
     _, in_folder, rest = path.partition("/")
     return f"{METADATA_FOLDER}/{rest}" if in_folder else path
 
