@@ -17,6 +17,7 @@ from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.remote import is_uri
 from pipelines.capture.spool import Spool
+from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
 from replica.errors import UsageError
 from replica.format.damage import Damage
@@ -50,6 +51,7 @@ def run(
         known=NOTHING_KNOWN if verify else KnownCaptures(lake),
     )
     with locked(lake, lambda: complain(_WAITING.format(lake))), Spool.below(lake) as spool:
+        refuse_half_forgotten(lake)
         looks = look_at(paths, options, spool)
         for damage in _all_damages(looks):
             complain(str(damage))

@@ -1,4 +1,4 @@
-"""Commands over the lake: ingest, build, sql, lake, state, and demo, which shows them."""
+"""Commands over the lake: ingest, build, sql, lake, forget, state, and demo, which shows them."""
 
 from __future__ import annotations
 
@@ -126,6 +126,45 @@ def contents(lake: options.Lake, json_output: options.Json = False) -> int:
     from jobs import lake as job
 
     return job.run(lake=lake, json_output=json_output)
+
+
+def forget(
+    lake: options.Lake,
+    capture: options.ForgottenCaptures = None,
+    cluster: options.ForgottenClusters = None,
+    yes: options.Yes = False,
+    vacuum: options.Vacuum = False,
+    json_output: options.Json = False,
+) -> int:
+    """Take captures out of a lake, as if they had never been ingested.
+
+    For what came in by mistake. Shows which captures would go; --yes takes them out of the bronze
+    tables: what no other capture holds goes with them, and when the rest was first and last seen is
+    told anew. Then `kraftlake build` makes the other tables follow. Interrupted, it is run again.
+
+    What was taken out stays on disk as earlier versions of the tables. Where it must not, for it
+    holds secrets, say --vacuum: it builds, and then deletes every file of an earlier version, so
+    that nobody can go back to one; it may be said alone, later. Backups, and what was published,
+    are yours to see to.
+
+    \b
+    Examples:
+      kraftlake lake --lake lake
+      kraftlake forget --lake lake --capture 3aeede71f9c6f14c3454e28b02e36bbe
+      kraftlake forget --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --yes --vacuum
+
+    --json: the captures, or with --yes table and rows removed, a line each. Exit codes: 0, 2 usage.
+    """
+    from jobs import forget as job
+
+    return job.run(
+        lake=lake,
+        captures=capture or (),
+        clusters=cluster or (),
+        confirmed=yes,
+        vacuum=vacuum,
+        json_output=json_output,
+    )
 
 
 def state(
