@@ -17,6 +17,7 @@ from jobs.output import complain, counted, write_counts, write_json, write_table
 from pipelines import forgetting
 from pipelines.forgetting import Targets
 from pipelines.lake_lock import locked
+from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 
 _SHOWN = ("capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "source")
@@ -46,6 +47,7 @@ def run(
     if not confirmed:
         return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
     with locked(lake, lambda: complain(_WAITING.format(lake))):
+        check_schema_version(lake)
         left = forgetting.begun(lake)
         if asked | left != Targets() or not vacuum:
             _meant(lake, asked, left)

@@ -28,6 +28,23 @@ KeepSecrets = Annotated[
     bool,
     typer.Option("--keep-secrets", help="Leave credentials and secret config values as they are."),
 ]
+Verify = Annotated[
+    bool,
+    typer.Option("--verify", help="Read all bytes again, also those that the lake knows."),
+]
+Follow = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        "--follow",
+        min=0.1,
+        metavar="SECONDS",
+        help="Go on until stopped: look every SECONDS, and ingest what has grown.",
+    ),
+]
+AvailableNow = Annotated[
+    bool,
+    typer.Option("--available-now", help="As a stream that ends with what is there now."),
+]
 
 Batches = Annotated[
     bool, typer.Option("--batches", help="Batches instead of records: position, size, CRC.")

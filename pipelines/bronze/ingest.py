@@ -29,10 +29,11 @@ from pipelines.bronze.new_records import (
     write_new_records,
 )
 from pipelines.capture.looks import Group
-from pipelines.delta import Lake, append, ensure_table, last_transaction, merge, read
+from pipelines.delta import Lake, append, ensure_table, exists, last_transaction, merge, read
 from pipelines.sources import register
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
+from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.known_file import KnownFile
@@ -51,9 +52,18 @@ class Ingest:
     key_file: str | None
 
     def create_tables(self) -> None:
-        """Create what is absent."""
+        """Create what is absent.
+
+        UsageError: a table is gone while bronze.captures, the last to be made, says what it held.
+        """
         register(self.spark)
-        for contract in bronze.BRONZE:
+        absent = [c.name for c in bronze.BRONZE if not exists(self.spark, self.lake, c)]
+        if absent and bronze.CAPTURES.name not in absent:
+            raise UsageError(
+                f"{self.lake.root} is half-deleted, it has no {', '.join(absent)}: restore it, or "
+                "remove the lake's folder and ingest all captures again"
+            )
+        for contract in reversed(bronze.BRONZE):
             ensure_table(self.spark, self.lake, contract)
 
     def run_round(

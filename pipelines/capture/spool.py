@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from replica.errors import UnwritableFileError
 from replica.format.capture import canonical
 from replica.format.file_names import FileKind, FileName
 from replica.format.known_file import KnownFile, Resumed, resume_segment, resume_snapshot
@@ -112,13 +113,17 @@ class Copying:
 
     def _write(self, relative: str, pieces: Sequence[tuple[int, Buffer]], size: int) -> None:
         target = self.copy_of(relative)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("wb") as out:
-            for position, data in pieces:
-                out.seek(position)
-                out.write(data)
-                self.count.read += len(data)
-            out.truncate(size)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as out:
+                for position, data in pieces:
+                    out.seek(position)
+                    out.write(data)
+                    self.count.read += len(data)
+                out.truncate(size)
+        except OSError as error:
+            hint = "make room on the lake's disk and ingest again"
+            raise UnwritableFileError(str(target), f"{error.strerror or error}; {hint}") from error
 
     def copy_of(self, relative: str) -> Path:
         """Where the copy of a file lies, by its path below the node's log directory."""

@@ -10,6 +10,7 @@ Options
     rangeBytes    bytes for one Spark task, default 32 MiB
     keepSecrets   true leaves SCRAM credentials, tokens and sensitive configs unredacted
     redactKeyFile the file holding the fingerprint key; without it the key is new for each read
+    maxBytesPerTrigger, maxFilesPerTrigger   limits of a micro-batch, for spark.readStream
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile, log_files
@@ -74,6 +80,11 @@ class KraftLogDataSource(DataSource):
 
     def reader(self, schema: Any) -> DataSourceReader:
         return KraftLogReader(self.options)
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        from pipelines.sources.streams import LogStreamReader
+
+        return LogStreamReader(self.options)
 
 
 class KraftLogReader(DataSourceReader):

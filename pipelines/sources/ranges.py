@@ -56,7 +56,7 @@ def _plan_file(file: SourceFile, range_bytes: int) -> Iterator[RangePartition]:
     expected = 0 if name.kind is FileKind.SNAPSHOT else name.base_offset
     if file.start:
         expected = file.next_offset
-    start, end = file.start, size_of_file(file)
+    start, end = file.start, size_of_file(file) if file.end is None else file.end
     if end - start > range_bytes:
         for cut in _cuts(read_range(file.path, start, end), start, expected, range_bytes):
             yield RangePartition(file.path, file.shown, start, cut[0], expected)

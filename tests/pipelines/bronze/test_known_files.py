@@ -21,6 +21,7 @@ from replica.format.capture import canonical
 from replica.format.known_file import KnownFile
 from replica.format.segment import scan
 from replica.types import ReplicaId
+from tests.pipelines.growing import grow, large_node, last_segment
 
 THEN = datetime(2026, 11, 21, tzinfo=UTC)
 FOLDER = "__cluster_metadata-0"
@@ -108,10 +109,10 @@ def test_known_bytes_left_out_change_nothing_that_is_told(
 def test_only_new_bytes_of_a_grown_segment_are_read(
     data: Path, tmp_path: Path, spool: Spool
 ) -> None:
-    node = _large(data, tmp_path / "1", 3_000_000)
+    node = large_node(data, tmp_path / "1", 3_000_000)
     earlier = look(node, spool)
     known = Known(earlier, judge_look(earlier))
-    _grow(node, 100_000)
+    grow(node, 100_000)
     before = spool.bytes_read.read
     again = look(node, spool, known)
     read = spool.bytes_read.read - before
@@ -123,7 +124,7 @@ def test_only_new_bytes_of_a_grown_segment_are_read(
 
 
 def test_an_unchanged_directory_is_hardly_read(data: Path, tmp_path: Path, spool: Spool) -> None:
-    node = _large(data, tmp_path / "1", 3_000_000)
+    node = large_node(data, tmp_path / "1", 3_000_000)
     earlier = look(node, spool)
     known = Known(earlier, judge_look(earlier))
     before = spool.bytes_read.read
@@ -132,18 +133,14 @@ def test_an_unchanged_directory_is_hardly_read(data: Path, tmp_path: Path, spool
     assert spool.bytes_read.read - before < 200_000
 
 
-def _segment(node: Path) -> Path:
-    return max((node / FOLDER).glob("*.log"))
-
-
 def test_a_replaced_file_under_the_same_name_is_read_whole(
     data: Path, tmp_path: Path, spool: Spool
 ) -> None:
     node = cut(data / "kafka-3.7.2-static/final/1", tmp_path / "1", 0.5)
     earlier = look(node, spool)
     known = Known(earlier, judge_look(earlier))
-    other = _segment(data / "kafka-4.1.1-dynamic/final/1")
-    _segment(node).write_bytes(other.read_bytes())
+    other = last_segment(data / "kafka-4.1.1-dynamic/final/1")
+    last_segment(node).write_bytes(other.read_bytes())
     again = look(node, spool, known)
     assert [segment.scan.sparse_until for segment in again.directory.segments] == [0]
     assert told(again) == told(look(node, spool))
@@ -170,9 +167,9 @@ def test_damage_in_new_bytes_is_found_and_damaged_bytes_are_read_again(
     earlier = look(cut(source, tmp_path / "earlier", 0.5), spool)
     known = Known(earlier, judge_look(earlier))
     node = Path(shutil.copytree(source, tmp_path / "1"))
-    damaged = bytearray(_segment(node).read_bytes())
+    damaged = bytearray(last_segment(node).read_bytes())
     damaged[-200] ^= 1
-    _segment(node).write_bytes(bytes(damaged))
+    last_segment(node).write_bytes(bytes(damaged))
     again = look(node, spool, known)
     assert again.directory.segments[-1].scan.sparse_until
     assert again.directory.damages
@@ -191,39 +188,3 @@ def test_a_base_with_other_landmarks_is_not_believed(
     }
     again = look(node, spool, Known(earlier, replace(judged, known=wrong)))
     assert not any(segment.scan.sparse_until for segment in again.directory.segments)
-
-
-def _large(data: Path, node: Path, size: int) -> Path:
-    """A copy of a recorded node whose segment goes on with new batches to about `size` bytes."""
-    shutil.copytree(data / "kafka-3.7.2-static/final/1", node)
-    _grow(node, size)
-    return node
-
-
-def _grow(node: Path, size: int) -> None:
-    from replica.format.batch import encode_batch
-
-    log = _segment(node)
-    content = log.read_bytes()
-    found = scan(content, expected_offset=int(log.stem))
-    last = found.batches[-1].header
-    offset, epoch = last.next_offset, last.leader_epoch
-    (batch,) = [b for b in found.batches if not b.header.is_control and b.header.record_count == 1][
-        :1
-    ]
-    records = content[batch.position + 61 : batch.position + batch.header.size_bytes]
-    with log.open("ab") as out:
-        end = out.tell() + size
-        while out.tell() < end:
-            out.write(
-                encode_batch(
-                    base_offset=offset,
-                    leader_epoch=epoch,
-                    records=records,
-                    record_count=1,
-                    last_offset_delta=0,
-                    base_timestamp=last.max_timestamp,
-                    max_timestamp=last.max_timestamp,
-                )
-            )
-            offset += 1
