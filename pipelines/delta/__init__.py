@@ -21,6 +21,8 @@ from pipelines.delta.tables import (
     overwrite,
     read,
     register,
+    remove,
+    vacuum,
 )
 
 __all__ = [
@@ -38,4 +40,6 @@ __all__ = [
     "overwrite",
     "read",
     "register",
+    "remove",
+    "vacuum",
 ]

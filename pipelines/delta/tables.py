@@ -186,6 +186,34 @@ def merge(
     )
 
 
+def remove(
+    spark: SparkSession, lake: Lake, contract: Contract, keys: DataFrame, *, where: str = "true"
+) -> int:
+    """Deletes the rows that equal some row of `keys` in all its columns; how many they were.
+
+    where: a condition on the table, `t`, by which Delta reads fewer files.
+    """
+    table = DeltaTable.forPath(spark, lake.path_of(contract)).alias("t")
+    equal = " AND ".join(f"t.`{name}` <=> s.`{name}`" for name in keys.columns)
+    merging = table.merge(keys.distinct().alias("s"), f"({equal}) AND ({where})")
+    row = merging.whenMatchedDelete().execute().collect()[0]
+    return int(row["num_deleted_rows"])
+
+
+def vacuum(spark: SparkSession, lake: Lake, schema: str, table: str) -> None:
+    """Deletes every file that the table's newest version doesn't need, however young it is.
+
+    Older versions can't be read any more, nor can changes of the change data feed.
+    """
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    before = spark.conf.get(check, "true")
+    spark.conf.set(check, "false")
+    try:
+        DeltaTable.forPath(spark, lake.path(schema, table)).vacuum(0)
+    finally:
+        spark.conf.set(check, before or "true")
+
+
 def last_commit(spark: SparkSession, lake: Lake, contract: Contract) -> Commit:
     """The table's newest commit, whoever made it."""
     row: Any = DeltaTable.forPath(spark, lake.path_of(contract)).history(1).collect()[0]
