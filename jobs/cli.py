@@ -76,6 +76,7 @@ app.command(short_help="Bring metadata directories into bronze tables.")(lake.in
 app.command(short_help="Make the silver and gold tables from bronze.")(lake.build)
 app.command(short_help="Ask the tables with SQL.")(lake.sql)
 app.command(short_help="What the metadata was at an offset or a moment.")(lake.state)
+app.command(short_help="An incident as one HTML page, the verdict first.")(lake.report)
 app.command(short_help="Show the whole way on recorded logs.")(lake.demo)
 app.command(short_help="Log directories of named incidents; runs under faults.")(engine.simulate)
 app.command(short_help="Print a partition's records, from any replica.")(reading.consume)

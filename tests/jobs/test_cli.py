@@ -14,7 +14,7 @@ from jobs import dump as dump_job
 from replica.errors import UnreadableFileError
 from tests.jobs.conftest import REPOSITORY, Kraftlake
 
-COMMANDS = ("dump", "diff", "ingest", "build", "sql", "demo")
+COMMANDS = ("dump", "diff", "ingest", "build", "sql", "report", "demo")
 HEAVY = ("pyspark", "pyarrow", "deltalake", "pandas", "numpy", "rich")
 
 
