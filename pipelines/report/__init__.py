@@ -1,7 +1,7 @@
 """The incident report: one HTML page about a lake, with the SQL behind each figure.
 
 - `source`: the port to the lake, and a query with its rows.
-- `queries`: the SQL; `evidence`: all of it asked for one cluster.
+- `queries`, `activity_queries`: the SQL; `evidence`: all of it asked for one cluster.
 - `partings`, `losses`: where logs part, and what replicas lost or would lose.
 - `verdict`: the answer in a sentence, by rules.
 - `svg`, `axis`: drawing; `epoch_lanes`, `leader_lanes`, `fork`, `activity`: the figures.

@@ -10,11 +10,11 @@ from markupsafe import Markup
 
 from pipelines.report import axis
 from pipelines.report.evidence import Activity
+from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row
 from pipelines.report.svg import Scale, box, drawing, line, text
 from pipelines.report.words import duration_text
 
-MAX_LANES = 16
 _HEAD, _BAR, _GAP = 18, 26, 8
 
 
@@ -31,8 +31,8 @@ class Kind:
 
 
 def kinds(rows: Iterable[Row]) -> list[Kind]:
-    """Rows of queries.activity by kind, the commonest first; changes without a time count, but
-    are in no bucket."""
+    """Rows of activity_queries.activity by kind, the commonest first; changes without a time
+    count, but are in no bucket."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         found[row["change"]].append(row)

@@ -11,11 +11,11 @@ from pipelines.report import axis
 from pipelines.report.lanes import Block, draw_blocks, merged
 from pipelines.report.losses import Loss, When
 from pipelines.report.partings import Replica
+from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row
-from pipelines.report.svg import Scale, beside, box, drawing, line, marker, text
+from pipelines.report.svg import CROSS, DIAMOND, Scale, beside, box, drawing, line, marker, text
 from pipelines.report.words import counted, span
 
-MAX_LANES = 24
 _HEAD, _BAR, _MARKS, _GAP = 18, 24, 18, 12
 
 
@@ -25,6 +25,7 @@ class Lane:
     whether it is invalid)."""
 
     replica: Replica
+    is_voter: bool
     title: str
     start: int
     end: int
@@ -34,12 +35,19 @@ class Lane:
 
 
 def lane(
-    row: Row, title: str, epochs: Iterable[Row], losses: Iterable[Loss], snapshots: Iterable[Row]
+    row: Row,
+    title: str,
+    epochs: Iterable[Row],
+    losses: Iterable[Loss],
+    snapshots: Iterable[Row],
+    *,
+    is_voter: bool,
 ) -> Lane:
     """From a row of queries.replicas, and what the other queries say of all replicas."""
     replica = Replica(row["node_id"], row["directory_id"])
     return Lane(
         replica,
+        is_voter,
         title,
         row["log_start_offset"],
         row["log_end_offset"],
@@ -72,7 +80,7 @@ def _snapshot(row: Row) -> tuple[int, str, bool]:
 
 def draw(identity: str, lanes: Sequence[Lane]) -> Markup:
     """All lanes on one axis of offsets."""
-    shown = lanes[:MAX_LANES]
+    shown = _shown(lanes)
     scale = Scale(0, max([1, *(one.end for one in shown), *_lost_ends(shown)]))
     parts: list[Markup] = []
     y = 0
@@ -83,6 +91,12 @@ def draw(identity: str, lanes: Sequence[Lane]) -> Markup:
     told = "; ".join(one.title for one in shown)
     title = f"Leader epochs in the logs of {counted(len(shown), 'replica')}, by offset"
     return drawing(identity, title, f"{told}.", y + axis.HEIGHT, *parts)
+
+
+def _shown(lanes: Sequence[Lane]) -> list[Lane]:
+    """At most MAX_LANES, those kept that lost something, and voters before observers."""
+    matter = sorted(lanes, key=lambda one: (not one.losses, not one.is_voter))[:MAX_LANES]
+    return [one for one in lanes if one in matter]
 
 
 def _lost_ends(lanes: Iterable[Lane]) -> Iterable[int]:
@@ -99,7 +113,8 @@ def _draw(one: Lane, scale: Scale, y: float) -> Markup:
     for loss in one.losses:
         parts.append(_loss(loss, scale, bar))
     for end, name, invalid in one.snapshots:
-        parts.append(marker(scale.x(end), bar + _BAR, f"snapshot{' bad' * invalid}", name))
+        shape, class_ = (CROSS, "cross") if invalid else (DIAMOND, "snapshot")
+        parts.append(marker(scale.x(end), bar + _BAR, shape, class_, name))
     return Markup("").join(parts)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.report import queries
+from pipelines.report import activity_queries, queries
 from pipelines.report.partings import Parting, Replica, partings_of
 from pipelines.report.source import Figure, Row, Source
 from pipelines.report.words import round_seconds
@@ -88,7 +88,7 @@ def gather(source: Source, summary: Row) -> Evidence:
             "damage": queries.damage,
         }.items()
     }
-    typed = queries.CHANGES in source.tables
+    typed = activity_queries.CHANGES in source.tables
     return Evidence(
         cluster,
         summary,
@@ -96,14 +96,14 @@ def gather(source: Source, summary: Row) -> Evidence:
         activity=_activity(source, cluster, typed=typed),
         decoded=tuple(_decoded(source, cluster, plain["partings"].rows)),
         truncated=_truncated(source, cluster, plain["truncations"].rows),
-        newest_changes=source.figure(queries.newest_changes(cluster)) if typed else None,
+        newest_changes=source.figure(activity_queries.newest_changes(cluster)) if typed else None,
     )
 
 
 def _activity(source: Source, cluster: str, *, typed: bool) -> Activity:
-    span = source.ask(queries.activity_span(cluster, typed=typed))[0]
+    span = source.ask(activity_queries.activity_span(cluster, typed=typed))[0]
     start, width = bucketing(span["first"], span["last"])
-    figure = source.figure(queries.activity(cluster, start, width, typed=typed))
+    figure = source.figure(activity_queries.activity(cluster, start, width, typed=typed))
     return Activity(figure, start, width, typed)
 
 

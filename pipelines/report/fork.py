@@ -5,8 +5,8 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from pipelines.report.partings import Branch, Parting
-from pipelines.report.svg import drawing, element, line, percent, text
-from pipelines.report.words import Names, listed
+from pipelines.report.svg import CROSS, drawing, element, line, marker, percent, text
+from pipelines.report.words import Names, counted, listed
 
 MAX_BRANCHES = 6
 _TRUNK, _BENT, _CUT = 26.0, 34.0, 97.0
@@ -20,7 +20,6 @@ def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int])
     height = _ROW * len(branches) + 8
     middle = height / 2
     parts = [
-        line(0, middle, _TRUNK, middle, "trunk"),
         *_common(parting, middle),
         _knot(middle),
     ]
@@ -34,7 +33,7 @@ def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int])
         parts.append(text(_BENT + 2, y - 8, first, class_="who"))
         parts.append(text(_BENT + 2, y + _LINE + 2, second, class_="told"))
         if loses:
-            parts.append(_end(y))
+            parts.append(marker(_CUT, y, CROSS, "cross"))
     title = f"Divergence at offset {parting.offset}"
     told = "; ".join(". ".join(_words(parting, one, names, leaders)) for one in branches)
     return drawing(identity, title, f"{told}.", height, *parts)
@@ -42,8 +41,9 @@ def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int])
 
 def _common(parting: Parting, middle: float) -> tuple[Markup, ...]:
     if parting.offset == 0:
-        return (text(0, middle - 10, "nothing shared", class_="told"),)
+        return (text(0, middle + 5, "nothing shared", class_="told"),)
     return (
+        line(0, middle, _TRUNK, middle, "trunk"),
         text(0, middle - 10, f"to offset {parting.offset - 1}", class_="who"),
         text(0, middle + 20, "the same", class_="told"),
     )
@@ -58,8 +58,10 @@ def _words(
     end = "" if branch.end_offset is None else f", to {branch.end_offset - 1}"
     fate = "in conflict" if parting.is_conflict else "kept"
     if parting.loses(branch):
-        records = [one.records for one in parting.losing if one.replica in branch.replicas]
-        fate = f"loses {max(records)} records"
+        losing = [one for one in parting.losing if one.replica in branch.replicas]
+        committed = max(one.committed for one in losing)
+        fate = f"loses {counted(max(one.records for one in losing), 'record')}"
+        fate += f", {committed} committed" if committed else ""
     who = listed([names.name(one) for one in branch.replicas], limit=4)
     noun = "node" if len(branch.replicas) == 1 else "nodes"
     return f"epoch {branch.epoch}{led}{end}", f"{noun} {who}: {fate}"
@@ -67,9 +69,3 @@ def _words(
 
 def _knot(y: float) -> Markup:
     return element("circle", cx=percent(_TRUNK), cy=f"{y:g}", r="5", class_="knot")
-
-
-def _end(y: float) -> Markup:
-    """A cross: the branch ends here."""
-    cross = element("path", d="M-5 -5L5 5M-5 5L5 -5", class_="cross")
-    return element("svg", cross, x=percent(_CUT), y=f"{y:g}", overflow="visible")

@@ -65,7 +65,7 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
         x, end = scale.x(block.start), scale.x(block.end)
         hue = "many" if block.count > 1 else f"hue{block.hue % HUES}"
         # an epoch of one record has no extent, but it was there
-        width = min(max(end - x, _THINNEST), 100 - x)
-        parts.append(box(x, y, width, height, f"block {hue}", block.title))
+        width = max(end - x, _THINNEST)
+        parts.append(box(min(x, 100 - width), y, width, height, f"block {hue}", block.title))
         parts.append(label(x, y + height / 2 + 4, end - x, block.texts))
     return Markup("").join(parts)

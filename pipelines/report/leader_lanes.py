@@ -10,11 +10,11 @@ from markupsafe import Markup
 
 from pipelines.report import axis
 from pipelines.report.lanes import Block, draw_blocks, merged
+from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row, moment
 from pipelines.report.svg import Scale, drawing, line, text
 from pipelines.report.words import counted, duration_text, listed, time_text
 
-MAX_LANES = 16
 _HEAD, _BAR, _GAP = 18, 22, 10
 
 

@@ -18,9 +18,10 @@ MAX_FINDINGS = 20
 """Findings of one rule."""
 MAX_DAMAGE = 50
 MAX_CAPTURES = 100
-MAX_CHANGES = 25
 MAX_EPOCHS, MAX_PAIRS, MAX_TYPES = 100, 50, 50
 """Rows of tables whose queries have no LIMIT, or a larger one."""
+MAX_LANES = 24
+"""Lanes of a drawing."""
 SHOWN, LONG = 12, 240
 """Offsets shown at once, and characters of a payload; what is beyond is folded."""
 BEFORE, AFTER = 3, 50
@@ -32,7 +33,6 @@ REQUIRED = (
     "bronze.log_batches",
     "bronze.log_records",
     "bronze.snapshots",
-    "silver.committed_log",
     "silver.leader_epochs",
     "gold.leader_epoch_history",
     "gold.divergence_points",
@@ -71,6 +71,7 @@ newest AS (
 
 
 def replicas(cluster: str) -> str:
+    """Each replica by its newest capture, with the last epoch of its log."""
     return f"""\
 WITH {newest(cluster)}
 SELECT n.*, e.last_epoch
@@ -81,6 +82,7 @@ ORDER BY n.node_id, n.directory_id"""
 
 
 def captures(cluster: str) -> str:
+    """The newest captures."""
     return f"""\
 SELECT node_id, directory_id, captured_at, source, log_start_offset, log_end_offset,
        count(*) OVER () AS total
@@ -101,6 +103,7 @@ ORDER BY captured_at"""
 
 
 def epochs(cluster: str) -> str:
+    """The epochs in the log of each replica's newest capture."""
     return f"""\
 WITH {newest(cluster)}
 SELECT n.node_id, n.directory_id, e.epoch, e.leader_id, e.start_offset, e.end_offset
@@ -111,6 +114,7 @@ ORDER BY n.node_id, n.directory_id, e.start_offset"""
 
 
 def leaders(cluster: str) -> str:
+    """Each leader epoch, with the time of the last record that any replica holds of it."""
     return f"""\
 SELECT h.epoch, h.leader_id, h.start_offset, h.end_offset,
        CAST(h.started_at AS VARCHAR) AS started_at,
@@ -124,6 +128,7 @@ ORDER BY h.epoch"""
 
 
 def relations(cluster: str) -> str:
+    """How the pairs of the newest capture group relate."""
     return f"""\
 SELECT relation, count(*) AS pairs
 FROM gold.divergence_points
@@ -133,6 +138,7 @@ ORDER BY relation"""
 
 
 def partings(cluster: str) -> str:
+    """Pairs whose logs differ, each offset once, by the newest group that shows it."""
     return f"""\
 WITH groups AS (
   SELECT capture_group, max(captured_at) AS captured_at
@@ -205,6 +211,7 @@ ORDER BY h.node_id, h.directory_id, r."offset\""""
 
 
 def truncations(cluster: str) -> str:
+    """What vanished from logs between captures, committed records first."""
     return f"""\
 SELECT node_id, directory_id, from_offset, to_offset, epochs, records,
        committed_lost, unproven_lost, superseded_lost, last_seen, seen_at,
@@ -262,12 +269,14 @@ judged AS (
 
 
 def snapshot_counts(cluster: str) -> str:
+    """Snapshots by verdict."""
     return f"""\
 WITH {_judged_snapshots(cluster)}
 SELECT verdict, count(*) AS snapshots FROM judged WHERE nth = 1 GROUP BY verdict"""
 
 
 def snapshots(cluster: str) -> str:
+    """Each snapshot with its verdict and evidence, the bad ones first."""
     return f"""\
 WITH {_judged_snapshots(cluster)}
 SELECT j.node_id, j.directory_id, j.end_offset, j.epoch, j.verdict, j.broken_rules, j.notes,
@@ -307,6 +316,7 @@ ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rul
 
 
 def damage(cluster: str) -> str:
+    """Places that could not be read, in any capture."""
     return f"""\
 SELECT file, position, length, kind, detail, count(*) OVER () AS total
 FROM bronze.damage
@@ -314,61 +324,3 @@ WHERE capture_id IN (SELECT capture_id FROM bronze.captures
                      WHERE cluster_id = {literal(cluster)})
 ORDER BY file, position
 LIMIT {MAX_DAMAGE}"""
-
-
-CHANGES = "gold.metadata_changes"
-
-
-def _changes(cluster: str, *, typed: bool) -> str:
-    """A CTE: `change`, at, "offset" on the agreed branch; record types where there is no table of
-    typed changes."""
-    if typed:
-        return f"""\
-changes AS (
-  SELECT change, at, "offset" FROM {CHANGES}
-  WHERE cluster_id = {literal(cluster)} AND commitment <> 'superseded'
-)"""
-    return f"""\
-changes AS (
-  SELECT r.record_type AS change, min(r.timestamp) AS at, r."offset"
-  FROM silver.committed_log AS a
-  JOIN bronze.log_records AS r
-    ON r.cluster_id = a.cluster_id AND r."offset" = a."offset"
-   AND r.leader_epoch = a.leader_epoch AND r.crc = a.crc
-  WHERE a.cluster_id = {literal(cluster)} AND r.cluster_id = {literal(cluster)}
-  GROUP BY r.record_type, r."offset"
-)"""
-
-
-def activity_span(cluster: str, *, typed: bool) -> str:
-    """The first and last time of it, in seconds since 1970."""
-    if typed:
-        return f"""\
-WITH {_changes(cluster, typed=True)}
-SELECT date_part('epoch', min(at)) AS first, date_part('epoch', max(at)) AS last FROM changes"""
-    return f"""\
-SELECT date_part('epoch', min(base_timestamp)) AS first,
-       date_part('epoch', max(max_timestamp)) AS last
-FROM bronze.log_batches
-WHERE cluster_id = {literal(cluster)} AND crc_valid"""
-
-
-def activity(cluster: str, start: int, width: int, *, typed: bool) -> str:
-    """How much of each change in each span of `width` seconds from `start`, which is bucket 0."""
-    return f"""\
-WITH {_changes(cluster, typed=typed)}
-SELECT change, CAST(floor((date_part('epoch', at) - {start}) / {width}) AS BIGINT) AS bucket,
-       count(*) AS changes, min("offset") AS first_offset, max("offset") AS last_offset
-FROM changes
-GROUP BY change, bucket
-ORDER BY change, bucket"""
-
-
-def newest_changes(cluster: str) -> str:
-    return f"""\
-SELECT "offset", leader_epoch, CAST(at AS VARCHAR) AS at, change, entity, name, old, new,
-       commitment, count(*) OVER () AS total
-FROM {CHANGES}
-WHERE cluster_id = {literal(cluster)}
-ORDER BY "offset" DESC, leader_epoch DESC, entity, key, change
-LIMIT {MAX_CHANGES}"""

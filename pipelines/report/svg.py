@@ -129,7 +129,12 @@ def beside(x: float, width: float, y: float, content: str, class_: str) -> Marku
     )
 
 
-def marker(x: float, y: float, class_: str, title: str) -> Markup:
-    """A diamond of 10 pixels around (x percent, y)."""
-    shape = element("path", element("title", title), d="M0 -5L5 0L0 5L-5 0Z")
-    return element("svg", shape, class_=class_, x=percent(x), y=f"{y:g}", overflow="visible")
+DIAMOND, CROSS = "M0 -5L5 0L0 5L-5 0Z", "M-5 -5L5 5M-5 5L5 -5"
+"""Shapes of markers: paths of 10 pixels around (0, 0)."""
+
+
+def marker(x: float, y: float, shape: str, class_: str, title: str = "") -> Markup:
+    """A shape at (x percent, y); title is what a pointer shows."""
+    inner = (element("title", title),) if title else ()
+    path = element("path", *inner, class_=class_, d=shape)
+    return element("svg", path, x=percent(x), y=f"{y:g}", overflow="visible")

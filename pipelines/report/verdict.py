@@ -137,14 +137,15 @@ def _lost(loss: Loss, names: Names) -> str:
     one = len(loss.replicas) == 1
     who = names.nodes(loss.replicas, limit=5)
     what = f"{_records(loss.records)} ({_where(loss)})"
+    them = "it" if loss.records == 1 else "them"
     if loss.superseded == loss.records:
         what += " that the majority never accepted"
     if loss.when is When.GONE:
-        return f"{who} held {what} and {'has' if one else 'have'} truncated them since"
+        return f"{who} held {what} and {'has' if one else 'have'} truncated {them} since"
     if loss.when is When.PENDING:
         verb = "holds" if one else "hold"
-        return f"{who} {verb} {what} and will truncate them"
-    return f"{who} held {what}, and no capture shows what became of them"
+        return f"{who} {verb} {what} and will truncate {them}"
+    return f"{who} held {what}, and no capture shows what became of {them}"
 
 
 def _where(loss: Loss) -> str:

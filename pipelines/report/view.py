@@ -107,6 +107,7 @@ def cluster_view(evidence: Evidence, number: int) -> ClusterView:
             evidence.epochs.rows,
             lost,
             evidence.snapshots.rows,
+            is_voter=row["node_id"] in voters,
         )
         for row in replicas
     ]

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from pipelines.report import activity, axis, epoch_lanes, leader_lanes
 from pipelines.report.evidence import MAX_BUCKETS, Activity, bucketing
 from pipelines.report.lanes import HUES, Block, merged
+from pipelines.report.losses import Loss, When
+from pipelines.report.partings import Replica
+from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Figure
 from pipelines.report.svg import Scale, drawing, element, label, text
 from pipelines.report.words import round_seconds, visible
@@ -68,7 +71,7 @@ def test_ten_thousand_epochs_are_a_few_blocks_that_say_how_many_they_are() -> No
         for number in range(10_000)
     ]
     replica = {"node_id": 1, "directory_id": "d", "log_start_offset": 0, "log_end_offset": 10_000}
-    svg = epoch_lanes.draw("id", [epoch_lanes.lane(replica, "node 1", rows, (), ())])
+    svg = epoch_lanes.draw("id", [epoch_lanes.lane(replica, "node 1", rows, (), (), is_voter=True)])
     assert "10000 epochs" in svg
     assert len(svg) < 5000
 
@@ -152,3 +155,17 @@ def luminance(colour: str) -> float:
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
     return sum(c * weight for c, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
+
+
+def test_of_many_replicas_those_that_lost_records_and_voters_are_drawn() -> None:
+    lost = Loss((Replica(99, "d"),), When.GONE, 3, 2, 0, 0, 2, (1,))
+    lanes = []
+    for node in range(100):
+        row = {"node_id": node, "directory_id": "d", "log_start_offset": 0, "log_end_offset": 9}
+        lanes.append(
+            epoch_lanes.lane(row, f"node {node}", (), [lost], (), is_voter=node in (50, 51))
+        )
+    root = read(epoch_lanes.draw("id", lanes))
+    shown = [one.text for one in root.findall("text")]
+    assert {"node 50", "node 51", "node 99", "2 truncated from 3"} <= {*shown}
+    assert len([one for one in shown if one and one.startswith("node ")]) == MAX_LANES

@@ -165,9 +165,8 @@ def test_activity_is_counted_by_record_type_where_it_has_none(reported: Reported
         *(held(node, offset, 1, (1, 1)) for node in (1, 2) for offset in range(4)),
         {
             "bronze.captures": [capture(1, 1), capture(2, 1)],
-            "silver.committed_log": [
-                {"cluster_id": CLUSTER, "offset": offset, "leader_epoch": 1, "crc": 1001}
-                for offset in range(3)
+            "gold.leader_epoch_history": [
+                {"cluster_id": CLUSTER, "epoch": 1, "end_offset": 3, "commitment": "proven"}
             ],
         },
     )
