@@ -20,7 +20,10 @@ pytestmark = pytest.mark.skipif(
     not EXECUTABLE.exists(), reason=f"no {EXECUTABLE}: apt-get install chromium"
 )
 
-PHONE = 390
+PHONE, A4 = 390, 718
+"""Pixels of width; of A4 between margins of 1 cm."""
+CUT_OFF = """[...document.querySelectorAll(".scroll, pre")]
+    .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.ariaLabel)"""
 CONTRAST = """() => {
   const rgb = (text) => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
   const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
@@ -168,6 +171,8 @@ def test_paper_shows_what_the_screen_folds_in_black_on_white(
         assert (
             opened.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         )
+        opened.page.set_viewport_size({"width": A4, "height": 1000})
+        assert opened.value(CUT_OFF) == []
         pdf = opened.page.pdf(format="A4")
         assert pdf.startswith(b"%PDF")
         assert len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 3
