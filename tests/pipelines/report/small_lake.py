@@ -73,7 +73,7 @@ def _parts(text: str) -> Iterable[str]:
 def write_lake(root: Path, rows: Rows, *, leave_out: Iterable[str] = ()) -> Path:
     """All tables that a built lake has (gold.metadata_changes where `rows` has it) with these
     rows; columns that a row leaves out are empty."""
-    names = {contract.name for contract in (*BRONZE, *SILVER, *GOLD)} | rows.keys()
+    names = _NAMED.keys() - {METADATA_CHANGES.name} | rows.keys()
     for name in sorted(names - set(leave_out)):
         contract = _NAMED[name]
         fields = [
