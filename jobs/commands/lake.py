@@ -1,4 +1,4 @@
-"""Commands over the lake: ingest, build, sql, lake, forget, state, and demo, which shows them."""
+"""Commands over the lake: ingest, build, sql, lake, forget, state, report and demo."""
 
 from __future__ import annotations
 
@@ -231,6 +231,32 @@ def state(
         raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
     a, b = (either_of("--diff", text) for text in diff)
     return job.run_diff(lake=lake, cluster=cluster, moments=(a, b), **about)
+
+
+def report(
+    lake: options.Lake,
+    output: options.ReportOutput = "report.html",
+    cluster: options.Cluster = None,
+    json_output: options.Json = False,
+) -> int:
+    """Write what the lake knows of an incident as one HTML file, and print the verdict.
+
+    For whoever has to understand it, or show it to others: a sentence on each cluster, epochs of
+    each replica, divergences with both branches decoded, what was truncated, snapshots, activity,
+    findings with evidence, and the SQL behind each figure. The file asks the network for nothing,
+    and holds secrets only where the lake does. Needs no Java; run build first.
+
+    \b
+    Examples:
+      kraftlake report --lake lake
+      kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
+
+    --json: file, cluster_id, level (sound, recovered, attention or broken), sentence, clauses,
+    findings, a line per cluster. Exit codes: 0, 2 usage (also a lake that was not built).
+    """
+    from jobs import report as job
+
+    return job.run(lake=lake, output=output, cluster=cluster, json_output=json_output)
 
 
 def demo(lake: options.DemoLake = None) -> int:

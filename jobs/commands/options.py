@@ -211,6 +211,9 @@ Diff = Annotated[
 CommittedOnly = Annotated[
     bool, typer.Option("--committed-only", help="Only what is proven to be committed.")
 ]
+ReportOutput = Annotated[
+    str, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
+]
 DemoLake = Annotated[
     Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")
 ]
