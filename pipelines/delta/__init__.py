@@ -21,6 +21,7 @@ from pipelines.delta.tables import (
     overwrite,
     read,
     register,
+    replace_by_merge,
 )
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "overwrite",
     "read",
     "register",
+    "replace_by_merge",
 ]
