@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from jobs.commands import engine, lake, logs, reading
+from jobs.commands import engine, feeds, lake, logs, reading
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
@@ -76,6 +76,7 @@ app.command(short_help="Bring metadata directories into bronze tables.")(lake.in
 app.command(short_help="Make the silver and gold tables from bronze.")(lake.build)
 app.command(short_help="Ask the tables with SQL.")(lake.sql)
 app.command(short_help="What the metadata was at an offset or a moment.")(lake.state)
+app.command(short_help="Publish a table's changes: Kafka, files, a webhook.")(feeds.publish)
 app.command(short_help="Show the whole way on recorded logs.")(lake.demo)
 app.command(short_help="Log directories of named incidents; runs under faults.")(engine.simulate)
 app.command(short_help="Print a partition's records, from any replica.")(reading.consume)
