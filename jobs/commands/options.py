@@ -23,6 +23,24 @@ Paths = Annotated[
 Lake = Annotated[
     str, typer.Option("--lake", metavar="L", help="The lake: a folder, or a URI such as s3://...")
 ]
+NodePaths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="LOGDIR...",
+        help="A metadata directory, a node's log directory, or any folder above such directories.",
+        show_default=False,
+    ),
+]
+CaptureOutput = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FOLDER|URI",
+        help="Where the capture goes: an empty or new folder, or a URI such as s3://bucket/name.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per line, stable fields.")]
 KeepSecrets = Annotated[
     bool,

@@ -13,17 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from pipelines.capture.grouping import ambiguous, batch_of, capture_file, unused_names
+from pipelines.capture.grouping import ambiguous, batch_of, unused_names
 from pipelines.capture.inputs import Input, inputs
-from pipelines.capture.remote import is_uri
+from pipelines.capture.manifest import manifest_of
 from pipelines.capture.spool import Copying, Spool
-from replica.errors import DataError, UnreadableFileError, UsageError
+from replica.errors import UnreadableFileError, UsageError
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import FoundFile, MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
-from replica.format.reading import MAX_STATE_BYTES, read_file
 from replica.scan.segments import scan
 from replica.types import ZERO_UUID, ReplicaId
 
@@ -160,6 +159,10 @@ class _Looking:
         yield from self._look_at_files(single)
 
     def _look(self, location: DirectoryPath, given: Input) -> Iterator[Look]:
+        manifest = manifest_of(location)
+        self.damages.extend(one for one in manifest.damages if one not in self.damages)
+        if manifest.is_unfinished:
+            return
         node_folder = os.path.dirname(os.path.abspath(location.path))
         copies = Copying(node_folder, self.spool.new_folder())
         try:
@@ -168,11 +171,12 @@ class _Looking:
             damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, location.shown)
             self.damages.append(damage)
             return
+        directory = manifest.verify(directory)
         replica_id = directory.replica or self.options.replica
         if replica_id is None:
             self.damages.append(_unidentified(location, directory))
             return
-        captured_at = _capture_time(node_folder, location, self.damages)
+        captured_at = manifest.info and manifest.info.captured_at
         yield Look(
             replica_id,
             directory,
@@ -217,26 +221,6 @@ def _unidentified(location: DirectoryPath, directory: MetadataDirectory) -> Dama
     )
     detail = f"left out: {why}; name the replica with --as CLUSTER:NODE[:DIRECTORY]"
     return Damage(0, 0, DamageKind.UNIDENTIFIED, detail, location.shown)
-
-
-def _capture_time(
-    node_folder: str, location: DirectoryPath, damages: list[Damage]
-) -> datetime | None:
-    path = capture_file(location)
-    if path is None:
-        return None
-    shown = os.path.join(location.shown_node, os.path.relpath(path, node_folder))
-    if not is_uri(shown):
-        shown = os.path.normpath(shown)
-    try:
-        return capture.decode(read_file(path, MAX_STATE_BYTES)).captured_at
-    except DataError as error:
-        damage = Damage(error.position or 0, 0, DamageKind.CONTENT, error.reason, shown)
-    except UnreadableFileError as error:
-        damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, shown)
-    if damage not in damages:
-        damages.append(damage)
-    return None
 
 
 def _why_not(file: FilePath) -> str:
