@@ -90,6 +90,8 @@ def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> t
             f"`kraftlake build --lake {request.lake}`"
         )
     return views
+
+
 def _list(request: Request) -> int:
     """What can be asked: the lake's tables, or the ready-made questions."""
     asked = (request.query, request.file, request.question, request.tables and request.questions)
