@@ -6,7 +6,6 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -41,11 +40,11 @@ from replica.errors import PeerError, UsageError
 from tests.interop.kafka_cluster import CLUSTER_ID, STARTED
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import Controller, free_ports
+from tests.kraftlake_process import REPOSITORY, command_line
 from tests.pipelines.feeds.feed_table import CHANGES, FINDINGS, FeedTable, change, finding
 
 pytestmark = pytest.mark.slow
 
-REPOSITORY = Path(__file__).parents[2]
 PARTITIONS = 3
 PROGRESS = "kraftlake-publish-progress"
 ENDED_S = 120
@@ -90,7 +89,7 @@ def started(table: FeedTable, broker: str, topic: str, *options: str) -> subproc
     lake = table.path.removesuffix(table.feed.name.replace(".", "/"))
     command = ["publish", "--lake", lake, "--table", table.feed.name, "-b", broker]
     return subprocess.Popen(
-        [sys.executable, "-m", "jobs.cli", *command, "--topic", topic, *options],
+        command_line(*command, "--topic", topic, *options),
         cwd=REPOSITORY,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,

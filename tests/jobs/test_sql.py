@@ -16,7 +16,8 @@ from deltalake import write_deltalake
 
 from jobs.questions import QUESTIONS
 from jobs.sql_text import check_reads_only, tables_named
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY, command_line
 
 BIG = 1_234_567_890_123_456_789
 UNNEEDED = ("pyspark", "pyarrow", "pandas", "numpy", "numba", "rich", "duckdb")
@@ -264,7 +265,7 @@ def test_more_rows_than_are_measured_stream_through(kraftlake: Kraftlake, lake: 
 def test_a_million_rows_take_no_more_memory_than_a_few(lake: Path) -> None:
     def peak(count: int) -> int:
         query = f"select value, 'a text as long as most' as t from generate_series(1, {count})"
-        command = [sys.executable, "-m", "jobs.cli", "sql", "--lake", str(lake), "--json", query]
+        command = command_line("sql", "--lake", lake, "--json", query)
         done = subprocess.run(
             [sys.executable, "-c", PEAK, *command], cwd=REPOSITORY, capture_output=True, check=True
         )
