@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from pipelines.capture.grouping import ambiguous, batch_of, capture_file, unused_names
+from pipelines.capture.grouping import ambiguous, batch_of, unused_names
 from pipelines.capture.inputs import Input, inputs
 from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
-from pipelines.capture.remote import is_uri
+from pipelines.capture.manifest import manifest_of
 from pipelines.capture.spool import Copying, Spool
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import capture, meta_properties
@@ -185,14 +185,21 @@ class _Looking:
         self, location: DirectoryPath, given: Input, known: KnownCaptures
     ) -> Iterator[tuple[Look, Input]]:
         """One look, or what stands against it among the damages."""
+        manifest = manifest_of(location)
+        self.damages.extend(one for one in manifest.damages if one not in self.damages)
+        if manifest.is_unfinished:
+            return
         node_folder = os.path.dirname(os.path.abspath(location.path))
-        captured_at = _capture_time(node_folder, location, self.damages)
+        captured_at = manifest.info.captured_at if manifest.info else None
         captured_at = captured_at or self.options.captured_at
-        base = self._base(location, known, captured_at)
+        has_hashes = bool(manifest.info and manifest.info.files)
+        # what a capture.json names is held to it, which takes all of its bytes
+        base = None if has_hashes else self._base(location, known, captured_at)
         folder = self.spool.new_folder()
         files = {} if base is None else base.files
         ends = _snapshot_ends(location.path) if files else ()
-        copies = Copying(node_folder, folder, self.spool.bytes_read, files, ends)
+        digests: dict[str, str] | None = {} if has_hashes else None
+        copies = Copying(node_folder, folder, self.spool.bytes_read, files, ends, digests)
         try:
             directory = read_directory(location.path, read=copies, scan=scan, resume=copies.resume)
             directory = given.mark(location, directory)
@@ -200,6 +207,7 @@ class _Looking:
             damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, location.shown)
             self.damages.append(damage)
             return
+        directory = manifest.verify(directory, digests or {})
         replica_id = directory.replica or self.options.replica
         if replica_id is None:
             self.damages.append(_unidentified(location, directory))
@@ -302,26 +310,6 @@ def _unidentified(location: DirectoryPath, directory: MetadataDirectory) -> Dama
     )
     detail = f"left out: {why}; name the replica with --as CLUSTER:NODE[:DIRECTORY]"
     return Damage(0, 0, DamageKind.UNIDENTIFIED, detail, location.shown)
-
-
-def _capture_time(
-    node_folder: str, location: DirectoryPath, damages: list[Damage]
-) -> datetime | None:
-    path = capture_file(location)
-    if path is None:
-        return None
-    shown = os.path.join(location.shown_node, os.path.relpath(path, node_folder))
-    if not is_uri(shown):
-        shown = os.path.normpath(shown)
-    try:
-        return capture.decode(read_file(path, MAX_STATE_BYTES)).captured_at
-    except DataError as error:
-        damage = Damage(error.position or 0, 0, DamageKind.CONTENT, error.reason, shown)
-    except UnreadableFileError as error:
-        damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, shown)
-    if damage not in damages:
-        damages.append(damage)
-    return None
 
 
 def _why_not(file: FilePath) -> str:
