@@ -14,19 +14,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from pipelines.capture.grouping import ambiguous, batch_of, unused_names
+from pipelines.capture.grouping import ambiguous, batch_of, replica_at, unused_names
 from pipelines.capture.inputs import Input, inputs
 from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
 from pipelines.capture.manifest import manifest_of
 from pipelines.capture.spool import Copying, Spool
-from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format import capture, meta_properties
+from replica.errors import UnreadableFileError, UsageError
+from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import FoundFile, MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.known_file import KnownFile
-from replica.format.reading import MAX_STATE_BYTES, read_file
 from replica.scan.segments import scan
 from replica.types import ZERO_UUID, ReplicaId
 
@@ -190,16 +189,12 @@ class _Looking:
         if manifest.is_unfinished:
             return
         node_folder = os.path.dirname(os.path.abspath(location.path))
-        captured_at = manifest.info.captured_at if manifest.info else None
-        captured_at = captured_at or self.options.captured_at
-        has_hashes = bool(manifest.info and manifest.info.files)
-        # what a capture.json names is held to it, which takes all of its bytes
-        base = None if has_hashes else self._base(location, known, captured_at)
+        captured_at = manifest.captured_at or self.options.captured_at
+        base = self._base(location, known, captured_at)
         folder = self.spool.new_folder()
         files = {} if base is None else base.files
         ends = _snapshot_ends(location.path) if files else ()
-        digests: dict[str, str] | None = {} if has_hashes else None
-        copies = Copying(node_folder, folder, self.spool.bytes_read, files, ends, digests)
+        copies = Copying(node_folder, folder, self.spool.bytes_read, files, ends)
         try:
             directory = read_directory(location.path, read=copies, scan=scan, resume=copies.resume)
             directory = given.mark(location, directory)
@@ -207,7 +202,7 @@ class _Looking:
             damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, location.shown)
             self.damages.append(damage)
             return
-        directory = manifest.verify(directory, digests or {})
+        directory = manifest.verify(directory)
         replica_id = directory.replica or self.options.replica
         if replica_id is None:
             self.damages.append(_unidentified(location, directory))
@@ -233,7 +228,7 @@ class _Looking:
         """The capture that this look will come right after, None where it is another one."""
         if self.options.order:
             return None
-        replica = _replica_of(location.path) or self.options.replica
+        replica = replica_at(location.path) or self.options.replica
         base = None if replica is None else known.of(replica)
         if base is None or (captured_at is not None and captured_at <= base.at):
             return None
@@ -280,17 +275,6 @@ def _whole_where_several(
         else:
             found.append((look, given))
     return found
-
-
-def _replica_of(path: str) -> ReplicaId | None:
-    """Who a directory is of, by its meta.properties, where that can be read."""
-    for folder in (path, os.path.dirname(os.path.abspath(path))):
-        try:
-            data = read_file(os.path.join(folder, meta_properties.FILE_NAME), MAX_STATE_BYTES)
-            return meta_properties.decode(data).replica
-        except (UnreadableFileError, DataError):
-            continue
-    return None
 
 
 def _snapshot_ends(path: str) -> tuple[int, ...]:

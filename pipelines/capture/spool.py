@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import time
@@ -83,8 +82,8 @@ class Copying:
     replica.format.directory.
 
     node_folder: the node's log directory, which relative paths count from. known: what need not be
-    read again, by canonical path; snapshot_ends: offsets; digests: takes SHA-256 by path. The copy
-    of a known file is sparse: what was read lies at its place, between holes.
+    read again, by canonical path; snapshot_ends: offsets. The copy of a known file is sparse: what
+    was read lies at its place, between holes.
     """
 
     node_folder: str
@@ -92,13 +91,10 @@ class Copying:
     count: BytesRead
     known: Mapping[str, KnownFile] = field(default_factory=dict)
     snapshot_ends: Sequence[int] = ()
-    digests: dict[str, str] | None = None
 
     def __call__(self, path: str, limit: int) -> bytes:
         data = read_file(path, limit)
         relative = os.path.relpath(path, self.node_folder)
-        if self.digests is not None:
-            self.digests[relative] = hashlib.sha256(data).hexdigest()
         self._write(relative, [(0, data)], len(data))
         return data
 
