@@ -72,6 +72,7 @@ app.command(short_help="Compare two directories: where they part, what is lost."
 app.command(short_help="Check directories: what is wrong where, what to do.")(logs.check)
 app.command(short_help="Say what a finding of check means.")(logs.explain)
 app.command(short_help="Plan with which replica a broken quorum goes on.")(logs.recover)
+app.command(short_help="Copy running nodes' directories, with hashes.")(logs.capture)
 app.command(short_help="Bring metadata directories into bronze tables.")(lake.ingest)
 app.command(short_help="Make the silver and gold tables from bronze.")(lake.build)
 app.command(short_help="Ask the tables with SQL.")(lake.sql)

@@ -13,6 +13,9 @@ def ingest(
     order: options.Order = None,
     as_replica: options.AsReplica = None,
     keep_secrets: options.KeepSecrets = False,
+    verify: options.Verify = False,
+    follow: options.Follow = None,
+    available_now: options.AvailableNow = False,
     json_output: options.Json = False,
 ) -> int:
     """Bring captures of metadata directories into the lake's bronze tables.
@@ -21,9 +24,16 @@ def ingest(
     what the lake has already is not stored twice, so running it again is safe. Secrets are
     redacted before anything is written.
 
+    Only new bytes are read of a directory that the lake knows: a file whose known batches are in
+    their place, by offset, epoch and CRC, is taken for the known one. --verify reads all of it.
+
+    --follow and --available-now run the same as a Spark stream over the logs, which goes on where
+    it was stopped or killed.
+
     \b
     Examples:
       kraftlake ingest --lake lake /var/kafka/metadata
+      kraftlake ingest --lake lake --follow 10 /var/kafka/metadata
       kraftlake ingest --lake lake --captured-at 2026-11-21T05:00Z nodes/
       kraftlake ingest --lake lake --order live,split,final incident/
 
@@ -41,6 +51,8 @@ def ingest(
             order=names,
             as_replica=as_replica,
             keep_secrets=keep_secrets,
+            verify=verify,
+            stream=job.Stream(follow) if follow is not None or available_now else None,
             json_output=json_output,
         )
     )

@@ -23,10 +23,45 @@ Paths = Annotated[
 Lake = Annotated[
     str, typer.Option("--lake", metavar="L", help="The lake: a folder, or a URI such as s3://...")
 ]
+NodePaths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="LOGDIR...",
+        help="A metadata directory, a node's log directory, or any folder above such directories.",
+        show_default=False,
+    ),
+]
+CaptureOutput = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FOLDER|URI",
+        help="Where the capture goes: an empty or new folder, or a URI such as s3://bucket/name.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per line, stable fields.")]
 KeepSecrets = Annotated[
     bool,
     typer.Option("--keep-secrets", help="Leave credentials and secret config values as they are."),
+]
+Verify = Annotated[
+    bool,
+    typer.Option("--verify", help="Read all bytes again, also those that the lake knows."),
+]
+Follow = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        "--follow",
+        min=0.1,
+        metavar="SECONDS",
+        help="Go on until stopped: look every SECONDS, and ingest what has grown.",
+    ),
+]
+AvailableNow = Annotated[
+    bool,
+    typer.Option("--available-now", help="As a stream that ends with what is there now."),
 ]
 
 Batches = Annotated[

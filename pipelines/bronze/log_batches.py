@@ -1,7 +1,8 @@
 """bronze.log_batches: which captures held a batch, and when it vanished.
 
 A pure fold: (rows so far, batches a capture holds, the capture's moment) -> rows. It does not
-depend on the order in which captures arrive; captured_at alone orders them.
+depend on the order in which captures arrive; captured_at alone orders them. What the newest
+capture holds is open-ended: a capture that changes nothing about a batch leaves its row alone.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def fold(known: DataFrame, seen: DataFrame, moments: DataFrame) -> DataFrame:
         *facts,
         _crc_valid().alias("crc_valid"),
         F.least("old.first_seen", _at_if_present()).alias("first_seen"),
-        F.greatest("old.last_seen", _at_if_present()).alias("last_seen"),
+        _last_seen().alias("last_seen"),
         *_vanished(),
         _spans().alias("in_log"),
     )
@@ -82,6 +83,16 @@ def changed() -> str:
 
 def _at_if_present() -> Column:
     return F.when(F.col("present"), F.col("at"))
+
+
+def _last_seen() -> Column:
+    """NULL while the newest capture holds it."""
+    return F.expr(
+        "CASE WHEN present AND next_at IS NULL THEN NULL "
+        "WHEN old IS NOT NULL AND old.last_seen IS NULL THEN "
+        "CASE WHEN next_at IS NULL THEN greatest(old.first_seen, previous_at) END "
+        "WHEN present THEN greatest(old.last_seen, at) ELSE old.last_seen END"
+    )
 
 
 def _crc_valid() -> Column:
@@ -133,17 +144,21 @@ def _hidden(ranges: str) -> str:
 def _spans() -> Column:
     """in_log with this capture's moment added, or cut out where the batch is not in the log."""
     old = f"coalesce(old.in_log, cast(array() as {_NO_SPANS}))"
-    touching = "(i.`to` <=> previous_at OR i.`from` <=> next_at)"
+    before = f"get(filter({old}, i -> i.`to` = previous_at), 0)"
+    after = f"get(filter({old}, i -> i.`from` = next_at), 0)"
+    touching = "coalesce(i.`to` = previous_at, false) OR coalesce(i.`from` = next_at, false)"
     extended = f"""array_sort(concat(
-        filter({old}, i -> NOT {touching}),
+        filter({old}, i -> NOT ({touching})),
         array(struct(
-            coalesce(get(filter({old}, i -> i.`to` <=> previous_at), 0).`from`, at) AS `from`,
-            coalesce(get(filter({old}, i -> i.`from` <=> next_at), 0).`to`, at) AS `to`))))"""
-    known = f"exists({old}, i -> i.`from` <= at AND i.`to` >= at)"
-    split = f"""flatten(transform({old}, i -> if(i.`from` < at AND at < i.`to`,
-        array(struct(i.`from` AS `from`, previous_at AS `to`),
+            coalesce({before}.`from`, at) AS `from`,
+            CASE WHEN next_at IS NULL THEN NULL WHEN {after} IS NULL THEN at
+                 ELSE {after}.`to` END AS `to`))))"""
+    known = f"exists({old}, i -> i.`from` <= at AND coalesce(i.`to` >= at, true))"
+    split = f"""filter(flatten(transform({old}, i ->
+        if(i.`from` < at AND coalesce(at < i.`to`, true),
+        array(struct(i.`from` AS `from`, greatest(i.`from`, previous_at) AS `to`),
               struct(next_at AS `from`, i.`to` AS `to`)),
-        array(struct(i.`from` AS `from`, i.`to` AS `to`)))))"""
+        array(struct(i.`from` AS `from`, i.`to` AS `to`))))), i -> i.`from` IS NOT NULL)"""
     is_held = "(present AND new.held)"
     return F.expr(
         f"CASE WHEN {is_held} AND {known} THEN {old} "

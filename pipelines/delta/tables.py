@@ -153,6 +153,7 @@ def merge(
     source: DataFrame,
     *,
     condition: str | None = None,
+    where: str | None = None,
     update_when: str | None = None,
     update_set: Mapping[str, str | Column] | None = None,
     insert: bool = True,
@@ -160,6 +161,7 @@ def merge(
     """MERGEs `source` into the table; `t` is the table and `s` the source in every expression.
 
     condition: how rows match; by default equal keys, NULL equal to NULL.
+    where: what rows of `t` that can match fulfil; with literals Delta reads fewer files.
     update_set: column -> expression for matched rows, those that fulfil update_when if given;
     without it matched rows stay as they are.
     insert: whether source rows that match nothing are added.
@@ -169,7 +171,7 @@ def merge(
     builder = (
         DeltaTable.forPath(spark, lake.path_of(contract))
         .alias("t")
-        .merge(contract.select(source).alias("s"), condition or _keys_equal(contract))
+        .merge(contract.select(source).alias("s"), _and(condition or _keys_equal(contract), where))
     )
     if update_set:
         builder = builder.whenMatchedUpdate(update_when, dict(update_set))
@@ -193,6 +195,10 @@ def last_commit(spark: SparkSession, lake: Lake, contract: Contract) -> Commit:
         if value.lstrip("-").isdigit()
     }
     return Commit(row["version"], row["operation"], metrics)
+
+
+def _and(condition: str, where: str | None) -> str:
+    return condition if where is None else f"({condition}) AND {where}"
 
 
 def _keys_equal(contract: Contract) -> str:

@@ -60,16 +60,19 @@ def _expected(moments: list[Moment], batch: int) -> dict[str, Any] | None:
         return None
     vanished = next((m for m in moments if m.at > seen[0].at and _shows_absence(m, batch)), None)
     below = vanished is not None and batch < vanished.log_start
-    spans: list[list[datetime]] = []
+    spans: list[list[datetime | None]] = []
     for before, moment in zip([None, *moments], moments, strict=False):
         if moment.states[batch] == HELD:
             if before is not None and before.states[batch] == HELD:
                 spans[-1][1] = moment.at
             else:
                 spans.append([moment.at, moment.at])
+    newest = moments[-1]
+    if spans and spans[-1][1] == newest.at:
+        spans[-1][1] = None
     return {
         "first_seen": seen[0].at,
-        "last_seen": seen[-1].at,
+        "last_seen": None if seen[-1] is newest else seen[-1].at,
         "truncated_at": vanished.at if vanished and not below else None,
         "removed_at": vanished.at if vanished and below else None,
         "in_log": spans,
