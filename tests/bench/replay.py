@@ -4,8 +4,8 @@
 
 The log is that of a cluster of 200,000 partitions that change without end. What is measured runs
 from the tables bronze.log_records and silver.committed_log to the commits of both gold tables, as
-`kraftlake build` makes them, in one session on two cores; FOLDER takes some 300 bytes a record for
-the time of the run.
+`kraftlake build` makes them, in one session on two cores. FOLDER takes some 300 bytes a record for
+the time of the run, and keeps the logs for the next one.
 """
 
 from __future__ import annotations
@@ -59,12 +59,11 @@ class Replayed:
 
 
 def replayed(spark: SparkSession, folder: Path, records: int) -> Replayed:
-    """Writes a log of about so many records into a new lake, and measures its replay."""
-    root = folder / f"replay-{records}"
-    root.mkdir(parents=True)
+    """Brings a log of about so many records into a new lake, and measures its replay."""
+    root = folder / f"lake-{records}"
     try:
-        lake = delta.Lake(root / "lake")
-        count = _ingested(spark, lake, root, records)
+        lake = delta.Lake(root)
+        count = _ingested(spark, lake, segment_of(folder, records))
         with peak() as memory:
             buckets = buckets_for(spark, count)
             seconds = timed(lambda: _build(spark, lake, buckets))
@@ -75,17 +74,25 @@ def replayed(spark: SparkSession, folder: Path, records: int) -> Replayed:
         size = sum(file.stat().st_size for file in root.rglob("gold/**/*.parquet"))
         return Replayed(count, seconds, versions, changes, buckets, size, memory)
     finally:
-        shutil.rmtree(root)
+        shutil.rmtree(root, ignore_errors=True)
 
 
-def _ingested(spark: SparkSession, lake: delta.Lake, root: Path, records: int) -> int:
+def segment_of(folder: Path, records: int) -> Path:
+    """A log of about so many records, made where it isn't there from another run."""
+    segment = folder / f"log-{records}" / f"{0:020d}.log"
+    if not segment.exists():
+        segment.parent.mkdir(parents=True, exist_ok=True)
+        draft = segment.with_suffix(".part")
+        write_cluster(draft, records * _BYTES_PER_RECORD)
+        draft.rename(segment)
+    return segment
+
+
+def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> int:
     """The number of records in bronze; one replica's log, all of it proven."""
-    segment = root / f"{0:020d}.log"
-    write_cluster(segment, records * _BYTES_PER_RECORD)
     for table in (*bronze.BRONZE, silver.COMMITTED_LOG):
         delta.ensure_table(spark, lake, table)
     write_directly(spark, lake, segment)
-    segment.unlink()
     log = delta.read(spark, lake, bronze.LOG_RECORDS)
     entries = log.select("cluster_id", "offset", "leader_epoch", "crc")
     delta.overwrite(lake, silver.COMMITTED_LOG, entries.withColumn("commitment", F.lit("proven")))
@@ -150,6 +157,8 @@ def main() -> None:
     parser.add_argument("--records", type=int, nargs="+", default=list(_RECORDS))
     parser.add_argument("--write", action="store_true", help="into tests/bench/REPLAY.md")
     options = parser.parse_args()
+    for records in options.records:
+        segment_of(options.folder, records)
     runs: list[Replayed] = []
     with session() as spark:
         for records in options.records:
