@@ -22,6 +22,7 @@ from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.remote import is_uri
 from pipelines.capture.spool import Spool
+from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
 from pipelines.schema_version import check_schema_version, write_schema_version
 from replica.errors import UsageError
@@ -91,6 +92,7 @@ class _Work:
         """Rows added or changed, by table."""
         with locked(self.lake, lambda: complain(_WAITING.format(self.lake))):
             check_schema_version(self.lake)
+            refuse_half_forgotten(self.lake)
             known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake)
             options = replace(self.options, known=known)
             with Spool.below(self.lake) as spool:

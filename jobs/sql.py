@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.answer import QueryError, write_answer
+from jobs.answer import Answer, QueryError, write_answer
 from jobs.lake_tables import tables_of
 from jobs.moments import NOW, Moment
 from jobs.sql_text import check_reads_only, lists_tables, tables_named
@@ -27,7 +27,10 @@ _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What `sql` was asked for. form: text, json or csv; moment: of the views' state."""
+    """What `sql` was asked for: one of query, file, question, tables and questions.
+
+    form: text, json or csv; moment: of the views' state.
+    """
 
     lake: str
     query: str | None = None
@@ -36,24 +39,28 @@ class Request:
     form: str = "text"
     tables: bool = False
     moment: Moment = NOW
+    question: str | None = None
+    questions: bool = False
 
 
 def run(request: Request) -> int:
     """Print the answer; 0."""
     if request.engine not in ENGINES:
         raise UsageError(f"--engine {request.engine}: choose {' or '.join(ENGINES)}")
-    if request.tables:
-        if request.query is not None or request.file is not None:
-            raise UsageError("--tables lists the tables and takes no query: drop one")
-        from jobs.sql_tables import list_tables
-
-        return list_tables(request.lake, request.form)
+    if request.tables or request.questions:
+        return _list(request)
     query = _query(request)
     check_reads_only(query)
     in_lake = tables_of(request.lake)
     wanted = tables_named(query)
     named: Sequence[str] = [name for name in wanted if name in in_lake]
     views = _views(request, wanted, in_lake)
+    missing = sorted({*wanted} - {*named, *(view.name for view in views)})
+    if request.question is not None and missing:
+        raise QueryError(
+            f"--question {request.question} asks {', '.join(missing)}, which the lake doesn't "
+            f"have: run `kraftlake build --lake {request.lake}`"
+        )
     if lists_tables(query):
         named, views = in_lake, VIEWS if HISTORY in in_lake else ()
     elif views:
@@ -85,10 +92,35 @@ def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> t
     return views
 
 
+def _list(request: Request) -> int:
+    """What can be asked: the lake's tables, or the ready-made questions."""
+    asked = (request.query, request.file, request.question, request.tables and request.questions)
+    if any(one not in (None, False) for one in asked):
+        raise UsageError("--tables and --questions list what can be asked, alone: drop the rest")
+    if request.tables:
+        from jobs.sql_tables import list_tables
+
+        return list_tables(request.lake, request.form)
+    from jobs.questions import rows
+
+    if request.form == "text":
+        write_answer(Answer(("question", "answers"), (row[:2] for row in rows())), "text")
+    else:
+        write_answer(Answer(("question", "answers", "sql"), rows()), request.form)
+    return 0
+
+
 def _query(request: Request) -> str:
-    """The query's text, from the argument, a file or stdin."""
-    if (request.query is None) == (request.file is None):
-        raise UsageError("give one query: as an argument, with -f FILE, or - for stdin")
+    """The query's text, from the argument, a file, stdin or the ready-made questions."""
+    given = (request.query, request.file, request.question)
+    if sum(one is not None for one in given) != 1:
+        raise UsageError(
+            "give one query: as an argument, with -f FILE, - for stdin, or --question NAME"
+        )
+    if request.question is not None:
+        from jobs.questions import question
+
+        return question(request.question).sql
     try:
         if "-" in (request.query, request.file):
             return sys.stdin.read()

@@ -67,10 +67,7 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
 
     def write(contract: Contract, rows: DataFrame) -> None:
         progress(contract.name)
-        delta.ensure_table(spark, lake, contract)
-        delta.overwrite(lake, contract, rows)
-        commit = delta.last_commit(spark, lake, contract)
-        counts[contract.name] = commit.metrics.get("numOutputRows", 0)
+        counts[contract.name] = _write(spark, lake, contract, rows)
 
     # What is kept is small, and found by reading what is large: so read it once.
     kept: list[DataFrame] = []
@@ -112,3 +109,13 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         for rows in kept:
             rows.unpersist()
     return counts
+
+
+def _write(spark: SparkSession, lake: delta.Lake, contract: Contract, rows: DataFrame) -> int:
+    """Makes `rows` the table's content; how many there are."""
+    delta.ensure_table(spark, lake, contract)
+    if contract.change_feed:
+        delta.replace_by_merge(spark, lake, contract, rows)
+        return delta.read(spark, lake, contract).count()
+    delta.overwrite(lake, contract, rows)
+    return delta.last_commit(spark, lake, contract).metrics.get("numOutputRows", 0)

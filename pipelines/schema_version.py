@@ -8,7 +8,8 @@ from replica.errors import UsageError
 
 FILE_NAME = "_schema_version"
 VERSION = 2
-"""1: before this file. 2: what a replica's newest capture holds is open-ended in log_batches."""
+"""1: before this file. 2: what a replica's newest capture holds is open-ended in log_batches,
+which has spans of every state."""
 
 
 def check_schema_version(lake: str) -> None:

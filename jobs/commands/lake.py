@@ -1,4 +1,4 @@
-"""Commands over the lake: ingest, build, sql, state, and demo, which shows them."""
+"""Commands over the lake: ingest, build, sql, lake, forget, state, report and demo."""
 
 from __future__ import annotations
 
@@ -85,6 +85,8 @@ def sql(
     tables: options.Tables = False,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
+    question: options.AskedQuestion = None,
+    questions: options.Questions = False,
 ) -> int:
     """Ask the lake with SQL: bronze.x, silver.x and gold.x are its tables.
 
@@ -103,6 +105,7 @@ def sql(
     \b
     Examples:
       kraftlake sql --lake lake --tables
+      kraftlake sql --lake lake --question leaders
       kraftlake sql --lake lake "select * from gold.leader_epoch_history order by epoch"
       kraftlake sql --lake lake --at-offset 1526 "select * from gold.under_replicated_at"
       kraftlake sql --lake lake --csv -f incident.sql > incident.csv
@@ -122,7 +125,66 @@ def sql(
             form="json" if json_output else "csv" if csv else "text",
             tables=tables,
             moment=Moment(at_offset, moment_of("--at-time", at_time)),
+            question=question,
+            questions=questions,
         )
+    )
+
+
+def contents(lake: options.Lake, json_output: options.Json = False) -> int:
+    """Show what a lake holds: clusters, replicas, captures, and the tables with their sizes.
+
+    For knowing what can be asked. Of each cluster and replica: the offsets that some capture holds
+    undamaged, and the gaps between log start and log end that none does; ends are exclusive.
+
+    \b
+    Example:
+      kraftlake lake --lake lake
+
+    --json: kind (cluster, replica, capture, table) and its fields, sizes in bytes. Exit codes: 0,
+    1 when a table can't be read, 2 usage.
+    """
+    from jobs import lake as job
+
+    return job.run(lake=lake, json_output=json_output)
+
+
+def forget(
+    lake: options.Lake,
+    capture: options.ForgottenCaptures = None,
+    cluster: options.ForgottenClusters = None,
+    yes: options.Yes = False,
+    vacuum: options.Vacuum = False,
+    json_output: options.Json = False,
+) -> int:
+    """Take captures out of a lake, as if they had never been ingested.
+
+    For what came in by mistake. Shows which captures would go; --yes takes them out of the bronze
+    tables: what no other capture holds goes with them, and when the rest was first and last seen is
+    told anew. Then `kraftlake build` makes the other tables follow. Interrupted, it is run again.
+
+    What was taken out stays on disk as earlier versions of the tables. Where it must not, for it
+    holds secrets, say --vacuum: it builds, and then deletes every file of an earlier version, so
+    that nobody can go back to one; it may be said alone, later. Backups, and what was published,
+    are yours to see to.
+
+    \b
+    Examples:
+      kraftlake lake --lake lake
+      kraftlake forget --lake lake --capture 3aeede71f9c6f14c3454e28b02e36bbe
+      kraftlake forget --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --yes --vacuum
+
+    --json: the captures, or with --yes table and rows removed, a line each. Exit codes: 0, 2 usage.
+    """
+    from jobs import forget as job
+
+    return job.run(
+        lake=lake,
+        captures=capture or (),
+        clusters=cluster or (),
+        confirmed=yes,
+        vacuum=vacuum,
+        json_output=json_output,
     )
 
 
@@ -169,6 +231,32 @@ def state(
         raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
     a, b = (either_of("--diff", text) for text in diff)
     return job.run_diff(lake=lake, cluster=cluster, moments=(a, b), **about)
+
+
+def report(
+    lake: options.Lake,
+    output: options.ReportOutput = "report.html",
+    cluster: options.Cluster = None,
+    json_output: options.Json = False,
+) -> int:
+    """Write what the lake knows of an incident as one HTML file, and print the verdict.
+
+    For whoever has to understand it, or show it to others: a sentence on each cluster, epochs of
+    each replica, divergences with both branches decoded, what was truncated, snapshots, activity,
+    findings with evidence, and the SQL behind each figure. The file asks the network for nothing,
+    and holds secrets only where the lake does. Needs no Java; run build first.
+
+    \b
+    Examples:
+      kraftlake report --lake lake
+      kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
+
+    --json: file, cluster_id, level (sound, recovered, attention or broken), sentence, clauses,
+    findings, a line per cluster. Exit codes: 0, 2 usage (also a lake that was not built).
+    """
+    from jobs import report as job
+
+    return job.run(lake=lake, output=output, cluster=cluster, json_output=json_output)
 
 
 def demo(lake: options.DemoLake = None) -> int:

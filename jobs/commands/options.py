@@ -166,9 +166,36 @@ Csv = Annotated[bool, typer.Option("--csv", help="CSV with a header line.")]
 Tables = Annotated[
     bool, typer.Option("--tables", help="List the lake's tables and columns instead.")
 ]
+AskedQuestion = Annotated[
+    Text,
+    typer.Option("--question", metavar="NAME", help="A ready-made question; --questions has all."),
+]
+Questions = Annotated[
+    bool, typer.Option("--questions", help="List the ready-made questions instead; --json: SQL.")
+]
 Cluster = Annotated[
     Text,
     typer.Option("--cluster", metavar="C", help="The cluster id, where the lake has several."),
+]
+ForgottenCaptures = Annotated[
+    Texts,
+    typer.Option(
+        "--capture",
+        metavar="ID",
+        help="The id of a capture, or of a capture group, by `kraftlake lake`. May be repeated.",
+    ),
+]
+ForgottenClusters = Annotated[
+    Texts,
+    typer.Option("--cluster", metavar="C", help="All captures of a cluster. May be repeated."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it; without, only show what would go.")]
+Vacuum = Annotated[
+    bool,
+    typer.Option(
+        "--vacuum",
+        help="Also rebuild, and delete from disk what earlier versions of all tables need.",
+    ),
 ]
 AtOffset = Annotated[
     Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
@@ -183,6 +210,9 @@ Diff = Annotated[
 ]
 CommittedOnly = Annotated[
     bool, typer.Option("--committed-only", help="Only what is proven to be committed.")
+]
+ReportOutput = Annotated[
+    str, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
 ]
 DemoLake = Annotated[
     Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")

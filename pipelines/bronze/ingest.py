@@ -29,7 +29,7 @@ from pipelines.bronze.new_records import (
     write_new_records,
 )
 from pipelines.capture.looks import Group
-from pipelines.delta import Lake, append, ensure_table, exists, merge, read
+from pipelines.delta import Lake, append, ensure_table, exists, last_transaction, merge, read
 from pipelines.sources import register
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
@@ -274,7 +274,9 @@ class _Round:
         ]
         source = self.spark.createDataFrame(rows, bronze.CAPTURES.schema)
         group = f"kraftlake-ingest-{self.captured[0].group_id}"
-        append(self.lake, bronze.CAPTURES, source, transaction=(group, 1))
+        # above the last: a group that was forgotten may come again
+        number = last_transaction(self.spark, self.lake, bronze.CAPTURES, group) + 1
+        append(self.lake, bronze.CAPTURES, source, transaction=(group, number))
         return {bronze.CAPTURES.name: len(rows)}
 
     def _merge_rows(self, contract: Contract, rows: Sequence[small_tables.Row]) -> Counts:

@@ -23,7 +23,13 @@ MOMENT_SCHEMA = (
 before and after it (us since the epoch), the offset ranges that damage may hide, and the replica's
 later captures in the order of their time, which only a capture that arrives late has."""
 
-FOLDED_COLUMNS = ("crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at", "in_log")
+_HELD = {"in_log": "new.held", "undamaged": "new.crc_valid", "seen": "true"}
+"""Column of spans -> what a capture that has the batch must show for its moment to count."""
+
+FOLDED_COLUMNS = (
+    *("crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at"),
+    *_HELD,
+)
 
 _FACTS = (
     "last_offset",
@@ -71,7 +77,7 @@ def fold(known: DataFrame, seen: DataFrame, moments: DataFrame) -> DataFrame:
         F.least("old.first_seen", _at_if_present()).alias("first_seen"),
         _last_seen().alias("last_seen"),
         *_vanished(),
-        _spans().alias("in_log"),
+        *(_spans(name, held).alias(name) for name, held in _HELD.items()),
     )
     return LOG_BATCHES.select(folded)
 
@@ -141,9 +147,9 @@ def _hidden(ranges: str) -> str:
     )
 
 
-def _spans() -> Column:
-    """in_log with this capture's moment added, or cut out where the batch is not in the log."""
-    old = f"coalesce(old.in_log, cast(array() as {_NO_SPANS}))"
+def _spans(name: str, held: str) -> Column:
+    """The spans with this capture's moment added, or cut out where it doesn't count."""
+    old = f"coalesce(old.{name}, cast(array() as {_NO_SPANS}))"
     before = f"get(filter({old}, i -> i.`to` = previous_at), 0)"
     after = f"get(filter({old}, i -> i.`from` = next_at), 0)"
     touching = "coalesce(i.`to` = previous_at, false) OR coalesce(i.`from` = next_at, false)"
@@ -159,7 +165,7 @@ def _spans() -> Column:
         array(struct(i.`from` AS `from`, greatest(i.`from`, previous_at) AS `to`),
               struct(next_at AS `from`, i.`to` AS `to`)),
         array(struct(i.`from` AS `from`, i.`to` AS `to`))))), i -> i.`from` IS NOT NULL)"""
-    is_held = "(present AND new.held)"
+    is_held = f"(present AND {held})"
     return F.expr(
         f"CASE WHEN {is_held} AND {known} THEN {old} "
         f"WHEN {is_held} THEN {extended} ELSE {split} END"

@@ -21,6 +21,9 @@ from pipelines.delta.tables import (
     overwrite,
     read,
     register,
+    remove,
+    replace_by_merge,
+    vacuum,
 )
 
 __all__ = [
@@ -38,4 +41,7 @@ __all__ = [
     "overwrite",
     "read",
     "register",
+    "remove",
+    "replace_by_merge",
+    "vacuum",
 ]

@@ -33,6 +33,7 @@ _RECORD = (
     Column("value", "binary", "the record's bytes; NULL where they hold a secret"),
 )
 
+_SPANS = "array<struct<from:timestamp,to:timestamp>>"
 _PLACES = "array<struct<position:bigint,base_offset:bigint,size_bytes:bigint>>"
 
 CAPTURES = Contract(
@@ -110,12 +111,14 @@ LOG_BATCHES = Contract(
         ),
         Column(
             "in_log",
-            "array<struct<from:timestamp,to:timestamp>>",
+            _SPANS,
             "spans of captured_at, both ends inclusive, over which every capture held it "
             "undamaged in a .log file (not .log.deleted); the last one's `to` is NULL while the "
             "replica's newest capture holds it so",
             nullable=False,
         ),
+        Column("undamaged", _SPANS, "the same in a .log or .log.deleted file", nullable=False),
+        Column("seen", _SPANS, "the same in any of them, undamaged or not", nullable=False),
     ),
     keys=BATCH_KEYS,
 )

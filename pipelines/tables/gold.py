@@ -134,6 +134,7 @@ FINDINGS = Contract(
         Column("capture_id", "string", "the capture", nullable=False),
     ),
     keys=FINDING_KEYS,
+    change_feed=True,
 )
 
 _ENTITY = (

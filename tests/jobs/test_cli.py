@@ -15,7 +15,7 @@ from replica.errors import UnreadableFileError
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
 
-COMMANDS = ("dump", "diff", "ingest", "build", "sql", "demo")
+COMMANDS = ("dump", "diff", "ingest", "build", "sql", "report", "demo")
 HEAVY = ("pyspark", "pyarrow", "deltalake", "pandas", "numpy", "rich")
 
 
