@@ -13,7 +13,8 @@ import pytest
 
 from pipelines.lake_lock import locked
 from replica.errors import UnwritableFileError
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY
 from tests.pipelines.growing import large_node
 
 NODE = "kafka-3.7.2-static/final/1"

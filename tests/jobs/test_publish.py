@@ -12,7 +12,8 @@ import pytest
 
 from pipelines.feeds import kafka_topics
 from tests.interop.kafka_node import free_ports
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY
 from tests.pipelines.feeds.feed_table import CHANGES, FINDINGS, FeedTable, change, finding
 from tests.pipelines.feeds.receiver import Receiver
 

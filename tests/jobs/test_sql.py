@@ -16,7 +16,8 @@ from deltalake import write_deltalake
 
 from jobs.questions import QUESTIONS
 from jobs.sql_text import check_reads_only, tables_named
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY
 
 BIG = 1_234_567_890_123_456_789
 UNNEEDED = ("pyspark", "pyarrow", "pandas", "numpy", "numba", "rich", "duckdb")
