@@ -72,8 +72,8 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
     # What is kept is small, and found by reading what is large: so read it once.
     kept: list[DataFrame] = []
 
-    def keep(rows: DataFrame) -> DataFrame:
-        kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
+    def keep(rows: DataFrame, level: StorageLevel = StorageLevel.MEMORY_AND_DISK) -> DataFrame:
+        kept.append(rows.persist(level))
         return kept[-1]
 
     try:
@@ -102,7 +102,8 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         rows = gold_findings(captures, batches, found, judged, refused, findings, between)
         write(gold.FINDINGS, rows)
         tails = lost_tails(held, committed, records)
-        written = keep(metadata_replay(branch, snapshots, snapshot_records, tails, buckets))
+        written = metadata_replay(branch, snapshots, snapshot_records, tails, buckets)
+        written = keep(written, StorageLevel.DISK_ONLY)  # as large as two tables
         write(gold.METADATA_HISTORY, metadata_history(written))
         write(gold.METADATA_CHANGES, metadata_changes(written))
     finally:

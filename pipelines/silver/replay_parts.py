@@ -226,6 +226,7 @@ def replay_in_parts(
     if not every_snapshot:
         bases = F.broadcast(bases_of(plan))
         records = records.join(bases, on=list(CONTENT_IDS), how="left_semi")
+    records = records.dropDuplicates([*CONTENT_IDS, "index"])  # of all replicas that have it
     log = known.withColumns({"source": F.lit(_LOG), "position": F.col("offset")})
     rows = log.unionByName(_placed(records), allowMissingColumns=True)
     if tails is not None:
@@ -253,10 +254,9 @@ def _contents(snapshots: DataFrame) -> DataFrame:
 
 
 def _records_of(contents: DataFrame, snapshot_records: DataFrame) -> DataFrame:
-    """The records of these contents, each once for each id."""
-    records = snapshot_records.dropDuplicates(["cluster_id", "content_sha256", "index"])
+    """The records of these contents, of every replica and for each id."""
     ids = F.broadcast(contents.select(*CONTENT_IDS))
-    records = records.drop("end_offset", "epoch")
+    records = snapshot_records.drop("end_offset", "epoch")
     return records.join(ids, on=["cluster_id", "content_sha256"], how="inner")
 
 
