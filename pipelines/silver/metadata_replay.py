@@ -148,10 +148,8 @@ class _History:
             until = entry.offset, entry.timestamp_us
             self._add_version(kind, key, write.old, since, until, names)
         if write.new is not None:
-            since = _Since(
-                *(entry.offset, entry.timestamp_us, entry.leader_epoch),
-                *(write.offset, write.record_type),
-            )
+            offset, timestamp_us, leader_epoch = entry[:3]
+            since = _Since(offset, timestamp_us, leader_epoch, write.offset, write.record_type)
             self._open[kind.name, key] = kind, since
 
     def _add_version(
@@ -166,14 +164,11 @@ class _History:
         """until: offset and time, None where it is open."""
         if not self._owns(kind, key):
             return
-        self._versions.append(
-            (
-                *(kind.name, kind.key_text(key), name_of(kind, key, value, names)),
-                *(kind.value_text(key, value), since.offset, until[0]),
-                *(since.timestamp_us, until[1], since.leader_epoch),
-                *(since.record_offset, since.record_type),
-            )
-        )
+        name, value_text = name_of(kind, key, value, names), kind.value_text(key, value)
+        offset, timestamp_us, leader_epoch, record_offset, record_type = since
+        what = kind.name, kind.key_text(key), name, value_text
+        when = offset, until[0], timestamp_us, until[1]
+        self._versions.append((*what, *when, leader_epoch, record_offset, record_type))
 
     def _tell(
         self,
@@ -182,15 +177,13 @@ class _History:
         entry: Entry,
         names: Mapping[str, str],
     ) -> None:
+        _, timestamp_us, leader_epoch, commitment, _ = entry
         for write, name, change in teller.tell(writes, names):
-            if self._owns(write.kind, write.key):
-                self._changes.append(
-                    (
-                        *(write.kind.name, write.kind.key_text(write.key), name),
-                        *(entry.timestamp_us, entry.leader_epoch, write.offset),
-                        *(write.record_type, *change, entry.commitment),
-                    )
-                )
+            kind, key = write.kind, write.key
+            if self._owns(kind, key):
+                what = kind.name, kind.key_text(key), name
+                when = timestamp_us, leader_epoch, write.offset, write.record_type
+                self._changes.append((*what, *when, *change, commitment))
 
     def _owns(self, kind: Kind, key: Any) -> bool:
         """Of what every part sees only topics are state; the rest is here because it's ours."""
