@@ -25,7 +25,7 @@ from pipelines.silver.known_epochs import known_epochs
 from pipelines.silver.leader_epochs import leader_epochs
 from pipelines.silver.lost_tails import lost_tails
 from pipelines.silver.metadata_replay import metadata_replay
-from pipelines.silver.replay_parts import default_buckets
+from pipelines.silver.replay_parts import buckets_for
 from pipelines.silver.replica_logs import replica_logs
 from pipelines.silver.snapshot_replay import (
     refused_records,
@@ -72,8 +72,8 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
     # What is kept is small, and found by reading what is large: so read it once.
     kept: list[DataFrame] = []
 
-    def keep(rows: DataFrame) -> DataFrame:
-        kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
+    def keep(rows: DataFrame, level: StorageLevel = StorageLevel.MEMORY_AND_DISK) -> DataFrame:
+        kept.append(rows.persist(level))
         return kept[-1]
 
     try:
@@ -90,7 +90,8 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         committed = delta.read(spark, lake, silver.COMMITTED_LOG)
         write(gold.TRUNCATIONS, truncations(batches, committed))
         branch = branch_records(committed, records)
-        replay = keep(replayed(branch, snapshots, snapshot_records, default_buckets(spark)))
+        buckets = buckets_for(spark, counts[silver.COMMITTED_LOG.name])
+        replay = keep(replayed(branch, snapshots, snapshot_records, buckets))
         judged = keep(judged_snapshots(captures, snapshots, found, snapshot_replay(replay)))
         write(gold.SNAPSHOT_VALIDITY, snapshot_validity(judged))
         refused = refused_records(replay, committed)
@@ -101,8 +102,8 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         rows = gold_findings(captures, batches, found, judged, refused, findings, between)
         write(gold.FINDINGS, rows)
         tails = lost_tails(held, committed, records)
-        replay_inputs = branch, snapshots, snapshot_records, tails
-        written = keep(metadata_replay(*replay_inputs, default_buckets(spark)))
+        written = metadata_replay(branch, snapshots, snapshot_records, tails, buckets)
+        written = keep(written, StorageLevel.DISK_ONLY)  # as large as two tables
         write(gold.METADATA_HISTORY, metadata_history(written))
         write(gold.METADATA_CHANGES, metadata_changes(written))
     finally:
