@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from jobs.answer import Answer, QueryError, write_answer
 from jobs.lake_tables import tables_of
+from jobs.moments import NOW, Moment
 from jobs.sql_text import check_reads_only, lists_tables, tables_named
+from jobs.sql_views import HISTORY, VIEWS, View, views_in
 from replica.errors import UsageError
 
 DELTA_RS = "delta-rs"
@@ -27,7 +29,7 @@ _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 class Request:
     """What `sql` was asked for: one of query, file, question, tables and questions.
 
-    form: text, json or csv.
+    form: text, json or csv; moment: of the views' state.
     """
 
     lake: str
@@ -36,6 +38,7 @@ class Request:
     engine: str = DELTA_RS
     form: str = "text"
     tables: bool = False
+    moment: Moment = NOW
     question: str | None = None
     questions: bool = False
 
@@ -51,23 +54,42 @@ def run(request: Request) -> int:
     in_lake = tables_of(request.lake)
     wanted = tables_named(query)
     named: Sequence[str] = [name for name in wanted if name in in_lake]
-    if request.question is not None and len(named) < len(wanted):
-        missing = ", ".join(name for name in wanted if name not in in_lake)
+    views = _views(request, wanted, in_lake)
+    missing = sorted({*wanted} - {*named, *(view.name for view in views)})
+    if request.question is not None and missing:
         raise QueryError(
-            f"--question {request.question} asks {missing}, which the lake doesn't have: "
-            f"run `kraftlake build --lake {request.lake}`"
+            f"--question {request.question} asks {', '.join(missing)}, which the lake doesn't "
+            f"have: run `kraftlake build --lake {request.lake}`"
         )
     if lists_tables(query):
-        named = in_lake
+        named, views = in_lake, VIEWS if HISTORY in in_lake else ()
+    elif views:
+        named = sorted({*named, HISTORY})
     if request.engine == SPARK:
         from jobs.sql_spark import answer
     else:
         from jobs.sql_delta_rs import answer
     try:
-        write_answer(answer(request.lake, named, query), request.form)
+        write_answer(answer(request.lake, named, query, views, request.moment), request.form)
     except QueryError as error:
         raise QueryError(explained(str(error), in_lake)) from error
     return 0
+
+
+def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
+    """Those that the query names and the lake doesn't have as tables."""
+    views = views_in(name for name in wanted if name not in in_lake)
+    if request.moment != NOW and not views:
+        raise UsageError(
+            "--at-offset and --at-time are for the views, and the query names none: "
+            f"{', '.join(view.name for view in VIEWS)}"
+        )
+    if views and HISTORY not in in_lake:
+        raise QueryError(
+            f"{views[0].name} is a view of {HISTORY}, which the lake doesn't have: run "
+            f"`kraftlake build --lake {request.lake}`"
+        )
+    return views
 
 
 def _list(request: Request) -> int:

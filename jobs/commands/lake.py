@@ -1,8 +1,9 @@
-"""Commands over the lake: ingest, build, sql, lake, forget, state, and demo, which shows them."""
+"""Commands over the lake: ingest, build, sql, lake, forget, state, report and demo."""
 
 from __future__ import annotations
 
 from jobs.commands import options
+from replica.errors import UsageError
 
 
 def ingest(
@@ -82,6 +83,8 @@ def sql(
     json_output: options.Json = False,
     csv: options.Csv = False,
     tables: options.Tables = False,
+    at_offset: options.AtOffset = None,
+    at_time: options.AtTime = None,
     question: options.AskedQuestion = None,
     questions: options.Questions = False,
 ) -> int:
@@ -93,6 +96,9 @@ def sql(
     The column payload is a VARIANT: both engines show it as JSON, spark also looks into it, as in
     where payload:name::string = 'orders'.
 
+    gold.topics_at, partition_leaders_at, under_replicated_at, acl_at and config_at are views of the
+    state at the end of the log, or of what `state` shows at --at-offset or --at-time.
+
     Text shows an aligned table, times in UTC, nested values and VARIANT as JSON, binary as
     base64; --json gives a row per line with times as ms since the epoch.
 
@@ -101,12 +107,14 @@ def sql(
       kraftlake sql --lake lake --tables
       kraftlake sql --lake lake --question leaders
       kraftlake sql --lake lake "select * from gold.leader_epoch_history order by epoch"
+      kraftlake sql --lake lake --at-offset 1526 "select * from gold.under_replicated_at"
       kraftlake sql --lake lake --csv -f incident.sql > incident.csv
       echo "select count(*) from bronze.log_records" | kraftlake sql --lake lake --json -
 
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
     """
     from jobs import sql as job
+    from jobs.moments import Moment, moment_of
 
     return job.run(
         job.Request(
@@ -116,6 +124,7 @@ def sql(
             engine=engine,
             form="json" if json_output else "csv" if csv else "text",
             tables=tables,
+            moment=Moment(at_offset, moment_of("--at-time", at_time)),
             question=question,
             questions=questions,
         )
@@ -185,38 +194,70 @@ def state(
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
+    diff: options.Diff = None,
     committed_only: options.CommittedOnly = False,
     json_output: options.Json = False,
 ) -> int:
     """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
 
-    For the question what the cluster believed when it went wrong. The log is the branch that the
-    replicas agree on, to its end; --committed-only stops where nothing proves it committed any
-    more. --at-offset N is the state of a snapshot with end offset N: records below N, an open
-    transaction left out. --at-time takes records up to and including that time.
+    For the question what the cluster believed when it went wrong, and what changed until then. The
+    log is the branch that the replicas agree on, to its end; --committed-only stops where nothing
+    proves it committed any more. --at-offset N is the state of a snapshot with end offset N:
+    records below N, an open transaction left out. --at-time takes records up to and including
+    that time. --diff A B tells what is different at B from what was at A, offsets or times (a
+    number from 10^12 on is ms).
 
     entity, key, value (JSON with Kafka's field names, defaults filled in), and the offset of the
-    record that last changed it (NULL: before the snapshot that the lake's log begins with).
+    record that last changed it (NULL: before the snapshot that the lake's log begins with). With
+    --diff: change, name, old and new (JSON).
 
     \b
     Examples:
       kraftlake state --lake lake
       kraftlake state --lake lake --at-offset 1526 --json | jq 'select(.entity == "topic")'
       kraftlake state --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --at-time 2026-11-21T05:00Z
+      kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
 
-    Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
+    --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. Exit
+    codes: 0, 2 usage (also a moment that the lake can't tell about).
     """
     from jobs import state as job
-    from jobs.moments import moment_of
+    from jobs.moments import Moment, either_of, moment_of
 
-    moment = job.Moment(at_offset, moment_of("--at-time", at_time))
-    return job.run(
-        lake=lake,
-        cluster=cluster,
-        moment=moment,
-        committed_only=committed_only,
-        json_output=json_output,
-    )
+    moment = Moment(at_offset, moment_of("--at-time", at_time))
+    about = {"committed_only": committed_only, "json_output": json_output}
+    if diff is None:
+        return job.run(lake=lake, cluster=cluster, moment=moment, **about)
+    if moment != Moment():
+        raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
+    a, b = (either_of("--diff", text) for text in diff)
+    return job.run_diff(lake=lake, cluster=cluster, moments=(a, b), **about)
+
+
+def report(
+    lake: options.Lake,
+    output: options.ReportOutput = "report.html",
+    cluster: options.Cluster = None,
+    json_output: options.Json = False,
+) -> int:
+    """Write what the lake knows of an incident as one HTML file, and print the verdict.
+
+    For whoever has to understand it, or show it to others: a sentence on each cluster, epochs of
+    each replica, divergences with both branches decoded, what was truncated, snapshots, activity,
+    findings with evidence, and the SQL behind each figure. The file asks the network for nothing,
+    and holds secrets only where the lake does. Needs no Java; run build first.
+
+    \b
+    Examples:
+      kraftlake report --lake lake
+      kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
+
+    --json: file, cluster_id, level (sound, recovered, attention or broken), sentence, clauses,
+    findings, a line per cluster. Exit codes: 0, 2 usage (also a lake that was not built).
+    """
+    from jobs import report as job
+
+    return job.run(lake=lake, output=output, cluster=cluster, json_output=json_output)
 
 
 def demo(lake: options.DemoLake = None) -> int:

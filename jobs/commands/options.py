@@ -23,6 +23,24 @@ Paths = Annotated[
 Lake = Annotated[
     str, typer.Option("--lake", metavar="L", help="The lake: a folder, or a URI such as s3://...")
 ]
+NodePaths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="LOGDIR...",
+        help="A metadata directory, a node's log directory, or any folder above such directories.",
+        show_default=False,
+    ),
+]
+CaptureOutput = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FOLDER|URI",
+        help="Where the capture goes: an empty or new folder, or a URI such as s3://bucket/name.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per line, stable fields.")]
 KeepSecrets = Annotated[
     bool,
@@ -186,8 +204,15 @@ AtTime = Annotated[
     Text,
     typer.Option("--at-time", metavar="T", help="After the records up to T: ISO-8601 (UTC) or ms."),
 ]
+Diff = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--diff", metavar="A B", help="What differs at B from A: offsets or times."),
+]
 CommittedOnly = Annotated[
     bool, typer.Option("--committed-only", help="Only what is proven to be committed.")
+]
+ReportOutput = Annotated[
+    str, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
 ]
 DemoLake = Annotated[
     Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")

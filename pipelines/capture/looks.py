@@ -14,19 +14,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from pipelines.capture.grouping import ambiguous, batch_of, capture_file, unused_names
+from pipelines.capture.grouping import ambiguous, batch_of, replica_at, unused_names
 from pipelines.capture.inputs import Input, inputs
 from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
-from pipelines.capture.remote import is_uri
+from pipelines.capture.manifest import manifest_of
 from pipelines.capture.spool import Copying, Spool
-from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format import capture, meta_properties
+from replica.errors import UnreadableFileError, UsageError
+from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import FoundFile, MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.known_file import KnownFile
-from replica.format.reading import MAX_STATE_BYTES, read_file
 from replica.scan.segments import scan
 from replica.types import ZERO_UUID, ReplicaId
 
@@ -185,9 +184,12 @@ class _Looking:
         self, location: DirectoryPath, given: Input, known: KnownCaptures
     ) -> Iterator[tuple[Look, Input]]:
         """One look, or what stands against it among the damages."""
+        manifest = manifest_of(location)
+        self.damages.extend(one for one in manifest.damages if one not in self.damages)
+        if manifest.is_unfinished:
+            return
         node_folder = os.path.dirname(os.path.abspath(location.path))
-        captured_at = _capture_time(node_folder, location, self.damages)
-        captured_at = captured_at or self.options.captured_at
+        captured_at = manifest.captured_at or self.options.captured_at
         base = self._base(location, known, captured_at)
         folder = self.spool.new_folder()
         files = {} if base is None else base.files
@@ -200,6 +202,7 @@ class _Looking:
             damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, location.shown)
             self.damages.append(damage)
             return
+        directory = manifest.verify(directory)
         replica_id = directory.replica or self.options.replica
         if replica_id is None:
             self.damages.append(_unidentified(location, directory))
@@ -225,7 +228,7 @@ class _Looking:
         """The capture that this look will come right after, None where it is another one."""
         if self.options.order:
             return None
-        replica = _replica_of(location.path) or self.options.replica
+        replica = replica_at(location.path) or self.options.replica
         base = None if replica is None else known.of(replica)
         if base is None or (captured_at is not None and captured_at <= base.at):
             return None
@@ -274,17 +277,6 @@ def _whole_where_several(
     return found
 
 
-def _replica_of(path: str) -> ReplicaId | None:
-    """Who a directory is of, by its meta.properties, where that can be read."""
-    for folder in (path, os.path.dirname(os.path.abspath(path))):
-        try:
-            data = read_file(os.path.join(folder, meta_properties.FILE_NAME), MAX_STATE_BYTES)
-            return meta_properties.decode(data).replica
-        except (UnreadableFileError, DataError):
-            continue
-    return None
-
-
 def _snapshot_ends(path: str) -> tuple[int, ...]:
     try:
         names = [classify(name).snapshot for name in os.listdir(path)]
@@ -302,26 +294,6 @@ def _unidentified(location: DirectoryPath, directory: MetadataDirectory) -> Dama
     )
     detail = f"left out: {why}; name the replica with --as CLUSTER:NODE[:DIRECTORY]"
     return Damage(0, 0, DamageKind.UNIDENTIFIED, detail, location.shown)
-
-
-def _capture_time(
-    node_folder: str, location: DirectoryPath, damages: list[Damage]
-) -> datetime | None:
-    path = capture_file(location)
-    if path is None:
-        return None
-    shown = os.path.join(location.shown_node, os.path.relpath(path, node_folder))
-    if not is_uri(shown):
-        shown = os.path.normpath(shown)
-    try:
-        return capture.decode(read_file(path, MAX_STATE_BYTES)).captured_at
-    except DataError as error:
-        damage = Damage(error.position or 0, 0, DamageKind.CONTENT, error.reason, shown)
-    except UnreadableFileError as error:
-        damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, shown)
-    if damage not in damages:
-        damages.append(damage)
-    return None
 
 
 def _why_not(file: FilePath) -> str:

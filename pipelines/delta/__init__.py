@@ -22,6 +22,7 @@ from pipelines.delta.tables import (
     read,
     register,
     remove,
+    replace_by_merge,
     vacuum,
 )
 
@@ -41,5 +42,6 @@ __all__ = [
     "read",
     "register",
     "remove",
+    "replace_by_merge",
     "vacuum",
 ]

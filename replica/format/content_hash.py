@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from replica.format.file_names import FileKind, FileName
 from replica.format.primitives import Buffer
 
 CHUNK_BYTES = 64 * 1024
@@ -34,6 +35,13 @@ class HashChain:
         """
         number = position // CHUNK_BYTES
         return number * CHUNK_BYTES, self.links[number - self.start // CHUNK_BYTES].hex()
+
+
+def content_hash(name: FileName, data: Buffer) -> str:
+    """Of a whole file of any kind, as hex digits; SHA-256 for all but segments."""
+    if name.kind is FileKind.SEGMENT:
+        return hash_chain(data).digest
+    return hashlib.sha256(data).hexdigest()
 
 
 def hash_chain(data: Buffer, *, start: int = 0, link: str = "") -> HashChain:
