@@ -59,6 +59,7 @@ def test_a_lake_without_its_last_captures_is_what_it_was_before_them(
         job.run(lake=str(lake), captures=[last[0].capture_group], confirmed=True)
 
 
+@pytest.mark.slow
 def test_a_lake_without_a_cluster_holds_the_others_as_they_were(
     spark: SparkSession, recorded_lake: Path, tmp_path: Path
 ) -> None:
