@@ -184,15 +184,17 @@ ORDER BY c.cluster_id, c.offset, c.entity, c.key, c.change""",
         "topics",
         "Which topics are there now?",
         """\
-SELECT t.cluster_id, split_part(split_part(t.value, '"name":"', 2), '"', 1) AS topic,
-       t.key AS topic_id, count(p.key) AS partitions, min(t.valid_from) AS since
-FROM gold.metadata_history AS t
-LEFT JOIN gold.metadata_history AS p
-  ON p.cluster_id = t.cluster_id AND p.entity = 'partition' AND p.valid_to_offset IS NULL
- AND split_part(p.key, ':', 1) = t.key
-WHERE t.entity = 'topic' AND t.valid_to_offset IS NULL
-GROUP BY t.cluster_id, t.value, t.key
-ORDER BY t.cluster_id, topic""",
+SELECT cluster_id, topic, topic_id, partitions, since
+FROM gold.topics_at
+ORDER BY cluster_id, topic""",
+    ),
+    Question(
+        "under-replicated",
+        "Which partitions have replicas out of sync now?",
+        """\
+SELECT cluster_id, topic, partition_id AS partition, leader, replicas, isr, missing, since
+FROM gold.under_replicated_at
+ORDER BY cluster_id, topic, partition_id""",
     ),
 )
 

@@ -308,6 +308,6 @@ def test_every_ready_made_question_reads_tables_and_has_a_name_of_its_own() -> N
 def test_a_question_whose_tables_are_not_built_says_what_to_do(
     kraftlake: Kraftlake, lake: Path
 ) -> None:
-    ended = kraftlake("sql", "--lake", lake, "--question", "topics")
+    ended = kraftlake("sql", "--lake", lake, "--question", "changes")
     assert ended.code == 1
-    assert "asks gold.metadata_history, which the lake doesn't have: run `kraft" in ended.error
+    assert "asks gold.metadata_changes, which the lake doesn't have: run `kraft" in ended.error
