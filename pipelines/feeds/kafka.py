@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -151,7 +152,7 @@ def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTa
     UsageError: a property or a topic that won't do. PeerError: the cluster refuses, or another
     publisher took over. UnreachablePeerError: no answer.
     """
-    heard: list[KafkaError] = []
+    heard = deque[KafkaError](maxlen=20)
     try:
         cluster = Cluster(to.properties, heard.append)
         cluster.make_topics(to.topic, to.progress_topic)
@@ -173,7 +174,9 @@ def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTa
         raise _translated(to.servers, error.args[0], heard) from error
 
 
-def _translated(servers: str, error: KafkaError, heard: list[KafkaError]) -> PeerError | UsageError:
+def _translated(
+    servers: str, error: KafkaError, heard: Iterable[KafkaError]
+) -> PeerError | UsageError:
     """heard: what librdkafka had to say meanwhile, which knows why nobody answered."""
     code, text = error.code(), error.str()
     if code == KafkaError._INVALID_ARG:
