@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from jobs.build import run
 from pipelines.build import build
-from pipelines.delta import Lake, read
+from pipelines.delta import Lake, last_commit, read
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.silver.group_findings import group_findings
 from pipelines.silver.held_batches import held_at
@@ -186,10 +186,19 @@ def test_building_again_gives_the_same_rows(
 ) -> None:
     lake = Lake(built_lake)
     before = {table.name: _rows(spark, lake, table.name) for table in TABLES}
+    versions = _feed_versions(spark, lake)
+    assert versions
     assert run(lake=str(built_lake), json_output=True) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == [{"table": name, "rows": len(rows)} for name, rows in before.items()]
     assert {table.name: _rows(spark, lake, table.name) for table in TABLES} == before
+    assert _feed_versions(spark, lake) == versions, "changes in the feed without news"
+
+
+def _feed_versions(spark: SparkSession, lake: Lake) -> dict[str, int]:
+    return {
+        table.name: last_commit(spark, lake, table).version for table in TABLES if table.change_feed
+    }
 
 
 def _by_cluster(history: DataFrame) -> dict[str, list[_Epoch]]:
