@@ -16,11 +16,13 @@ def run(*, lake: str, json_output: bool = False) -> int:
     """Build the lake and print the rows per table; 0. Raises KraftlakeError."""
     from pipelines.build import build
     from pipelines.delta import Lake
+    from pipelines.lineage.job_events import job_events
     from pipelines.session import spark_session
 
     complain("build: starting Spark")
     spark = spark_session("kraftlake build", lake=lake)
-    counts = build(spark, Lake(lake), lambda table: complain(f"build: {table}"))
+    with job_events("build", lake, complain, tables="bronze") as run_id:
+        counts = build(spark, Lake(lake), lambda line: complain(f"build: {line}"), run_id)
     write_counts(counts, json_output=json_output)
     return 0
 

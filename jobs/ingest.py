@@ -35,6 +35,8 @@ def run(
     captured_at: ISO-8601 or ms; order: folder names, oldest capture first; as_replica:
     CLUSTER:NODE[:DIRECTORY] of what does not say so itself. Raises KraftlakeError.
     """
+    from pipelines.lineage.job_events import job_events
+
     if is_uri(lake):
         raise UsageError(f"--lake {lake}: ingest needs a lake on a local or mounted file system")
     options = Options(
@@ -46,7 +48,8 @@ def run(
         looks = look_at(paths, options, spool)
         for damage in _all_damages(looks):
             complain(str(damage))
-        counts = _write(looks, lake, keep_secrets)
+        with job_events("ingest", lake, complain, paths=paths):
+            counts = _write(looks, lake, keep_secrets)
     write_counts(counts, json_output=json_output)
     return 1 if counts["bronze.damage"] else 0
 

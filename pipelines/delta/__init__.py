@@ -21,6 +21,7 @@ from pipelines.delta.tables import (
     overwrite,
     read,
     register,
+    version,
 )
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "overwrite",
     "read",
     "register",
+    "version",
 ]
