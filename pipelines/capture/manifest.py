@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from pipelines.capture.grouping import capture_file
 from pipelines.capture.remote import is_uri
@@ -30,6 +31,11 @@ class Manifest:
     damages: tuple[Damage, ...] = ()
     is_unfinished: bool = False
 
+    @property
+    def captured_at(self) -> datetime | None:
+        """The moment of the capture, None where nothing tells it."""
+        return self.info and self.info.captured_at
+
     def verify(self, directory: MetadataDirectory) -> MetadataDirectory:
         """The directory with a Damage for each file that is missing or isn't what was captured.
 
@@ -46,7 +52,7 @@ class Manifest:
             if here is None:
                 detail = f"captured with {captured.size_bytes} bytes, but not in this copy"
                 yield Damage(0, 0, DamageKind.UNREADABLE, detail, path)
-            elif (here.size_bytes, here.sha256) != (captured.size_bytes, captured.sha256):
+            elif (here.size_bytes, here.sha256) != (captured.size_bytes, captured.content_hash):
                 yield Damage(0, 0, DamageKind.UNREADABLE, _difference(here, captured), path)
 
     def _captured(self, log_folder: str) -> Iterator[tuple[str, CapturedFile]]:
@@ -61,7 +67,7 @@ class Manifest:
 
 def _difference(here: FoundFile, captured: CapturedFile) -> str:
     if here.size_bytes == captured.size_bytes:
-        return f"not the {here.size_bytes} bytes that were captured, by their SHA-256"
+        return f"not the {here.size_bytes} bytes that were captured, by their hash"
     return f"{here.size_bytes} bytes, not the {captured.size_bytes} that were captured"
 
 

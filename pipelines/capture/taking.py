@@ -2,7 +2,7 @@
 
 A capture is a folder, local or in an object store:
 
-    capture.json                      when, and every file's size and SHA-256; written last
+    capture.json                      when, and every file's size and hash; written last
     node-1/meta.properties
     node-1/__cluster_metadata-0/...
 
@@ -12,7 +12,6 @@ interrupted is known as one, and goes on without sending the same bytes again.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,14 +20,17 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from pipelines.capture.grouping import replica_at
 from pipelines.capture.remote import is_uri, opened, shown_uri
-from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
-from replica.format import capture, meta_properties
+from replica.errors import DataError, UnwritableFileError, UsageError
+from replica.format import capture
 from replica.format.capture import CapturedFile, CaptureInfo
+from replica.format.content_hash import content_hash
 from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath, discover
-from replica.format.reading import MAX_STATE_BYTES, read_file
+from replica.format.file_names import classify
+from replica.format.reading import read_file
 from replica.scan.segments import scan
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
@@ -118,14 +120,10 @@ def _named(found: Iterable[DirectoryPath]) -> Iterator[tuple[str, DirectoryPath]
 
 
 def _stem(one: DirectoryPath) -> str:
-    node_folder = os.path.dirname(os.path.abspath(one.path))
-    for folder in (one.path, node_folder):
-        with suppress(UnreadableFileError, DataError):
-            data = read_file(os.path.join(folder, meta_properties.FILE_NAME), MAX_STATE_BYTES)
-            replica = meta_properties.decode(data).replica
-            if replica is not None:
-                return f"node-{replica.node_id}"
-    return os.path.basename(node_folder) or "node"
+    replica = replica_at(one.path)
+    if replica is not None:
+        return f"node-{replica.node_id}"
+    return os.path.basename(os.path.dirname(os.path.abspath(one.path))) or "node"
 
 
 @dataclass
@@ -250,7 +248,8 @@ class _Sending:
         data = read_file(path, limit)
         inside = os.path.relpath(path, self.node_folder).replace(os.sep, "/")
         name = f"{self.folder}/{inside}"
-        file = CapturedFile(name, len(data), hashlib.sha256(data).hexdigest())
+        digest = content_hash(classify(os.path.basename(path)), data)
+        file = CapturedFile(name, len(data), digest)
         self.files.add(name)
         self.sent_bytes += self.target.put(file, data)
         return data

@@ -12,15 +12,10 @@ from deltalake.exceptions import TableNotFoundError
 
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
-from pipelines.tables.gold import GOLD, METADATA_CHANGES, METADATA_HISTORY, QUALITY, QUALITY_RESULTS
+from pipelines.tables.gold import GOLD, QUALITY, QUALITY_RESULTS
 from pipelines.tables.silver import SILVER
 
-TABLES = tuple(
-    {
-        one.name: one
-        for one in (*BRONZE, *SILVER, *GOLD, METADATA_HISTORY, METADATA_CHANGES, *QUALITY)
-    }.values()
-)
+TABLES = (*BRONZE, *SILVER, *GOLD, *QUALITY)
 
 _OF_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated")
 _OF_WRITE = ("numOutputRows", "num_added_rows")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pipelines.tables.bronze import BRONZE
-from pipelines.tables.contract import Column, Contract
+from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
 from pipelines.tables.gold import GOLD, QUALITY
 from pipelines.tables.silver import SILVER
 
@@ -40,7 +40,7 @@ def _properties(contract: Contract) -> str:
     if contract.partition_by:
         parts.append(f" Partitioned by {', '.join(f'`{name}`' for name in contract.partition_by)}.")
     if contract.change_feed:
-        parts.append(" Delta keeps a change data feed of it.")
+        parts.append(f" Delta keeps its change data feed for {FEED_RETENTION_DAYS} days.")
     return "".join(parts)
 
 

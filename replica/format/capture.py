@@ -3,7 +3,7 @@
 capture.json lies beside the directories of the replicas that were looked at together:
 
     {"version": 1, "captured_at": "2026-11-21T05:00:00.000Z",
-     "files": [{"path": "node-1/meta.properties", "size_bytes": 97, "sha256": "..."}]}
+     "files": [{"path": "node-1/meta.properties", "size_bytes": 97, "content_hash": "..."}]}
 
 `files` may be absent; where it is there, it is all that was captured, by paths from its own folder.
 """
@@ -31,11 +31,12 @@ _ID_DIGITS = 32
 
 @dataclass(frozen=True, slots=True)
 class CapturedFile:
-    """A file of a capture. path: '/' between its parts; sha256: 64 hex digits."""
+    """A file of a capture. path: '/' between its parts; content_hash: of
+    replica.format.content_hash, 64 hex digits."""
 
     path: str
     size_bytes: int
-    sha256: str
+    content_hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ def decode(data: bytes) -> CaptureInfo:
 def _files(listed: object) -> Iterator[CapturedFile]:
     for one in listed if isinstance(listed, list) else [None]:
         match one:
-            case {"path": str(path), "size_bytes": int(size), "sha256": str(sha256)}:
-                yield CapturedFile(path, size, sha256)
+            case {"path": str(path), "size_bytes": int(size), "content_hash": str(digest)}:
+                yield CapturedFile(path, size, digest)
             case _:
                 raise CorruptDataError(f"files: {_shortened(one)} is no file's entry", 0)
 
@@ -104,11 +105,12 @@ def capture_id(replica: ReplicaId, files: Iterable[FoundFile]) -> str:
     whatever the partition's folder is called there.
     """
     identity = [replica.cluster_id, replica.node_id, replica.directory_id]
-    contents = sorted([_name(file.path), file.size_bytes, file.sha256] for file in files)
+    contents = sorted([canonical(file.path), file.size_bytes, file.sha256] for file in files)
     return _digest([identity, contents])
 
 
-def _name(path: str) -> str:
+def canonical(path: str) -> str:
+    """A file's path below the node's log directory, whatever the partition's folder is called."""
     _, in_folder, rest = path.partition("/")
     return f"{METADATA_FOLDER}/{rest}" if in_folder else path
 

@@ -40,7 +40,7 @@ _READABLE = (
 )
 _SEEN_IN_ORDER = satisfy(
     "it was first seen before it was last seen",
-    "first_seen <= last_seen",
+    "last_seen IS NULL OR first_seen <= last_seen",
     *("first_seen", "last_seen"),
     action=WARN,
 )

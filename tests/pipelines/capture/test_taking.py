@@ -140,7 +140,7 @@ def test_what_a_copy_lost_is_damage_and_not_a_truncation(nodes: Path, tmp_path: 
         (2, "quorum-state", DamageKind.UNREADABLE),
         (3, "quorum-state", DamageKind.UNREADABLE),
     }
-    assert "by their SHA-256" in lost[3, "quorum-state", DamageKind.UNREADABLE]
+    assert "by their hash" in lost[3, "quorum-state", DamageKind.UNREADABLE]
 
 
 def test_a_place_that_holds_something_is_refused_and_left_as_it_is(

@@ -20,7 +20,7 @@ _RECORD = {
     **{"timestamp": T0, "is_control": False, "record_type": "TOPIC_RECORD"},
     **{"record_version": 0, "payload": "{}", "value": b"v"},
 }
-_ENTITY = {"cluster_id": "c", "entity": "topic", "key": "k", "leader_epoch": 1}
+_ENTITY = {"cluster_id": "c", "entity": "topic", "key": "k", "name": "n", "leader_epoch": 1}
 
 Row = dict[str, Any]
 
@@ -55,7 +55,7 @@ GOOD: Mapping[str, Example] = {
             {
                 **{**_BATCH, "last_offset": 11, "is_control": False, "record_count": 2},
                 **{"size_bytes": 99, "position": 0, "crc_valid": True, "file": "f"},
-                **{"first_seen": T0, "last_seen": T1, "in_log": []},
+                **{"first_seen": T0, "last_seen": T1, "in_log": [], "undamaged": [], "seen": []},
             },
         ),
         ({**_BATCH, "offset": 10}, {**_BATCH, "offset": 11}),
@@ -180,7 +180,7 @@ GOOD: Mapping[str, Example] = {
     "gold.metadata_changes": Example(
         (
             {
-                **{**_ENTITY, "name": "n", "change": "topic_created", "new": "{}", "offset": 1},
+                **{**_ENTITY, "change": "topic_created", "new": "{}", "offset": 1},
                 **{"record_type": "TOPIC_RECORD", "commitment": "proven"},
             },
         )
