@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -34,5 +35,5 @@ def is_satisfied(expectation: Expectation) -> Column:
 
 def without_broken(rows: DataFrame, suite: Suite, expectations: Sequence[Expectation]) -> DataFrame:
     """The table's rows that satisfy all of the expectations, with its own columns only."""
-    good = reduce(Column.__and__, [is_satisfied(one) for one in expectations])
+    good = reduce(and_, [is_satisfied(one) for one in expectations])
     return rows.where(good).select(*(F.col(f"`{name}`") for name in suite.contract.column_names))

@@ -179,8 +179,8 @@ REPLICA_STATE = Suite(
         satisfy(
             "epochs and offsets of leader-epoch-checkpoint ascend",
             "coalesce(size(leader_epochs), 0) < 2 OR forall(sequence(1, size(leader_epochs) - 1), "
-            "i -> leader_epochs[i].epoch > leader_epochs[i - 1].epoch "
-            "AND leader_epochs[i].star`offset` >= leader_epochs[i - 1].star`offset`)",
+            "i -> get(leader_epochs, i).epoch > get(leader_epochs, i - 1).epoch AND "
+            "get(leader_epochs, i).start_offset >= get(leader_epochs, i - 1).start_offset)",
             "leader_epochs",
             action=WARN,
         ),

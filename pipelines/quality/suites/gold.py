@@ -67,7 +67,7 @@ DIVERGENCE_POINTS = Suite(
         one_of("relation", (relation.value for relation in Relation)),
         satisfy(
             "a pair is named in order",
-            "struct(node_a, directory_a) < struct(node_b, directory_b)",
+            "node_a < node_b OR (node_a = node_b AND directory_a < directory_b)",
             *("node_a", "directory_a", "node_b", "directory_b"),
             action=STOP,
         ),
