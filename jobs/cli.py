@@ -75,6 +75,7 @@ app.command(short_help="Plan with which replica a broken quorum goes on.")(logs.
 app.command(short_help="Copy running nodes' directories, with hashes.")(logs.capture)
 app.command(short_help="Bring metadata directories into bronze tables.")(lake.ingest)
 app.command(short_help="Make the silver and gold tables from bronze.")(lake.build)
+app.command(short_help="Hold every table to what is expected of it.")(lake.quality)
 app.command(short_help="Ask the tables with SQL.")(lake.sql)
 app.command("lake", short_help="Show what a lake holds: captures, offsets, gaps, sizes.")(
     lake.contents

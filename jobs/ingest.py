@@ -90,6 +90,8 @@ class _Work:
 
     def run(self) -> dict[str, int]:
         """Rows added or changed, by table."""
+        from pipelines.lineage.job_events import job_events
+
         with locked(self.lake, lambda: complain(_WAITING.format(self.lake))):
             check_schema_version(self.lake)
             refuse_half_forgotten(self.lake)
@@ -99,7 +101,8 @@ class _Work:
                 looks = look_at(self.paths, options, spool)
                 for damage in _all_damages(looks):
                     complain(str(damage))
-                counts = _write(looks, self.lake, self.keep_secrets)
+                with job_events("ingest", self.lake, complain, paths=self.paths):
+                    counts = _write(looks, self.lake, self.keep_secrets)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts

@@ -38,7 +38,7 @@ def answer(
     time.tzset()
     # it would print what QueryError says, with a page of stack traces
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    contracts = (*bronze.BRONZE, *silver.SILVER, *gold.GOLD)
+    contracts = (*bronze.BRONZE, *silver.SILVER, *gold.GOLD, *gold.QUALITY)
     spark = spark_session("kraftlake sql", lake=lake)
     try:
         register(spark, Lake(lake), [one for one in contracts if one.name in tables])

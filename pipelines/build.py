@@ -1,8 +1,12 @@
-"""Bronze to silver to gold: every derived table computed anew, each in one Delta commit."""
+"""Bronze to silver to gold: every derived table computed anew, each in one Delta commit.
+
+Between the layers, and behind the last, is pipelines.quality's gate.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +42,9 @@ from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
+if TYPE_CHECKING:
+    from pipelines.quality.gate import Gate
+
 _INPUTS = (
     bronze.CAPTURES,
     bronze.LOG_BATCHES,
@@ -49,19 +56,37 @@ _INPUTS = (
 )
 
 
-def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]) -> dict[str, int]:
+def build(
+    spark: SparkSession,
+    lake: delta.Lake,
+    progress: Callable[[str], None],
+    run_id: str | None = None,
+) -> dict[str, int]:
     """Compute all silver and gold tables of the lake; returns their row counts by table name.
 
-    The same bronze gives the same rows. progress: told one line before each table.
-    UsageError: the lake has no bronze tables.
+    The same bronze gives the same rows. progress: told one line before each table, and for each
+    expectation that a table breaks. run_id: of the rows in gold.quality_results.
+    UsageError: the lake has no bronze tables. CorruptDataError: a table's rows say that nothing may
+    be derived from it.
     """
     if not delta.exists(spark, lake, bronze.CAPTURES):
         raise UsageError(
             f"{lake.root} has no bronze tables: run `kraftlake ingest --lake {lake.root} PATH...` "
             "first, or name another lake"
         )
+    from pipelines.quality.gate import Gate  # Great Expectations takes seconds to import
+
+    with Gate(spark, lake, progress, run_id) as gate:
+        return _build(spark, lake, progress, gate)
+
+
+def _build(
+    spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None], gate: Gate
+) -> dict[str, int]:
+    progress("quality of bronze")
+    admitted = gate.admit(bronze.BRONZE)
     captures, batches, records, snapshots, snapshot_records, state, found = (
-        delta.read(spark, lake, contract) for contract in _INPUTS
+        admitted[contract] for contract in _INPUTS
     )
     counts: dict[str, int] = {}
 
@@ -84,10 +109,12 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         write(silver.LEADER_EPOCHS, leader_epochs(captures, held, state))
         write(silver.VOTER_SETS, voter_sets(control, snapshot_records, state))
         write(silver.COMMITTED_LOG, committed_log(held, findings))
+        progress("quality of silver")
+        admitted_silver = gate.admit(silver.SILVER)
         epochs = known_epochs(batches, control, state)
         write(gold.LEADER_EPOCH_HISTORY, leader_epoch_history(epochs, findings))
         write(gold.DIVERGENCE_POINTS, divergence_points(findings))
-        committed = delta.read(spark, lake, silver.COMMITTED_LOG)
+        committed = admitted_silver[silver.COMMITTED_LOG]
         write(gold.TRUNCATIONS, truncations(batches, committed))
         branch = branch_records(committed, records)
         buckets = buckets_for(spark, counts[silver.COMMITTED_LOG.name])
@@ -106,6 +133,8 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         written = keep(written, StorageLevel.DISK_ONLY)  # as large as two tables
         write(gold.METADATA_HISTORY, metadata_history(written))
         write(gold.METADATA_CHANGES, metadata_changes(written))
+        progress("quality of gold")
+        gate.admit(gold.GOLD)
     finally:
         for rows in kept:
             rows.unpersist()

@@ -64,11 +64,12 @@ _JVM_NOISE = (b"WARNING: Using incubator modules", b"Picked up JAVA_TOOL_OPTIONS
 
 @dataclass(frozen=True)
 class Defaults:
-    """conf/kraftlake.toml's [spark] and [jars]; see that file for what each one means."""
+    """conf/kraftlake.toml's settings; see that file for what each one means."""
 
     master: str | None = None
     cores_max: int = 8
     jars_dir: str | None = None
+    lineage_file: str | None = None
 
 
 def spark_session(
@@ -126,7 +127,7 @@ def conf_directory() -> Path | None:
 
 
 def read_defaults(conf_dir: Path | None) -> Defaults:
-    """conf_dir/kraftlake.toml's [spark] and [jars]; UsageError on a key or type they don't have."""
+    """conf_dir/kraftlake.toml's settings; UsageError on a key or type that it doesn't have."""
     path = None if conf_dir is None else conf_dir / "kraftlake.toml"
     if path is None or not path.is_file():
         return Defaults()
@@ -138,9 +139,10 @@ def read_defaults(conf_dir: Path | None) -> Defaults:
         ("spark", "master"): ("master", str),
         ("spark", "cores_max"): ("cores_max", int),
         ("jars", "dir"): ("jars_dir", str),
+        ("lineage", "file"): ("lineage_file", str),
     }
     values: dict[str, Any] = {}
-    for section in ("spark", "jars"):
+    for section in ("spark", "jars", "lineage"):
         table = document.get(section, {})
         if not isinstance(table, dict):
             raise UsageError(f"{path}: [{section}] is not a table")

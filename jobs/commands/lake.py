@@ -62,15 +62,36 @@ def build(lake: options.Lake, json_output: options.Json = False) -> int:
     """Make the silver and gold tables from bronze: epochs, divergence, history, validity.
 
     For asking with SQL. Running it again gives the same rows; after another ingest it brings the
-    tables up to date.
+    tables up to date. Between the layers every table is held to what is expected of it: rows
+    with which nothing right can be derived are left out and go to gold.quarantined_rows, and
+    tables that contradict their contract end the build. `kraftlake quality` does the same alone.
 
     \b
     Example:
       kraftlake build --lake lake
 
-    --json: table and rows, a line per table. Exit codes: 0, 2 usage.
+    --json: table and rows, a line per table. Exit codes: 0, 1 when a table ends the build, 2 usage.
     """
     from jobs import build as job
+
+    return int(job.run(lake=lake, json_output=json_output))
+
+
+def quality(lake: options.Lake, json_output: options.Json = False) -> int:
+    """Hold every table of the lake to what is expected of it, by Great Expectations.
+
+    `build` does the same between its layers. The results go to gold.quality_results, and to pages
+    below LAKE/_quality.
+
+    \b
+    Example:
+      kraftlake quality --lake lake
+
+    --json: table, version, expectation, meaning, columns, action (warn, quarantine or stop: what
+    follows in a build), success, evaluated_rows, unexpected_rows, sample_keys, a line per
+    expectation. Exit codes: 0, 1 when an expectation is broken, 2 usage.
+    """
+    from jobs import quality as job
 
     return int(job.run(lake=lake, json_output=json_output))
 

@@ -24,6 +24,7 @@ from pipelines.delta.tables import (
     remove,
     replace_by_merge,
     vacuum,
+    version,
 )
 
 __all__ = [
@@ -44,4 +45,5 @@ __all__ = [
     "remove",
     "replace_by_merge",
     "vacuum",
+    "version",
 ]

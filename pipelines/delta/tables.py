@@ -16,6 +16,7 @@ from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # pyspark's own idiom
 
+from pipelines.delta.transaction import newest_version
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
@@ -92,15 +93,28 @@ def ensure_table(spark: SparkSession, lake: Lake, contract: Contract) -> None:
     builder.execute()
 
 
-def read(spark: SparkSession, lake: Lake, contract: Contract) -> DataFrame:
-    """The table's newest version. UsageError where the lake has no such table."""
+def version(spark: SparkSession, lake: Lake, contract: Contract) -> int:
+    """The table's newest version, -1 where the lake has no such table."""
+    return newest_version(spark, lake.path_of(contract))
+
+
+def read(
+    spark: SparkSession, lake: Lake, contract: Contract, *, version: int | None = None
+) -> DataFrame:
+    """The table at a version, by default the newest, also of later commits.
+
+    UsageError where the lake has no such table.
+    """
     path = lake.path_of(contract)
     if not DeltaTable.isDeltaTable(spark, path):
         raise UsageError(
             f"{lake.root} has no table {contract.name}: run `kraftlake ingest --lake` and "
             "`kraftlake build --lake` first, or name another lake."
         )
-    return spark.read.format("delta").load(path)
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return reader.load(path)
 
 
 def register(spark: SparkSession, lake: Lake, contracts: Iterable[Contract]) -> tuple[str, ...]:

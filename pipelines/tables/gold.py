@@ -211,3 +211,52 @@ GOLD = (
     *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
     *(METADATA_HISTORY, METADATA_CHANGES),
 )
+
+_JUDGED_TABLE = (
+    Column("run_id", "string", "the build, or the run of `kraftlake quality`", nullable=False),
+    Column("at", "timestamp", "when it ran", nullable=False),
+    Column("table_name", "string", "the table, such as bronze.log_records", nullable=False),
+    Column("table_version", "bigint", "the version of it that was judged", nullable=False),
+)
+
+QUALITY_RESULTS = Contract(
+    name="gold.quality_results",
+    description="Each expectation of each table in each run: whether the table holds to it.",
+    columns=(
+        *_JUDGED_TABLE,
+        Column("expectation", "string", "its type, by Great Expectations' name", nullable=False),
+        Column("meaning", "string", "what is expected, in a sentence", nullable=False),
+        Column("columns", "array<string>", "the columns it is about", nullable=False),
+        Column("action", "string", "warn, quarantine or stop", nullable=False),
+        Column("success", "boolean", "whether every row holds to it", nullable=False),
+        Column("evaluated_rows", "bigint", "rows of the table", nullable=False),
+        Column("unexpected_rows", "bigint", "rows that break it", nullable=False),
+        Column(
+            "sample_keys",
+            "array<string>",
+            "the keys of some of them, each as a JSON object",
+            nullable=False,
+        ),
+    ),
+    keys=("run_id", "table_name", "meaning"),
+)
+
+QUARANTINED_ROWS = Contract(
+    name="gold.quarantined_rows",
+    description="The rows that the newest build left out of what it derived, and why.",
+    columns=(
+        *_JUDGED_TABLE,
+        Column("reason", "string", "the expectation that the row breaks", nullable=False),
+        Column("row_key", "string", "its keys as a JSON object", nullable=False),
+        Column(
+            "content",
+            "string",
+            "the whole row as a JSON object, binary as base64, without columns that are NULL",
+            nullable=False,
+        ),
+    ),
+    keys=("table_name", "row_key", "reason"),
+)
+
+QUALITY = (QUALITY_RESULTS, QUARANTINED_ROWS)
+"""What a run says about the other tables; apart from GOLD, as it differs from run to run."""

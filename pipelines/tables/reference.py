@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
-from pipelines.tables.gold import GOLD
+from pipelines.tables.gold import GOLD, QUALITY
 from pipelines.tables.silver import SILVER
 from replica.metadata.changes import CHANGES
 
@@ -20,7 +20,7 @@ directory_id)` says which one. `kraftlake sql --lake LAKE --tables` prints the s
 """
 
 
-def markdown(contracts: Iterable[Contract] = (*BRONZE, *SILVER, *GOLD)) -> str:
+def markdown(contracts: Iterable[Contract] = (*BRONZE, *SILVER, *GOLD, *QUALITY)) -> str:
     """The whole page."""
     tables = (line for one in contracts for line in _table(one))
     return "\n".join([_HEAD, *tables, *_changes()])

@@ -83,6 +83,7 @@ BANNED: dict[str, dict[str, str]] = {
 # Module -> the folder or module that alone may import it.
 ONLY_IN = {
     "great_expectations": "pipelines.quality",
+    "openlineage": "pipelines.lineage",
     "delta": "pipelines.delta",
     "numba": "replica.scan.kernels",
     "pyarrow.parquet": "pipelines.data_files",

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from pipelines.delta import Lake, read
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
-from pipelines.tables.gold import GOLD
+from pipelines.tables.gold import GOLD, QUALITY_RESULTS
 from pipelines.tables.silver import SILVER
 from tests.pipelines.checksums import checksum
 
-TABLES = (*BRONZE, *SILVER, *GOLD)
+TABLES = (*BRONZE, *SILVER, *GOLD, QUALITY_RESULTS)
 WITH_VARIANT = {"bronze.log_records", "bronze.snapshot_records"}
 
 pytestmark = pytest.mark.spark

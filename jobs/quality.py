@@ -1,0 +1,84 @@
+"""`kraftlake quality`: every table of a lake held to what is expected of it.
+
+Also a Spark application with the same options:
+
+    spark-submit jobs/quality.py --lake /data/lake
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from jobs.output import complain, write_json, write_table
+
+if TYPE_CHECKING:
+    from pipelines.quality.gate import TableResult
+
+
+def run(*, lake: str, json_output: bool = False) -> int:
+    """Judge the lake's tables and print what was found; 0, or 1 where an expectation is broken.
+
+    Nothing is derived and nothing quarantined; the results go to the lake. Raises KraftlakeError.
+    """
+    from pipelines.delta import Lake, exists
+    from pipelines.lineage.job_events import job_events
+    from pipelines.session import spark_session
+    from pipelines.tables.bronze import BRONZE
+
+    complain("quality: starting Spark")
+    spark = spark_session("kraftlake quality", lake=lake)
+    from pipelines.quality.gate import Gate
+    from pipelines.quality.suites import SUITES
+
+    place = Lake(lake)
+    built = [
+        suite.contract
+        for suite in SUITES.values()
+        if suite.contract not in BRONZE and exists(spark, place, suite.contract)
+    ]
+    with (
+        job_events("quality", lake, complain) as run_id,
+        Gate(spark, place, lambda line: complain(f"quality: {line}"), run_id) as gate,
+    ):
+        for schema in ("bronze", "silver", "gold"):
+            gate.judge([one for one in (*BRONZE, *built) if one.schema_name == schema])
+    _print(gate.results, json_output=json_output)
+    return int(any(not verdict.success for one in gate.results for verdict in one.judged.verdicts))
+
+
+def _print(results: list[TableResult], *, json_output: bool) -> None:
+    if json_output:
+        for one in results:
+            for verdict in one.judged.verdicts:
+                write_json(
+                    {
+                        "table": one.table.name,
+                        "version": one.version,
+                        "expectation": verdict.expectation.type,
+                        "meaning": verdict.expectation.meaning,
+                        "columns": list(verdict.expectation.columns),
+                        "action": verdict.expectation.action.value,
+                        "success": verdict.success,
+                        "evaluated_rows": verdict.evaluated_rows,
+                        "unexpected_rows": verdict.unexpected_rows,
+                        "sample_keys": list(verdict.sample),
+                    }
+                )
+        return
+    rows = [
+        (
+            one.table.name,
+            one.judged.verdicts[0].evaluated_rows,
+            len(one.judged.verdicts),
+            sum(not verdict.success for verdict in one.judged.verdicts),
+        )
+        for one in results
+    ]
+    write_table(("table", "rows", "expectations", "broken"), rows)
+
+
+if __name__ == "__main__":
+    from jobs.cli import main
+
+    main(["quality", *sys.argv[1:]])

@@ -1,0 +1,100 @@
+"""The events around a job: `with job_events("build", lake, warn) as run_id:`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pipelines.lineage.transport import wanted_transport
+
+if TYPE_CHECKING:
+    from openlineage.client.event_v2 import InputDataset
+
+    from pipelines.lineage.events import Events
+
+
+@contextmanager
+def job_events(
+    job: str,
+    lake: str,
+    warn: Callable[[str], None],
+    *,
+    paths: Sequence[str] = (),
+    tables: str | None = None,
+) -> Iterator[str]:
+    """Tells OpenLineage that `job` begins and how it ended; gives the run's id, a UUID.
+
+    paths: files, folders or URIs that it reads; tables: the layer whose tables it reads. Where no
+    transport is configured nothing is imported or read. Whatever goes wrong with events is one
+    line to `warn`, and never the job's concern.
+    """
+    run_id = str(uuid.uuid4())
+    file = wanted_transport()
+    if file is None:
+        yield run_id
+        return
+    told = _Told(job, run_id, lake, warn)
+    told.attempt(lambda: told.start(file, paths, tables))
+    try:
+        yield run_id
+    except BaseException as error:
+        message = f"{type(error).__name__}: {error}"
+        told.attempt(lambda: told.end(message))
+        raise
+    told.attempt(lambda: told.end(None))
+
+
+class _Told:
+    """What has been told of one run, and what is still to be told."""
+
+    def __init__(self, job: str, run_id: str, lake: str, warn: Callable[[str], None]) -> None:
+        self._job, self._run_id, self._lake, self._warn = job, run_id, lake, warn
+        self._events: Events | None = None
+        self._inputs: list[InputDataset] = []
+        self._before: dict[str, int] = {}
+
+    def attempt(self, tell: Callable[[], None]) -> None:
+        try:
+            tell()
+        except Exception as error:  # noqa: BLE001 - of any transport; the job goes on
+            first = (str(error).splitlines() or [""])[0]
+            self._warn(f"lineage: {type(error).__name__}: {first}; the job goes on without events")
+            self._events = None
+
+    def start(self, file: str, paths: Sequence[str], layer: str | None) -> None:
+        from pipelines.lineage import events, lake
+
+        self._before = lake.versions(self._lake)
+        read = [
+            lake.TableState(one, self._before[one.name])
+            for one in lake.TABLES
+            if one.schema_name == layer and one.name in self._before
+        ]
+        self._inputs = [
+            *(events.read_path(path) for path in paths),
+            *(events.read_table(self._lake, one) for one in read),
+        ]
+        self._events = events.Events(self._job, self._run_id, self._lake, file)
+        self._events.start(self._inputs)
+
+    def end(self, failure: str | None) -> None:
+        from pipelines.lineage import lake
+
+        if self._events is None:
+            return
+        outputs = lake.changed(self._lake, self._before)
+        if failure is None:
+            self._events.complete(self._inputs, outputs)
+        else:
+            self._events.fail(self._inputs, outputs, failure)
+        found = lake.assertions(self._lake, self._run_id)
+        if found:
+            names = {one.table for one in found}
+            newest = lake.versions(self._lake)
+            judged = [
+                lake.TableState(one, newest[one.name]) for one in lake.TABLES if one.name in names
+            ]
+            self._events.quality(judged, found)
+        self._events.close()

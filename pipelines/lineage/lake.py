@@ -1,0 +1,98 @@
+"""What a job changed in a lake, read from the tables' Delta logs: so no job has to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from pipelines.tables.bronze import BRONZE
+from pipelines.tables.contract import Contract
+from pipelines.tables.gold import GOLD, QUALITY, QUALITY_RESULTS
+from pipelines.tables.silver import SILVER
+
+TABLES = (*BRONZE, *SILVER, *GOLD, *QUALITY)
+
+_OF_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated")
+_OF_WRITE = ("numOutputRows", "num_added_rows")
+"""Operation metrics in a table's history: Delta's, and delta-rs' name of the same. A MERGE counts
+the rows that it only copied among its output."""
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table at a version; rows: written since an earlier version, NULL where not asked for."""
+
+    contract: Contract
+    version: int
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Assertion:
+    """A row of gold.quality_results, as far as events tell it."""
+
+    table: str
+    expectation: str
+    meaning: str
+    columns: tuple[str, ...]
+    action: str
+    success: bool
+    unexpected_rows: int
+
+
+def table_path(lake: str, contract: Contract) -> str:
+    """Where the table lies; s3a, which only Hadoop knows, becomes s3."""
+    root = lake.replace("s3a://", "s3://", 1).removeprefix("file://").rstrip("/")
+    return f"{root}/{contract.schema_name}/{contract.table_name}"
+
+
+def versions(lake: str, tables: Iterable[Contract] = TABLES) -> dict[str, int]:
+    """The newest version of each table that the lake has, by table name."""
+    opened = ((one, _opened(lake, one)) for one in tables)
+    return {one.name: table.version() for one, table in opened if table is not None}
+
+
+def changed(lake: str, before: Mapping[str, int]) -> list[TableState]:
+    """The tables with commits since, and the rows that these wrote."""
+    states = []
+    for contract in TABLES:
+        table = _opened(lake, contract)
+        known = before.get(contract.name, -1)
+        if table is not None and table.version() > known:
+            commits = [one for one in table.history() if one["version"] > known]
+            rows = sum(rows_written(one.get("operationMetrics") or {}) for one in commits)
+            states.append(TableState(contract, table.version(), rows))
+    return states
+
+
+def rows_written(metrics: Mapping[str, Any]) -> int:
+    """Rows that a commit added or changed, by its operation metrics."""
+    names = _OF_MERGE if _OF_MERGE[0] in metrics else _OF_WRITE
+    return sum(int(metrics.get(name) or 0) for name in names)
+
+
+def assertions(lake: str, run_id: str) -> list[Assertion]:
+    """What the run found, from gold.quality_results; none where it judged nothing."""
+    table = _opened(lake, QUALITY_RESULTS)
+    if table is None:
+        return []
+    rows = table.to_pyarrow_dataset().to_table(filter=ds.field("run_id") == run_id)
+    return [
+        Assertion(
+            *(row["table_name"], row["expectation"], row["meaning"], tuple(row["columns"])),
+            *(row["action"], row["success"], row["unexpected_rows"]),
+        )
+        for row in rows.to_pylist()
+    ]
+
+
+def _opened(lake: str, contract: Contract) -> DeltaTable | None:
+    try:
+        return DeltaTable(table_path(lake, contract))
+    except TableNotFoundError:
+        return None

@@ -1,0 +1,207 @@
+"""The gate between two layers: what is derived next is derived from rows that went through it.
+
+Rows that ask to be left out stay in their own table, are left out of the DataFrame that the gate
+gives, and are written to gold.quarantined_rows with the reason. All verdicts of a run go to
+gold.quality_results in one commit, and to pages below <lake>/_quality, also where the run ends
+early.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import reduce
+from pathlib import Path
+from types import TracebackType
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pipelines import delta
+from pipelines.quality.expectation import Action, Suite
+from pipelines.quality.rows import is_satisfied, judged_rows, without_broken
+from pipelines.quality.suites import SUITES
+from pipelines.quality.validation import Judged, Validation, Verdict
+from pipelines.tables.contract import Contract
+from pipelines.tables.gold import QUALITY_RESULTS, QUARANTINED_ROWS
+from replica.errors import CorruptDataError
+
+PAGES = "_quality"
+"""The folder of the pages, below the lake's."""
+
+
+@dataclass(frozen=True)
+class TableResult:
+    """What a run found of one table."""
+
+    table: Contract
+    version: int
+    judged: Judged
+
+
+class Gate:
+    """The gates of one run. Leaving the context writes what was found.
+
+    progress: told a line for each expectation that is broken. run_id: of the results' rows.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        lake: delta.Lake,
+        progress: Callable[[str], None],
+        run_id: str | None = None,
+    ) -> None:
+        self.run_id = run_id or str(uuid.uuid4())
+        self.results: list[TableResult] = []
+        self._at = datetime.now(UTC)
+        self._spark, self._lake, self._progress = spark, lake, progress
+        self._validation = Validation()
+
+    def __enter__(self) -> Gate:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not self.results:
+            return
+        try:
+            self._write_results()
+            self._write_pages()
+        except Exception:
+            if error is None:  # what ended the run says more than what then couldn't be written
+                raise
+
+    def judge(self, tables: Sequence[Contract]) -> None:
+        """Judges the tables, of one layer, whatever follows from it."""
+        self._judge(tables)
+
+    def admit(self, tables: Sequence[Contract]) -> dict[Contract, DataFrame]:
+        """Judges the tables, of one layer; their rows without those to be left out.
+
+        CorruptDataError names the table, the expectation and some keys where one says to stop.
+        """
+        found, rows = self._judge(tables)
+        stopped = [(one, verdict) for one in found for verdict in one.judged.broken(Action.STOP)]
+        if stopped:
+            (first, verdict), more = stopped[0], len(stopped) - 1
+            also = f"; {more} more expectations are broken" if more else ""
+            raise CorruptDataError(
+                f"{broken_text(verdict)}{also}. Nothing was derived from it; "
+                f"{QUALITY_RESULTS.name} has all",
+                path=self._lake.path_of(first.table),
+            )
+        self._write_quarantine(found, rows)
+        return {one.table: admitted for one, (_, admitted) in zip(found, rows, strict=True)}
+
+    def _judge(
+        self, tables: Sequence[Contract]
+    ) -> tuple[list[TableResult], list[tuple[DataFrame, DataFrame]]]:
+        """For each table its result, its judged rows, and those that are admitted."""
+        versions = {one: delta.version(self._spark, self._lake, one) for one in tables}
+        admitted = {
+            one.table_name: delta.read(self._spark, self._lake, one, version=version)
+            for one, version in versions.items()
+        }
+        found: list[TableResult] = []
+        rows: list[tuple[DataFrame, DataFrame]] = []
+        for suite in _in_order(tables):
+            judged = judged_rows(self._spark, suite, admitted)
+            row_count = admitted[suite.contract.table_name].count()
+            result = self._validation.judge(suite, judged, row_count)
+            found.append(TableResult(suite.contract, versions[suite.contract], result))
+            bad = [one.expectation for one in result.broken(Action.QUARANTINE)]
+            if bad:
+                admitted[suite.contract.table_name] = without_broken(judged, suite, bad)
+            rows.append((judged, admitted[suite.contract.table_name]))
+            for verdict in result.verdicts:
+                if not verdict.success:
+                    self._progress(f"{suite.name}: {broken_text(verdict)}")
+        self.results += found
+        return found, rows
+
+    def _write_quarantine(
+        self, found: Sequence[TableResult], rows: Sequence[tuple[DataFrame, DataFrame]]
+    ) -> None:
+        parts = [
+            self._quarantined(one, judged, verdict)
+            for one, (judged, _) in zip(found, rows, strict=True)
+            for verdict in one.judged.broken(Action.QUARANTINE)
+        ]
+        names = ", ".join(f"'{one.table.name}'" for one in found)
+        of_layer = f"table_name IN ({names})"
+        if not parts:
+            if not delta.exists(self._spark, self._lake, QUARANTINED_ROWS):
+                return
+            held = delta.read(self._spark, self._lake, QUARANTINED_ROWS).where(of_layer)
+            if held.isEmpty():
+                return
+            parts = [held.limit(0)]
+        delta.ensure_table(self._spark, self._lake, QUARANTINED_ROWS)
+        left_out = reduce(DataFrame.unionByName, parts)
+        delta.overwrite(self._lake, QUARANTINED_ROWS, left_out, replace_where=of_layer)
+
+    def _quarantined(self, one: TableResult, judged: DataFrame, verdict: Verdict) -> DataFrame:
+        columns = [F.col(f"`{name}`") for name in one.table.column_names]
+        keys = [F.col(f"`{name}`") for name in one.table.keys]
+        return judged.where(~is_satisfied(verdict.expectation)).select(
+            F.lit(self.run_id).alias("run_id"),
+            F.lit(self._at).alias("at"),
+            F.lit(one.table.name).alias("table_name"),
+            F.lit(one.version).cast("bigint").alias("table_version"),
+            F.lit(verdict.expectation.meaning).alias("reason"),
+            F.to_json(F.struct(*keys)).alias("row_key"),
+            F.to_json(F.struct(*columns)).alias("content"),
+        )
+
+    def _write_results(self) -> None:
+        rows = [
+            {
+                "run_id": self.run_id,
+                "at": self._at,
+                "table_name": one.table.name,
+                "table_version": one.version,
+                "expectation": verdict.expectation.type,
+                "meaning": verdict.expectation.meaning,
+                "columns": list(verdict.expectation.columns),
+                "action": verdict.expectation.action.value,
+                "success": verdict.success,
+                "evaluated_rows": verdict.evaluated_rows,
+                "unexpected_rows": verdict.unexpected_rows,
+                "sample_keys": list(verdict.sample),
+            }
+            for one in self.results
+            for verdict in one.judged.verdicts
+        ]
+        source = self._spark.createDataFrame(rows, QUALITY_RESULTS.schema).coalesce(1)
+        delta.ensure_table(self._spark, self._lake, QUALITY_RESULTS)
+        delta.append(self._lake, QUALITY_RESULTS, source)
+
+    def _write_pages(self) -> None:
+        """To a lake on a file system; an object store has the table only."""
+        if "://" in self._lake.root:
+            return
+        from pipelines.quality.pages import write_pages
+
+        write_pages(Path(self._lake.root) / PAGES, [one.judged for one in self.results], self._at)
+
+
+def _in_order(tables: Sequence[Contract]) -> list[Suite]:
+    """The suites of the tables, in the order of SUITES: what one joins is admitted before it."""
+    return [suite for suite in SUITES.values() if suite.contract in tables]
+
+
+def broken_text(verdict: Verdict) -> str:
+    """A broken expectation in a line: how many rows, what they break, and some keys."""
+    expectation = verdict.expectation
+    sample = f", such as {verdict.sample[0]}" if verdict.sample else ""
+    count = f"{verdict.unexpected_rows} of {verdict.evaluated_rows} rows"
+    if not expectation.columns:
+        count = f"{verdict.evaluated_rows} rows"
+    return f"{count} break '{expectation.meaning}' ({expectation.action}){sample}"

@@ -1,0 +1,110 @@
+"""Great Expectations' Data Docs, as pages that need no network.
+
+Its own site loads styles and scripts from elsewhere, without which its index stays empty. So its
+renderers make what is in the pages, and the frame around it is ours.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
+from great_expectations.render.view import DefaultJinjaSectionView
+
+from pipelines.quality.validation import Judged
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
+th, td { border-bottom: 1px solid #8886; padding: .35rem .6rem; text-align: left;
+  vertical-align: top; overflow-wrap: anywhere; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.broken, .text-danger { color: #c0392b; font-weight: 600; }
+.badge { border: 1px solid #8886; border-radius: .3rem; padding: 0 .3rem; margin-right: .2rem; }
+.fa-check-circle::before { content: "\\2713"; color: #27864a; }
+.fa-times::before { content: "\\2717"; color: #c0392b; }
+.fa-exclamation-triangle::before { content: "!"; color: #b9770e; }
+"""
+
+
+def write_pages(folder: Path, judged: Sequence[Judged], at: datetime) -> None:
+    """index.html, and a page for each table, of one run; those of the run before go away.
+
+    at: when the run was, in UTC.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for stale in folder.glob("*.html"):
+        stale.unlink()
+    for one in judged:
+        _write(folder / _file_name(one), one.suite.name, _table_page(one))
+    _write(folder / "index.html", "Quality of the lake", _index(judged, at))
+
+
+def _file_name(judged: Judged) -> str:
+    return f"{judged.suite.name}.html"
+
+
+def _table_page(judged: Judged) -> str:
+    result = deepcopy(judged.result)
+    for one in result.results:
+        # the templates show values as they are, and a log may hold any text
+        one.result = _escaped(one.result)
+    document = ValidationResultsPageRenderer().render(result)
+    view = DefaultJinjaSectionView()
+    sections = [
+        view.render({"section": section.to_json_dict(), "section_loop": {"index": number}})
+        for number, section in enumerate(document.sections[1:], start=1)  # an overview is first
+    ]
+    rows = judged.verdicts[0].evaluated_rows
+    return f'<p>{rows} rows. <a href="index.html">All tables</a></p>' + "".join(sections)
+
+
+def _escaped(value: Any) -> Any:
+    """The same with every text in it fit for HTML."""
+    if isinstance(value, str):
+        return html.escape(value)
+    if isinstance(value, Mapping):
+        return {name: _escaped(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_escaped(one) for one in value]
+    return value
+
+
+def _index(judged: Sequence[Judged], at: datetime) -> str:
+    rows = "".join(_index_row(one) for one in judged)
+    return (
+        f"<p>Judged at {at:%Y-%m-%d %H:%M:%S} UTC.</p>"
+        "<table><thead><tr><th>table</th><th>rows</th><th>expectations</th><th>broken</th></tr>"
+        f"</thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _index_row(judged: Judged) -> str:
+    broken = [
+        f"{one.expectation.action}: {one.expectation.meaning} ({one.unexpected_rows} rows)"
+        for one in judged.verdicts
+        if not one.success
+    ]
+    told = "<br>".join(html.escape(text) for text in broken)
+    name = html.escape(judged.suite.name)
+    return (
+        f'<tr><td><a href="{name}.html">{name}</a></td>'
+        f'<td class="number">{judged.verdicts[0].evaluated_rows}</td>'
+        f'<td class="number">{len(judged.verdicts)}</td><td class="broken">{told}</td></tr>'
+    )
+
+
+def _write(path: Path, title: str, body: str) -> None:
+    text = (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>"
+        f"<body><h1>{html.escape(title)}</h1>{body}</body></html>"
+    )
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,39 @@
+"""A table's rows as its suite judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from pipelines.quality.expectation import ROWS_OF_KEY, Expectation, Suite
+
+
+def judged_rows(spark: SparkSession, suite: Suite, tables: Mapping[str, DataFrame]) -> DataFrame:
+    """The table's columns, those that the suite derives and joins, and ROWS_OF_KEY.
+
+    tables: the suite's own and the one it joins, by table name without the schema.
+    """
+    derived = "".join(f", {sql} AS {name}" for name, sql in suite.derived.items())
+    rows = spark.sql(f"SELECT t.*{derived} FROM {{rows}} t", rows=tables[suite.contract.table_name])  # noqa: S608 - the suites are our own text
+    join = suite.joined
+    if join is not None:
+        facts = [F.expr(sql).alias(name) for name, sql in join.columns.items()]
+        other = tables[join.contract.table_name].groupBy(*join.on).agg(*facts)
+        rows = rows.join(other, on=list(join.on), how="left")
+    keys = Window.partitionBy(*(F.col(f"`{key}`") for key in suite.contract.keys))
+    return rows.withColumn(ROWS_OF_KEY, F.count(F.lit(1)).over(keys))
+
+
+def is_satisfied(expectation: Expectation) -> Column:
+    """Whether a row of judged_rows satisfies an expectation of type ROW; never NULL."""
+    return F.coalesce(F.expr(expectation.kwargs["condition"]), F.lit(False))
+
+
+def without_broken(rows: DataFrame, suite: Suite, expectations: Sequence[Expectation]) -> DataFrame:
+    """The table's rows that satisfy all of the expectations, with its own columns only."""
+    good = reduce(and_, [is_satisfied(one) for one in expectations])
+    return rows.where(good).select(*(F.col(f"`{name}`") for name in suite.contract.column_names))

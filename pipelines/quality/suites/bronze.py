@@ -1,0 +1,210 @@
+"""What is expected of bronze.
+
+Bronze holds what anybody's disks held, so what its rows say of each other is seldom more than a
+warning: a damaged capture is what the lake is for. Left out are rows with which nothing right can
+be derived.
+"""
+
+from __future__ import annotations
+
+from pipelines.quality.expectation import Action, Join, Suite, at_least, one_of, satisfy
+from pipelines.tables import bronze
+from replica.check.catalogue import RULES
+from replica.format.batch import HEADER
+from replica.format.damage import DamageKind
+from replica.format.snapshot import SnapshotState
+from replica.metadata.redact import SECRET_FIELDS
+from replica.types import Severity
+
+WARN, QUARANTINE, STOP = Action
+
+_BATCH = ", ".join(bronze.BATCH_KEYS)
+_SNAPSHOT = ", ".join(bronze.SNAPSHOT_KEYS)
+_COUNT = {"records_held": "count(*)"}
+_SECRET_TYPES = ", ".join(f"'{name}'" for name in ("CONFIG_RECORD", *SECRET_FIELDS))
+
+_READABLE = (
+    satisfy(
+        "a payload is missing only where the record could not be read",
+        "payload IS NOT NULL OR record_version IS NULL OR record_type = 'UNKNOWN_RECORD'",
+        *("payload", "record_version"),
+        action=WARN,
+    ),
+    satisfy(
+        "a record's bytes are missing only where they may hold a secret",
+        "value IS NOT NULL OR record_version IS NULL OR record_type = 'UNKNOWN_RECORD' "
+        f"OR record_type IN ({_SECRET_TYPES})",
+        *("value", "record_type"),
+        action=WARN,
+    ),
+)
+_SEEN_IN_ORDER = satisfy(
+    "it was first seen before it was last seen",
+    "last_seen IS NULL OR first_seen <= last_seen",
+    *("first_seen", "last_seen"),
+    action=WARN,
+)
+_FINDING = (
+    one_of("severity", Severity),
+    one_of("rule", (rule.id for rule in RULES), action=WARN),
+)
+
+CAPTURES = Suite(
+    bronze.CAPTURES,
+    (
+        satisfy(
+            "a log ends at or behind its start",
+            "log_start_offset <= log_end_offset",
+            *("log_start_offset", "log_end_offset"),
+            action=WARN,
+        ),
+        at_least("ingest_seq", 1, action=STOP),
+        satisfy(
+            "the capture's state was stored",
+            "states IS NOT NULL",
+            "capture_id",
+            action=STOP,
+        ),
+    ),
+    joined=Join(bronze.REPLICA_STATE, ("capture_id",), {"states": "count(*)"}),
+    least_rows=1,
+)
+
+LOG_BATCHES = Suite(
+    bronze.LOG_BATCHES,
+    (
+        satisfy(
+            "a batch has an epoch and offsets from 0 on, its last one not below its first",
+            "leader_epoch >= 0 AND base_offset >= 0 AND last_offset >= base_offset",
+            *("leader_epoch", "base_offset", "last_offset"),
+            action=QUARANTINE,
+        ),
+        satisfy(
+            "a batch has as many records as offsets",
+            "record_count = last_offset - base_offset + 1",
+            *("record_count", "base_offset", "last_offset"),
+            action=WARN,
+        ),
+        satisfy(
+            "bronze.log_records has every record of an undamaged batch and none of another",
+            "coalesce(records_held, 0) = if(crc_valid, record_count, 0)",
+            *("record_count", "crc_valid"),
+            action=WARN,
+        ),
+        at_least("size_bytes", HEADER.size, action=WARN),
+        _SEEN_IN_ORDER,
+        satisfy(
+            "a batch that vanished was truncated or removed, and by a capture after its first",
+            "(truncated_at IS NULL OR removed_at IS NULL) "
+            "AND coalesce(truncated_at, removed_at) IS DISTINCT FROM first_seen",
+            *("truncated_at", "removed_at", "first_seen"),
+            action=WARN,
+        ),
+    ),
+    joined=Join(bronze.LOG_RECORDS, bronze.BATCH_KEYS, _COUNT),
+)
+
+LOG_RECORDS = Suite(
+    bronze.LOG_RECORDS,
+    (
+        satisfy(
+            "a record lies within its batch, which bronze.log_batches has",
+            "`offset` BETWEEN base_offset AND batch_last_offset",
+            *("offset", *bronze.BATCH_KEYS),
+            action=QUARANTINE,
+        ),
+        satisfy(
+            "a batch's records follow each other from its base offset on",
+            "`offset` = coalesce(previous_offset + 1, base_offset)",
+            *("offset", "base_offset"),
+            action=WARN,
+        ),
+        *_READABLE,
+    ),
+    derived={
+        "previous_offset": f"lag(t.offset) OVER (PARTITION BY {_BATCH} ORDER BY t.offset)",
+    },
+    joined=Join(bronze.LOG_BATCHES, bronze.BATCH_KEYS, {"batch_last_offset": "max(last_offset)"}),
+)
+
+SNAPSHOTS = Suite(
+    bronze.SNAPSHOTS,
+    (
+        one_of("state", SnapshotState),
+        satisfy(
+            "bronze.snapshot_records has every record of a whole snapshot",
+            "coalesce(records_held, 0) = record_count OR NOT is_whole",
+            *("record_count", "is_whole"),
+            action=WARN,
+        ),
+        satisfy(
+            "a complete snapshot was held by a capture",
+            "state <> 'complete' OR size(captures) > 0",
+            *("state", "captures"),
+            action=WARN,
+        ),
+        at_least("end_offset", 0, action=WARN),
+        at_least("epoch", 0, action=WARN),
+        _SEEN_IN_ORDER,
+    ),
+    joined=Join(bronze.SNAPSHOT_RECORDS, bronze.SNAPSHOT_KEYS, _COUNT),
+)
+
+SNAPSHOT_RECORDS = Suite(
+    bronze.SNAPSHOT_RECORDS,
+    (
+        satisfy(
+            "a record is of a snapshot that bronze.snapshots has",
+            "snapshots IS NOT NULL",
+            *bronze.SNAPSHOT_KEYS,
+            action=QUARANTINE,
+        ),
+        satisfy(
+            "a snapshot's records follow each other from index 0 on",
+            "`index` = coalesce(previous_index + 1, 0)",
+            "index",
+            action=WARN,
+        ),
+        *_READABLE,
+    ),
+    derived={
+        "previous_index": f"lag(t.index) OVER (PARTITION BY {_SNAPSHOT} ORDER BY t.index)",
+    },
+    joined=Join(bronze.SNAPSHOTS, bronze.SNAPSHOT_KEYS, {"snapshots": "count(*)"}),
+)
+
+REPLICA_STATE = Suite(
+    bronze.REPLICA_STATE,
+    (
+        satisfy(
+            "epochs and offsets of leader-epoch-checkpoint ascend",
+            "coalesce(size(leader_epochs), 0) < 2 OR forall(sequence(1, size(leader_epochs) - 1), "
+            "i -> get(leader_epochs, i).epoch > get(leader_epochs, i - 1).epoch AND "
+            "get(leader_epochs, i).start_offset >= get(leader_epochs, i - 1).start_offset)",
+            "leader_epochs",
+            action=WARN,
+        ),
+        satisfy(
+            "no more index entries are wrong than there are",
+            "index_mismatches BETWEEN 0 AND index_entries",
+            *("index_mismatches", "index_entries"),
+            action=STOP,
+        ),
+    ),
+)
+
+DAMAGE = Suite(
+    bronze.DAMAGE,
+    (
+        one_of("kind", DamageKind, action=WARN),
+        at_least("position", 0, action=STOP),
+        at_least("length", 0, action=STOP),
+    ),
+)
+
+FINDINGS = Suite(bronze.FINDINGS, _FINDING)
+
+BRONZE = (
+    *(CAPTURES, LOG_BATCHES, LOG_RECORDS, SNAPSHOTS, SNAPSHOT_RECORDS, REPLICA_STATE),
+    *(DAMAGE, FINDINGS),
+)

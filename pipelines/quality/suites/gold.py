@@ -1,0 +1,183 @@
+"""What is expected of gold: answers that don't contradict themselves."""
+
+from __future__ import annotations
+
+from pipelines.quality.expectation import Action, Expectation, Suite, at_least, one_of, satisfy
+from pipelines.tables import gold
+from replica.check.catalogue import RULES
+from replica.check.snapshots import Validity
+from replica.history.divergence import Relation
+from replica.metadata.image import KINDS
+from replica.types import Severity
+
+WARN, _, STOP = Action
+
+_COMMITMENTS = ("proven", "unproven", "superseded")
+_ENTITIES = tuple(kind.name for kind in KINDS)
+_COUNTED = "committed_lost + unproven_lost + superseded_lost"
+_DIFFERENCE = ("divergence_offset", "epoch_a", "epoch_b")
+_LOSS = (
+    *("truncation_offset", "fetch_rounds", "draft_fetch_rounds", "records_lost"),
+    *("committed_lost", "unproven_lost", "superseded_lost"),
+)
+_OF_ENTITY = "OVER (PARTITION BY cluster_id, entity, key ORDER BY valid_from_offset)"
+
+
+def _null_unless(condition: str, columns: tuple[str, ...]) -> str:
+    """SQL: all of them have a value where the condition holds, none has elsewhere."""
+    return " AND ".join(f"({name} IS NOT NULL) = ({condition})" for name in columns)
+
+
+def _json(column: str) -> Expectation:
+    return satisfy(
+        f"{column} is JSON",
+        f"{column} IS NULL OR try_parse_json({column}) IS NOT NULL",
+        column,
+        action=WARN,
+    )
+
+
+LEADER_EPOCH_HISTORY = Suite(
+    gold.LEADER_EPOCH_HISTORY,
+    (
+        one_of("commitment", _COMMITMENTS),
+        satisfy(
+            "an epoch ends behind its start",
+            "start_offset IS NULL OR end_offset IS NULL OR start_offset < end_offset",
+            *("start_offset", "end_offset"),
+            action=WARN,
+        ),
+        satisfy(
+            "epochs that stand don't overlap",
+            "commitment = 'superseded' OR start_offset IS NULL OR end_before IS NULL "
+            "OR end_before <= start_offset",
+            *("epoch", "start_offset", "end_offset", "commitment"),
+            action=WARN,
+        ),
+    ),
+    derived={
+        "end_before": "max(if(t.commitment = 'superseded', NULL, t.end_offset)) OVER (PARTITION BY "
+        "t.cluster_id ORDER BY t.epoch ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+    },
+)
+
+DIVERGENCE_POINTS = Suite(
+    gold.DIVERGENCE_POINTS,
+    (
+        one_of("relation", (relation.value for relation in Relation)),
+        satisfy(
+            "a pair is named in order",
+            "node_a < node_b OR (node_a = node_b AND directory_a < directory_b)",
+            *("node_a", "directory_a", "node_b", "directory_b"),
+            action=STOP,
+        ),
+        satisfy(
+            "there is a difference where the relation says so, and only there",
+            _null_unless("relation IN ('diverged', 'conflict')", _DIFFERENCE),
+            *("relation", *_DIFFERENCE),
+            action=STOP,
+        ),
+        satisfy(
+            "what the loser gives up is known where there is a loser, and only there",
+            _null_unless("truncating_node IS NOT NULL", _LOSS),
+            *("truncating_node", *_LOSS),
+            action=STOP,
+        ),
+        satisfy(
+            "only diverged logs have a loser, one of the two",
+            "truncating_node IS NULL "
+            "OR (relation = 'diverged' AND truncating_node IN (node_a, node_b))",
+            *("relation", "truncating_node", "node_a", "node_b"),
+            action=STOP,
+        ),
+        satisfy(
+            "committed, unproven and superseded are all that is lost",
+            f"records_lost IS NULL OR records_lost = {_COUNTED}",
+            *_LOSS[-4:],
+            action=STOP,
+        ),
+    ),
+)
+
+TRUNCATIONS = Suite(
+    gold.TRUNCATIONS,
+    (
+        satisfy(
+            "a run of offsets has an end behind its start, and no more records than offsets",
+            "from_offset < to_offset AND records BETWEEN 1 AND to_offset - from_offset",
+            *("from_offset", "to_offset", "records"),
+            action=WARN,
+        ),
+        satisfy(
+            "committed, unproven and superseded are all that vanished",
+            f"records = {_COUNTED}",
+            *("records", "committed_lost", "unproven_lost", "superseded_lost"),
+            action=STOP,
+        ),
+        satisfy(
+            "what vanished was seen before",
+            "last_seen IS NULL OR last_seen < seen_at",
+            *("last_seen", "seen_at"),
+            action=WARN,
+        ),
+    ),
+)
+
+SNAPSHOT_VALIDITY = Suite(
+    gold.SNAPSHOT_VALIDITY,
+    (
+        one_of("verdict", Validity),
+        satisfy(
+            "a snapshot is invalid where a rule is broken, and only there",
+            "(verdict = 'invalid') = (size(broken_rules) > 0)",
+            *("verdict", "broken_rules"),
+            action=STOP,
+        ),
+        at_least("end_offset", 0, action=WARN),
+    ),
+)
+
+FINDINGS = Suite(
+    gold.FINDINGS,
+    (
+        one_of("severity", Severity),
+        one_of("rule", (rule.id for rule in RULES), action=WARN),
+    ),
+)
+
+METADATA_HISTORY = Suite(
+    gold.METADATA_HISTORY,
+    (
+        one_of("entity", _ENTITIES),
+        _json("value"),
+        satisfy(
+            "a version ends behind its start, and no later than the next one starts",
+            "valid_to_offset IS NULL AND next_from IS NULL OR valid_to_offset > valid_from_offset "
+            "AND (next_from IS NULL OR valid_to_offset <= next_from)",
+            *("valid_from_offset", "valid_to_offset"),
+            action=STOP,
+        ),
+    ),
+    derived={"next_from": f"lead(valid_from_offset) {_OF_ENTITY}"},
+)
+
+METADATA_CHANGES = Suite(
+    gold.METADATA_CHANGES,
+    (
+        one_of("entity", _ENTITIES),
+        one_of("commitment", _COMMITMENTS),
+        _json("old"),
+        _json("new"),
+        satisfy(
+            "something changed",
+            "old IS DISTINCT FROM new",
+            *("old", "new"),
+            action=WARN,
+        ),
+    ),
+)
+
+GOLD = (
+    *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
+    *(METADATA_HISTORY, METADATA_CHANGES),
+)

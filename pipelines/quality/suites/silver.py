@@ -1,0 +1,99 @@
+"""What is expected of silver: what our own code makes, of input that may be damaged."""
+
+from __future__ import annotations
+
+from pipelines.quality.expectation import Action, Suite, at_least, one_of, satisfy
+from pipelines.tables import silver
+from pipelines.tables.bronze import REPLICA_KEYS
+
+WARN, QUARANTINE, STOP = Action
+
+_CAPTURE = ", ".join((*REPLICA_KEYS, "capture_id"))
+_OFFSET_BEFORE = "OVER (PARTITION BY cluster_id ORDER BY t.offset)"
+
+LEADER_EPOCHS = Suite(
+    silver.LEADER_EPOCHS,
+    (
+        satisfy(
+            "an epoch is known from somewhere, and has a start where batches carry it",
+            "(in_batches OR in_control_record OR in_checkpoint) "
+            "AND in_batches = (start_offset IS NOT NULL)",
+            *("in_batches", "in_control_record", "in_checkpoint", "start_offset"),
+            action=STOP,
+        ),
+        satisfy(
+            "an epoch ends at or behind its start",
+            "start_offset IS NULL OR end_offset IS NULL OR start_offset <= end_offset",
+            *("start_offset", "end_offset"),
+            action=WARN,
+        ),
+        satisfy(
+            "a later epoch starts at a later offset",
+            "start_offset IS NULL OR previous_start IS NULL OR previous_start < start_offset",
+            *("epoch", "start_offset"),
+            action=WARN,
+        ),
+        satisfy(
+            "batches, LEADER_CHANGE and leader-epoch-checkpoint agree",
+            "agrees",
+            "agrees",
+            action=WARN,
+        ),
+    ),
+    derived={
+        "previous_start": "max(t.start_offset) OVER (PARTITION BY "
+        f"{_CAPTURE} ORDER BY t.epoch ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+    },
+)
+
+VOTER_SETS = Suite(
+    silver.VOTER_SETS,
+    (
+        one_of("source", ("kraft_voters", "snapshot", "leader_change", "quorum_state")),
+        satisfy(
+            "a voter set has voters, each of them once",
+            "size(voters) > 0 AND size(array_distinct(transform(voters, "
+            "v -> struct(v.voter_id, v.directory_id)))) = size(voters)",
+            "voters",
+            action=WARN,
+        ),
+        satisfy(
+            "only quorum-state names voters without an offset",
+            "(`offset` IS NULL) = (source = 'quorum_state')",
+            *("offset", "source"),
+            action=STOP,
+        ),
+        at_least("epoch", 0, action=WARN),
+    ),
+)
+
+COMMITTED_LOG = Suite(
+    silver.COMMITTED_LOG,
+    (
+        one_of("commitment", ("proven", "unproven")),
+        satisfy(
+            "an offset and an epoch are from 0 on",
+            "`offset` >= 0 AND leader_epoch >= 0",
+            *("offset", "leader_epoch"),
+            action=QUARANTINE,
+        ),
+        satisfy(
+            "the branch has no gap",
+            "previous_offset IS NULL OR `offset` <= previous_offset + 1",
+            "offset",
+            action=WARN,
+        ),
+        satisfy(
+            "epochs never go back along the branch",
+            "previous_epoch IS NULL OR leader_epoch >= previous_epoch",
+            *("offset", "leader_epoch"),
+            action=WARN,
+        ),
+    ),
+    derived={
+        "previous_offset": f"lag(t.offset) {_OFFSET_BEFORE}",
+        "previous_epoch": f"lag(t.leader_epoch) {_OFFSET_BEFORE}",
+    },
+)
+
+SILVER = (LEADER_EPOCHS, VOTER_SETS, COMMITTED_LOG)
