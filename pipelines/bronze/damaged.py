@@ -39,9 +39,11 @@ class RawBytes:
         self._reader = LogRecordReader(self._redactor)
 
     def hide(self, file: str, raw: bytes) -> bytes:
-        """The bytes, or a fingerprint where they are of a log and may hold a secret."""
+        """The bytes, or a fingerprint where they may hold a secret."""
         kind = classify(file.rsplit("/", 1)[-1]).kind
-        if self._redactor is None or kind not in _HOLDS_RECORDS or self._is_harmless(raw):
+        is_config = kind is FileKind.SERVER_PROPERTIES
+        may_hold_secret = kind in _HOLDS_RECORDS and not self._is_harmless(raw)
+        if self._redactor is None or not (is_config or may_hold_secret):
             return raw
         return self._redactor.fingerprint("damaged", raw).encode("ascii")
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from replica.errors import KraftlakeError, UnreadableFileError, UsageError
-from replica.format import meta_properties, quorum_state
+from replica.format import meta_properties, quorum_state, server_properties
 from replica.format.capture import FILE_NAME as CAPTURE_FILE
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
@@ -19,7 +19,12 @@ from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER
 
 _URI = re.compile(r"[a-z][a-z0-9+.-]*://.+", re.IGNORECASE)
 _USER = re.compile(r"(?<=://)[^/?]*@")
-_BESIDE = (CAPTURE_FILE, meta_properties.FILE_NAME, BOOTSTRAP_NAME)
+_BESIDE = (
+    CAPTURE_FILE,
+    meta_properties.FILE_NAME,
+    server_properties.FILE_NAME,
+    BOOTSTRAP_NAME,
+)
 """Files that lie above a partition's folder."""
 _CHUNK_BYTES = 8 * 1024 * 1024
 

@@ -23,6 +23,7 @@ from replica.format import (
     producer_snapshot,
     quorum_state,
     segment,
+    server_properties,
 )
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, FileName, classify
@@ -37,6 +38,7 @@ from replica.format.reading import (
     read_file,
 )
 from replica.format.segment import SegmentScan
+from replica.format.server_properties import ConfiguredVoter
 from replica.format.snapshot import SnapshotState
 from replica.format.snapshot_content import SnapshotContent, inspect
 from replica.types import EpochStart, OffsetAndEpoch, ReplicaId
@@ -130,7 +132,8 @@ class IndexFile:
 class MetadataDirectory:
     """Everything one look at a directory found. `segments` are the log; `deleted_segments` not.
 
-    meta, quorum_state, leader_epochs, topic_id: None where the file is absent or damaged.
+    meta, quorum_state, leader_epochs, topic_id, configured_voters: None where the file is absent or
+    damaged.
     """
 
     path: str
@@ -138,6 +141,7 @@ class MetadataDirectory:
     quorum_state: QuorumState | None = None
     leader_epochs: tuple[EpochStart, ...] | None = None
     topic_id: str | None = None
+    configured_voters: tuple[ConfiguredVoter, ...] | None = None
     segments: tuple[SegmentFile, ...] = ()
     deleted_segments: tuple[SegmentFile, ...] = ()
     snapshots: tuple[SnapshotFile, ...] = ()
@@ -295,6 +299,7 @@ class _Reading:
             quorum_state=self.singles.get(FileKind.QUORUM_STATE),
             leader_epochs=self.singles.get(FileKind.LEADER_EPOCH_CHECKPOINT),
             topic_id=self.singles.get(FileKind.PARTITION_METADATA),
+            configured_voters=self.singles.get(FileKind.SERVER_PROPERTIES),
             segments=live,
             deleted_segments=tuple(s for s in segments if s.file.name.deleted),
             snapshots=tuple(s for s in by_path if s.file.name.kind is FileKind.SNAPSHOT),
@@ -383,6 +388,7 @@ _STATE_DECODERS: dict[FileKind, Callable[[bytes], object]] = {
     FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint.decode,
     FileKind.PARTITION_METADATA: partition_metadata.decode,
     FileKind.PRODUCER_SNAPSHOT: producer_snapshot.decode,
+    FileKind.SERVER_PROPERTIES: server_properties.decode,
 }
 
 

@@ -11,6 +11,7 @@ from replica.format import (
     meta_properties,
     partition_metadata,
     quorum_state,
+    server_properties,
     snapshot,
 )
 from replica.format.snapshot import SnapshotName
@@ -35,6 +36,7 @@ class FileKind(StrEnum):
     QUORUM_STATE = "quorum-state"
     META_PROPERTIES = "meta-properties"
     PARTITION_METADATA = "partition-metadata"
+    SERVER_PROPERTIES = "server-properties"
     OTHER = "other"
 
 
@@ -63,6 +65,7 @@ _FIXED_NAMES = {
     quorum_state.FILE_NAME: FileKind.QUORUM_STATE,
     meta_properties.FILE_NAME: FileKind.META_PROPERTIES,
     partition_metadata.FILE_NAME: FileKind.PARTITION_METADATA,
+    server_properties.FILE_NAME: FileKind.SERVER_PROPERTIES,
     snapshot.BOOTSTRAP_NAME: FileKind.BOOTSTRAP,
 }
 
