@@ -12,9 +12,11 @@ from pipelines.gold.divergence_points import divergence_points
 from pipelines.gold.findings import findings as gold_findings
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.membership import membership_findings
+from pipelines.gold.quorum.views import Sources, quorum_views
 from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
 from pipelines.gold.truncations import truncations
+from pipelines.silver.branch_batches import branch_batches
 from pipelines.silver.branch_records import branch_records
 from pipelines.silver.committed_log import committed_log
 from pipelines.silver.control_records import control_records
@@ -100,6 +102,13 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         )
         rows = gold_findings(captures, batches, found, judged, refused, findings, between)
         write(gold.FINDINGS, rows)
+        history = delta.read(spark, lake, gold.LEADER_EPOCH_HISTORY)
+        on_branch = branch_batches(committed, batches)
+        of_bronze = (captures, records, snapshots, snapshot_records, state)
+        for contract, rows in quorum_views(
+            Sources(*of_bronze, held, on_branch, findings, history), keep
+        ):
+            write(contract, rows)
     finally:
         for rows in kept:
             rows.unpersist()

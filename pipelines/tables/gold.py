@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipelines.tables.bronze import FINDING, FINDING_KEYS, REPLICA, REPLICA_KEYS
 from pipelines.tables.contract import Column, Contract
+from pipelines.tables.quorum import QUORUM
 from pipelines.tables.silver import LEADER_VOTERS
 
 LEADER_EPOCH_HISTORY = Contract(
@@ -193,4 +194,11 @@ METADATA_CHANGES = Contract(
     change_feed=True,
 )
 
-GOLD = (LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS)
+GOLD = (
+    LEADER_EPOCH_HISTORY,
+    DIVERGENCE_POINTS,
+    TRUNCATIONS,
+    SNAPSHOT_VALIDITY,
+    FINDINGS,
+    *QUORUM,
+)
