@@ -16,8 +16,12 @@ def run(*, lake: str, json_output: bool = False) -> int:
     """Build the lake and print the rows per table; 0. Raises KraftlakeError."""
     from pipelines.build import build
     from pipelines.delta import Lake
+    from pipelines.forgetting import refuse_half_forgotten
+    from pipelines.schema_version import check_schema_version
     from pipelines.session import spark_session
 
+    check_schema_version(lake)
+    refuse_half_forgotten(lake)
     complain("build: starting Spark")
     spark = spark_session("kraftlake build", lake=lake)
     counts = build(spark, Lake(lake), lambda table: complain(f"build: {table}"))

@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from jobs.commands import engine, lake, logs, reading
+from jobs.commands import engine, feeds, lake, logs, reading
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
@@ -72,10 +72,17 @@ app.command(short_help="Compare two directories: where they part, what is lost."
 app.command(short_help="Check directories: what is wrong where, what to do.")(logs.check)
 app.command(short_help="Say what a finding of check means.")(logs.explain)
 app.command(short_help="Plan with which replica a broken quorum goes on.")(logs.recover)
+app.command(short_help="Copy running nodes' directories, with hashes.")(logs.capture)
 app.command(short_help="Bring metadata directories into bronze tables.")(lake.ingest)
 app.command(short_help="Make the silver and gold tables from bronze.")(lake.build)
 app.command(short_help="Ask the tables with SQL.")(lake.sql)
+app.command("lake", short_help="Show what a lake holds: captures, offsets, gaps, sizes.")(
+    lake.contents
+)
+app.command(short_help="Take captures out of a lake, as if never ingested.")(lake.forget)
 app.command(short_help="What the metadata was at an offset or a moment.")(lake.state)
+app.command(short_help="An incident as one HTML page, the verdict first.")(lake.report)
+app.command(short_help="Publish a table's changes: Kafka, files, a webhook.")(feeds.publish)
 app.command(short_help="Show the whole way on recorded logs.")(lake.demo)
 app.command(short_help="Log directories of named incidents; runs under faults.")(engine.simulate)
 app.command(short_help="Print a partition's records, from any replica.")(reading.consume)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jobs import build, ingest, sql
 from jobs.output import complain, write_line
-from jobs.questions import QUESTIONS
+from jobs.questions import DEMO
 from replica.errors import UsageError
 
 RECORDED = Path(__file__).resolve().parent.parent / "tests" / "data"
@@ -44,7 +44,7 @@ def run(*, lake: str | None = None) -> int:
     write_line(f"\n$ kraftlake build --lake {lake}")
     if build.run(lake=lake):
         return _FAILED
-    for question in QUESTIONS:
+    for question in DEMO:
         write_line(f"\n# {question.title}\n{question.sql};\n")
         sql.run(sql.Request(lake=lake, query=question.sql))
     complain(f"demo: done in {time.monotonic() - started:.0f} s")

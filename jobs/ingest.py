@@ -7,17 +7,38 @@ Also a Spark application with the same options:
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from jobs.moments import moment_of
 from jobs.output import complain, write_counts
+from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.remote import is_uri
 from pipelines.capture.spool import Spool
+from pipelines.forgetting import refuse_half_forgotten
+from pipelines.lake_lock import locked
+from pipelines.schema_version import check_schema_version, write_schema_version
 from replica.errors import UsageError
 from replica.format.damage import Damage
+
+_WAITING = "ingest: another ingest is at work on {}: waiting for it to end"
+_CHECKPOINTS = "_ingest_streams"
+"""Below the lake; Delta tables never start with an underscore."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """How to follow what is ingested. every_s: seconds between looks, None to stop when all that
+    was there at the start is in the lake."""
+
+    every_s: float | None
 
 
 def run(
@@ -28,27 +49,92 @@ def run(
     order: Sequence[str] | None = None,
     as_replica: str | None = None,
     keep_secrets: bool = False,
+    verify: bool = False,
+    stream: Stream | None = None,
     json_output: bool = False,
 ) -> int:
     """Ingest the paths; 0 where all was read, 1 where a row of bronze.damage was written.
 
     captured_at: ISO-8601 or ms; order: folder names, oldest capture first; as_replica:
-    CLUSTER:NODE[:DIRECTORY] of what does not say so itself. Raises KraftlakeError.
+    CLUSTER:NODE[:DIRECTORY] of what does not say so itself; verify: read bytes that the lake knows,
+    too; stream: again whenever a log has grown. Raises KraftlakeError.
     """
     if is_uri(lake):
         raise UsageError(f"--lake {lake}: ingest needs a lake on a local or mounted file system")
+    if stream is not None and (captured_at is not None or order):
+        raise UsageError("--captured-at and --order are for captures, not for what is followed")
     options = Options(
         captured_at=moment_of("--captured-at", captured_at),
         order=tuple(order or ()),
         replica=None if as_replica is None else parse_replica(as_replica),
     )
-    with Spool.below(lake) as spool:
-        looks = look_at(paths, options, spool)
-        for damage in _all_damages(looks):
-            complain(str(damage))
-        counts = _write(looks, lake, keep_secrets)
-    write_counts(counts, json_output=json_output)
-    return 1 if counts["bronze.damage"] else 0
+    work = _Work(tuple(paths), lake, options, keep_secrets, verify)
+    total: Counter[str] = Counter()
+    if stream is None:
+        total.update(work.run())
+    else:
+        _follow(work, stream, lambda: total.update(work.run()))
+    write_counts(dict(total) or work.no_rows(), json_output=json_output)
+    return 1 if total["bronze.damage"] else 0
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One ingest of some paths, which may be repeated."""
+
+    paths: tuple[str, ...]
+    lake: str
+    options: Options
+    keep_secrets: bool
+    verify: bool
+
+    def run(self) -> dict[str, int]:
+        """Rows added or changed, by table."""
+        with locked(self.lake, lambda: complain(_WAITING.format(self.lake))):
+            check_schema_version(self.lake)
+            refuse_half_forgotten(self.lake)
+            known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake)
+            options = replace(self.options, known=known)
+            with Spool.below(self.lake) as spool:
+                looks = look_at(self.paths, options, spool)
+                for damage in _all_damages(looks):
+                    complain(str(damage))
+                counts = _write(looks, self.lake, self.keep_secrets)
+                read = spool.bytes_read
+                complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
+        return counts
+
+    def no_rows(self) -> dict[str, int]:
+        """The counts of an ingest that found nothing new."""
+        from pipelines.tables.bronze import BRONZE
+
+        return {contract.name: 0 for contract in BRONZE}
+
+
+def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
+    """Ingest whenever one of the logs has grown. What was looked at is known by the lake; the
+    stream's checkpoint says when to look again."""
+    from pyspark.sql import DataFrame
+
+    from pipelines.delta.streams import for_each_batch
+    from pipelines.session import spark_session
+    from pipelines.sources import register
+
+    complain("ingest: starting Spark")
+    spark = spark_session("kraftlake ingest", lake=work.lake)
+    register(spark)
+    source = spark.readStream.format("kraft_log").option("content", "batches")
+    logs = [source.load(path) for path in work.paths]
+    every = logs[0]
+    for log in logs[1:]:
+        every = DataFrame.union(every, log)
+    name = hashlib.sha256(json.dumps(work.paths).encode()).hexdigest()[:16]
+    checkpoint = str(Path(work.lake, _CHECKPOINTS, name).absolute())
+    for_each_batch(every, checkpoint, ingest, every_s=stream.every_s)
+
+
+def _shown(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
 
 
 def _all_damages(looks: Looks) -> list[Damage]:
@@ -71,6 +157,7 @@ def _write(looks: Looks, lake: str, keep_secrets: bool) -> dict[str, int]:
     from pipelines.tables.bronze import BRONZE
 
     key_file = lake_key_file(lake)
+    write_schema_version(lake)
     complain("ingest: starting Spark")
     spark = spark_session("kraftlake ingest", lake=lake)
     ingest = Ingest(spark, Lake(lake), None if keep_secrets else key_file)

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from replica.errors import DataError, UsageError
 from replica.format.capture import parse_time
+
+_LEAST_MS = 10**12
+"""September 2001; a log of as many records would take 50 TB."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where in the log: below an offset, or up to and including a time; neither: at its end.
+
+    option: as whose value errors name it.
+    """
+
+    at_offset: int | None = None
+    at_time: datetime | None = None
+    option: str = ""
+
+    def __post_init__(self) -> None:
+        if self.at_offset is not None and self.at_time is not None:
+            raise UsageError("--at-offset and --at-time name two moments: give one of them")
+
+
+NOW = Moment()
+"""The end of the log."""
 
 
 def moment_of(option: str, text: str | None) -> datetime | None:
@@ -18,3 +42,10 @@ def moment_of(option: str, text: str | None) -> datetime | None:
         raise UsageError(
             f"{option} {text}: neither ISO-8601, such as 2026-11-21T05:00:00Z, nor ms since 1970"
         ) from error
+
+
+def either_of(option: str, text: str) -> Moment:
+    """An offset, or a time: of whole numbers those that are no offset of a metadata log are ms."""
+    if text.isdecimal() and int(text) < _LEAST_MS:
+        return Moment(int(text), option=option)
+    return Moment(at_time=moment_of(option, text), option=option)

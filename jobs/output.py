@@ -72,7 +72,10 @@ def write_json(value: Mapping[str, Any]) -> None:
 
 def json_text(value: Any) -> str:
     """Compact JSON in UTF-8, keys in the order given; see json_value for what JSON lacks."""
-    return json.dumps(json_value(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        return _ENCODER.encode(value)
+    except (TypeError, ValueError):  # keys that are no text, NaN
+        return _ENCODER.encode(json_value(value))
 
 
 def json_value(value: Any) -> Any:
@@ -84,6 +87,12 @@ def json_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [json_value(item) for item in value]
     return _json_scalar(value)
+
+
+# One for all lines: to make an encoder takes longer than to encode a row.
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=json_value
+)
 
 
 def _json_scalar(value: Any) -> Any:

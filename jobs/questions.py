@@ -1,23 +1,43 @@
-"""The questions that the demo asks and README answers: each a title and one SQL query.
+"""Ready-made questions, for `kraftlake sql --question NAME`: each a title and one SQL query.
 
-They run on both engines; a test holds README's copy of every answer to the real one.
+In the dialect of delta-rs; Spark understands all but voter-history, for it has no unnest. Those of
+the demo stand in README; a test holds README's copy of every answer to the real one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from replica.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """title: what an operator would ask. sql: the query, with an order of its own."""
+    """name: for the command line. title: as an operator would ask. sql: in an order of its own."""
 
+    name: str
     title: str
     sql: str
 
 
-QUESTIONS = (
+def question(name: str) -> Question:
+    """The question of that name; UsageError with all names for another one."""
+    for one in QUESTIONS:
+        if one.name == name:
+            return one
+    names = ", ".join(one.name for one in QUESTIONS)
+    raise UsageError(f"--question {name}: there is no such question; choose {names}")
+
+
+def rows() -> Iterator[tuple[str, str, str]]:
+    """Name, title and SQL of every question."""
+    return ((one.name, one.title, one.sql) for one in QUESTIONS)
+
+
+DEMO = (
     Question(
+        "leader-epochs",
         "Who led when?",
         """\
 SELECT substr(cluster_id, 1, 4) AS cluster, epoch, leader_id AS leader, start_offset, end_offset,
@@ -26,6 +46,7 @@ FROM gold.leader_epoch_history
 ORDER BY cluster_id, epoch""",
     ),
     Question(
+        "divergences",
         "Where did replicas part, and what would be lost?",
         """\
 SELECT substr(cluster_id, 1, 4) AS cluster, node_a, node_b, divergence_offset, epoch_a, epoch_b,
@@ -36,6 +57,7 @@ WHERE relation IN ('diverged', 'conflict')
 ORDER BY cluster_id, node_a, node_b""",
     ),
     Question(
+        "relations",
         "Are they whole again in the newest capture?",
         """\
 SELECT substr(cluster_id, 1, 4) AS cluster, relation, count(*) AS pairs
@@ -45,6 +67,7 @@ GROUP BY cluster_id, relation
 ORDER BY cluster_id, relation""",
     ),
     Question(
+        "lost-records",
         "What did the losing side hold that is gone now?",
         """\
 SELECT substr(b.cluster_id, 1, 4) AS cluster, b.node_id AS node, r.record_type,
@@ -58,6 +81,7 @@ GROUP BY b.cluster_id, b.node_id, r.record_type
 ORDER BY b.cluster_id, b.node_id, first_offset""",
     ),
     Question(
+        "removed-heads",
         "Which replicas lost the head of their log to a snapshot?",
         """\
 SELECT substr(cluster_id, 1, 4) AS cluster, node_id AS node, count(*) AS batches,
@@ -68,6 +92,7 @@ GROUP BY cluster_id, node_id
 ORDER BY cluster_id, node_id""",
     ),
     Question(
+        "voter-history",
         "How did the voter set change?",
         """\
 SELECT DISTINCT substr(cluster_id, 1, 4) AS cluster, "offset", epoch, voter.voter_id AS voter,
@@ -77,3 +102,98 @@ FROM (SELECT cluster_id, "offset", epoch, unnest(voters) AS voter
 ORDER BY cluster, "offset", voter""",
     ),
 )
+"""What the demo asks and README answers."""
+
+_OPERATIONS = (
+    Question(
+        "leaders",
+        "Who leads now?",
+        """\
+SELECT cluster_id, epoch, leader_id AS leader, start_offset, started_at, commitment
+FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id ORDER BY epoch DESC) AS age
+      FROM gold.leader_epoch_history WHERE commitment <> 'superseded') AS epochs
+WHERE age = 1
+ORDER BY cluster_id""",
+    ),
+    Question(
+        "voters",
+        "Who votes now?",
+        """\
+SELECT cluster_id, offset, epoch, source, voters
+FROM (SELECT v.*, row_number() OVER (
+        PARTITION BY v.cluster_id
+        ORDER BY CASE WHEN v.source = 'leader_change' THEN 1 ELSE 0 END, v.offset DESC, v.source
+      ) AS age
+      FROM silver.voter_sets AS v
+      LEFT JOIN silver.committed_log AS l
+        ON l.cluster_id = v.cluster_id AND l.offset = v.offset AND l.leader_epoch = v.epoch
+      WHERE v.source = 'snapshot' OR l.cluster_id IS NOT NULL) AS sets
+WHERE age = 1
+ORDER BY cluster_id""",
+    ),
+    Question(
+        "captures",
+        "Which captures are there?",
+        """\
+SELECT cluster_id, captured_at, node_id AS node, directory_id AS directory, log_start_offset,
+       log_end_offset, source
+FROM bronze.captures
+ORDER BY cluster_id, captured_at, node_id, directory_id""",
+    ),
+    Question(
+        "findings",
+        "What is wrong, worst first?",
+        """\
+SELECT severity, rule, cluster_id, count(*) AS findings, count(DISTINCT node_id) AS nodes,
+       min(offset) AS first_offset, max(offset) AS last_offset
+FROM gold.findings
+GROUP BY severity, rule, cluster_id
+ORDER BY CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, rule, cluster_id""",
+    ),
+    Question(
+        "broken-snapshots",
+        "Which snapshots are broken, or can't be verified?",
+        """\
+SELECT cluster_id, node_id AS node, end_offset, epoch, verdict, broken_rules, capture_id
+FROM gold.snapshot_validity
+WHERE verdict <> 'valid'
+ORDER BY verdict, cluster_id, node_id, end_offset, epoch, capture_id""",
+    ),
+    Question(
+        "truncations",
+        "What was truncated between two captures, and was it committed?",
+        """\
+SELECT cluster_id, node_id AS node, from_offset, to_offset, epochs, records,
+       committed_lost AS committed, unproven_lost AS unproven, superseded_lost AS superseded,
+       seen_at
+FROM gold.truncations
+ORDER BY cluster_id, seen_at, node_id, from_offset""",
+    ),
+    Question(
+        "changes",
+        "What changed in the last hour that is recorded?",
+        """\
+SELECT c.cluster_id, c.at, c.offset, c.change, c.entity, c.name, c.old, c.new, c.commitment
+FROM gold.metadata_changes AS c
+JOIN (SELECT cluster_id, max(at) AS newest FROM gold.metadata_changes GROUP BY cluster_id) AS n
+  ON n.cluster_id = c.cluster_id
+WHERE c.commitment <> 'superseded' AND c.at > n.newest - INTERVAL '1' HOUR
+ORDER BY c.cluster_id, c.offset, c.entity, c.key, c.change""",
+    ),
+    Question(
+        "topics",
+        "Which topics are there now?",
+        """\
+SELECT t.cluster_id, split_part(split_part(t.value, '"name":"', 2), '"', 1) AS topic,
+       t.key AS topic_id, count(p.key) AS partitions, min(t.valid_from) AS since
+FROM gold.metadata_history AS t
+LEFT JOIN gold.metadata_history AS p
+  ON p.cluster_id = t.cluster_id AND p.entity = 'partition' AND p.valid_to_offset IS NULL
+ AND split_part(p.key, ':', 1) = t.key
+WHERE t.entity = 'topic' AND t.valid_to_offset IS NULL
+GROUP BY t.cluster_id, t.value, t.key
+ORDER BY t.cluster_id, topic""",
+    ),
+)
+
+QUESTIONS = (*DEMO, *_OPERATIONS)

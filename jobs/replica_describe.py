@@ -12,8 +12,9 @@ from typing import Any
 
 from jobs.connecting import addresses, client_config
 from jobs.output import coloured, complain, time_text, write_json, write_line, write_table
-from replica.admin.describing import NoLeaderError, describe_quorum
+from replica.admin.describing import describe_quorum
 from replica.admin.quorum import CAUGHT_UP_WITHIN_MS, Quorum, Replica, Verdict, verdicts
+from replica.errors import NoLeaderError
 from replica.types import METADATA_TOPIC, ZERO_UUID, Severity
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address

@@ -6,7 +6,7 @@ import asyncio
 import signal
 from dataclasses import dataclass
 
-from jobs.connecting import client_config
+from jobs.connecting import addresses, client_config
 from jobs.notices import reporter
 from jobs.output import write_json
 from replica.errors import KraftlakeError, UsageError
@@ -67,27 +67,25 @@ async def _run(options: Options, wanted: Observation, report: Report) -> Stopped
 def _observation(options: Options) -> Observation:
     if options.is_anonymous and options.node_id is not None:
         raise UsageError("--anonymous and --node-id exclude each other: take one")
-    names = [text.strip() for text in options.bootstrap.split(",") if text.strip()]
-    if not names:
-        raise UsageError("--bootstrap: empty; name a node as HOST:PORT")
-    listen = _address("--listen", options.listen) if options.listen else None
-    if listen is not None and (not listen[0] or not listen[1]):
-        raise UsageError(f"--listen {options.listen}: readers need a host and a port to come to")
     return Observation(
-        tuple(_address("--bootstrap", name) for name in names),
+        tuple(addresses(options.bootstrap)),
         options.folder.rstrip("/") or "/",
         options.node_id,
         options.is_anonymous,
         options.cluster_id or None,
-        listen,
+        _listen(options.listen),
         client_config(options.command_config, CLIENT),
     )
 
 
-def _address(option: str, text: str) -> Address:
+def _listen(text: str) -> Address | None:
+    if not text:
+        return None
     found = address_in(text)
     if found is None:
-        raise UsageError(f"{option} {text}: expected HOST:PORT, such as localhost:9093")
+        raise UsageError(f"--listen {text}: expected HOST:PORT, such as localhost:9093")
+    if not all(found):
+        raise UsageError(f"--listen {text}: readers need a host and a port to come to")
     return found
 
 

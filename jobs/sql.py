@@ -11,9 +11,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.answer import QueryError, write_answer
+from jobs.answer import Answer, QueryError, write_answer
 from jobs.lake_tables import tables_of
+from jobs.moments import NOW, Moment
 from jobs.sql_text import check_reads_only, lists_tables, tables_named
+from jobs.sql_views import HISTORY, VIEWS, View, views_in
 from replica.errors import UsageError
 
 DELTA_RS = "delta-rs"
@@ -25,7 +27,10 @@ _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What `sql` was asked for. form: text, json or csv."""
+    """What `sql` was asked for: one of query, file, question, tables and questions.
+
+    form: text, json or csv; moment: of the views' state.
+    """
 
     lake: str
     query: str | None = None
@@ -33,39 +38,89 @@ class Request:
     engine: str = DELTA_RS
     form: str = "text"
     tables: bool = False
+    moment: Moment = NOW
+    question: str | None = None
+    questions: bool = False
 
 
 def run(request: Request) -> int:
     """Print the answer; 0."""
     if request.engine not in ENGINES:
         raise UsageError(f"--engine {request.engine}: choose {' or '.join(ENGINES)}")
-    if request.tables:
-        if request.query is not None or request.file is not None:
-            raise UsageError("--tables lists the tables and takes no query: drop one")
-        from jobs.sql_tables import list_tables
-
-        return list_tables(request.lake, request.form)
+    if request.tables or request.questions:
+        return _list(request)
     query = _query(request)
     check_reads_only(query)
     in_lake = tables_of(request.lake)
-    named: Sequence[str] = [name for name in tables_named(query) if name in in_lake]
+    wanted = tables_named(query)
+    named: Sequence[str] = [name for name in wanted if name in in_lake]
+    views = _views(request, wanted, in_lake)
+    missing = sorted({*wanted} - {*named, *(view.name for view in views)})
+    if request.question is not None and missing:
+        raise QueryError(
+            f"--question {request.question} asks {', '.join(missing)}, which the lake doesn't "
+            f"have: run `kraftlake build --lake {request.lake}`"
+        )
     if lists_tables(query):
-        named = in_lake
+        named, views = in_lake, VIEWS if HISTORY in in_lake else ()
+    elif views:
+        named = sorted({*named, HISTORY})
     if request.engine == SPARK:
         from jobs.sql_spark import answer
     else:
         from jobs.sql_delta_rs import answer
     try:
-        write_answer(answer(request.lake, named, query), request.form)
+        write_answer(answer(request.lake, named, query, views, request.moment), request.form)
     except QueryError as error:
         raise QueryError(explained(str(error), in_lake)) from error
     return 0
 
 
+def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
+    """Those that the query names and the lake doesn't have as tables."""
+    views = views_in(name for name in wanted if name not in in_lake)
+    if request.moment != NOW and not views:
+        raise UsageError(
+            "--at-offset and --at-time are for the views, and the query names none: "
+            f"{', '.join(view.name for view in VIEWS)}"
+        )
+    if views and HISTORY not in in_lake:
+        raise QueryError(
+            f"{views[0].name} is a view of {HISTORY}, which the lake doesn't have: run "
+            f"`kraftlake build --lake {request.lake}`"
+        )
+    return views
+
+
+def _list(request: Request) -> int:
+    """What can be asked: the lake's tables, or the ready-made questions."""
+    asked = (request.query, request.file, request.question, request.tables and request.questions)
+    if any(one not in (None, False) for one in asked):
+        raise UsageError("--tables and --questions list what can be asked, alone: drop the rest")
+    if request.tables:
+        from jobs.sql_tables import list_tables
+
+        return list_tables(request.lake, request.form)
+    from jobs.questions import rows
+
+    if request.form == "text":
+        write_answer(Answer(("question", "answers"), (row[:2] for row in rows())), "text")
+    else:
+        write_answer(Answer(("question", "answers", "sql"), rows()), request.form)
+    return 0
+
+
 def _query(request: Request) -> str:
-    """The query's text, from the argument, a file or stdin."""
-    if (request.query is None) == (request.file is None):
-        raise UsageError("give one query: as an argument, with -f FILE, or - for stdin")
+    """The query's text, from the argument, a file, stdin or the ready-made questions."""
+    given = (request.query, request.file, request.question)
+    if sum(one is not None for one in given) != 1:
+        raise UsageError(
+            "give one query: as an argument, with -f FILE, - for stdin, or --question NAME"
+        )
+    if request.question is not None:
+        from jobs.questions import question
+
+        return question(request.question).sql
     try:
         if "-" in (request.query, request.file):
             return sys.stdin.read()

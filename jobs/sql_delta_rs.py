@@ -14,7 +14,9 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from jobs.answer import Answer, QueryError
 from jobs.lake_tables import table_uri
+from jobs.moments import NOW, Moment
 from jobs.sql_text import SCHEMAS
+from jobs.sql_views import DataFusion, View, statements
 from replica.errors import UnreadableFileError
 
 _SETTINGS = {
@@ -27,8 +29,17 @@ _SETTINGS = {
 _VARIANT_FIELDS = {"metadata", "value"}
 
 
-def answer(lake: str, tables: Sequence[str], query: str) -> Answer:
-    """Run `query`, with `tables` opened. QueryError where it fails, also while rows are read."""
+def answer(
+    lake: str,
+    tables: Sequence[str],
+    query: str,
+    views: Sequence[View] = (),
+    moment: Moment = NOW,
+) -> Answer:
+    """Run `query`, with `tables` opened and `views` of them made, as of `moment`.
+
+    QueryError where it fails, also while rows are read.
+    """
     builder = QueryBuilder(_SETTINGS)
     for schema in SCHEMAS:
         builder.execute(f"CREATE SCHEMA {schema}").read_all()
@@ -38,6 +49,8 @@ def answer(lake: str, tables: Sequence[str], query: str) -> Answer:
             builder.register(_quoted(table), DeltaTable(uri))
         except (DeltaError, TableNotFoundError, OSError) as error:
             raise UnreadableFileError(uri, _line(error)) from error
+    for statement in statements(views, DataFusion(), moment):
+        builder.execute(statement).read_all()
     try:
         reader = builder.execute(query)
     except Exception as error:

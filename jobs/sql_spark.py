@@ -15,13 +15,24 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import VariantVal
 
 from jobs.answer import Answer, QueryError
+from jobs.moments import NOW, Moment
+from jobs.sql_views import Spark, View, statements
 from pipelines.delta import Lake, register
 from pipelines.session import spark_session
 from pipelines.tables import bronze, gold, silver
 
 
-def answer(lake: str, tables: Sequence[str], query: str) -> Answer:
-    """Run `query`, with `tables` registered. QueryError where it fails, also as rows are read."""
+def answer(
+    lake: str,
+    tables: Sequence[str],
+    query: str,
+    views: Sequence[View] = (),
+    moment: Moment = NOW,
+) -> Answer:
+    """Run `query`, with `tables` registered and `views` of them made, as of `moment`.
+
+    QueryError where it fails, also as rows are read.
+    """
     # pyspark turns timestamps into naive times of this process's zone
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -31,6 +42,8 @@ def answer(lake: str, tables: Sequence[str], query: str) -> Answer:
     spark = spark_session("kraftlake sql", lake=lake)
     try:
         register(spark, Lake(lake), [one for one in contracts if one.name in tables])
+        for statement in statements(views, Spark(), moment):
+            spark.sql(statement)
         frame = spark.sql(query)
         return Answer(tuple(frame.columns), _rows(frame))
     except PySparkException as error:

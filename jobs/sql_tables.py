@@ -11,12 +11,16 @@ from deltalake.exceptions import DeltaError
 from jobs.answer import Answer, write_answer
 from jobs.lake_tables import table_uri, tables_of
 from jobs.output import one_line, write_line, write_table
+from jobs.sql_views import HISTORY, VIEWS, View
 from replica.errors import UnreadableFileError
 
 
 def list_tables(lake: str, form: str) -> int:
     """Print every table: as text below its description, else a row per column; 0."""
-    tables = [_opened(lake, name) for name in tables_of(lake)]
+    names = tables_of(lake)
+    tables = [_opened(lake, name) for name in names]
+    if HISTORY in names:
+        tables += [_of_view(view) for view in VIEWS]
     if form != "text":
         columns = ("table", "column", "type", "nullable", "comment")
         rows = ((table.name, *column) for table in tables for column in table.columns)
@@ -54,6 +58,11 @@ def _opened(lake: str, table: str) -> _Table:
         (field.name, _type_text(field.type), field.nullable, _comment(field)) for field in fields
     )
     return _Table(table, description, columns)
+
+
+def _of_view(view: View) -> _Table:
+    columns = ((name, kind, True, comment) for name, kind, comment in view.columns)
+    return _Table(view.name, f"View. {view.description}", tuple(columns))
 
 
 def _comment(field: Any) -> str:

@@ -12,8 +12,8 @@ from replica.format import (
     meta_properties,
     partition_metadata,
     producer_snapshot,
+    quorum_properties,
     quorum_state,
-    server_properties,
 )
 from replica.format.file_names import FileKind
 
@@ -58,7 +58,7 @@ def _producers(data: bytes) -> Any:
 
 
 def _configured_voters(data: bytes) -> Any:
-    return {"controller.quorum.voters": [asdict(voter) for voter in server_properties.decode(data)]}
+    return {"controller.quorum.voters": [asdict(voter) for voter in quorum_properties.decode(data)]}
 
 
 READERS: dict[FileKind, Callable[[bytes], Any]] = {
@@ -69,5 +69,5 @@ READERS: dict[FileKind, Callable[[bytes], Any]] = {
     FileKind.OFFSET_INDEX: _offset_index,
     FileKind.TIME_INDEX: _time_index,
     FileKind.PRODUCER_SNAPSHOT: _producers,
-    FileKind.SERVER_PROPERTIES: _configured_voters,
+    FileKind.QUORUM_PROPERTIES: _configured_voters,
 }

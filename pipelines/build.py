@@ -12,6 +12,7 @@ from pipelines.gold.divergence_points import divergence_points
 from pipelines.gold.findings import findings as gold_findings
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.membership import membership_findings
+from pipelines.gold.metadata_history import metadata_changes, metadata_history
 from pipelines.gold.quorum.views import Sources, quorum_views
 from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
@@ -24,6 +25,8 @@ from pipelines.silver.group_findings import group_findings
 from pipelines.silver.held_batches import held_batches
 from pipelines.silver.known_epochs import known_epochs
 from pipelines.silver.leader_epochs import leader_epochs
+from pipelines.silver.lost_tails import lost_tails
+from pipelines.silver.metadata_replay import metadata_replay
 from pipelines.silver.replay_parts import default_buckets
 from pipelines.silver.replica_logs import replica_logs
 from pipelines.silver.snapshot_replay import (
@@ -66,10 +69,7 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
 
     def write(contract: Contract, rows: DataFrame) -> None:
         progress(contract.name)
-        delta.ensure_table(spark, lake, contract)
-        delta.overwrite(lake, contract, rows)
-        commit = delta.last_commit(spark, lake, contract)
-        counts[contract.name] = commit.metrics.get("numOutputRows", 0)
+        counts[contract.name] = _write(spark, lake, contract, rows)
 
     # What is kept is small, and found by reading what is large: so read it once.
     kept: list[DataFrame] = []
@@ -102,6 +102,11 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         )
         rows = gold_findings(captures, batches, found, judged, refused, findings, between)
         write(gold.FINDINGS, rows)
+        tails = lost_tails(held, committed, records)
+        replay_inputs = branch, snapshots, snapshot_records, tails
+        written = keep(metadata_replay(*replay_inputs, default_buckets(spark)))
+        write(gold.METADATA_HISTORY, metadata_history(written))
+        write(gold.METADATA_CHANGES, metadata_changes(written))
         history = delta.read(spark, lake, gold.LEADER_EPOCH_HISTORY)
         on_branch = branch_batches(committed, batches)
         of_bronze = (captures, records, snapshots, snapshot_records, state)
@@ -113,3 +118,13 @@ def build(spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None]
         for rows in kept:
             rows.unpersist()
     return counts
+
+
+def _write(spark: SparkSession, lake: delta.Lake, contract: Contract, rows: DataFrame) -> int:
+    """Makes `rows` the table's content; how many there are."""
+    delta.ensure_table(spark, lake, contract)
+    if contract.change_feed:
+        delta.replace_by_merge(spark, lake, contract, rows)
+        return delta.read(spark, lake, contract).count()
+    delta.overwrite(lake, contract, rows)
+    return delta.last_commit(spark, lake, contract).metrics.get("numOutputRows", 0)

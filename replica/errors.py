@@ -6,6 +6,7 @@ KraftlakeError
 │   ├── TruncatedDataError  the bytes end before the value does (a torn write, or a cut copy)
 │   ├── CorruptDataError    a checksum, a length or a value contradicts the format
 │   └── UnsupportedDataError  well formed, but of a version or type this release doesn't know
+├── NoLeaderError           of the nodes that could be asked, none leads or knows who does
 ├── PeerError               another process on the network did not answer as asked
 │   ├── UnreachablePeerError      no connection, or it broke, or no answer in time; may be temporary
 │   │   └── UnansweredConnectionError   closed before it answered: TLS or SASL may be missing
@@ -66,6 +67,11 @@ class CorruptDataError(DataError):
 
 class UnsupportedDataError(DataError):
     """Well formed, but of a type or version this release doesn't know."""
+
+
+class NoLeaderError(KraftlakeError):
+    """Of the nodes that could be asked none leads, or knows who does; a later try may find one. The
+    text has the reason of each."""
 
 
 class PeerError(KraftlakeError):

@@ -1,8 +1,9 @@
-"""Commands over the lake: ingest, build, sql, state, and demo, which shows them."""
+"""Commands over the lake: ingest, build, sql, lake, forget, state, report and demo."""
 
 from __future__ import annotations
 
 from jobs.commands import options
+from replica.errors import UsageError
 
 
 def ingest(
@@ -12,6 +13,9 @@ def ingest(
     order: options.Order = None,
     as_replica: options.AsReplica = None,
     keep_secrets: options.KeepSecrets = False,
+    verify: options.Verify = False,
+    follow: options.Follow = None,
+    available_now: options.AvailableNow = False,
     json_output: options.Json = False,
 ) -> int:
     """Bring captures of metadata directories into the lake's bronze tables.
@@ -20,9 +24,16 @@ def ingest(
     what the lake has already is not stored twice, so running it again is safe. Secrets are
     redacted before anything is written.
 
+    Only new bytes are read of a directory that the lake knows: a file whose known batches are in
+    their place, by offset, epoch and CRC, is taken for the known one. --verify reads all of it.
+
+    --follow and --available-now run the same as a Spark stream over the logs, which goes on where
+    it was stopped or killed.
+
     \b
     Examples:
       kraftlake ingest --lake lake /var/kafka/metadata
+      kraftlake ingest --lake lake --follow 10 /var/kafka/metadata
       kraftlake ingest --lake lake --captured-at 2026-11-21T05:00Z nodes/
       kraftlake ingest --lake lake --order live,split,final incident/
 
@@ -40,6 +51,8 @@ def ingest(
             order=names,
             as_replica=as_replica,
             keep_secrets=keep_secrets,
+            verify=verify,
+            stream=job.Stream(follow) if follow is not None or available_now else None,
             json_output=json_output,
         )
     )
@@ -70,6 +83,10 @@ def sql(
     json_output: options.Json = False,
     csv: options.Csv = False,
     tables: options.Tables = False,
+    at_offset: options.AtOffset = None,
+    at_time: options.AtTime = None,
+    question: options.AskedQuestion = None,
+    questions: options.Questions = False,
 ) -> int:
     """Ask the lake with SQL: bronze.x, silver.x and gold.x are its tables.
 
@@ -79,19 +96,25 @@ def sql(
     The column payload is a VARIANT: both engines show it as JSON, spark also looks into it, as in
     where payload:name::string = 'orders'.
 
+    gold.topics_at, partition_leaders_at, under_replicated_at, acl_at and config_at are views of the
+    state at the end of the log, or of what `state` shows at --at-offset or --at-time.
+
     Text shows an aligned table, times in UTC, nested values and VARIANT as JSON, binary as
     base64; --json gives a row per line with times as ms since the epoch.
 
     \b
     Examples:
       kraftlake sql --lake lake --tables
+      kraftlake sql --lake lake --question leaders
       kraftlake sql --lake lake "select * from gold.leader_epoch_history order by epoch"
+      kraftlake sql --lake lake --at-offset 1526 "select * from gold.under_replicated_at"
       kraftlake sql --lake lake --csv -f incident.sql > incident.csv
       echo "select count(*) from bronze.log_records" | kraftlake sql --lake lake --json -
 
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
     """
     from jobs import sql as job
+    from jobs.moments import Moment, moment_of
 
     return job.run(
         job.Request(
@@ -101,7 +124,67 @@ def sql(
             engine=engine,
             form="json" if json_output else "csv" if csv else "text",
             tables=tables,
+            moment=Moment(at_offset, moment_of("--at-time", at_time)),
+            question=question,
+            questions=questions,
         )
+    )
+
+
+def contents(lake: options.Lake, json_output: options.Json = False) -> int:
+    """Show what a lake holds: clusters, replicas, captures, and the tables with their sizes.
+
+    For knowing what can be asked. Of each cluster and replica: the offsets that some capture holds
+    undamaged, and the gaps between log start and log end that none does; ends are exclusive.
+
+    \b
+    Example:
+      kraftlake lake --lake lake
+
+    --json: kind (cluster, replica, capture, table) and its fields, sizes in bytes. Exit codes: 0,
+    1 when a table can't be read, 2 usage.
+    """
+    from jobs import lake as job
+
+    return job.run(lake=lake, json_output=json_output)
+
+
+def forget(
+    lake: options.Lake,
+    capture: options.ForgottenCaptures = None,
+    cluster: options.ForgottenClusters = None,
+    yes: options.Yes = False,
+    vacuum: options.Vacuum = False,
+    json_output: options.Json = False,
+) -> int:
+    """Take captures out of a lake, as if they had never been ingested.
+
+    For what came in by mistake. Shows which captures would go; --yes takes them out of the bronze
+    tables: what no other capture holds goes with them, and when the rest was first and last seen is
+    told anew. Then `kraftlake build` makes the other tables follow. Interrupted, it is run again.
+
+    What was taken out stays on disk as earlier versions of the tables. Where it must not, for it
+    holds secrets, say --vacuum: it builds, and then deletes every file of an earlier version, so
+    that nobody can go back to one; it may be said alone, later. Backups, and what was published,
+    are yours to see to.
+
+    \b
+    Examples:
+      kraftlake lake --lake lake
+      kraftlake forget --lake lake --capture 3aeede71f9c6f14c3454e28b02e36bbe
+      kraftlake forget --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --yes --vacuum
+
+    --json: the captures, or with --yes table and rows removed, a line each. Exit codes: 0, 2 usage.
+    """
+    from jobs import forget as job
+
+    return job.run(
+        lake=lake,
+        captures=capture or (),
+        clusters=cluster or (),
+        confirmed=yes,
+        vacuum=vacuum,
+        json_output=json_output,
     )
 
 
@@ -110,38 +193,70 @@ def state(
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
+    diff: options.Diff = None,
     committed_only: options.CommittedOnly = False,
     json_output: options.Json = False,
 ) -> int:
     """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
 
-    For the question what the cluster believed when it went wrong. The log is the branch that the
-    replicas agree on, to its end; --committed-only stops where nothing proves it committed any
-    more. --at-offset N is the state of a snapshot with end offset N: records below N, an open
-    transaction left out. --at-time takes records up to and including that time.
+    For the question what the cluster believed when it went wrong, and what changed until then. The
+    log is the branch that the replicas agree on, to its end; --committed-only stops where nothing
+    proves it committed any more. --at-offset N is the state of a snapshot with end offset N:
+    records below N, an open transaction left out. --at-time takes records up to and including
+    that time. --diff A B tells what is different at B from what was at A, offsets or times (a
+    number from 10^12 on is ms).
 
     entity, key, value (JSON with Kafka's field names, defaults filled in), and the offset of the
-    record that last changed it (NULL: before the snapshot that the lake's log begins with).
+    record that last changed it (NULL: before the snapshot that the lake's log begins with). With
+    --diff: change, name, old and new (JSON).
 
     \b
     Examples:
       kraftlake state --lake lake
       kraftlake state --lake lake --at-offset 1526 --json | jq 'select(.entity == "topic")'
       kraftlake state --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --at-time 2026-11-21T05:00Z
+      kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
 
-    Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
+    --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. Exit
+    codes: 0, 2 usage (also a moment that the lake can't tell about).
     """
     from jobs import state as job
-    from jobs.moments import moment_of
+    from jobs.moments import Moment, either_of, moment_of
 
-    moment = job.Moment(at_offset, moment_of("--at-time", at_time))
-    return job.run(
-        lake=lake,
-        cluster=cluster,
-        moment=moment,
-        committed_only=committed_only,
-        json_output=json_output,
-    )
+    moment = Moment(at_offset, moment_of("--at-time", at_time))
+    about = {"committed_only": committed_only, "json_output": json_output}
+    if diff is None:
+        return job.run(lake=lake, cluster=cluster, moment=moment, **about)
+    if moment != Moment():
+        raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
+    a, b = (either_of("--diff", text) for text in diff)
+    return job.run_diff(lake=lake, cluster=cluster, moments=(a, b), **about)
+
+
+def report(
+    lake: options.Lake,
+    output: options.ReportOutput = "report.html",
+    cluster: options.Cluster = None,
+    json_output: options.Json = False,
+) -> int:
+    """Write what the lake knows of an incident as one HTML file, and print the verdict.
+
+    For whoever has to understand it, or show it to others: a sentence on each cluster, epochs of
+    each replica, divergences with both branches decoded, what was truncated, snapshots, activity,
+    findings with evidence, and the SQL behind each figure. The file asks the network for nothing,
+    and holds secrets only where the lake does. Needs no Java; run build first.
+
+    \b
+    Examples:
+      kraftlake report --lake lake
+      kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
+
+    --json: file, cluster_id, level (sound, recovered, attention or broken), sentence, clauses,
+    findings, a line per cluster. Exit codes: 0, 2 usage (also a lake that was not built).
+    """
+    from jobs import report as job
+
+    return job.run(lake=lake, output=output, cluster=cluster, json_output=json_output)
 
 
 def demo(lake: options.DemoLake = None) -> int:

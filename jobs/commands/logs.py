@@ -1,4 +1,4 @@
-"""Commands over logs as they lie on disk: dump, diff, check, recover, explain."""
+"""Commands over logs as they lie on disk: dump, diff, check, recover, capture, explain."""
 
 from __future__ import annotations
 
@@ -167,6 +167,36 @@ def recover(
     from jobs import recover as job
 
     return job.run(paths, json_output=json_output)
+
+
+def capture(
+    paths: options.NodePaths,
+    output: options.CaptureOutput,
+    json_output: options.Json = False,
+) -> int:
+    """Copy the metadata directories of running nodes, with their hashes, to a folder or a URI.
+
+    For keeping what a node holds before it restarts, and for bringing it to where the lake is.
+    Nothing is locked or changed; each directory is read until it held still for a moment, three
+    times at most. capture.json, written last, names the time and the hash of every file, so
+    that ingest notices what a copy lost on its way.
+
+    After an interruption the same command goes on: files that have arrived and not changed since
+    are not sent again. ingest leaves a capture out until it is finished.
+
+    --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
+
+    \b
+    Examples:
+      kraftlake capture /var/kafka/metadata -o /backup/captures/$(date +%FT%H%M)
+      kraftlake capture node1/ node2/ -o s3://bucket/captures/incident-7
+
+    Exit codes: 0, 1 when something was damaged (it is captured as it is) or never held still,
+    2 usage.
+    """
+    from jobs import capture as job
+
+    return job.run(paths, output=output, json_output=json_output)
 
 
 def explain(rule: options.RuleId = None, json_output: options.Json = False) -> int:

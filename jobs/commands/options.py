@@ -23,10 +23,45 @@ Paths = Annotated[
 Lake = Annotated[
     str, typer.Option("--lake", metavar="L", help="The lake: a folder, or a URI such as s3://...")
 ]
+NodePaths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="LOGDIR...",
+        help="A metadata directory, a node's log directory, or any folder above such directories.",
+        show_default=False,
+    ),
+]
+CaptureOutput = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FOLDER|URI",
+        help="Where the capture goes: an empty or new folder, or a URI such as s3://bucket/name.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per line, stable fields.")]
 KeepSecrets = Annotated[
     bool,
     typer.Option("--keep-secrets", help="Leave credentials and secret config values as they are."),
+]
+Verify = Annotated[
+    bool,
+    typer.Option("--verify", help="Read all bytes again, also those that the lake knows."),
+]
+Follow = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        "--follow",
+        min=0.1,
+        metavar="SECONDS",
+        help="Go on until stopped: look every SECONDS, and ingest what has grown.",
+    ),
+]
+AvailableNow = Annotated[
+    bool,
+    typer.Option("--available-now", help="As a stream that ends with what is there now."),
 ]
 
 Batches = Annotated[
@@ -131,9 +166,36 @@ Csv = Annotated[bool, typer.Option("--csv", help="CSV with a header line.")]
 Tables = Annotated[
     bool, typer.Option("--tables", help="List the lake's tables and columns instead.")
 ]
+AskedQuestion = Annotated[
+    Text,
+    typer.Option("--question", metavar="NAME", help="A ready-made question; --questions has all."),
+]
+Questions = Annotated[
+    bool, typer.Option("--questions", help="List the ready-made questions instead; --json: SQL.")
+]
 Cluster = Annotated[
     Text,
     typer.Option("--cluster", metavar="C", help="The cluster id, where the lake has several."),
+]
+ForgottenCaptures = Annotated[
+    Texts,
+    typer.Option(
+        "--capture",
+        metavar="ID",
+        help="The id of a capture, or of a capture group, by `kraftlake lake`. May be repeated.",
+    ),
+]
+ForgottenClusters = Annotated[
+    Texts,
+    typer.Option("--cluster", metavar="C", help="All captures of a cluster. May be repeated."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it; without, only show what would go.")]
+Vacuum = Annotated[
+    bool,
+    typer.Option(
+        "--vacuum",
+        help="Also rebuild, and delete from disk what earlier versions of all tables need.",
+    ),
 ]
 AtOffset = Annotated[
     Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
@@ -142,8 +204,15 @@ AtTime = Annotated[
     Text,
     typer.Option("--at-time", metavar="T", help="After the records up to T: ISO-8601 (UTC) or ms."),
 ]
+Diff = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--diff", metavar="A B", help="What differs at B from A: offsets or times."),
+]
 CommittedOnly = Annotated[
     bool, typer.Option("--committed-only", help="Only what is proven to be committed.")
+]
+ReportOutput = Annotated[
+    str, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
 ]
 DemoLake = Annotated[
     Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pipelines.bronze.coverage import Uncovered
 from pipelines.capture.looks import Group, Look, next_free
+from replica.errors import UsageError
 from replica.types import ReplicaId
+
+_CLOCK_STEP = timedelta(seconds=1)
+"""More than captures of one call are apart, which have no times of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,8 @@ class KnownCapture:
 class Captured:
     """at: captured_at, unique among the replica's captures. ingest_seq: one number for a round.
 
-    previous_at: of the replica's capture just before, None without one; later: those after it.
+    previous_at: of the replica's capture just before, None without one; now: by the clock, when it
+    was ingested; later: the replica's captures after it.
     """
 
     look: Look
@@ -36,12 +41,18 @@ class Captured:
     at: datetime
     ingest_seq: int
     previous_at: datetime | None
+    now: datetime
     later: tuple[KnownCapture, ...]
 
     @property
     def next_at(self) -> datetime | None:
         """captured_at of the replica's capture just after, None without one."""
         return self.later[0].at if self.later else None
+
+    @property
+    def clock_is_behind(self) -> bool:
+        """Whether it would have been placed before a capture that was made earlier."""
+        return self.look.captured_at is None and self.at - self.now > _CLOCK_STEP
 
     @property
     def replica_columns(self) -> dict[str, Any]:
@@ -58,7 +69,9 @@ def place(
 ) -> tuple[Captured, ...]:
     """The looks of groups that the lake doesn't have yet, each at its moment.
 
-    A look without a time of its own gets `now`.
+    A look without a time of its own gets `now`, or, where the clock is behind the replica's newest
+    capture, the first free moment after that: what is looked at now is newer than what was before.
+    UsageError: a look rests on a capture which is not the newest any more.
     """
     known = list(known)
     groups_known = {row.capture_group for row in known}
@@ -69,7 +82,13 @@ def place(
             continue
         for look in group.looks:
             others = [row for row in known if row.replica == look.replica]
-            at = next_free(look.captured_at or now, {row.at for row in others})
+            newest = max((row.at for row in others), default=now)
+            at = next_free(look.captured_at or max(now, newest), {row.at for row in others})
+            if look.base is not None and (look.base.at != newest or at < newest):
+                raise UsageError(
+                    f"{look.location.shown}: another ingest of it has ended meanwhile: "
+                    "run this one again"
+                )
             later = sorted((row for row in others if row.at > at), key=lambda row: row.at)
             placed.append(
                 Captured(
@@ -78,6 +97,7 @@ def place(
                     at,
                     ingest_seq,
                     max((row.at for row in others if row.at < at), default=None),
+                    now,
                     tuple(later),
                 )
             )

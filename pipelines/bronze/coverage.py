@@ -36,7 +36,8 @@ def _gaps(segments: tuple[SegmentFile, ...]) -> list[Uncovered]:
     for segment in segments:
         expected = segment.base_offset if expected is None else expected
         for batch in segment.scan.batches:
-            if batch.header.base_offset > expected:
+            is_gap = batch.header.base_offset > expected
+            if is_gap and not segment.scan.follows_unlisted(batch):
                 gaps.append(Uncovered(expected, batch.header.base_offset))
             expected = batch.header.next_offset
     return gaps

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-
-from pyspark.sql import DataFrame
+from typing import Any
 
 from pipelines.bronze import small_tables
 from replica.errors import DataError
@@ -18,16 +18,18 @@ from replica.metadata.redact import Redactor
 _HOLDS_RECORDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 
 
-def unreadable(records: DataFrame) -> list[small_tables.Row]:
-    """Rows of bronze.damage for records that did not decode; rare, so the driver makes them."""
-    rows = records.where("error IS NOT NULL").select(
-        "capture_id", "file", "position", "error", "value"
-    )
+def unreadable(
+    records: Iterable[Mapping[str, Any]], captures: Mapping[str, str]
+) -> list[small_tables.Row]:
+    """Rows of bronze.damage for records that did not decode; rare, so the driver makes them.
+
+    records: with file, position, error and value; captures: capture_id by file.
+    """
     found = []
-    for row in rows.collect():
-        raw = None if row.value is None else bytes(row.value)[:MAX_RAW_BYTES]
-        damage = Damage(row.position, 0, DamageKind.RECORD, row.error, row.file)
-        found.append(small_tables.damage_row(row.capture_id, damage, raw))
+    for row in records:
+        raw = None if row["value"] is None else bytes(row["value"])[:MAX_RAW_BYTES]
+        damage = Damage(row["position"], 0, DamageKind.RECORD, row["error"], row["file"])
+        found.append(small_tables.damage_row(captures[row["file"]], damage, raw))
     return found
 
 
@@ -39,11 +41,9 @@ class RawBytes:
         self._reader = LogRecordReader(self._redactor)
 
     def hide(self, file: str, raw: bytes) -> bytes:
-        """The bytes, or a fingerprint where they may hold a secret."""
+        """The bytes, or a fingerprint where they are of a log and may hold a secret."""
         kind = classify(file.rsplit("/", 1)[-1]).kind
-        is_config = kind is FileKind.SERVER_PROPERTIES
-        may_hold_secret = kind in _HOLDS_RECORDS and not self._is_harmless(raw)
-        if self._redactor is None or not (is_config or may_hold_secret):
+        if self._redactor is None or kind not in _HOLDS_RECORDS or self._is_harmless(raw):
             return raw
         return self._redactor.fingerprint("damaged", raw).encode("ascii")
 

@@ -1,16 +1,17 @@
-"""The files of a round, and reading them through the data sources with their replica beside."""
+"""The files of a round, and reading what is new of them through the data sources."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipelines.bronze.captured import Captured
-from replica.format.directory import FoundFile, SnapshotFile
+from pipelines.sources.files import SourceFile
+from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
 
 _OWNER = (
     "file string, capture_id string, cluster_id string, node_id int, directory_id string, "
@@ -18,13 +19,22 @@ _OWNER = (
 )
 
 
-def segment_files(captured: Sequence[Captured]) -> Iterator[tuple[Captured, FoundFile]]:
-    """The .log and .log.deleted files that hold anything."""
+def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SegmentFile]]:
+    """The .log and .log.deleted files that hold a batch which was not known."""
     for one in captured:
         directory = one.look.directory
         for segment in (*directory.segments, *directory.deleted_segments):
-            if segment.scan.batches:
-                yield one, segment.file
+            if segment.scan.new_batches:
+                yield one, segment
+
+
+def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
+    """What is new of a segment, in its copy."""
+    path, shown = one.look.copy_of(segment.file), one.look.shown_file(segment.file)
+    start = segment.scan.sparse_until
+    if not start:
+        return SourceFile(path, shown)
+    return SourceFile(path, shown, start, segment.scan.next_offset_of_known)
 
 
 def snapshots(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SnapshotFile]]:
@@ -43,36 +53,38 @@ class SourceReads:
     captured: Sequence[Captured]
 
     def batches(self) -> DataFrame:
-        """kraft_log's batches."""
-        return self._read("kraft_log", list(segment_files(self.captured)), content="batches")
+        """kraft_log's batches, the known ones left out."""
+        segments = list(new_segments(self.captured))
+        files = [(one, segment.file, source_file(one, segment)) for one, segment in segments]
+        return self._read("kraft_log", files, content="batches")
 
-    def records(self) -> DataFrame:
-        """kraft_log's records."""
-        return self._read("kraft_log", list(segment_files(self.captured)), content="records")
-
-    def snapshot_records(self) -> DataFrame:
-        """kraft_snapshot's records, with content_sha256."""
-        files = [(one, found.file) for one, found in snapshots(self.captured)]
+    def snapshot_records(self, new: Sequence[tuple[Captured, SnapshotFile]]) -> DataFrame:
+        """kraft_snapshot's records of some snapshots, with content_sha256."""
+        files = [
+            (
+                one,
+                found.file,
+                SourceFile(one.look.copy_of(found.file), one.look.shown_file(found.file)),
+            )
+            for one, found in new
+        ]
         return self._read("kraft_snapshot", files)
 
     def _read(
-        self, source: str, files: Sequence[tuple[Captured, FoundFile]], **options: str
+        self,
+        source: str,
+        files: Sequence[tuple[Captured, FoundFile, SourceFile]],
+        **options: str,
     ) -> DataFrame:
         reader = self.spark.read.format(source).options(**options)
         if self.key_file is None:
             reader = reader.option("keepSecrets", "true")
         else:
             reader = reader.option("redactKeyFile", self.key_file)
-        named = [(one.look.copy_of(file), one.look.shown_file(file)) for one, file in files]
-        rows = reader.option("files", json.dumps(named)).load()
+        rows = reader.option("files", json.dumps([astuple(file) for *_, file in files])).load()
         owners = [
-            (
-                one.look.shown_file(file),
-                one.look.capture_id,
-                *one.replica_columns.values(),
-                file.sha256,
-            )
-            for one, file in files
+            (given.shown, one.look.capture_id, *one.replica_columns.values(), file.sha256)
+            for one, file, given in files
         ]
         owned = F.broadcast(self.spark.createDataFrame(owners, _OWNER))
         return rows.join(owned, on="file", how="inner")

@@ -6,7 +6,10 @@ applied, is told by the replay of the agreed branch in gold.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -15,36 +18,59 @@ from pipelines.capture.looks import Look
 from replica.check.catalogue.snapshots import SNAPSHOT_UNVERIFIED
 from replica.check.directory import gather, judge_directory, judge_snapshots
 from replica.check.examined import LOG_KINDS, Examined
+from replica.check.landmarks import known_files
 from replica.check.replaying import Replayed
 from replica.check.rule import Finding
-from replica.format.reading import MAX_LOG_BYTES, read_file
+from replica.format.known_file import KnownFile
 from replica.types import OffsetAndEpoch
 
 Row = dict[str, Any]
 
 
-def finding_rows(spark: SparkSession, looks: Sequence[Look]) -> list[Row]:
-    """Rows of bronze.findings; a task holds the bytes of one directory at a time."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """rows: of bronze.findings. known: what the next ingest need not read again, by path."""
+
+    capture_id: str
+    rows: tuple[Row, ...]
+    known: Mapping[str, KnownFile]
+
+
+def judge_looks(spark: SparkSession, looks: Sequence[Look]) -> list[Judged]:
+    """One task for each look."""
     if not looks:
         return []
-    return spark.sparkContext.parallelize(looks, len(looks)).flatMap(judge_look).collect()
+    return spark.sparkContext.parallelize(looks, len(looks)).map(judge_look).collect()
 
 
-def judge_look(look: Look) -> Iterator[Row]:
-    """The rows of one look, from the copies of its logs in the spool."""
+def judge_look(look: Look) -> Judged:
+    """By the copies of its logs in the spool, which nobody else writes to: so they are mapped."""
     contents = {
-        file.path: read_file(look.copy_of(file), MAX_LOG_BYTES)
+        file.path: _mapped(look.copy_of(file))
         for file in look.directory.files
         if file.name.kind in LOG_KINDS
     }
     examined = Examined(look.location, look.directory, contents)
     facts = gather(examined)
-    for finding in judge_directory(facts, Replayed()):
-        yield _row(look, examined, finding, None)
+    found: list[tuple[Finding, OffsetAndEpoch | None]] = [
+        (finding, None) for finding in judge_directory(facts, Replayed())
+    ]
     for verdict in judge_snapshots(facts, {}):
-        for finding in (*verdict.broken, *verdict.notes):
-            if finding.rule != SNAPSHOT_UNVERIFIED:  # gold decides it
-                yield _row(look, examined, finding, verdict.id)
+        found += [(finding, verdict.id) for finding in (*verdict.broken, *verdict.notes)]
+    known = known_files(facts, [finding for finding, _ in found], look.known())
+    rows = [
+        _row(look, examined, finding, snapshot)
+        for finding, snapshot in found
+        if finding.rule != SNAPSHOT_UNVERIFIED  # gold decides it
+    ]
+    return Judged(look.capture_id, tuple(rows), known)
+
+
+def _mapped(path: str) -> memoryview:
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _row(look: Look, examined: Examined, finding: Finding, snapshot: OffsetAndEpoch | None) -> Row:

@@ -1,16 +1,17 @@
 """One round of capture groups into the bronze tables.
 
-The order of the writes is the order of recovery: what is keyed comes first and may be written
-again, bronze.captures comes last and says that the round is done.
+The order of the writes is the order of recovery: what is keyed, or known by what the table holds,
+comes first and may be written again; bronze.captures comes last and says that the round is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
@@ -19,13 +20,23 @@ from pipelines.bronze.captured import Captured, KnownCapture, place
 from pipelines.bronze.coverage import Uncovered, uncovered
 from pipelines.bronze.damaged import RawBytes, unreadable
 from pipelines.bronze.files import SourceReads, snapshots
-from pipelines.bronze.findings import finding_rows
+from pipelines.bronze.findings import judge_looks
+from pipelines.bronze.new_records import (
+    new_ranges,
+    of_replica,
+    read_key,
+    unreadable_of,
+    write_new_records,
+)
 from pipelines.capture.looks import Group
-from pipelines.delta import Lake, append, ensure_table, merge, read
+from pipelines.delta import Lake, append, ensure_table, exists, last_transaction, merge, read
 from pipelines.sources import register
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
+from replica.errors import UsageError
 from replica.format.damage import Damage
+from replica.format.directory import SegmentFile, SnapshotFile
+from replica.format.known_file import KnownFile
 from replica.types import ReplicaId
 
 Counts = dict[str, int]
@@ -41,9 +52,18 @@ class Ingest:
     key_file: str | None
 
     def create_tables(self) -> None:
-        """Create what is absent."""
+        """Create what is absent.
+
+        UsageError: a table is gone while bronze.captures, the last to be made, says what it held.
+        """
         register(self.spark)
-        for contract in bronze.BRONZE:
+        absent = [c.name for c in bronze.BRONZE if not exists(self.spark, self.lake, c)]
+        if absent and bronze.CAPTURES.name not in absent:
+            raise UsageError(
+                f"{self.lake.root} is half-deleted, it has no {', '.join(absent)}: restore it, or "
+                "remove the lake's folder and ingest all captures again"
+            )
+        for contract in reversed(bronze.BRONZE):
             ensure_table(self.spark, self.lake, contract)
 
     def run_round(
@@ -56,33 +76,16 @@ class Ingest:
         captured = place(groups, self._known_captures(), now)
         if not captured:
             return {}
-        reads = SourceReads(self.spark, self.key_file, captured)
-        records = self._new_records(reads).persist(StorageLevel.MEMORY_AND_DISK)
-        snapshot_records = reads.snapshot_records().persist(StorageLevel.MEMORY_AND_DISK)
-        steps: dict[str, Callable[[], Counts]] = {
-            "log records": lambda: self._records(records),
-            "snapshots": lambda: self._snapshots(captured),
-            "snapshot records": lambda: self._snapshot_records(snapshot_records),
-            "log batches": lambda: self._batches(captured, reads),
-            "findings": lambda: self._findings(captured),
-            "state": lambda: self._state(
-                captured, [*unreadable(records), *unreadable(snapshot_records)]
-            ),
-        }
-        counts: Counts = {}
-        try:
-            for what, write in steps.items():
-                progress(f"{len(captured)} replicas: {what}")
-                counts |= write()
-        finally:
-            records.unpersist()
-            snapshot_records.unpersist()
-        return counts
+        for one in captured:
+            if one.clock_is_behind:
+                shown, at = one.look.location.shown, one.at.isoformat(timespec="seconds")
+                progress(f"{shown}: the clock is behind its newest capture: placed at {at}")
+        return _Round(self.spark, self.lake, self.key_file, captured).run(progress)
 
     def add_damage(self, damages: Sequence[Damage]) -> Counts:
         """Damages that belong to no replica; ones the lake has already are left out."""
         rows = [small_tables.damage_row(None, damage) for damage in damages]
-        return self._merge_rows(bronze.DAMAGE, rows)
+        return merge_rows(self.spark, self.lake, bronze.DAMAGE, rows)
 
     def _known_captures(self) -> list[KnownCapture]:
         """What the lake has; a row for each replica of each group."""
@@ -108,28 +111,95 @@ class Ingest:
             for row in rows
         ]
 
-    def _new_records(self, reads: SourceReads) -> DataFrame:
-        """Records of the batches whose records the lake doesn't have."""
-        keys = list(bronze.BATCH_KEYS)
-        known = read(self.spark, self.lake, bronze.LOG_BATCHES).where("crc_valid")
-        return reads.records().join(known.select(*keys), on=keys, how="left_anti")
 
-    def _records(self, records: DataFrame) -> Counts:
-        # a batch may lie in a .log.deleted file too
-        rows = records.where("error IS NULL").dropDuplicates(list(bronze.LOG_RECORDS.keys))
-        return self._merge_new(bronze.LOG_RECORDS, rows)
+@dataclass(frozen=True)
+class _Round:
+    """The steps of one round. known: of its captures' files, by capture and path."""
 
-    def _snapshot_records(self, records: DataFrame) -> Counts:
-        keys = list(bronze.SNAPSHOT_RECORDS.keys)
-        rows = records.where("error IS NULL").dropDuplicates(keys)
-        return self._merge_new(bronze.SNAPSHOT_RECORDS, rows)
+    spark: SparkSession
+    lake: Lake
+    key_file: str | None
+    captured: Sequence[Captured]
+    known: dict[str, Mapping[str, KnownFile]] = field(default_factory=dict)
 
-    def _snapshots(self, captured: Sequence[Captured]) -> Counts:
+    def run(self, progress: Callable[[str], None]) -> Counts:
+        """All of them, each of which may be repeated by a later round."""
+        steps: dict[str, Callable[[], Counts]] = {
+            "damage": self._damage,
+            "log records": self._records,
+            "snapshot records": self._snapshot_records,
+            "snapshots": self._snapshots,
+            "log batches": self._batches,
+            "findings": self._findings,
+            "state": self._state,
+            "captures": self._captures,
+        }
+        counts: Counts = {}
+        for what, write in steps.items():
+            progress(f"{len(self.captured)} replicas: {what}")
+            for table, rows in write().items():
+                counts[table] = counts.get(table, 0) + rows
+        return counts
+
+    def _damage(self) -> Counts:
+        """Before the records: which of them don't decode is asked of those the lake lacks only."""
+        parts = new_ranges(self.spark, self.lake, self.captured)
+        key = read_key(self.key_file)
+        capture_of = {
+            one.look.shown_file(segment.file): one.look.capture_id
+            for one in self.captured
+            for segment in (
+                *one.look.directory.segments,
+                *one.look.directory.deleted_segments,
+            )
+        }
+        rows = unreadable(unreadable_of(self.spark, parts, key), capture_of)
+        raw = RawBytes(self.key_file)
+        for one in self.captured:
+            rows.extend(small_tables.damage_rows(one, raw.hide))
+        return self._merge_rows(bronze.DAMAGE, rows)
+
+    def _records(self) -> Counts:
+        key = read_key(self.key_file)
+        rows = write_new_records(self.spark, self.lake, self.captured, key)
+        return {bronze.LOG_RECORDS.name: rows}
+
+    def _snapshot_records(self) -> Counts:
+        """Of snapshots that bronze.snapshots, which is written after this, has not."""
+        new = self._new_snapshots()
+        if not new:
+            return {}
+        reads = SourceReads(self.spark, self.key_file, self.captured)
+        records = reads.snapshot_records(new).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            capture_of = {
+                one.look.shown_file(found.file): one.look.capture_id for one, found in new
+            }
+            bad = records.where("error IS NOT NULL").select("file", "position", "error", "value")
+            damage = unreadable([row.asDict() for row in bad.collect()], capture_of)
+            counts = self._merge_rows(bronze.DAMAGE, damage)
+            keys = list(bronze.SNAPSHOT_RECORDS.keys)
+            rows = records.where("error IS NULL").dropDuplicates(keys)
+            return counts | self._merge_new(bronze.SNAPSHOT_RECORDS, rows)
+        finally:
+            records.unpersist()
+
+    def _new_snapshots(self) -> list[tuple[Captured, SnapshotFile]]:
+        unknown = {}
+        for one, snapshot in snapshots(self.captured):
+            if not snapshot.scan.sparse_until:
+                unknown.setdefault(_snapshot_key(one, snapshot), (one, snapshot))
+        if not unknown:
+            return []
+        table = read(self.spark, self.lake, bronze.SNAPSHOTS)
+        for row in table.select(*bronze.SNAPSHOT_KEYS).collect():
+            unknown.pop(tuple(row), None)
+        return list(unknown.values())
+
+    def _snapshots(self) -> Counts:
         rows = {}
-        for one, snapshot in snapshots(captured):
-            row = small_tables.snapshot_row(one, snapshot)
-            key = tuple(row[name] for name in bronze.SNAPSHOT_KEYS)
-            rows.setdefault(key, row)
+        for one, snapshot in snapshots(self.captured):
+            rows.setdefault(_snapshot_key(one, snapshot), small_tables.snapshot_row(one, snapshot))
         if not rows:
             return {}
         source = self.spark.createDataFrame(list(rows.values()), bronze.SNAPSHOTS.schema)
@@ -152,54 +222,124 @@ class Ingest:
         )
         return {bronze.SNAPSHOTS.name: merged.inserted}
 
-    def _batches(self, captured: Sequence[Captured], reads: SourceReads) -> Counts:
-        known = read(self.spark, self.lake, bronze.LOG_BATCHES)
-        seen = log_batches.one_row_per_batch(reads.batches())
+    def _batches(self) -> Counts:
+        table = read(self.spark, self.lake, bronze.LOG_BATCHES)
+        touched = reduce(Column.__or__, (_touched(one) for one in self.captured))
+        reads = SourceReads(self.spark, self.key_file, self.captured)
         moments = self.spark.createDataFrame(
-            [_moment(one) for one in captured], log_batches.MOMENT_SCHEMA
+            [_moment(one) for one in self.captured], log_batches.MOMENT_SCHEMA
         )
-        merged = merge(
-            self.spark,
-            self.lake,
-            bronze.LOG_BATCHES,
-            log_batches.fold(known, seen, moments),
-            update_when=log_batches.changed(),
-            update_set={name: f"s.{name}" for name in log_batches.FOLDED_COLUMNS},
-        )
+        seen = log_batches.one_row_per_batch(reads.batches())
+        rows = log_batches.fold(table.where(touched), seen, moments)
+        rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            lowest = rows.agg(F.min("base_offset")).collect()[0][0]
+            if lowest is None:
+                return {}
+            merged = merge(
+                self.spark,
+                self.lake,
+                bronze.LOG_BATCHES,
+                rows,
+                # a literal, by which Delta leaves out files with older batches
+                where=f"t.base_offset >= {lowest}",
+                update_when=log_batches.changed(),
+                update_set={name: f"s.{name}" for name in log_batches.FOLDED_COLUMNS},
+            )
+        finally:
+            rows.unpersist()
         return {bronze.LOG_BATCHES.name: merged.inserted}
 
-    def _findings(self, captured: Sequence[Captured]) -> Counts:
+    def _findings(self) -> Counts:
         """Of captures that are new: an unchanged directory in a new group was judged before."""
         seen = read(self.spark, self.lake, bronze.CAPTURES).select("capture_id").distinct()
         known = {row.capture_id for row in seen.collect()}
-        looks = {one.look.capture_id: one.look for one in captured}
+        looks = {one.look.capture_id: one.look for one in self.captured}
         new = [look for capture_id, look in looks.items() if capture_id not in known]
-        return self._merge_rows(bronze.FINDINGS, finding_rows(self.spark, new))
+        judged = judge_looks(self.spark, new)
+        self.known.update({one.capture_id: one.known for one in judged})
+        for look in looks.values():
+            self.known.setdefault(look.capture_id, look.known())
+        rows = [row for one in judged for row in one.rows]
+        return self._merge_rows(bronze.FINDINGS, rows)
 
-    def _state(self, captured: Sequence[Captured], damage: list[small_tables.Row]) -> Counts:
-        raw = RawBytes(self.key_file)
-        for one in captured:
-            damage.extend(small_tables.damage_rows(one, raw.hide))
-        counts = self._merge_rows(bronze.DAMAGE, damage)
-        by_capture = {one.look.capture_id: one for one in captured}
+    def _state(self) -> Counts:
+        by_capture = {one.look.capture_id: one for one in self.captured}
         states = [small_tables.replica_state_row(one) for one in by_capture.values()]
-        counts |= self._merge_rows(bronze.REPLICA_STATE, states)
-        rows = [small_tables.capture_row(one) for one in captured]
+        return self._merge_rows(bronze.REPLICA_STATE, states)
+
+    def _captures(self) -> Counts:
+        rows = [
+            small_tables.capture_row(one, self.known[one.look.capture_id]) for one in self.captured
+        ]
         source = self.spark.createDataFrame(rows, bronze.CAPTURES.schema)
-        group = f"kraftlake-ingest-{captured[0].group_id}"
-        append(self.lake, bronze.CAPTURES, source, transaction=(group, 1))
-        return counts | {bronze.CAPTURES.name: len(rows)}
+        group = f"kraftlake-ingest-{self.captured[0].group_id}"
+        # above the last: a group that was forgotten may come again
+        number = last_transaction(self.spark, self.lake, bronze.CAPTURES, group) + 1
+        append(self.lake, bronze.CAPTURES, source, transaction=(group, number))
+        return {bronze.CAPTURES.name: len(rows)}
 
     def _merge_rows(self, contract: Contract, rows: Sequence[small_tables.Row]) -> Counts:
-        if not rows:
-            return {}
-        unique = {tuple(row[key] for key in contract.keys): row for row in rows}
-        source = self.spark.createDataFrame(list(unique.values()), contract.schema)
-        return self._merge_new(contract, source)
+        return merge_rows(self.spark, self.lake, contract, rows)
 
     def _merge_new(self, contract: Contract, source: DataFrame) -> Counts:
         merged = merge(self.spark, self.lake, contract, source)
         return {contract.name: merged.inserted}
+
+
+def merge_rows(
+    spark: SparkSession, lake: Lake, contract: Contract, rows: Sequence[small_tables.Row]
+) -> Counts:
+    """Add the rows whose keys the table doesn't have."""
+    if not rows:
+        return {}
+    unique = {tuple(row[key] for key in contract.keys): row for row in rows}
+    source = spark.createDataFrame(list(unique.values()), contract.schema)
+    return {contract.name: merge(spark, lake, contract, source).inserted}
+
+
+def _snapshot_key(one: Captured, snapshot: SnapshotFile) -> tuple[object, ...]:
+    row = small_tables.snapshot_row(one, snapshot)
+    return tuple(row[name] for name in bronze.SNAPSHOT_KEYS)
+
+
+def _touched(one: Captured) -> Column:
+    """Which rows of LOG_BATCHES a capture may change.
+
+    What the newest capture held of bytes that were known, this one holds, too, so those rows stay:
+    they are those from the first offset of the known bytes on. Rows that are closed change only
+    where the batch comes again, among the new ones.
+    """
+    directory, base = one.look.directory, one.look.base
+    replica = of_replica(one.look.replica)
+    deleted = bool(directory.deleted_segments) or (base is not None and base.has_deleted)
+    known = [segment for segment in directory.segments if segment.scan.sparse_until]
+    if base is None or deleted or not known:
+        return replica
+    held = F.lit(False)
+    for start, end in _joined(known):
+        held = held | F.col("base_offset").between(start, end - 1)
+    new = [
+        batch.header.base_offset
+        for segment in directory.segments
+        for batch in segment.scan.new_batches
+    ]
+    is_open = F.col("last_seen").isNull()
+    may_return = F.col("base_offset") >= min(new) if new else F.lit(False)
+    return replica & ~held & (is_open | may_return)
+
+
+def _joined(segments: Sequence[SegmentFile]) -> list[tuple[int, int]]:
+    """The offsets of the segments' known bytes, end exclusive; neighbours as one range."""
+    ranges: list[tuple[int, int]] = []
+    for segment in segments:
+        start = segment.scan.batches[0].header.base_offset
+        end = segment.scan.next_offset_of_known
+        if ranges and ranges[-1][1] == start:
+            ranges[-1] = (ranges[-1][0], end)
+        else:
+            ranges.append((start, end))
+    return ranges
 
 
 def _moment(one: Captured) -> tuple[object, ...]:

@@ -1,7 +1,8 @@
 """bronze.log_batches: which captures held a batch, and when it vanished.
 
 A pure fold: (rows so far, batches a capture holds, the capture's moment) -> rows. It does not
-depend on the order in which captures arrive; captured_at alone orders them.
+depend on the order in which captures arrive; captured_at alone orders them. What the newest
+capture holds is open-ended: a capture that changes nothing about a batch leaves its row alone.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ MOMENT_SCHEMA = (
 before and after it (us since the epoch), the offset ranges that damage may hide, and the replica's
 later captures in the order of their time, which only a capture that arrives late has."""
 
-FOLDED_COLUMNS = ("crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at", "in_log")
+_HELD = {"in_log": "new.held", "undamaged": "new.crc_valid", "seen": "true"}
+"""Column of spans -> what a capture that has the batch must show for its moment to count."""
+
+FOLDED_COLUMNS = (
+    *("crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at"),
+    *_HELD,
+)
 
 _FACTS = (
     "last_offset",
@@ -68,9 +75,9 @@ def fold(known: DataFrame, seen: DataFrame, moments: DataFrame) -> DataFrame:
         *facts,
         _crc_valid().alias("crc_valid"),
         F.least("old.first_seen", _at_if_present()).alias("first_seen"),
-        F.greatest("old.last_seen", _at_if_present()).alias("last_seen"),
+        _last_seen().alias("last_seen"),
         *_vanished(),
-        _spans().alias("in_log"),
+        *(_spans(name, held).alias(name) for name, held in _HELD.items()),
     )
     return LOG_BATCHES.select(folded)
 
@@ -82,6 +89,16 @@ def changed() -> str:
 
 def _at_if_present() -> Column:
     return F.when(F.col("present"), F.col("at"))
+
+
+def _last_seen() -> Column:
+    """NULL while the newest capture holds it."""
+    return F.expr(
+        "CASE WHEN present AND next_at IS NULL THEN NULL "
+        "WHEN old IS NOT NULL AND old.last_seen IS NULL THEN "
+        "CASE WHEN next_at IS NULL THEN greatest(old.first_seen, previous_at) END "
+        "WHEN present THEN greatest(old.last_seen, at) ELSE old.last_seen END"
+    )
 
 
 def _crc_valid() -> Column:
@@ -130,21 +147,25 @@ def _hidden(ranges: str) -> str:
     )
 
 
-def _spans() -> Column:
-    """in_log with this capture's moment added, or cut out where the batch is not in the log."""
-    old = f"coalesce(old.in_log, cast(array() as {_NO_SPANS}))"
-    touching = "(i.`to` <=> previous_at OR i.`from` <=> next_at)"
+def _spans(name: str, held: str) -> Column:
+    """The spans with this capture's moment added, or cut out where it doesn't count."""
+    old = f"coalesce(old.{name}, cast(array() as {_NO_SPANS}))"
+    before = f"get(filter({old}, i -> i.`to` = previous_at), 0)"
+    after = f"get(filter({old}, i -> i.`from` = next_at), 0)"
+    touching = "coalesce(i.`to` = previous_at, false) OR coalesce(i.`from` = next_at, false)"
     extended = f"""array_sort(concat(
-        filter({old}, i -> NOT {touching}),
+        filter({old}, i -> NOT ({touching})),
         array(struct(
-            coalesce(get(filter({old}, i -> i.`to` <=> previous_at), 0).`from`, at) AS `from`,
-            coalesce(get(filter({old}, i -> i.`from` <=> next_at), 0).`to`, at) AS `to`))))"""
-    known = f"exists({old}, i -> i.`from` <= at AND i.`to` >= at)"
-    split = f"""flatten(transform({old}, i -> if(i.`from` < at AND at < i.`to`,
-        array(struct(i.`from` AS `from`, previous_at AS `to`),
+            coalesce({before}.`from`, at) AS `from`,
+            CASE WHEN next_at IS NULL THEN NULL WHEN {after} IS NULL THEN at
+                 ELSE {after}.`to` END AS `to`))))"""
+    known = f"exists({old}, i -> i.`from` <= at AND coalesce(i.`to` >= at, true))"
+    split = f"""filter(flatten(transform({old}, i ->
+        if(i.`from` < at AND coalesce(at < i.`to`, true),
+        array(struct(i.`from` AS `from`, greatest(i.`from`, previous_at) AS `to`),
               struct(next_at AS `from`, i.`to` AS `to`)),
-        array(struct(i.`from` AS `from`, i.`to` AS `to`)))))"""
-    is_held = "(present AND new.held)"
+        array(struct(i.`from` AS `from`, i.`to` AS `to`))))), i -> i.`from` IS NOT NULL)"""
+    is_held = f"(present AND {held})"
     return F.expr(
         f"CASE WHEN {is_held} AND {known} THEN {old} "
         f"WHEN {is_held} THEN {extended} ELSE {split} END"

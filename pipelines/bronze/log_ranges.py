@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,16 +21,21 @@ from pipelines.sources.ranges import (
 )
 from replica.types import ReplicaId
 
-_COLUMNS = tuple(column for column in RECORD_COLUMNS if column[0] not in ("file", "position"))
+_COLUMNS = tuple(column for column in RECORD_COLUMNS if column[0] != "file")
+_UNREADABLE = ["file", "position", "base_offset", "leader_epoch", "crc", "error", "value"]
 _WORTH_A_TASK_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """What one task reads: bytes of a segment, and whose log it is."""
+    """What one task reads: bytes of a segment, and whose log it is.
+
+    known: the first bytes of batches whose records the table has already.
+    """
 
     range: RangePartition
     replica: ReplicaId
+    known: tuple[int, ...] = ()
 
 
 def log_ranges(
@@ -43,7 +49,7 @@ def log_ranges(
     at_once: tasks that run side by side; they get about the same work, so that none is left alone
     at the end.
     """
-    total = sum(size_of_file(file) for file, _ in files)
+    total = sum(size_of_file(file) - file.start for file, _ in files)
     rounds = -(-total // (range_bytes * at_once))
     even = -(-total // max(1, rounds * at_once))
     least = min(range_bytes, _WORTH_A_TASK_BYTES)
@@ -59,7 +65,7 @@ def log_record_batches(part: LogRange, key: bytes | None) -> Iterator[pa.RecordB
     data = read_range(part.range.path, part.range.start, part.range.end)
     replica = part.replica
     for batch in rows.records(data, part.range, key, _COLUMNS):
-        readable = _readable(batch)
+        readable = _new(_readable(batch), part.known).drop_columns(["position"])
         owner = (
             ("cluster_id", pa.scalar(replica.cluster_id, pa.string())),
             ("node_id", pa.scalar(replica.node_id, pa.int32())),
@@ -68,6 +74,22 @@ def log_record_batches(part: LogRange, key: bytes | None) -> Iterator[pa.RecordB
         names = [*(name for name, _ in owner), *readable.schema.names]
         constants = [pa.repeat(value, readable.num_rows) for _, value in owner]
         yield pa.RecordBatch.from_arrays([*constants, *readable.columns], names)
+
+
+def _new(batch: pa.RecordBatch, known: Sequence[int]) -> pa.RecordBatch:
+    if not known:
+        return batch
+    is_known = pc.is_in(batch.column("position"), value_set=pa.array(known, pa.int64()))
+    return batch.filter(pc.invert(is_known))
+
+
+def unreadable_records(part: LogRange, key: bytes | None) -> Iterator[dict[str, Any]]:
+    """file, position, base_offset, leader_epoch, crc, error and value (the batch's bytes, NULL
+    where they may hold a secret) of what could not be read; rare."""
+    data = read_range(part.range.path, part.range.start, part.range.end)
+    for batch in rows.records(data, part.range, key, RECORD_COLUMNS):
+        bad = batch.filter(pc.is_valid(batch.column("error")))
+        yield from _new(bad, part.known).select(_UNREADABLE).to_pylist()
 
 
 def _readable(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from pipelines.capture.archive import Member, tar_members, zip_members
-from replica.format.capture import FILE_NAME as CAPTURE_FILE
+from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, classify
 
@@ -140,7 +140,8 @@ class _Unpacking:
 
 def _is_wanted(name: str) -> bool:
     base = PurePosixPath(name).name
-    return base == CAPTURE_FILE or classify(base).kind is not FileKind.OTHER
+    names = (capture.FILE_NAME, capture.PART_NAME)
+    return base in names or classify(base).kind is not FileKind.OTHER
 
 
 def _hostile(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Which directories were looked at together, as ingest and check tell it from their places."""
+"""Whose a directory is, and which were looked at together, as ingest and check tell it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from replica.errors import UsageError
-from replica.format import capture
+from replica.errors import DataError, UnreadableFileError, UsageError
+from replica.format import capture, meta_properties
 from replica.format.discovery import DirectoryPath
+from replica.format.reading import MAX_STATE_BYTES, read_file
+from replica.types import ReplicaId
 
 
 def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> str:
@@ -34,6 +36,17 @@ def capture_file(location: DirectoryPath) -> str | None:
         path = os.path.join(folder, capture.FILE_NAME)
         if os.path.lexists(path):
             return path
+    return None
+
+
+def replica_at(path: str) -> ReplicaId | None:
+    """Who a directory is of, by its meta.properties, where that can be read."""
+    for folder in (path, os.path.dirname(os.path.abspath(path))):
+        try:
+            data = read_file(os.path.join(folder, meta_properties.FILE_NAME), MAX_STATE_BYTES)
+            return meta_properties.decode(data).replica
+        except (UnreadableFileError, DataError):
+            continue
     return None
 
 

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from pipelines.capture.grouping import ambiguous, batch_of, capture_file, unused_names
+from pipelines.capture.grouping import ambiguous, batch_of, replica_at, unused_names
 from pipelines.capture.inputs import Input, inputs
-from pipelines.capture.remote import is_uri
+from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
+from pipelines.capture.manifest import manifest_of
 from pipelines.capture.spool import Copying, Spool
-from replica.errors import DataError, UnreadableFileError, UsageError
+from replica.errors import UnreadableFileError, UsageError
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import FoundFile, MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
-from replica.format.reading import MAX_STATE_BYTES, read_file
+from replica.format.known_file import KnownFile
 from replica.scan.segments import scan
 from replica.types import ZERO_UUID, ReplicaId
 
@@ -34,11 +36,13 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """captured_at: aware; order: folder names, oldest first; replica: who bare files are of."""
+    """captured_at: aware; order: folder names, oldest first; replica: who bare files are of;
+    known: captures whose files need not be read again."""
 
     captured_at: datetime | None = None
     order: tuple[str, ...] = ()
     replica: ReplicaId | None = None
+    known: KnownCaptures = NOTHING_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class Look:
     """One replica's directory as it was read, and where its copy lies.
 
     shown: the directory as the user named it. captured_at: None where the ingest time counts.
-    batch: looks with an equal batch were taken together.
+    batch: looks with an equal batch were taken together. base: the capture that tells of the bytes
+    which were not read, None where all were.
     """
 
     replica: ReplicaId
@@ -56,6 +61,7 @@ class Look:
     capture_id: str
     captured_at: datetime | None
     batch: str
+    base: Base | None = None
 
     def shown_file(self, file: FoundFile | str) -> str:
         """The user's name of a file of this look."""
@@ -64,6 +70,17 @@ class Look:
     def copy_of(self, file: FoundFile) -> str:
         """Where the file's copy lies in the spool."""
         return str(self.copies.copy_of(file.path))
+
+    def known(self) -> dict[str, KnownFile]:
+        """What was known of the files that were not read whole, by path."""
+        files = {} if self.base is None else self.base.files
+        found = ((file.path, files.get(capture.canonical(file.path))) for file in self._sparse())
+        return {path: known for path, known in found if known is not None}
+
+    def _sparse(self) -> Iterator[FoundFile]:
+        for one in (*self.directory.segments, *self.directory.snapshots):
+            if one.scan.sparse_until:
+                yield one.file
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +110,14 @@ def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
     nothing to read below it, and where the order of captures is open.
     """
     damages: list[Damage] = []
-    looks = list(_Looking(options, spool, damages).looks(paths))
+    looking = _Looking(options, spool, damages)
+    looks = _whole_where_several(looking, list(looking.looks(paths)))
+    spool.bytes_read.held = sum(
+        file.size_bytes for look, _ in looks for file in look.directory.files
+    )
     batches: dict[str, dict[ReplicaId, Look]] = {}
     placed: dict[tuple[ReplicaId, str | datetime | None], Look] = {}
-    for look in looks:
+    for look, _ in looks:
         batches.setdefault(look.batch, {}).setdefault(look.replica, look)
         place = look.batch if options.order else look.captured_at
         other = placed.setdefault((look.replica, place), look)
@@ -146,7 +167,7 @@ class _Looking:
     seen: set[str] = field(default_factory=set)
     """Real paths of directories, which may be reached by several of the user's paths."""
 
-    def looks(self, paths: Sequence[str]) -> Iterator[Look]:
+    def looks(self, paths: Sequence[str]) -> Iterator[tuple[Look, Input]]:
         single: list[FilePath] = []
         for given in inputs(paths, self.spool, self.damages):
             for found in given.find(self.spool, self.damages):
@@ -156,34 +177,64 @@ class _Looking:
                 real = os.path.realpath(found.path)
                 if real not in self.seen:
                     self.seen.add(real)
-                    yield from self._look(found, given)
+                    yield from self.look(found, given, self.options.known)
         yield from self._look_at_files(single)
 
-    def _look(self, location: DirectoryPath, given: Input) -> Iterator[Look]:
+    def look(
+        self, location: DirectoryPath, given: Input, known: KnownCaptures
+    ) -> Iterator[tuple[Look, Input]]:
+        """One look, or what stands against it among the damages."""
+        manifest = manifest_of(location)
+        self.damages.extend(one for one in manifest.damages if one not in self.damages)
+        if manifest.is_unfinished:
+            return
         node_folder = os.path.dirname(os.path.abspath(location.path))
-        copies = Copying(node_folder, self.spool.new_folder())
+        captured_at = manifest.captured_at or self.options.captured_at
+        base = self._base(location, known, captured_at)
+        folder = self.spool.new_folder()
+        files = {} if base is None else base.files
+        ends = _snapshot_ends(location.path) if files else ()
+        copies = Copying(node_folder, folder, self.spool.bytes_read, files, ends)
         try:
-            directory = given.mark(location, read_directory(location.path, read=copies, scan=scan))
+            directory = read_directory(location.path, read=copies, scan=scan, resume=copies.resume)
+            directory = given.mark(location, directory)
         except UnreadableFileError as error:
             damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, location.shown)
             self.damages.append(damage)
             return
+        directory = manifest.verify(directory)
         replica_id = directory.replica or self.options.replica
         if replica_id is None:
             self.damages.append(_unidentified(location, directory))
             return
-        captured_at = _capture_time(node_folder, location, self.damages)
-        yield Look(
+        if base is not None and base.replica != replica_id:  # it has changed hands meanwhile
+            yield from self.look(location, given, NOTHING_KNOWN)
+            return
+        look = Look(
             replica_id,
             directory,
             location,
             copies,
             capture.capture_id(replica_id, directory.files),
-            captured_at or self.options.captured_at,
+            captured_at,
             batch_of(location, given.shown, self.options.order),
+            base,
         )
+        yield look, given
 
-    def _look_at_files(self, files: list[FilePath]) -> Iterator[Look]:
+    def _base(
+        self, location: DirectoryPath, known: KnownCaptures, captured_at: datetime | None
+    ) -> Base | None:
+        """The capture that this look will come right after, None where it is another one."""
+        if self.options.order:
+            return None
+        replica = replica_at(location.path) or self.options.replica
+        base = None if replica is None else known.of(replica)
+        if base is None or (captured_at is not None and captured_at <= base.at):
+            return None
+        return base
+
+    def _look_at_files(self, files: list[FilePath]) -> Iterator[tuple[Look, Input]]:
         """Single files that the user named; those of a folder make one directory of --as."""
         folders: dict[str, list[FilePath]] = {}
         for file in files:
@@ -205,7 +256,33 @@ class _Looking:
                 if not os.path.lexists(target):  # the same file, named twice
                     os.symlink(os.path.abspath(file.path), target)
             location = DirectoryPath(str(source), shown, is_whole=False)
-            yield from self._look(location, Input(str(source), shown))
+            given = Input(str(source), shown)
+            yield from self.look(location, given, self.options.known)
+
+
+def _whole_where_several(
+    looking: _Looking, looks: list[tuple[Look, Input]]
+) -> list[tuple[Look, Input]]:
+    """The looks, of which those at a replica that was looked at more than once are read whole.
+
+    Only the first of them follows the lake's newest capture, and which that is comes out later.
+    """
+    counts = Counter(look.replica for look, _ in looks)
+    found: list[tuple[Look, Input]] = []
+    for look, given in looks:
+        if counts[look.replica] > 1 and look.base is not None:
+            found.extend(looking.look(look.location, given, NOTHING_KNOWN))
+        else:
+            found.append((look, given))
+    return found
+
+
+def _snapshot_ends(path: str) -> tuple[int, ...]:
+    try:
+        names = [classify(name).snapshot for name in os.listdir(path)]
+    except OSError:
+        return ()
+    return tuple({name.id.offset for name in names if name is not None and name.id is not None})
 
 
 def _unidentified(location: DirectoryPath, directory: MetadataDirectory) -> Damage:
@@ -217,26 +294,6 @@ def _unidentified(location: DirectoryPath, directory: MetadataDirectory) -> Dama
     )
     detail = f"left out: {why}; name the replica with --as CLUSTER:NODE[:DIRECTORY]"
     return Damage(0, 0, DamageKind.UNIDENTIFIED, detail, location.shown)
-
-
-def _capture_time(
-    node_folder: str, location: DirectoryPath, damages: list[Damage]
-) -> datetime | None:
-    path = capture_file(location)
-    if path is None:
-        return None
-    shown = os.path.join(location.shown_node, os.path.relpath(path, node_folder))
-    if not is_uri(shown):
-        shown = os.path.normpath(shown)
-    try:
-        return capture.decode(read_file(path, MAX_STATE_BYTES)).captured_at
-    except DataError as error:
-        damage = Damage(error.position or 0, 0, DamageKind.CONTENT, error.reason, shown)
-    except UnreadableFileError as error:
-        damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, shown)
-    if damage not in damages:
-        damages.append(damage)
-    return None
 
 
 def _why_not(file: FilePath) -> str:

@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from replica.errors import KraftlakeError, UnreadableFileError, UsageError
-from replica.format import meta_properties, quorum_state, server_properties
-from replica.format.capture import FILE_NAME as CAPTURE_FILE
+from replica.format import capture, meta_properties, quorum_properties, quorum_state
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER
@@ -20,10 +19,8 @@ from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER
 _URI = re.compile(r"[a-z][a-z0-9+.-]*://.+", re.IGNORECASE)
 _USER = re.compile(r"(?<=://)[^/?]*@")
 _BESIDE = (
-    CAPTURE_FILE,
-    meta_properties.FILE_NAME,
-    server_properties.FILE_NAME,
-    BOOTSTRAP_NAME,
+    *(capture.FILE_NAME, capture.PART_NAME),
+    *(meta_properties.FILE_NAME, quorum_properties.FILE_NAME, BOOTSTRAP_NAME),
 )
 """Files that lie above a partition's folder."""
 _CHUNK_BYTES = 8 * 1024 * 1024
@@ -68,7 +65,7 @@ def download(uri: str, folder: str) -> Downloaded:
     if not files:
         raise UsageError(f"{shown_uri(uri)}: no Kafka metadata file below it")
     damages = []
-    with _opened(uri) as (store, _):
+    with opened(uri) as (store, _):
         for file in files:
             shown = shown_uri(file.uri)
             try:
@@ -88,7 +85,7 @@ def remote_files(uri: str) -> list[RemoteFile]:
     file, or the named one. A URI of a file stands for this file, whatever its name.
     Raises UsageError and UnreadableFileError as `download` does.
     """
-    with _opened(uri) as (store, root):
+    with opened(uri) as (store, root):
         from pyarrow import fs
 
         info = store.get_file_info(root)
@@ -108,19 +105,19 @@ def remote_files(uri: str) -> list[RemoteFile]:
 
 def read_remote(uri: str, start: int, end: int | None) -> bytes:
     """Bytes [start, end) of the file at a URI, to its end where `end` is None."""
-    with _opened(uri) as (store, path), store.open_input_file(path) as file:
+    with opened(uri) as (store, path), store.open_input_file(path) as file:
         size = file.size() if end is None else end
         return bytes(file.read_at(max(0, size - start), start))
 
 
 def size_of(uri: str) -> int:
     """Bytes of the file at a URI."""
-    with _opened(uri) as (store, path), store.open_input_file(path) as file:
+    with opened(uri) as (store, path), store.open_input_file(path) as file:
         return int(file.size())
 
 
 @contextmanager
-def _opened(uri: str) -> Iterator[tuple[Any, str]]:
+def opened(uri: str) -> Iterator[tuple[Any, str]]:
     """(store, path in it); its errors become ours, which never show the URI's secrets."""
     from pyarrow import ArrowException, fs  # a heavy import, needed for URIs only
 

@@ -6,16 +6,31 @@ import os
 import shutil
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from replica.format.reading import read_file
+from replica.errors import UnwritableFileError
+from replica.format.capture import canonical
+from replica.format.file_names import FileKind, FileName
+from replica.format.known_file import KnownFile, Resumed, resume_segment, resume_snapshot
+from replica.format.primitives import Buffer
+from replica.format.reading import MAX_LOG_BYTES, open_file, read_file
+from replica.scan.segments import scan
 
 FOLDER = "_spool"
 """Below the lake; Delta tables never start with an underscore."""
 ABANDONED_AFTER_S = 24 * 3600
 """Another ingest may be running beside this one, so only old spools are taken for left-overs."""
+
+
+@dataclass
+class BytesRead:
+    """Of the files that were looked at: bytes read, and bytes that they hold."""
+
+    read: int = 0
+    held: int = 0
 
 
 @dataclass
@@ -25,6 +40,7 @@ class Spool:
     root: Path
     lake: Path | None = None
     """The lake around the spool, which is never examined, whatever it lies below."""
+    bytes_read: BytesRead = field(default_factory=BytesRead)
     _count: int = field(default=0)
 
     @staticmethod
@@ -62,20 +78,52 @@ class Spool:
 
 @dataclass(frozen=True, slots=True)
 class Copying:
-    """A way to read files that leaves a copy: the `read` port of replica.format.directory.
+    """A way to read files that leaves a copy: the `read` and `resume` ports of
+    replica.format.directory.
 
-    node_folder: the node's log directory, which relative paths count from.
+    node_folder: the node's log directory, which relative paths count from. known: what need not be
+    read again, by canonical path; snapshot_ends: offsets. The copy of a known file is sparse: what
+    was read lies at its place, between holes.
     """
 
     node_folder: str
     copies: Path
+    count: BytesRead
+    known: Mapping[str, KnownFile] = field(default_factory=dict)
+    snapshot_ends: Sequence[int] = ()
 
     def __call__(self, path: str, limit: int) -> bytes:
         data = read_file(path, limit)
-        target = self.copy_of(os.path.relpath(path, self.node_folder))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        self._write(os.path.relpath(path, self.node_folder), [(0, data)], len(data))
         return data
+
+    def resume(self, relative: str, path: str, name: FileName) -> Resumed | None:
+        """See replica.format.directory.Resume."""
+        known = self.known.get(canonical(relative))
+        if known is None or name.deleted:
+            return None
+        with open_file(path, MAX_LOG_BYTES) as file:
+            if name.kind is FileKind.SEGMENT:
+                found = resume_segment(file, known, scan, self.snapshot_ends)
+            else:
+                found = resume_snapshot(file, known)
+        if found is not None:
+            self._write(relative, found.pieces, found.size_bytes)
+        return found
+
+    def _write(self, relative: str, pieces: Sequence[tuple[int, Buffer]], size: int) -> None:
+        target = self.copy_of(relative)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as out:
+                for position, data in pieces:
+                    out.seek(position)
+                    out.write(data)
+                    self.count.read += len(data)
+                out.truncate(size)
+        except OSError as error:
+            hint = "make room on the lake's disk and ingest again"
+            raise UnwritableFileError(str(target), f"{error.strerror or error}; {hint}") from error
 
     def copy_of(self, relative: str) -> Path:
         """Where the copy of a file lies, by its path below the node's log directory."""

@@ -8,7 +8,7 @@ actions      what such a commit says of files, as Delta's JSON
 
 from __future__ import annotations
 
-from pipelines.delta.direct import Written, append_directly
+from pipelines.delta.direct import Written, append_directly, last_transaction
 from pipelines.delta.tables import (
     Commit,
     Lake,
@@ -21,6 +21,9 @@ from pipelines.delta.tables import (
     overwrite,
     read,
     register,
+    remove,
+    replace_by_merge,
+    vacuum,
 )
 
 __all__ = [
@@ -33,8 +36,12 @@ __all__ = [
     "ensure_table",
     "exists",
     "last_commit",
+    "last_transaction",
     "merge",
     "overwrite",
     "read",
     "register",
+    "remove",
+    "replace_by_merge",
+    "vacuum",
 ]

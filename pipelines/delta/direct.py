@@ -20,7 +20,7 @@ from pipelines.data_files import DataFile, write_data_file
 from pipelines.delta.tables import Lake
 from pipelines.delta.transaction import AppendTransaction
 from pipelines.tables.contract import Contract
-from replica.errors import KraftlakeError
+from replica.errors import KraftlakeError, UnwritableFileError
 
 Part = TypeVar("Part")
 
@@ -36,6 +36,11 @@ class Written:
 
 
 NOTHING = Written(None, 0, 0, 0)
+
+
+def last_transaction(spark: SparkSession, lake: Lake, contract: Contract, application: str) -> int:
+    """The last version of the application's writes into the table, -1 without any."""
+    return AppendTransaction(spark, lake.path_of(contract)).version_of(application)
 
 
 def append_directly(
@@ -108,3 +113,5 @@ def _write_part(
         return write_data_file(folder, schema, batches(part), bounded=bounded, part=number)
     except KraftlakeError as error:
         return error
+    except OSError as error:
+        return UnwritableFileError(folder, error.strerror or str(error))

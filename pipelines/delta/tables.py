@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from delta.tables import DeltaTable
+from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # pyspark's own idiom
 
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
+
+_IS_GONE = "_is_gone"
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ def ensure_table(spark: SparkSession, lake: Lake, contract: Contract) -> None:
     path = lake.path_of(contract)
     if DeltaTable.isDeltaTable(spark, path):
         _check_columns(spark, path, contract)
+        _set_missing_properties(spark, path, contract)
         return
     builder = (
         DeltaTable.createIfNotExists(spark)  # another process may be doing the same
@@ -83,8 +87,8 @@ def ensure_table(spark: SparkSession, lake: Lake, contract: Contract) -> None:
     )
     if contract.partition_by:
         builder = builder.partitionedBy(*contract.partition_by)
-    if contract.change_feed:
-        builder = builder.property("delta.enableChangeDataFeed", "true")
+    for key, value in contract.properties.items():
+        builder = builder.property(key, value)
     builder.execute()
 
 
@@ -153,6 +157,7 @@ def merge(
     source: DataFrame,
     *,
     condition: str | None = None,
+    where: str | None = None,
     update_when: str | None = None,
     update_set: Mapping[str, str | Column] | None = None,
     insert: bool = True,
@@ -160,6 +165,7 @@ def merge(
     """MERGEs `source` into the table; `t` is the table and `s` the source in every expression.
 
     condition: how rows match; by default equal keys, NULL equal to NULL.
+    where: what rows of `t` that can match fulfil; with literals Delta reads fewer files.
     update_set: column -> expression for matched rows, those that fulfil update_when if given;
     without it matched rows stay as they are.
     insert: whether source rows that match nothing are added.
@@ -169,19 +175,71 @@ def merge(
     builder = (
         DeltaTable.forPath(spark, lake.path_of(contract))
         .alias("t")
-        .merge(contract.select(source).alias("s"), condition or _keys_equal(contract))
+        .merge(contract.select(source).alias("s"), _and(condition or _keys_equal(contract), where))
     )
     if update_set:
         builder = builder.whenMatchedUpdate(update_when, dict(update_set))
     if insert:
         builder = builder.whenNotMatchedInsertAll()
-    # The command's own result, not the history's last entry, which may be another writer's.
-    row = builder.execute().collect()[0]
-    return Merged(
-        inserted=row["num_inserted_rows"],
-        updated=row["num_updated_rows"],
-        deleted=row["num_deleted_rows"],
-    )
+    return _merged(builder)
+
+
+def replace_by_merge(
+    spark: SparkSession, lake: Lake, contract: Contract, source: DataFrame
+) -> Merged:
+    """Makes `source`, whose keys must be unique, the table's whole content by what changed.
+
+    The change data feed then has new, vanished and changed rows alone, where after `overwrite` it
+    has every row twice. Where nothing changed there is no commit, which MERGE would make.
+    """
+    rows, table = contract.select(source), read(spark, lake, contract)
+    is_new = table.isEmpty()
+    changed = (rows if is_new else _changed(contract, table, rows)).persist()
+    try:
+        count = changed.count()
+        if count and is_new:
+            append(lake, contract, changed)
+        if not count or is_new:
+            return Merged(count, 0, 0)
+        builder = (
+            DeltaTable.forPath(spark, lake.path_of(contract))
+            .alias("t")
+            .merge(changed.alias("s"), _keys_equal(contract))
+            .whenMatchedDelete(f"s.{_IS_GONE}")
+            .whenMatchedUpdateAll()
+            .whenNotMatchedInsertAll()
+        )
+        return _merged(builder)
+    finally:
+        changed.unpersist()
+
+
+def remove(
+    spark: SparkSession, lake: Lake, contract: Contract, keys: DataFrame, *, where: str = "true"
+) -> int:
+    """Deletes the rows that equal some row of `keys` in all its columns; how many they were.
+
+    where: a condition on the table, `t`, by which Delta reads fewer files.
+    """
+    table = DeltaTable.forPath(spark, lake.path_of(contract)).alias("t")
+    equal = " AND ".join(f"t.`{name}` <=> s.`{name}`" for name in keys.columns)
+    merging = table.merge(keys.distinct().alias("s"), f"({equal}) AND ({where})")
+    row = merging.whenMatchedDelete().execute().collect()[0]
+    return int(row["num_deleted_rows"])
+
+
+def vacuum(spark: SparkSession, lake: Lake, schema: str, table: str) -> None:
+    """Deletes every file that the table's newest version doesn't need, however young it is.
+
+    Older versions can't be read any more, nor can changes of the change data feed.
+    """
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    before = spark.conf.get(check, "true")
+    spark.conf.set(check, "false")
+    try:
+        DeltaTable.forPath(spark, lake.path(schema, table)).vacuum(0)
+    finally:
+        spark.conf.set(check, before or "true")
 
 
 def last_commit(spark: SparkSession, lake: Lake, contract: Contract) -> Commit:
@@ -193,6 +251,43 @@ def last_commit(spark: SparkSession, lake: Lake, contract: Contract) -> Commit:
         if value.lstrip("-").isdigit()
     }
     return Commit(row["version"], row["operation"], metrics)
+
+
+def _and(condition: str, where: str | None) -> str:
+    return condition if where is None else f"({condition}) AND {where}"
+
+
+def _merged(builder: DeltaMergeBuilder) -> Merged:
+    """By the command's own result, not the history's last entry, which may be another writer's."""
+    row = builder.execute().collect()[0]
+    return Merged(
+        inserted=row["num_inserted_rows"],
+        updated=row["num_updated_rows"],
+        deleted=row["num_deleted_rows"],
+    )
+
+
+def _changed(contract: Contract, table: DataFrame, rows: DataFrame) -> DataFrame:
+    """Those of `rows` that the table lacks or has otherwise, and those of the table that `rows`
+    lacks, marked by _IS_GONE."""
+    both = (
+        table.withColumn("_held", F.lit(True))
+        .alias("t")
+        .join(
+            rows.withColumn("_wanted", F.lit(True)).alias("s"),
+            F.expr(_keys_equal(contract)),
+            "full",
+        )
+    )
+    others = [name for name in contract.column_names if name not in contract.keys]
+    differs = [f"NOT t.`{name}` <=> s.`{name}`" for name in others]
+    either = ("t._held IS NULL", "s._wanted IS NULL", *differs)
+    columns = [
+        F.expr(f"if(s._wanted, s.`{name}`, t.`{name}`)").alias(name)
+        for name in contract.column_names
+    ]
+    is_gone = F.expr("s._wanted IS NULL").alias(_IS_GONE)
+    return both.where(" OR ".join(either)).select(*columns, is_gone)
 
 
 def _keys_equal(contract: Contract) -> str:
@@ -211,3 +306,14 @@ def _check_columns(spark: SparkSession, path: str, contract: Contract) -> None:
         f"{path} was written by another release of kraftlake (its columns differ in "
         f"{', '.join(differing)}): ingest into a new lake, or use that release."
     )
+
+
+def _set_missing_properties(spark: SparkSession, path: str, contract: Contract) -> None:
+    """Those that an older release's table lacks; one that was set to something else is left."""
+    if not contract.properties:
+        return
+    present = DeltaTable.forPath(spark, path).detail().collect()[0]["properties"]
+    missing = {key: value for key, value in contract.properties.items() if key not in present}
+    if missing:
+        pairs = ", ".join(f"'{key}' = '{value}'" for key, value in missing.items())
+        spark.sql(f"ALTER TABLE delta.`{path.replace('`', '``')}` SET TBLPROPERTIES ({pairs})")

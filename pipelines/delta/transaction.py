@@ -54,9 +54,13 @@ class AppendTransaction:
         schema = json.loads(self._transaction.snapshot().statsSchema().json())
         self.statistics_columns = StatisticsColumns.of(schema)
 
+    def version_of(self, application: str) -> int:
+        """The last version of the application's writes that the table has, -1 without any."""
+        return int(self._transaction.txnVersion(application))
+
     def has_written(self, application: str, version: int) -> bool:
         """Whether the table has this version of the application's writes, or a later one."""
-        return bool(self._transaction.txnVersion(application) >= version)
+        return self.version_of(application) >= version
 
     def commit(self, files: Sequence[DataFile], wrote: tuple[str, int] | None) -> int | None:
         """The table's new version; None where there is nothing to say.

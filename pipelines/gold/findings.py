@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.gold.finding_rows import finding_row
-from pipelines.silver.held_batches import one_row_per_capture
+from pipelines.silver.held_batches import held_at, one_row_per_capture
 from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.gold import FINDINGS
 from replica.check.catalogue import log
@@ -161,9 +161,7 @@ def _at_batches(located: DataFrame, log_batches: DataFrame) -> DataFrame:
         F.regexp_extract("file", r"[^/]+$", 0).alias("name"),
     )
     is_there = F.col("offset").between(F.col("base_offset"), F.col("last_offset"))
-    is_held = F.exists(
-        "in_log", lambda span: F.col("captured_at").between(span["from"], span["to"])
-    )
+    is_held = held_at("captured_at")
     is_epoch = F.col("epoch") == F.col("leader_epoch")
     rows = batches.join(F.broadcast(located), on=list(REPLICA_KEYS), how="inner")
     file = F.concat_ws("/", "source", "name")

@@ -30,9 +30,7 @@ def held_batches(captures: DataFrame, log_batches: DataFrame, control: DataFrame
     Columns: capture_id, BATCH_KEYS, last_offset, record_count, size_bytes, max_timestamp,
     leader_change and voter_sets (both NULL in a batch without control records).
     """
-    is_held = F.exists(
-        "in_log", lambda span: F.col("captured_at").between(span["from"], span["to"])
-    )
+    is_held = held_at("captured_at")
     batches = log_batches.select(*BATCH_KEYS, *_FACTS, "in_log")
     # Captures and control records are few beside batches: no shuffle of what scales.
     looks = one_row_per_capture(captures)
@@ -40,6 +38,16 @@ def held_batches(captures: DataFrame, log_batches: DataFrame, control: DataFrame
     held = batches.join(moments, on=list(REPLICA_KEYS), how="inner").where(is_held)
     return held.join(F.broadcast(control), on=list(BATCH_KEYS), how="left").drop(
         "in_log", "captured_at"
+    )
+
+
+def held_at(moment: str) -> Column:
+    """Whether the log of the capture at `moment`, a column, held the batch: by in_log, whose last
+    span is open while the newest capture holds it."""
+    at = F.col(moment)
+    return F.exists(
+        "in_log",
+        lambda span: (at >= span["from"]) & F.coalesce(at <= span["to"], F.lit(True)),
     )
 
 

@@ -1,65 +1,100 @@
 """A cluster's log replayed in parts by key: what each part is given, and how it walks the log.
 
-The log is the agreed branch. Its runs without a hole are replayed apart: from offset 0, or from the
-oldest snapshot within a run that has lost its head.
+The log is the agreed branch. Its runs without a hole are replayed apart (see replay_plan). A part
+reads its rows once, in the order in which they are wanted, so that its memory holds the state of
+its keys and never the log.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.silver.stored_records import bucket_of, is_unknown, spread, stored_record
-from replica.metadata.image import (
-    Entity,
-    Image,
-    Refusal,
-    Replay,
-    ReplayedRecord,
-    key_of,
-    owner_of,
+from pipelines.silver.replay_plan import (
+    CONTENT_IDS,
+    PLAN,
+    Plan,
+    PlannedSnapshot,
+    Run,
+    bases_of,
+    plan_of,
+    plans,
 )
+from pipelines.silver.stored_records import SPREAD, bucket_of, is_unknown, spread, stored_record
+from replica.metadata.image import EMPTY, Entity, Image, Replay, ReplayedRecord, key_of, owner_of
 
-_PLAN = "REPLAY_PLAN"
-_ROWS_AT_ONCE = 8192
 IN_SNAPSHOT = -1
 """The offset of an entity that comes from the snapshot with which a replay began."""
 
+_PLANNED, _SNAPSHOT, _TAIL, _LOG = "", "0", "1", "2"
+"""How a row's `source` begins; in this order rows of one position are wanted."""
+_SOURCE_OF_SNAPSHOT = f"{_SNAPSHOT}%010d%s"
+"""Of its epoch and content, so that it sorts as they do."""
+_ROWS_AT_ONCE = 4096
 
-class BranchSnapshot(NamedTuple):
-    """A whole snapshot. branch_epoch: the branch's epoch at end_offset - 1, None where the branch
-    lacks it. is_base: whether a replay may begin with it."""
 
-    end_offset: int
-    epoch: int
-    content_sha256: str
-    branch_epoch: int | None
-    is_base: bool
+class Entry(NamedTuple):
+    """A record of the log. timestamp_us: its time, None where Kafka has none; commitment: as in
+    silver.committed_log, on a tail superseded or unproven."""
 
-    @property
-    def is_on_branch(self) -> bool:
-        return self.branch_epoch == self.epoch
+    offset: int
+    timestamp_us: int | None
+    leader_epoch: int
+    commitment: str
+    record: ReplayedRecord
+
+
+class Content(NamedTuple):
+    """What a snapshot says of the part's keys; refused: those of its records that say nothing."""
+
+    snapshot: PlannedSnapshot
+    image: Image
+    refused: int
+
+
+class Begin(NamedTuple):
+    """From here on entries are the run's; image: what is true before the first of them."""
+
+    run: Run
+    image: Image
+
+
+class End(NamedTuple):
+    """All entries of the run came."""
+
+    run: Run
+    is_last: bool
+
+
+class Tail(NamedTuple):
+    """What replicas held behind this offset that the agreed branch doesn't; to be read at once."""
+
+    fork_offset: int
+    entries: Iterator[Entry]
+
+
+Step: TypeAlias = Content | Begin | End | Tail | Entry
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a cluster's replay. runs: (first offset, end offset), ascending; snapshots: all
-    of the cluster's, by end offset."""
+    """One part of a cluster's replay. snapshots: those whose contents it is given."""
 
     cluster_id: str
     bucket: int
     buckets: int
-    runs: tuple[tuple[int, int], ...]
-    snapshots: tuple[BranchSnapshot, ...]
-    rows: pa.Table
+    plan: Plan
+    snapshots: tuple[PlannedSnapshot, ...]
+    rows: Iterator[tuple[Any, ...]]
 
     def owns(self, kind: str, key: str) -> bool:
         """Whether this part tells the truth about the entity."""
@@ -69,80 +104,83 @@ class Part:
         """Whether this part is the one to tell that the record can't be applied."""
         return bucket_of(key_of(record), self.buckets) == self.bucket
 
-    def content_of(self, snapshot: BranchSnapshot) -> tuple[Image, int]:
-        """What the snapshot says of this part's keys; how many of its records say nothing."""
+    def steps(self) -> Iterator[Step]:
+        """All that this part has to see, in order of offsets; to be walked once.
+
+        At one offset first the contents of snapshots that end there, then the beginning of a run,
+        tails that leave the branch there, and the end of a run. Entries outside of runs that have
+        a beginning aren't told, nor are tails.
+        """
+        due = _Schedule(self)
+        for (source, position), rows in groupby(self.rows, _piece):
+            if source == _LOG:
+                for row in rows:
+                    if row[_POSITION] >= due.next_position:
+                        yield from due.before(row[_POSITION], source)
+                    if due.is_open:
+                        yield _entry(row)
+            elif source[0] == _SNAPSHOT:
+                yield from due.before(position, source)
+                yield due.content(*self._image_of(rows))
+            else:
+                yield from due.before(position, source)
+                if due.is_open:
+                    yield Tail(position, map(_entry, rows))
+        yield from due.rest()
+
+    def _image_of(self, rows: Iterator[tuple[Any, ...]]) -> tuple[Image, int]:
         replay, refused = Replay(), 0
-        for _, record in self.records(snapshot.content_sha256):
+        for row in rows:
+            record = stored_record(*row[_RECORD])
             refusal = replay.apply(IN_SNAPSHOT, record)
             refused += refusal is not None and self.owns_record(record)
         return replay.image(), refused
 
-    def records(self, content_sha256: str = "") -> Iterator[tuple[int, ReplayedRecord]]:
-        """(offset, record) of the log, or (index, record) of a snapshot, ascending."""
-        mine = self.rows.filter(pc.equal(self.rows["content_sha256"], content_sha256))
-        for table in mine.to_batches(max_chunksize=_ROWS_AT_ONCE):
-            for row in table.to_pylist():
-                yield row["offset"], stored_record(row)
 
-    def replays(self) -> Iterator[RunReplay]:
-        """A replay for each run that has a beginning; each must be walked before the next."""
-        log = _Lookahead(self.records())
-        for start, end in self.runs:
-            base_offset, image = start, Image()
-            if start > 0:
-                base = self._base(start, end)
-                if base is None:
-                    continue
-                base_offset, (image, _) = base.end_offset, self.content_of(base)
-            for _ in log.below(base_offset):
-                pass  # the base holds them
-            yield RunReplay(base_offset, end, Replay(image), log, self.owns_record)
+class _Schedule:
+    """What happens at which offset, by the plan. is_open: whether entries are some run's."""
 
-    def _base(self, start: int, end: int) -> BranchSnapshot | None:
-        bases = (one for one in self.snapshots if one.is_base)
-        within = (one for one in bases if start <= one.end_offset <= end)
-        return next((one for one in within if one.branch_epoch in (None, one.epoch)), None)
+    def __init__(self, part: Part) -> None:
+        plan = part.plan
+        replayed = [run for run in plan.runs if run.base_offset is not None]
+        due: list[tuple[int, str, PlannedSnapshot | Begin | End]] = [
+            (one.end_offset, _SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
+            for one in part.snapshots
+        ]
+        due += [(run.base_offset or 0, _TAIL, Begin(run, EMPTY)) for run in replayed]
+        due += [(run.end, _LOG, End(run, run is plan.runs[-1])) for run in replayed]
+        self._due = sorted(due, key=itemgetter(0, 1), reverse=True)
+        self._bases = {run.base for run in replayed}
+        self._images: dict[PlannedSnapshot | None, Image] = {}
+        self.is_open = False
+        self.next_position = 0
 
+    def before(self, position: int, source: str) -> Iterator[Step]:
+        """What comes before a row of this position and source."""
+        while self._due and self._due[-1][:2] <= (position, source):
+            if source[0] == _SNAPSHOT and self._due[-1][:2] == (position, source):
+                return
+            yield self._pop(EMPTY, 0)
+        self.next_position = self._due[-1][0] if self._due else 1 << 63
 
-@dataclass
-class RunReplay:
-    """A run from base_offset, where its first image is, to `end`, both exclusive of what is above;
-    image_at must be asked in rising order.
+    def content(self, image: Image, refused: int) -> Step:
+        """Of the snapshot that is next."""
+        return self._pop(image, refused)
 
-    Of the records walked that this part owns: first_refused, the first that can't be applied;
-    refused_count, how many can't.
-    """
+    def rest(self) -> Iterator[Step]:
+        while self._due:
+            yield self._pop(EMPTY, 0)
 
-    base_offset: int
-    end: int
-    _replay: Replay
-    _log: _Lookahead
-    _owns: Callable[[ReplayedRecord], bool]
-    first_refused: Refusal | None = None
-    refused_count: int = 0
-
-    def image_at(self, end_offset: int) -> Image:
-        """What the records below this offset add up to."""
-        assert self.base_offset <= end_offset <= self.end
-        for offset, record in self._log.below(end_offset):
-            refusal = self._replay.apply(offset, record)
-            if refusal is not None and self._owns(record):
-                self.refused_count += 1
-                self.first_refused = self.first_refused or refusal
-        return self._replay.image()
-
-
-class _Lookahead:
-    """Records taken up to an offset, and the rest later."""
-
-    def __init__(self, records: Iterator[tuple[int, ReplayedRecord]]) -> None:
-        self._records = records
-        self._next = next(records, None)
-
-    def below(self, end_offset: int) -> Iterator[tuple[int, ReplayedRecord]]:
-        while self._next is not None and self._next[0] < end_offset:
-            yield self._next
-            self._next = next(self._records, None)
+    def _pop(self, image: Image, refused: int) -> Step:
+        _, _, what = self._due.pop()
+        if isinstance(what, PlannedSnapshot):
+            if what in self._bases:
+                self._images[what] = image
+            return Content(what, image, refused)
+        self.is_open = isinstance(what, Begin)
+        if isinstance(what, End):
+            return what
+        return Begin(what.run, self._images.pop(what.run.base, EMPTY))
 
 
 def default_buckets(spark: SparkSession) -> int:
@@ -155,92 +193,140 @@ def replay_in_parts(
     snapshots: DataFrame,
     snapshot_records: DataFrame,
     buckets: int,
-    work: Callable[[Part], Iterator[dict[str, Any]]],
+    work: Callable[[Part], Iterator[pa.RecordBatch]],
     schema: pa.Schema,
     *,
     through_unknown: bool,
+    every_snapshot: bool = False,
+    tails: DataFrame | None = None,
 ) -> DataFrame:
     """The rows that `work` makes of each part, in columns of `schema`.
 
-    branch: from branch_records; the others bronze's; buckets: parts of each cluster.
+    branch: from branch_records; tails: from lost_tails; the others bronze's; buckets: parts of
+    each cluster.
     through_unknown: False makes a record that nobody here knows a hole in the log, as behind it no
     state is the whole truth, and lets no replay begin with a snapshot that holds one.
+    every_snapshot: whether the parts see the contents of all whole snapshots, or only of those
+    with which a run begins.
     """
     hidden = F.lit(False) if through_unknown else is_unknown()
-    whole = snapshots.where("is_whole")
-    contents = whole.select("cluster_id", "end_offset", "epoch", "content_sha256").distinct()
-    records = snapshot_records.join(
-        F.broadcast(contents.select("cluster_id", "content_sha256")),
-        on=["cluster_id", "content_sha256"],
-        how="left_semi",
-    ).dropDuplicates(["cluster_id", "content_sha256", "index"])
-    records = records.withColumnsRenamed({"index": "offset", "epoch": "leader_epoch"})
-    log = branch.where(~hidden).withColumn("content_sha256", F.lit(""))
-    rows = spread(log, buckets).unionByName(spread(records, buckets))
-    partial = F.broadcast(records.where(hidden).select("content_sha256").distinct())
-    partial = partial.withColumn("is_partial", F.lit(True))
-    placed = contents.join(partial, on="content_sha256", how="left")
-    placed = placed.withColumn("is_base", F.col("is_partial").isNull())
-    rows = rows.unionByName(
-        _plans(branch, runs_of(branch.where(~hidden)), placed, buckets), allowMissingColumns=True
+    contents = _contents(snapshots)
+    records = _records_of(contents, snapshot_records)
+    partial_contents = records.where(hidden).select("content_sha256").distinct()
+    partial_contents = partial_contents.withColumn("is_partial", F.lit(True))
+    begins = contents.join(F.broadcast(partial_contents), on="content_sha256", how="left")
+    begins = begins.withColumn("can_begin", F.col("is_partial").isNull())
+    known = branch.where(~hidden)
+    plan = plans(branch, known, begins)
+    if not every_snapshot:
+        bases = F.broadcast(bases_of(plan))
+        records = records.join(bases, on=list(CONTENT_IDS), how="left_semi")
+    log = known.withColumns({"source": F.lit(_LOG), "position": F.col("offset")})
+    rows = log.unionByName(_placed(records), allowMissingColumns=True)
+    if tails is not None:
+        tails = tails.withColumn("source", F.concat(F.lit(_TAIL), "tail_id")).drop("tail_id")
+        rows = rows.unionByName(tails, allowMissingColumns=True)
+    rows = spread(rows, buckets).unionByName(_plan_rows(plan, buckets), allowMissingColumns=True)
+    place = F.pmod(F.col("bucket") + F.crc32(F.col("cluster_id").cast("binary")), F.lit(buckets))
+    ordered = rows.repartitionById(buckets, place.cast("int")).sortWithinPartitions(
+        "cluster_id", "bucket", "position", "source", "offset"
     )
-
-    def run(table: pa.Table) -> pa.Table:
-        return pa.Table.from_pylist(list(work(_part(table, buckets))), schema=schema)
-
-    return rows.groupBy("cluster_id", "bucket").applyInArrow(
-        run, from_arrow_schema(schema, prefer_timestamp_ntz=False)
-    )
+    run = partial(_run, work=work, buckets=buckets, every_snapshot=every_snapshot)
+    return ordered.mapInArrow(run, from_arrow_schema(schema, prefer_timestamp_ntz=False))
 
 
-def runs_of(branch: DataFrame) -> DataFrame:
-    """cluster_id, start, end (exclusive): the parts of the branch without a hole."""
-    by_offset = Window.partitionBy("cluster_id").orderBy("offset")
-    starts_run = F.coalesce(F.col("offset") != F.lag("offset").over(by_offset) + 1, F.lit(True))
-    numbered = branch.select("cluster_id", "offset", starts_run.cast("int").alias("starts"))
-    numbered = numbered.withColumn("run", F.sum("starts").over(by_offset))
-    runs = numbered.groupBy("cluster_id", "run").agg(
-        F.min("offset").alias("start"), (F.max("offset") + 1).alias("end")
-    )
-    return runs.drop("run")
+def batches_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows as Arrow, some thousand at a time."""
+    for _, chunk in groupby(enumerate(rows), lambda row: row[0] // _ROWS_AT_ONCE):
+        yield pa.RecordBatch.from_pylist([row for _, row in chunk], schema=schema)
 
 
-def _plans(branch: DataFrame, runs: DataFrame, contents: DataFrame, buckets: int) -> DataFrame:
-    """A row for each part of each cluster: its runs and snapshots, as JSON in `payload`."""
-    runs = runs.groupBy("cluster_id").agg(F.collect_list(F.array("start", "end")).alias("runs"))
-    last = branch.select(
-        "cluster_id",
-        (F.col("offset") + 1).alias("end_offset"),
-        F.col("leader_epoch").alias("branch_epoch"),
-    )
-    placed = contents.join(last, on=["cluster_id", "end_offset"], how="left")
-    found = F.struct(*BranchSnapshot._fields)
-    listed = placed.groupBy("cluster_id").agg(F.collect_list(found).alias("snapshots"))
-    plan = runs.join(listed, on="cluster_id", how="full")
+def _contents(snapshots: DataFrame) -> DataFrame:
+    """CONTENT_IDS and timestamp of whole snapshots, each once."""
+    latest = F.max("last_contained_log_timestamp").alias("timestamp")
+    return snapshots.where("is_whole").groupBy(*CONTENT_IDS).agg(latest)
+
+
+def _records_of(contents: DataFrame, snapshot_records: DataFrame) -> DataFrame:
+    """The records of these contents, each once for each id."""
+    records = snapshot_records.dropDuplicates(["cluster_id", "content_sha256", "index"])
+    ids = F.broadcast(contents.select(*CONTENT_IDS))
+    records = records.drop("end_offset", "epoch")
+    return records.join(ids, on=["cluster_id", "content_sha256"], how="inner")
+
+
+def _placed(records: DataFrame) -> DataFrame:
+    """Records of snapshots as rows of parts."""
+    columns = {
+        "source": F.format_string(_SOURCE_OF_SNAPSHOT, "epoch", "content_sha256"),
+        "position": F.col("end_offset"),
+        "offset": F.col("index"),
+        "leader_epoch": F.col("epoch"),
+    }
+    return records.withColumns(columns).drop(*CONTENT_IDS[1:], "index")
+
+
+def _plan_rows(plan: DataFrame, buckets: int) -> DataFrame:
+    """A row before all others for each part of each cluster."""
     return plan.select(
         "cluster_id",
         F.explode(F.sequence(F.lit(0), F.lit(buckets - 1))).alias("bucket"),
-        F.lit("").alias("content_sha256"),
+        F.lit(-1).cast("long").alias("position"),
+        F.lit(_PLANNED).alias("source"),
         F.lit(False).alias("is_control"),
-        F.lit(_PLAN).alias("record_type"),
-        F.to_json(F.struct("runs", "snapshots")).alias("payload"),
+        F.lit(PLAN).alias("record_type"),
+        F.col("plan").alias("payload"),
     )
 
 
-def _part(table: pa.Table, buckets: int) -> Part:
-    is_plan = pc.equal(table["record_type"], _PLAN)
-    (row,) = table.filter(is_plan).select(["cluster_id", "bucket", "payload"]).to_pylist()
-    plan = json.loads(row["payload"])
-    snapshots = (
-        # Spark's JSON leaves NULLs out
-        BranchSnapshot(*(one.get(name) for name in BranchSnapshot._fields))
-        for one in plan.get("snapshots", [])
-    )
-    return Part(
-        row["cluster_id"],
-        row["bucket"],
-        buckets,
-        tuple(sorted((start, end) for start, end in plan.get("runs", []))),
-        tuple(sorted(snapshots)),
-        table.filter(pc.invert(is_plan)).sort_by("offset"),
-    )
+_OWNER = itemgetter(*map(SPREAD.names.index, ("cluster_id", "bucket")))
+_POSITION, _SOURCE = map(SPREAD.names.index, ("position", "source"))
+_PAYLOAD = SPREAD.names.index("payload")
+_RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
+_ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
+
+
+def _run(
+    batches: Iterator[pa.RecordBatch],
+    *,
+    work: Callable[[Part], Iterator[pa.RecordBatch]],
+    buckets: int,
+    every_snapshot: bool,
+) -> Iterator[pa.RecordBatch]:
+    for (cluster_id, bucket), rows in groupby(_rows(batches), _OWNER):
+        yield from work(_part(cluster_id, bucket, buckets, rows, every_snapshot=every_snapshot))
+
+
+def _part(
+    cluster_id: str,
+    bucket: int,
+    buckets: int,
+    rows: Iterator[tuple[Any, ...]],
+    *,
+    every_snapshot: bool,
+) -> Part:
+    """rows: the plan's and all others."""
+    plan = plan_of(next(rows)[_PAYLOAD])
+    bases = (run.base for run in plan.runs)
+    snapshots = plan.snapshots if every_snapshot else tuple(one for one in bases if one)
+    return Part(cluster_id, bucket, buckets, plan, snapshots, rows)
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    """In SPREAD's columns, times as microseconds."""
+    for batch in batches:
+        columns = (
+            column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+            for column in batch.columns
+        )
+        yield from zip(*(column.to_pylist() for column in columns), strict=True)
+
+
+def _piece(row: tuple[Any, ...]) -> tuple[str, int]:
+    """Neighbours of one piece are walked together: the log between snapshots and tails, or one."""
+    source = row[_SOURCE]
+    return source, -1 if source == _LOG else row[_POSITION]
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    return Entry(*row[_ENTRY], stored_record(*row[_RECORD]))

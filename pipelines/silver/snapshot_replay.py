@@ -4,16 +4,24 @@ records that the branch refuses."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations, groupby
+from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.silver.replay_parts import BranchSnapshot, Part, RunReplay, replay_in_parts
+from pipelines.silver.replay_parts import (
+    Begin,
+    Content,
+    End,
+    Entry,
+    Part,
+    batches_of,
+    replay_in_parts,
+)
 from replica.check.snapshots import KIND_ORDER, compare_images
-from replica.metadata.image import Difference, Image
+from replica.metadata.image import Difference, Image, Refusal, Replay
 
 SAMPLE = 20
 """Differences of one snapshot that are kept with their values."""
@@ -66,7 +74,8 @@ def replayed(
     branch: from branch_records; the others bronze's; buckets: parts of a replay.
     """
     inputs = branch, snapshots, snapshot_records
-    return replay_in_parts(*inputs, buckets, _replayed, REPLAYED, through_unknown=False)
+    how = {"through_unknown": False, "every_snapshot": True}
+    return replay_in_parts(*inputs, buckets, _work, REPLAYED, **how)
 
 
 def snapshot_replay(replayed_parts: DataFrame) -> DataFrame:
@@ -117,38 +126,74 @@ def refused_records(replayed_parts: DataFrame, committed_log: DataFrame) -> Data
     return epochs.join(found, on=["cluster_id", "offset"], how="inner").drop("offset")
 
 
-def _replayed(part: Part) -> Iterator[dict[str, Any]]:
-    for run in part.replays():
-        about = {"cluster_id": part.cluster_id, "base_offset": run.base_offset}
-        for snapshot in part.snapshots:
-            if snapshot.is_on_branch and run.base_offset < snapshot.end_offset <= run.end:
-                replay = run.image_at(snapshot.end_offset)
-                yield about | _of_snapshot(part, snapshot, replay)
-        yield about | _of_run(run)
-    for _, contents in groupby(part.snapshots, key=lambda one: (one.end_offset, one.epoch)):
-        for row in _of_contents(part, list(contents)):
-            yield {"cluster_id": part.cluster_id} | row
+def _work(part: Part) -> Iterator[pa.RecordBatch]:
+    return batches_of(({"cluster_id": part.cluster_id} | row for row in _rows(part)), REPLAYED)
 
 
-def _of_contents(part: Part, contents: list[BranchSnapshot]) -> Iterator[dict[str, Any]]:
+def _rows(part: Part) -> Iterator[dict[str, Any]]:
+    run: _RunReplay | None = None
+    same_id: list[Content] = []
+    for step in part.steps():
+        if isinstance(step, Entry):
+            assert run is not None
+            run.apply(step)
+        elif isinstance(step, Begin):
+            run = _RunReplay(part, step)
+        elif isinstance(step, Content):
+            if run is not None and step.snapshot.is_on_branch:
+                yield run.about() | _of_snapshot(part, step, run.image())
+            if same_id and same_id[0].snapshot[:2] != step.snapshot[:2]:
+                yield from _of_contents(part, same_id)
+                same_id = []
+            same_id.append(step)
+        elif isinstance(step, End):
+            assert run is not None
+            yield run.about() | run.refusals(step.run.end)
+            run = None
+    yield from _of_contents(part, same_id)
+
+
+class _RunReplay:
+    """A run from its beginning on, and which of its records that the part owns can't be applied."""
+
+    def __init__(self, part: Part, begin: Begin) -> None:
+        self._part = part
+        self._begin = begin
+        self._replay = Replay(begin.image)
+        self._first: Refusal | None = None
+        self._refused = 0
+
+    def apply(self, entry: Entry) -> None:
+        refusal = self._replay.apply(entry.offset, entry.record)
+        if refusal is not None and self._part.owns_record(entry.record):
+            self._refused += 1
+            self._first = self._first or refusal
+
+    def image(self) -> Image:
+        return self._replay.image()
+
+    def about(self) -> dict[str, Any]:
+        return {"base_offset": self._begin.run.base_offset}
+
+    def refusals(self, end: int) -> dict[str, Any]:
+        first = None if self._first is None else self._first._asdict()
+        return {"end_offset": end, "refused": self._refused, "first_refused": first}
+
+
+def _of_contents(part: Part, contents: list[Content]) -> Iterator[dict[str, Any]]:
     """Each two contents of one id, as far as this part's keys go."""
-    if len(contents) < 2:
-        return
-    held = [part.content_of(snapshot) for snapshot in contents]
-    for (one, (image, refused)), (other, (against, others_refused)) in combinations(
-        zip(contents, held, strict=True), 2
-    ):
-        orphans, others = _owned(part, image, against)
+    for one, other in combinations(contents, 2):
+        orphans, others = _owned(part, one.image, other.image)
         yield {
-            "end_offset": one.end_offset,
-            "epoch": one.epoch,
-            "content_sha256": one.content_sha256,
-            "against_sha256": other.content_sha256,
+            "end_offset": one.snapshot.end_offset,
+            "epoch": one.snapshot.epoch,
+            "content_sha256": one.snapshot.content_sha256,
+            "against_sha256": other.snapshot.content_sha256,
             "different": len(others),
             "orphans": len(orphans),
             "sample": [_row(found) for found in others[:SAMPLE]],
             "orphan_sample": [_row(found) for found in orphans[:SAMPLE]],
-            "refused": refused + others_refused,
+            "refused": one.refused + other.refused,
         }
 
 
@@ -161,27 +206,16 @@ def _owned(part: Part, a: Image, b: Image) -> tuple[list[Difference], list[Diffe
     return orphans, others
 
 
-def _of_snapshot(part: Part, snapshot: BranchSnapshot, replay: Image) -> dict[str, Any]:
-    held, refused = part.content_of(snapshot)
-    orphans, others = _owned(part, held, replay)
+def _of_snapshot(part: Part, held: Content, replay: Image) -> dict[str, Any]:
+    orphans, others = _owned(part, held.image, replay)
     return {
-        "end_offset": snapshot.end_offset,
-        "epoch": snapshot.epoch,
-        "content_sha256": snapshot.content_sha256,
+        "end_offset": held.snapshot.end_offset,
+        "epoch": held.snapshot.epoch,
+        "content_sha256": held.snapshot.content_sha256,
         "different": len(others),
         "orphans": len(orphans),
         "sample": [_row(found) for found in others[:SAMPLE]],
-        "refused": refused,
-    }
-
-
-def _of_run(run: RunReplay) -> dict[str, Any]:
-    run.image_at(run.end)
-    first = run.first_refused
-    return {
-        "end_offset": run.end,
-        "refused": run.refused_count,
-        "first_refused": None if first is None else first._asdict(),
+        "refused": held.refused,
     }
 
 

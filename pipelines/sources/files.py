@@ -16,10 +16,17 @@ _LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 
 @dataclass(frozen=True)
 class SourceFile:
-    """path: where to read it, a local path or a URI; shown: its name in the column `file`."""
+    """path: where to read it, a local path or a URI; shown: its name in the column `file`.
+
+    start: the first byte to read, where a batch begins; next_offset: that batch's base offset, for
+    a start above 0; end: the byte to read up to, None for the file's end.
+    """
 
     path: str
     shown: str
+    start: int = 0
+    next_offset: int | None = None
+    end: int | None = None
 
 
 def log_files(path: str) -> list[SourceFile]:

@@ -4,11 +4,13 @@
 
 Options
     path          a segment, a metadata directory, any folder above, or a URI of pyarrow.fs
-    files         instead of path: JSON list of [path to read, name for the column `file`]
+    files         instead of path: JSON list of [path to read, name for the column `file`], or of
+                  [path, name, first byte to read, base offset of the batch there]
     content       records (default) or batches
     rangeBytes    bytes for one Spark task, default 32 MiB
     keepSecrets   true leaves SCRAM credentials, tokens and sensitive configs unredacted
     redactKeyFile the file holding the fingerprint key; without it the key is new for each read
+    maxBytesPerTrigger, maxFilesPerTrigger   limits of a micro-batch, for spark.readStream
 """
 
 from __future__ import annotations
@@ -18,7 +20,12 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile, log_files
@@ -74,6 +81,11 @@ class KraftLogDataSource(DataSource):
     def reader(self, schema: Any) -> DataSourceReader:
         return KraftLogReader(self.options)
 
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        from pipelines.sources.streams import LogStreamReader
+
+        return LogStreamReader(self.options)
+
 
 class KraftLogReader(DataSourceReader):
     """Plans ranges on the driver; `read` runs on the workers and yields Arrow batches."""
@@ -120,7 +132,7 @@ def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
     """The option `files`, None where `path` is to be searched."""
     if "files" in options:
         try:
-            return [SourceFile(path, shown) for path, shown in json.loads(options["files"])]
+            return [SourceFile(*file) for file in json.loads(options["files"])]
         except (ValueError, TypeError) as error:
             raise UsageError("option files: expected a JSON list of [path, name]") from error
     if not options.get("path"):

@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 
 from pipelines.capture.remote import file_name
 from pipelines.sources import rows
@@ -42,6 +47,11 @@ class KraftSnapshotDataSource(DataSource):
 
     def reader(self, schema: Any) -> DataSourceReader:
         return KraftSnapshotReader(self.options)
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        from pipelines.sources.streams import SnapshotStreamReader
+
+        return SnapshotStreamReader(self.options)
 
 
 class KraftSnapshotReader(KraftLogReader):

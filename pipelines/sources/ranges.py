@@ -54,18 +54,24 @@ def plan(files: list[SourceFile], range_bytes: int) -> list[RangePartition]:
 def _plan_file(file: SourceFile, range_bytes: int) -> Iterator[RangePartition]:
     name = classify(file_name(file.path))
     expected = 0 if name.kind is FileKind.SNAPSHOT else name.base_offset
-    start, end = 0, size_of_file(file)
-    if end > range_bytes:
-        for cut in _cuts(read_range(file.path, 0, end), expected, range_bytes):
+    if file.start:
+        expected = file.next_offset
+    start, end = file.start, size_of_file(file) if file.end is None else file.end
+    if end - start > range_bytes:
+        for cut in _cuts(read_range(file.path, start, end), start, expected, range_bytes):
             yield RangePartition(file.path, file.shown, start, cut[0], expected)
             start, expected = cut
     if start < end:
         yield RangePartition(file.path, file.shown, start, end, expected)
 
 
-def _cuts(data: bytes, expected: int | None, range_bytes: int) -> Iterator[tuple[int, int]]:
-    """(position, base offset) of the batches that begin a new range."""
-    batches = pa.Table.from_batches(scan_batches(data, expected_offset=expected), BATCH_SCHEMA)
+def _cuts(
+    data: bytes, first: int, expected: int | None, range_bytes: int
+) -> Iterator[tuple[int, int]]:
+    """(position, base offset) of the batches that begin a new range. first: the first byte's
+    position."""
+    scanned = scan_batches(data, start=first, expected_offset=expected)
+    batches = pa.Table.from_batches(scanned, BATCH_SCHEMA)
     position, base, size, valid = (
         batches[name].to_numpy() for name in ("position", "base_offset", "size_bytes", "crc_valid")
     )
@@ -73,13 +79,13 @@ def _cuts(data: bytes, expected: int | None, range_bytes: int) -> Iterator[tuple
     if len(position) == 0:
         return
     in_sequence = np.empty(len(position), np.bool_)
-    in_sequence[0] = position[0] == 0 and base[0] == expected
+    in_sequence[0] = position[0] == first and base[0] == expected
     in_sequence[1:] = (position[1:] == (position + size)[:-1]) & (base[1:] == next_offset[:-1])
     places = np.arange(len(position))
     last_doubtful = np.maximum.accumulate(np.where(in_sequence & valid, -1, places))
     sound = places[1:] - 1 - last_doubtful[:-1]  # batches in sequence just before
     candidates = 1 + np.flatnonzero(in_sequence[1:] & (sound >= _SOUND_BATCHES))
-    start = 0
+    start = first
     while True:
         at = np.searchsorted(position[candidates], start + range_bytes)
         if at == len(candidates):

@@ -33,6 +33,9 @@ _RECORD = (
     Column("value", "binary", "the record's bytes; NULL where they hold a secret"),
 )
 
+_SPANS = "array<struct<from:timestamp,to:timestamp>>"
+_PLACES = "array<struct<position:bigint,base_offset:bigint,size_bytes:bigint>>"
+
 CAPTURES = Contract(
     name="bronze.captures",
     description="One row for each replica of each capture group: a look at its directory.",
@@ -65,8 +68,11 @@ CAPTURES = Contract(
         ),
         Column(
             "files",
-            "array<struct<path:string,size_bytes:bigint,sha256:string>>",
-            "every file read, by its path below the node's log directory",
+            "array<struct<path:string,size_bytes:bigint,sha256:string,known:struct<"
+            "sound_bytes:bigint,next_offset:bigint,record_count:bigint,chunk_hash:string,"
+            f"headers_hash:string,landmarks:{_PLACES},places:{_PLACES}>>>",
+            "every file, by its path below the node's log directory; known: what the next ingest "
+            "need not read again, NULL where it reads the whole file",
             nullable=False,
         ),
     ),
@@ -88,7 +94,11 @@ LOG_BATCHES = Contract(
         Column("max_timestamp", "timestamp", "largest time of its records"),
         Column("file", "string", "the file it was first seen in", nullable=False),
         Column("first_seen", "timestamp", "captured_at of the first capture", nullable=False),
-        Column("last_seen", "timestamp", "captured_at of the last capture", nullable=False),
+        Column(
+            "last_seen",
+            "timestamp",
+            "captured_at of the last capture; NULL while the replica's newest capture holds it",
+        ),
         Column(
             "truncated_at",
             "timestamp",
@@ -101,11 +111,14 @@ LOG_BATCHES = Contract(
         ),
         Column(
             "in_log",
-            "array<struct<from:timestamp,to:timestamp>>",
+            _SPANS,
             "spans of captured_at, both ends inclusive, over which every capture held it "
-            "undamaged in a .log file (not .log.deleted)",
+            "undamaged in a .log file (not .log.deleted); the last one's `to` is NULL while the "
+            "replica's newest capture holds it so",
             nullable=False,
         ),
+        Column("undamaged", _SPANS, "the same in a .log or .log.deleted file", nullable=False),
+        Column("seen", _SPANS, "the same in any of them, undamaged or not", nullable=False),
     ),
     keys=BATCH_KEYS,
 )
@@ -187,7 +200,7 @@ REPLICA_STATE = Contract(
         Column(
             "configured_voters",
             "array<struct<voter_id:int,host:string,port:int>>",
-            "controller.quorum.voters of a server.properties beside meta.properties, NULL without",
+            "controller.quorum.voters by a quorum.properties beside meta.properties, NULL without",
         ),
         Column(
             "leader_epochs",

@@ -7,6 +7,7 @@ fails in that function, naming the column, and not in a reader months later.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -31,6 +32,15 @@ from pyspark.sql.types import (
 )
 
 _NAME = re.compile(r"(bronze|silver|gold)\.[a-z][a-z0-9_]*")
+
+FEED_RETENTION_DAYS = 30
+"""How long a table's changes can be read at least, by its change data feed."""
+_CHANGE_FEED = {
+    "delta.enableChangeDataFeed": "true",
+    # both are needed to read a change: the commit that names it, and the file that holds it
+    "delta.logRetentionDuration": f"interval {FEED_RETENTION_DAYS} days",
+    "delta.deletedFileRetentionDuration": f"interval {FEED_RETENTION_DAYS} days",
+}
 
 # Casts that can't lose a value: from any earlier to any later type of one row.
 _WIDENINGS: tuple[tuple[type[DataType], ...], ...] = (
@@ -71,7 +81,8 @@ class Column:
 class Contract:
     """One table. name: "bronze.captures". keys: the columns that tell one row from another.
 
-    change_feed: whether Delta keeps row-level changes for readers of its change data feed.
+    change_feed: whether Delta keeps row-level changes for readers of its change data feed; for
+    FEED_RETENTION_DAYS, and VACUUM keeps to it.
     """
 
     name: str
@@ -102,6 +113,11 @@ class Contract:
     def table_name(self) -> str:
         """The name without its schema."""
         return self.name.split(".")[1]
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Delta's table properties."""
+        return _CHANGE_FEED if self.change_feed else {}
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -135,6 +135,7 @@ FINDINGS = Contract(
         Column("capture_id", "string", "the capture", nullable=False),
     ),
     keys=FINDING_KEYS,
+    change_feed=True,
 )
 
 _ENTITY = (
@@ -148,6 +149,7 @@ METADATA_HISTORY = Contract(
     description="Every version of every metadata entity on the agreed branch: one row a version.",
     columns=(
         *_ENTITY,
+        Column("name", "string", "the key for people, such as a topic's name", nullable=False),
         Column("value", "string", "the entity as a JSON object, secrets redacted", nullable=False),
         Column(
             "valid_from_offset",
@@ -156,14 +158,24 @@ METADATA_HISTORY = Contract(
             "valid_to_offset: the record's offset, or its transaction's end",
             nullable=False,
         ),
-        Column("valid_to_offset", "bigint", "the next version's valid_from_offset, NULL if open"),
+        Column(
+            "valid_to_offset",
+            "bigint",
+            "the next version's valid_from_offset, or that of the removal; the end of what is "
+            "known where the log has a hole; NULL if open",
+        ),
         Column("valid_from", "timestamp", "time of the record at valid_from_offset"),
-        Column("valid_to", "timestamp", "time of the record at valid_to_offset, NULL if open"),
-        Column("leader_epoch", "int", "epoch of the record", nullable=False),
+        Column(
+            "valid_to",
+            "timestamp",
+            "time of the record at valid_to_offset; NULL if open, or ended by a hole",
+        ),
+        Column("leader_epoch", "int", "epoch of the record at valid_from_offset", nullable=False),
         Column(
             "record_offset",
             "bigint",
-            "the record that made the version; NULL where a snapshot is all that knows it",
+            "the record that wrote the version, perhaps the same value again; NULL where a "
+            "snapshot is all that knows it",
         ),
         Column("record_type", "string", "its Kafka name, such as TOPIC_RECORD"),
     ),
@@ -180,8 +192,10 @@ METADATA_CHANGES = Contract(
         Column("old", "string", "what it was, as JSON; NULL where there was nothing"),
         Column("new", "string", "what it became, as JSON; NULL where nothing is left"),
         Column("offset", "bigint", "the record's offset", nullable=False),
-        Column("at", "timestamp", "the record's time"),
-        Column("leader_epoch", "int", "epoch of the record", nullable=False),
+        Column(
+            "at", "timestamp", "when it took effect: time of the record or its transaction's end"
+        ),
+        Column("leader_epoch", "int", "epoch of the record that made it so", nullable=False),
         Column("record_type", "string", "its Kafka name, such as TOPIC_RECORD", nullable=False),
         Column(
             "commitment",
@@ -195,10 +209,7 @@ METADATA_CHANGES = Contract(
 )
 
 GOLD = (
-    LEADER_EPOCH_HISTORY,
-    DIVERGENCE_POINTS,
-    TRUNCATIONS,
-    SNAPSHOT_VALIDITY,
-    FINDINGS,
+    *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
+    *(METADATA_HISTORY, METADATA_CHANGES),
     *QUORUM,
 )

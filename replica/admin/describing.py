@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from replica.admin.quorum import Quorum, Replica
-from replica.errors import KraftlakeError, PeerError
+from replica.errors import NoLeaderError, PeerError
 from replica.types import METADATA_TOPIC, ReplicaKey
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import Answer, ClientConfig, Connection
@@ -24,10 +24,6 @@ _HINTS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "another topic is replicated there",
     ErrorCode.INVALID_REQUEST: "another topic is replicated there",
 }
-
-
-class NoLeaderError(KraftlakeError):
-    """No node that could be asked leads, or knows who does; the text has each one's reason."""
 
 
 async def describe_quorum(

@@ -77,7 +77,8 @@ def epoch_runs(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> tupl
             if not batch.crc_valid:
                 continue
             change = begins.get((segment.file.path, batch.position))
-            if current and (change or batch.header.base_offset != expected):
+            is_hole = batch.header.base_offset != expected
+            if current and (change or (is_hole and not segment.scan.follows_unlisted(batch))):
                 runs.append(_run(current, began))
                 current, began = [], None
             began = change or began

@@ -18,6 +18,7 @@ from replica.format.directory import (
 )
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import FileKind, classify
+from replica.format.primitives import Buffer
 from replica.format.reading import ReadFile, read_file
 from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
@@ -32,11 +33,12 @@ LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 @dataclass(frozen=True)
 class Examined:
     """A replica as it was found. contents: the bytes of segments and snapshots, by their path
-    relative to the node's log directory."""
+    relative to the node's log directory; of a file that was known, those of the batches listed and
+    of what is new."""
 
     found: DirectoryPath | FilePath
     directory: MetadataDirectory
-    contents: Mapping[str, bytes]
+    contents: Mapping[str, Buffer]
 
     @property
     def shown(self) -> str:

@@ -43,6 +43,8 @@ def _judge_offsets(
         header = batches.get(entry.position)
         if header is not None and header.last_offset == offset:
             continue
+        if header is None and entry.position < segment.scan.sparse_until:
+            continue  # judged when those bytes were read
         if header is None and _is_damaged(segment, entry.position):
             continue
         at = "no batch starts there"
@@ -59,10 +61,15 @@ def _judge_offsets(
 
 def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> Iterator[Finding]:
     headers = [batch.header for batch in segment.scan.batches]
+    new = segment.scan.new_batches
+    new_offset = segment.end_offset if not new else new[0].header.base_offset
+    is_sparse = segment.scan.sparse_until > 0
     starts = [header.base_offset for header in headers]
     newest = list(accumulate((header.max_timestamp for header in headers), max))
     for number, entry in enumerate(content.entries):
         offset = segment.base_offset + entry.relative_offset
+        if is_sparse and offset < new_offset:
+            continue  # judged when those bytes were read
         at = bisect_right(starts, offset) - 1
         held = at >= 0 and headers[at].last_offset >= offset
         if held and newest[at] == entry.timestamp:

@@ -47,10 +47,12 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class NotedRecords:
-    """findings: of the log and of complete snapshots. transactions: of the log, in its order."""
+    """findings: of the log and of complete snapshots. transactions: of the log, in its order.
+    places: (file, byte) of each batch with a record that stands out."""
 
     findings: tuple[Finding, ...]
     transactions: tuple[Transaction, ...]
+    places: frozenset[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +70,20 @@ def note_records(examined: Examined) -> NotedRecords:
     """Look at every record of the log and of complete snapshots."""
     found: list[Finding] = []
     transactions: list[Transaction] = []
+    places: set[tuple[str, int]] = set()
     for segment in examined.directory.segments:
         for seen in _stand_out(examined, segment):
+            places.add((segment.file.path, seen.batch.position))
             if isinstance(seen.record, Finding):
                 found.append(seen.record)
             else:
                 _take_marker(transactions, seen)
     for snapshot in examined.directory.snapshots:
         if snapshot.state is SnapshotState.COMPLETE:
-            stand_out = _stand_out(examined, snapshot)
+            stand_out = list(_stand_out(examined, snapshot))
+            places.update((snapshot.file.path, seen.batch.position) for seen in stand_out)
             found.extend(seen.record for seen in stand_out if isinstance(seen.record, Finding))
-    return NotedRecords(tuple(found), tuple(transactions))
+    return NotedRecords(tuple(found), tuple(transactions), frozenset(places))
 
 
 def judge_transactions(transactions: tuple[Transaction, ...]) -> Iterator[Finding]:
@@ -104,20 +109,28 @@ def _take_marker(transactions: list[Transaction], seen: _Seen) -> None:
 
 def _stand_out(examined: Examined, file: SegmentFile | SnapshotFile) -> Iterator[_Seen]:
     data = examined.bytes_of(file)
-    batches = file.scan.batches
-    if is_large(len(data)):
-        batches = tuple(_with_odd_records(file, data))
-    for batch in batches:
+    new = file.scan.new_batches
+    known = file.scan.batches[: len(file.scan.batches) - len(new)]
+    if is_large(len(data) - file.scan.sparse_until):
+        new = tuple(_with_odd_records(file, data, new))
+    for batch in (*known, *new):
         if batch.crc_valid:
             yield from _of_batch(file, batch, data)
 
 
-def _with_odd_records(file: SegmentFile | SnapshotFile, data: memoryview) -> Iterator[LocatedBatch]:
-    """The batches that hold what the bulk reader leaves to others, in order."""
+def _with_odd_records(
+    file: SegmentFile | SnapshotFile, data: memoryview, new: tuple[LocatedBatch, ...]
+) -> Iterator[LocatedBatch]:
+    """Of the new batches those that hold what the bulk reader leaves to others, in order."""
+    start = file.scan.sparse_until
     expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
-    odd = odd_records(data, expected_offset=expected, types=(BEGIN, END, ABORT))
+    if start and new:
+        expected = new[0].header.base_offset
+    odd = odd_records(
+        data[start:], start=start, expected_offset=expected, types=(BEGIN, END, ABORT)
+    )
     offset = next(odd, None)
-    for batch in file.scan.batches:
+    for batch in new:
         while offset is not None and offset < batch.header.base_offset:
             offset = next(odd, None)
         if offset is not None and offset <= batch.header.last_offset and batch.crc_valid:

@@ -27,8 +27,8 @@ def judge_same_snapshots(group: Sequence[Examined]) -> Iterator[Finding]:
                     yield from _compare(*other, examined, snapshot)
 
 
-def _content(examined: Examined, snapshot: SnapshotFile) -> bytes:
-    return examined.contents[snapshot.file.path]
+def _content(examined: Examined, snapshot: SnapshotFile) -> memoryview:
+    return examined.bytes_of(snapshot)
 
 
 def _compare(

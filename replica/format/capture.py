@@ -2,15 +2,18 @@
 
 capture.json lies beside the directories of the replicas that were looked at together:
 
-    {"version": 1, "captured_at": "2026-11-21T05:00:00.000Z"}
+    {"version": 1, "captured_at": "2026-11-21T05:00:00.000Z",
+     "files": [{"path": "node-1/meta.properties", "size_bytes": 97, "content_hash": "..."}]}
+
+`files` may be absent; where it is there, it is all that was captured, by paths from its own folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from replica.errors import CorruptDataError, UnsupportedDataError
@@ -20,15 +23,28 @@ from replica.format.text_file import text_of
 from replica.types import ReplicaId
 
 FILE_NAME = "capture.json"
+PART_NAME = f"{FILE_NAME}.part"
+"""The same of a capture that is not finished."""
 _VERSION = 1
 _ID_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
+class CapturedFile:
+    """A file of a capture. path: '/' between its parts; content_hash: of
+    replica.format.content_hash, 64 hex digits."""
+
+    path: str
+    size_bytes: int
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureInfo:
-    """What capture.json says. captured_at: aware, UTC."""
+    """What capture.json says. captured_at: aware, UTC. files: empty where it doesn't name them."""
 
     captured_at: datetime
+    files: tuple[CapturedFile, ...] = ()
 
 
 def decode(data: bytes) -> CaptureInfo:
@@ -42,13 +58,27 @@ def decode(data: bytes) -> CaptureInfo:
     version = fields.get("version")
     if type(version) is not int or version != _VERSION:
         raise UnsupportedDataError(f"version {_shortened(version)}, expected {_VERSION}", 0)
-    return CaptureInfo(parse_time(fields["captured_at"]))
+    return CaptureInfo(parse_time(fields["captured_at"]), tuple(_files(fields.get("files", []))))
+
+
+def _files(listed: object) -> Iterator[CapturedFile]:
+    for one in listed if isinstance(listed, list) else [None]:
+        match one:
+            case {"path": str(path), "size_bytes": int(size), "content_hash": str(digest)}:
+                yield CapturedFile(path, size, digest)
+            case _:
+                raise CorruptDataError(f"files: {_shortened(one)} is no file's entry", 0)
 
 
 def encode(info: CaptureInfo) -> bytes:
     """The file's bytes."""
     text = info.captured_at.astimezone(UTC).isoformat(timespec="milliseconds")
-    fields = {"version": _VERSION, "captured_at": text.replace("+00:00", "Z")}
+    fields: dict[str, object] = {
+        "version": _VERSION,
+        "captured_at": text.replace("+00:00", "Z"),
+    }
+    if info.files:
+        fields["files"] = [asdict(file) for file in info.files]
     return (json.dumps(fields, indent=2) + "\n").encode("ascii")
 
 
@@ -75,11 +105,12 @@ def capture_id(replica: ReplicaId, files: Iterable[FoundFile]) -> str:
     whatever the partition's folder is called there.
     """
     identity = [replica.cluster_id, replica.node_id, replica.directory_id]
-    contents = sorted([_name(file.path), file.size_bytes, file.sha256] for file in files)
+    contents = sorted([canonical(file.path), file.size_bytes, file.sha256] for file in files)
     return _digest([identity, contents])
 
 
-def _name(path: str) -> str:
+def canonical(path: str) -> str:
+    """A file's path below the node's log directory, whatever the partition's folder is called."""
     _, in_folder, rest = path.partition("/")
     return f"{METADATA_FOLDER}/{rest}" if in_folder else path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Any
 
 from replica.format.control import (
@@ -15,6 +16,7 @@ from replica.format.control import (
     SnapshotHeader,
     UnknownControl,
     Voter,
+    VoterEndpoint,
 )
 
 
@@ -64,3 +66,19 @@ def _voter(voter: Voter) -> dict[str, Any]:
             "maxSupportedVersion": voter.max_supported_version,
         },
     }
+
+
+def voters_from_plain(data: Mapping[str, Any]) -> KRaftVoters:
+    """The voter set back from to_plain's form; KeyError or TypeError for anything else."""
+    return KRaftVoters(data.get("version", 0), tuple(map(_voter_from_plain, data["voters"])))
+
+
+def _voter_from_plain(data: Mapping[str, Any]) -> Voter:
+    supported = data["kRaftVersionFeature"]
+    return Voter(
+        data["voterId"],
+        data["voterDirectoryId"],
+        tuple(VoterEndpoint(e["name"], e["host"], e["port"]) for e in data["endpoints"]),
+        supported["minSupportedVersion"],
+        supported["maxSupportedVersion"],
+    )

@@ -12,33 +12,21 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format import (
-    index,
-    leader_epoch_checkpoint,
-    meta_properties,
-    partition_metadata,
-    producer_snapshot,
-    quorum_state,
-    segment,
-    server_properties,
-)
+from replica.format import index, leader_epoch_checkpoint, segment
+from replica.format.content_hash import HashChain, hash_chain
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, FileName, classify
+from replica.format.known_file import Resumed
 from replica.format.listing import listing
 from replica.format.meta_properties import MetaProperties
+from replica.format.quorum_properties import ConfiguredVoter
 from replica.format.quorum_state import QuorumState
-from replica.format.reading import (
-    MAX_LOG_BYTES,
-    MAX_STATE_BYTES,
-    ReadFile,
-    VanishedFileError,
-    read_file,
-)
-from replica.format.segment import SegmentScan
-from replica.format.server_properties import ConfiguredVoter
+from replica.format.reading import MAX_STATE_BYTES, ReadFile, VanishedFileError, read_file
+from replica.format.segment import ScanLog, SegmentScan
+from replica.format.small_files import INDEX_DECODERS, STATE_DECODERS, size_limit
 from replica.format.snapshot import SnapshotState
 from replica.format.snapshot_content import SnapshotContent, inspect
 from replica.types import EpochStart, OffsetAndEpoch, ReplicaId
@@ -49,23 +37,24 @@ LOOKS = 3
 _T = TypeVar("_T")
 
 
-class ScanLog(Protocol):
-    """A port: segment.scan, or a faster reader of the same value (replica.scan.segments)."""
-
-    def __call__(
-        self, data: bytes, *, start: int = 0, expected_offset: int | None = None
-    ) -> SegmentScan: ...
+Resume = Callable[[str, str, FileName], Resumed | None]
+"""(path relative to the node's log directory, path to open, name) -> what there is of a segment or
+snapshot that is known, None where it must be read whole; raises as ReadFile does. A port."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file that was read. path: relative to the node's log directory, '/' between parts. sha256:
-    of its bytes, "" where the caller didn't want it."""
+    """A file that was read. path: relative to the node's log directory, '/' between parts.
+
+    sha256: of its bytes, a segment's as replica.format.content_hash has it; "" where the caller
+    didn't want it. chain: how a segment's came about.
+    """
 
     path: str
     name: FileName
     size_bytes: int
     sha256: str
+    chain: HashChain | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,19 +177,26 @@ class MetadataDirectory:
         return self.log_end_offset if first is None else first
 
 
+def read_whole(relative: str, path: str, name: FileName) -> Resumed | None:
+    """The Resume of a reader that knows nothing."""
+    return None
+
+
 def read_directory(
     path: str,
     *,
     meta_folder: str | None = None,
     read: ReadFile = read_file,
     scan: ScanLog = segment.scan,
+    resume: Resume = read_whole,
     hashed: bool = True,
 ) -> MetadataDirectory:
     """Read the partition folder at `path`.
 
     meta_folder: where meta.properties and bootstrap.checkpoint lie; the parent folder if None.
-    read, scan: how files are read, and how segments and snapshots are walked. hashed: whether the
-    digests of files are wanted, which take longer than the walk of a large one.
+    read, scan: how files are read, and how segments and snapshots are walked. resume: tells of
+    files that need not be read whole. hashed: whether the digests of files are wanted, which take
+    longer than the walk of a large one.
     Raises UsageError where `path` is no folder, UnreadableFileError where it can't be listed.
     Everything else that goes wrong becomes a Damage, and the rest is still read.
     """
@@ -208,7 +204,7 @@ def read_directory(
         raise UsageError(f"{path}: not a directory")
     parent = os.path.dirname(os.path.abspath(path)) if meta_folder is None else meta_folder
     for _ in range(LOOKS):
-        reading = _Reading(path, parent, read, scan, hashed)
+        reading = _Reading(path, parent, read, scan, hashed, resume)
         if reading.look():
             break
     return reading.result()
@@ -220,13 +216,13 @@ def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -
 
     Raises UnreadableFileError where it can't be read.
     """
-    reading = _Reading(path, "", read, scan, hashed=False)
+    reading = _Reading(path, "", read, scan, hashed=False, resume=read_whole)
     relative = os.path.basename(path)
     if name.kind is FileKind.OTHER:
         detail = "no segment, snapshot or other file of a metadata directory"
         reading.damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, detail, relative))
     else:
-        reading.take(relative, name, read(path, _limit(name)))
+        reading.take(relative, name, read(path, size_limit(name)))
     return reading.result()
 
 
@@ -239,6 +235,7 @@ class _Reading:
     read: ReadFile
     scan: ScanLog
     hashed: bool
+    resume: Resume
     damages: list[Damage] = field(default_factory=list)
     files: dict[str, FoundFile] = field(default_factory=dict)
     segments: list[SegmentFile] = field(default_factory=list)
@@ -257,7 +254,11 @@ class _Reading:
         for relative, absolute in listing(self.path, self.parent):
             try:
                 name = classify(os.path.basename(relative))
-                data = self.read(absolute, _limit(name))
+                resumed = self.resume(relative, absolute, name)
+                if resumed is not None:
+                    self._take_resumed(relative, name, resumed)
+                    continue
+                data = self.read(absolute, size_limit(name))
                 if relative == self._epochs_path:
                     after = bytes(data)
                 self.take(relative, name, data)
@@ -299,7 +300,7 @@ class _Reading:
             quorum_state=self.singles.get(FileKind.QUORUM_STATE),
             leader_epochs=self.singles.get(FileKind.LEADER_EPOCH_CHECKPOINT),
             topic_id=self.singles.get(FileKind.PARTITION_METADATA),
-            configured_voters=self.singles.get(FileKind.SERVER_PROPERTIES),
+            configured_voters=self.singles.get(FileKind.QUORUM_PROPERTIES),
             segments=live,
             deleted_segments=tuple(s for s in segments if s.file.name.deleted),
             snapshots=tuple(s for s in by_path if s.file.name.kind is FileKind.SNAPSHOT),
@@ -310,21 +311,37 @@ class _Reading:
         )
 
     def take(self, relative: str, name: FileName, data: bytes) -> None:
-        digest = hashlib.sha256(data).hexdigest() if self.hashed else ""
-        file = FoundFile(relative, name, len(data), digest)
+        file = self._found(relative, name, data)
         self.files[relative] = file
         if name.kind is FileKind.SEGMENT:
             self._segment(file, data)
         elif name.kind in (FileKind.SNAPSHOT, FileKind.BOOTSTRAP):
             self._snapshot(file, data)
-        elif name.kind in _INDEX_DECODERS:
+        elif name.kind in INDEX_DECODERS:
             # Kafka leaves indexes of 0 bytes behind; they are legal
-            decode = _INDEX_DECODERS[name.kind]
+            decode = INDEX_DECODERS[name.kind]
             content = self._decoded(file, data, decode) if data else decode(b"")
             if content is not None:
                 self.indexes.append(IndexFile(file, content))
         else:
-            self.singles[name.kind] = self._decoded(file, data, _STATE_DECODERS[name.kind])
+            self.singles[name.kind] = self._decoded(file, data, STATE_DECODERS[name.kind])
+
+    def _found(self, relative: str, name: FileName, data: bytes) -> FoundFile:
+        if not self.hashed:
+            return FoundFile(relative, name, len(data), "")
+        if name.kind is FileKind.SEGMENT:
+            chain = hash_chain(data)
+            return FoundFile(relative, name, len(data), chain.digest, chain)
+        return FoundFile(relative, name, len(data), hashlib.sha256(data).hexdigest())
+
+    def _take_resumed(self, relative: str, name: FileName, found: Resumed) -> None:
+        file = FoundFile(relative, name, found.size_bytes, found.content_hash, found.chain)
+        self.files[relative] = file
+        if found.content is not None:
+            self.snapshots.append(SnapshotFile(file, found.scan, found.content))
+        else:
+            self.damages.extend(damage.in_file(relative) for damage in found.scan.damages)
+            self.segments.append(SegmentFile(file, found.scan))
 
     def _damage(
         self, file: str, data: bytes, kind: DamageKind, detail: str, position: int = 0
@@ -376,22 +393,3 @@ class _Reading:
                 kind = DamageKind.OFFSET_GAP if start > end else DamageKind.OFFSET_MISMATCH
                 detail = f"segment starts at {start}, the one before ends at {end}"
                 self.damages.append(Damage(0, 0, kind, detail, after.file.path))
-
-
-_INDEX_DECODERS: dict[FileKind, Callable[[bytes], index.OffsetIndex | index.TimeIndex]] = {
-    FileKind.OFFSET_INDEX: index.decode_offset_index,
-    FileKind.TIME_INDEX: index.decode_time_index,
-}
-_STATE_DECODERS: dict[FileKind, Callable[[bytes], object]] = {
-    FileKind.META_PROPERTIES: meta_properties.decode,
-    FileKind.QUORUM_STATE: quorum_state.decode,
-    FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint.decode,
-    FileKind.PARTITION_METADATA: partition_metadata.decode,
-    FileKind.PRODUCER_SNAPSHOT: producer_snapshot.decode,
-    FileKind.SERVER_PROPERTIES: server_properties.decode,
-}
-
-
-def _limit(name: FileName) -> int:
-    logs = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
-    return MAX_LOG_BYTES if name.kind in logs else MAX_STATE_BYTES

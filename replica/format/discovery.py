@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import quorum_state, segment
 from replica.format.batch import HEADER, computed_crc, decode_header
-from replica.format.directory import MetadataDirectory, ScanLog, read_directory
+from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.file_names import ARCHIVE_FOLDER, METADATA_FOLDER, FileKind, FileName, classify
 from replica.format.reading import ReadFile, read_file
 
@@ -50,7 +50,11 @@ class DirectoryPath:
         return os.path.join(self.shown, os.pardir)
 
     def read(
-        self, read: ReadFile = read_file, scan: ScanLog = segment.scan, *, hashed: bool = True
+        self,
+        read: ReadFile = read_file,
+        scan: segment.ScanLog = segment.scan,
+        *,
+        hashed: bool = True,
     ) -> MetadataDirectory:
         """The directory's content, as read_directory gives it."""
         return read_directory(self.path, read=read, scan=scan, hashed=hashed)

@@ -10,8 +10,8 @@ from replica.format import (
     leader_epoch_checkpoint,
     meta_properties,
     partition_metadata,
+    quorum_properties,
     quorum_state,
-    server_properties,
     snapshot,
 )
 from replica.format.snapshot import SnapshotName
@@ -36,7 +36,7 @@ class FileKind(StrEnum):
     QUORUM_STATE = "quorum-state"
     META_PROPERTIES = "meta-properties"
     PARTITION_METADATA = "partition-metadata"
-    SERVER_PROPERTIES = "server-properties"
+    QUORUM_PROPERTIES = "quorum-properties"
     OTHER = "other"
 
 
@@ -65,7 +65,7 @@ _FIXED_NAMES = {
     quorum_state.FILE_NAME: FileKind.QUORUM_STATE,
     meta_properties.FILE_NAME: FileKind.META_PROPERTIES,
     partition_metadata.FILE_NAME: FileKind.PARTITION_METADATA,
-    server_properties.FILE_NAME: FileKind.SERVER_PROPERTIES,
+    quorum_properties.FILE_NAME: FileKind.QUORUM_PROPERTIES,
     snapshot.BOOTSTRAP_NAME: FileKind.BOOTSTRAP,
 }
 

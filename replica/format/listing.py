@@ -9,8 +9,8 @@ from replica.errors import UnreadableFileError
 from replica.format import (
     leader_epoch_checkpoint,
     meta_properties,
+    quorum_properties,
     quorum_state,
-    server_properties,
     snapshot,
 )
 from replica.format.file_names import FileKind, classify
@@ -19,7 +19,7 @@ _READ_LAST = (leader_epoch_checkpoint.FILE_NAME, quorum_state.FILE_NAME)
 """Behind the logs: a checkpoint that was another one before them tells that they moved. What a log
 proves to be committed rests on the replica not having voted in a newer epoch before that log was
 read (replica.history.commitment)."""
-_BESIDE = (meta_properties.FILE_NAME, snapshot.BOOTSTRAP_NAME, server_properties.FILE_NAME)
+_BESIDE = (meta_properties.FILE_NAME, snapshot.BOOTSTRAP_NAME, quorum_properties.FILE_NAME)
 
 
 def listing(path: str, parent: str) -> list[tuple[str, str]]:

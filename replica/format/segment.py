@@ -8,14 +8,17 @@ judged beside it, by the batches around them.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from typing import Protocol
 
 from replica.format.base_offsets import OffsetJudgement
 from replica.format.byte_source import InMemory
 from replica.format.damage import Damage
+from replica.format.primitives import Buffer
 from replica.format.walk import FrameWalk, LocatedBatch
 
-__all__ = ["LocatedBatch", "SegmentScan", "scan"]
+__all__ = ["LocatedBatch", "ScanLog", "SegmentScan", "scan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +26,30 @@ class SegmentScan:
     """What one buffer holds, in the order of the file.
 
     end_position: byte after the last batch or damage; zero_tail: preallocated bytes behind it.
+    sparse_until: bytes that were known to be sound: of the batches before it, `batches` has only
+    those that tell something, the first and the last among them (replica.format.known_file).
     """
 
     batches: tuple[LocatedBatch, ...]
     damages: tuple[Damage, ...]
     end_position: int
     zero_tail: int
+    sparse_until: int = 0
+
+    @property
+    def new_batches(self) -> tuple[LocatedBatch, ...]:
+        """Those behind the bytes that were known."""
+        known = bisect_left(self.batches, self.sparse_until, key=lambda batch: batch.position)
+        return self.batches[known:]
+
+    @property
+    def next_offset_of_known(self) -> int:
+        """The offset after the bytes that were known, of which there are some."""
+        return self.batches[-1 - len(self.new_batches)].header.next_offset
+
+    def follows_unlisted(self, batch: LocatedBatch) -> bool:
+        """Whether sound batches before this one, in the same file, may be left out."""
+        return 0 < batch.position < self.sparse_until
 
     @property
     def next_offset(self) -> int | None:
@@ -36,7 +57,15 @@ class SegmentScan:
         return self.batches[-1].header.next_offset if self.batches else None
 
 
-def scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+class ScanLog(Protocol):
+    """A port: `scan`, or a faster reader of the same value (replica.scan.segments)."""
+
+    def __call__(
+        self, data: Buffer, *, start: int = 0, expected_offset: int | None = None
+    ) -> SegmentScan: ...
+
+
+def scan(data: Buffer, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
     """Walk the batches of `data`, whose first byte is byte `start` of its file.
 
     expected_offset: base offset that the first batch must have, None where any will do.

@@ -8,11 +8,17 @@ from replica.format.byte_source import Source
 
 
 def odd_records(
-    data: Source, *, expected_offset: int | None = None, types: Collection[str] = ()
+    data: Source,
+    *,
+    start: int = 0,
+    expected_offset: int | None = None,
+    types: Collection[str] = (),
 ) -> Iterator[int]:
     """Rising offsets of records, in batches with a right CRC, that don't decode, are of an unknown
     type or version, or of one of `types`. Now and then another one is among them: control records,
     the first record of a batch that the kernels leave alone.
+
+    data: the bytes, of which the first is byte `start` of the file.
     """
     import numpy as np
 
@@ -23,7 +29,7 @@ def odd_records(
 
     sought = np.array([program.schema.name in types for program in KERNEL_PROGRAMS], np.int64)
     odd, places = np.empty(frames.ROWS, np.int64), np.empty(MAX_WIDTH, np.int64)
-    for region in Regions(data, 0, expected_offset).read(program_table(keep_secrets=True)):
+    for region in Regions(data, start, expected_offset).read(program_table(keep_secrets=True)):
         if isinstance(region, Chunk):
             rows = region.rows.reshape(-1)
             count = find_odd_rows(region.array, rows, region.row_count, sought, odd, places)

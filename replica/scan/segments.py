@@ -10,13 +10,14 @@ from importlib.util import find_spec
 
 from replica.format import segment
 from replica.format.batch import HEADER, BatchHeader
+from replica.format.primitives import Buffer
 from replica.format.segment import LocatedBatch, SegmentScan
 
 MIN_BYTES = 8 * 1024 * 1024
 """Below it, loading the compiled kernels takes longer than the scalar reader needs."""
 
 
-def scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+def scan(data: Buffer, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
     """segment.scan, by the reader that is faster for a buffer of this size on this machine."""
     chosen = bulk_scan if is_large(len(data)) else segment.scan
     return chosen(data, start=start, expected_offset=expected_offset)
@@ -27,7 +28,7 @@ def is_large(size_bytes: int) -> bool:
     return size_bytes >= MIN_BYTES and find_spec("numba") is not None
 
 
-def bulk_scan(data: bytes, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+def bulk_scan(data: Buffer, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
     """segment.scan's value from a walk by the kernels, which has checked the headers it found."""
     from replica.scan.frames import BATCH_POSITION
     from replica.scan.regions import Chunk, Regions

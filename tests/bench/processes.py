@@ -15,6 +15,7 @@ from pathlib import Path
 
 from replica.scan.segments import MIN_BYTES
 from tests.bench.segments import write_segment
+from tests.kraftlake_process import command_line
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("replica", "pipelines", "jobs")
@@ -91,12 +92,12 @@ def _environment(tree: Path, cache: str | None) -> dict[str, str]:
 
 
 def dump_command(segment: Path) -> list[str]:
-    return [sys.executable, "-m", "jobs.cli", "dump", "--json", "--keep-secrets", str(segment)]
+    return command_line("dump", "--json", "--keep-secrets", segment)
 
 
 def check_command(segment: Path, *options: str) -> list[str]:
     """Its exit code is 1 where it finds something."""
-    return [sys.executable, "-m", "jobs.cli", "check", *options, str(segment)]
+    return command_line("check", *options, segment)
 
 
 def starts() -> Starts:

@@ -60,6 +60,7 @@ def _commands(body: str, offset: int) -> Iterator[Example]:
 
 def rewritten(text: str, run: Run) -> str:
     """The text with every expected output replaced by the real one."""
-    for example in reversed(list(examples(text))):
-        text = text[: example.start] + example.output(run) + text[example.end :]
+    found = [(example, example.output(run)) for example in examples(text)]
+    for example, output in reversed(found):
+        text = text[: example.start] + output + text[example.end :]
     return text

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.cli import app
 from jobs.outcome import run as run_command
-from jobs.questions import QUESTIONS
+from jobs.questions import DEMO
 from tests.docs.examples import DEMO_LAKE, Run, examples, rewritten
 
 ROOT = Path(__file__).parent.parent.parent
@@ -39,12 +39,12 @@ def test_every_output_in_the_readme_is_the_real_one(run: Run) -> None:
         README.write_text(rewritten(text, run), encoding="utf-8")
         text = README.read_text(encoding="utf-8")
     found = list(examples(text))
-    assert len(found) >= len(QUESTIONS)
+    assert len(found) >= len(DEMO)
     for example in found:
         assert example.output(run) == example.expected, example.arguments
 
 
 def test_the_readme_asks_the_questions_of_the_demo() -> None:
     text = README.read_text(encoding="utf-8")
-    for question in QUESTIONS:
+    for question in DEMO:
         assert f"### {question.title}\n\n```sql\n{question.sql}\n```\n" in text

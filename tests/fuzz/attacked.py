@@ -11,25 +11,23 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from replica.errors import DataError, PeerError
-from replica.format.batch import HEADER
 from replica.format.quorum_state import decode
-from replica.format.record import records_of
-from replica.format.segment import scan
 from replica.node.formatting import format_node
 from replica.node.properties import read_properties
 from replica.node.settings import settings_in
+from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.storage.filesystem import LocalDisk
+from replica.types import ReplicaKey
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
 from tests.interop.kafka_node import free_ports
+from tests.kraftlake_process import started
 
 HOST = "127.0.0.1"
 TOPIC, TOPIC_ID = "orders", "AAAAAAAAAAAAAAAAAAAAAg"
@@ -43,8 +41,7 @@ _JAAS = (
     "org.apache.kafka.common.security.plain.PlainLoginModule required "
     'username="voter" password="of-voters" user_voter="of-voters";'
 )
-_ROOT = Path(__file__).parents[2]
-_FAULTS = ("Traceback", "Exception", "never retrieved", "Error:")
+_FAULTS = ("Traceback", "xception", "never retrieved", "Error:")
 """In what a replica says: signs of something that nobody has foreseen."""
 
 
@@ -61,6 +58,13 @@ class Attacked:
     @property
     def partition(self) -> Path:
         return self.folder / "log" / f"{TOPIC}-0"
+
+    @property
+    def voter(self) -> Voter:
+        """As it describes itself, with both listeners; format named the first one only."""
+        key = ReplicaKey(self.node_id, _DIRECTORY % self.node_id)
+        ports = {"CONTROLLER": self.voters_port, "CLIENTS": self.port}
+        return Voter(key, tuple(Endpoint(name, HOST, port) for name, port in ports.items()))
 
     @property
     def pid(self) -> int:
@@ -86,14 +90,8 @@ class Attacked:
         return int(ran.stdout)
 
     def start(self, *options: str) -> None:
-        command = ["replica", "run", "-c", str(self.folder / "server.properties"), *options]
-        with (self.folder / "output.txt").open("ab") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "jobs.cli", *command],
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=_ROOT,
-            )
+        command = ("replica", "run", "-c", self.folder / "server.properties", *options)
+        self.process = started(self.folder / "output.txt", *command)
 
     def stop(self) -> int:
         """In order; the exit code."""
@@ -126,6 +124,10 @@ class Quorum:
     @property
     def followers(self) -> list[Attacked]:
         return [replica for replica in self.replicas.values() if replica is not self.leader]
+
+    @property
+    def voters(self) -> VoterSet:
+        return voter_set(replica.voter for replica in self.replicas.values())
 
     def __enter__(self) -> Quorum:
         ports = iter(free_ports(6))
@@ -233,32 +235,3 @@ async def _watermark(port: int) -> int:
     assert found["errorCode"] == 0, f"a reader gets error {found['errorCode']}"
     assert found["records"], "a reader gets no records"
     return int(found["highWatermark"])
-
-
-def foreign_batches(log: bytes) -> dict[int, bytes]:
-    """Base offset -> record bytes of each batch that isn't of the leader's own load, whose records
-    have one value and are most of all.
-
-    Every batch must be sound: its CRC, its place, its epoch, its records; no producer, and control
-    batches at the begin only.
-    """
-    result = scan(log, expected_offset=0)
-    assert not result.damages, f"a damaged log: {result.damages[:3]}"
-    following, has_data = 0, False
-    found: dict[int, tuple[set[bytes | None], bytes]] = {}
-    for batch in result.batches:
-        header = batch.header
-        assert header.base_offset == following, f"a hole before {header.base_offset}"
-        assert header.leader_epoch == result.batches[0].header.leader_epoch
-        assert not (header.is_control and has_data), f"control records at {following}"
-        assert header.producer_id == -1
-        following = header.next_offset
-        data = log[batch.position : batch.position + header.size_bytes]
-        if not header.is_control:
-            has_data = True
-            values = [record.value for record in records_of(header, data)]
-            assert len(values) == header.last_offset_delta + 1
-            found[header.base_offset] = set(values), data[HEADER.size :]
-    often = Counter(value for values, _ in found.values() for value in values).most_common(1)
-    load = {value for value, _ in often}
-    return {offset: data for offset, (values, data) in found.items() if values != load}

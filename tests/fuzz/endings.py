@@ -53,8 +53,10 @@ class Ending:
         return framed(encode_request(request))
 
     async def slow(self) -> bytes:
-        """Byte by byte, and not all."""
+        """Byte by byte, and not all; until it is closed for what came before."""
         for byte in framed(self.frame)[:_SLOW_BYTES]:
+            if self.writer.transport.is_closing():
+                break
             self.writer.write(bytes((byte,)))
             await asyncio.sleep(_SLOW_S)
         return b""

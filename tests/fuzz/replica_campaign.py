@@ -40,11 +40,11 @@ from tests.fuzz.attacked import (
     WITHIN_S,
     Attacked,
     Quorum,
-    foreign_batches,
     watermark,
 )
 from tests.fuzz.endings import ENDINGS, HELD, LIKELY, WITHOUT_FRAME, Ending
 from tests.fuzz.hostile_frames import Target, is_answered
+from tests.fuzz.judged_log import judged
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 MOST_GROWTH_KIB = 250 * 1024
@@ -277,12 +277,14 @@ class Attack:
         for replica in quorum.followers:
             assert log.startswith(replica.log), f"{replica.node_id} holds other bytes"
         committed = min(len(replica.log) for replica in quorum.followers)
-        foreign = foreign_batches(log[:committed])
+        found = judged(log[:committed], quorum.voters)
+        foreign = found.foreign
         for offset, data in self.acknowledged.items():
             assert foreign.get(offset) == data, f"what was acknowledged at {offset} isn't there"
         for offset, data in foreign.items():
             assert hash(data) in self.offered, f"nobody sent what is at {offset}"
         self.counts["foreign batches in the log"] = len(foreign)
+        self.counts["voter set updates by voters themselves"] = found.voter_updates
 
     def assert_bounded(self) -> None:
         """No replica has grown by more than a bomb or two need, since a tenth of the frames."""

@@ -5,12 +5,15 @@ from random import Random
 import pytest
 
 from replica.format.batch import HEADER
-from replica.storage.batches import value_batch
+from replica.raft.ports import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
+from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
+from replica.storage.batches import control_batch, message_of, value_batch
+from replica.types import ReplicaKey
 from replica.wire.header import decode_request, encode_request
-from tests.fuzz.attacked import Quorum, foreign_batches
+from tests.fuzz.attacked import Quorum
 from tests.fuzz.endings import ENDINGS
-from tests.fuzz.hostile_batches import valid
 from tests.fuzz.hostile_frames import Target
+from tests.fuzz.judged_log import judged
 from tests.fuzz.replica_campaign import MOST_GROWTH_KIB, Attack, Sample, attack
 
 TARGET = Target("orders", "AAAAAAAAAAAAAAAAAAAAAg", "cluster")
@@ -35,19 +38,68 @@ def test_frames_of_a_seed_are_the_same_each_time():
     assert one == other
 
 
+def voter(node_id: int, *names: str) -> Voter:
+    endpoints = tuple(Endpoint(name, "127.0.0.1", 9000 + node_id) for name in names)
+    return Voter(ReplicaKey(node_id, f"{'fuzz' * 5}{node_id}A"), endpoints)
+
+
+FORMATTED = voter_set(voter(node_id, "CONTROLLER") for node_id in (1, 2, 3))
+OWN = voter_set(voter(node_id, "CONTROLLER", "CLIENTS") for node_id in (1, 2, 3))
+
+
+def control(offset: int, *records: ControlRecord) -> bytes:
+    return control_batch(offset, 1, 0, [message_of(record) for record in records])
+
+
+BEGIN = control(0, LeaderChange(1, (), ()), KRaftVersion(1), KRaftVoters(FORMATTED))
+LOAD = [value_batch(offset, 1, 0, [b"load"] * 2) for offset in (3, 5, 8)]
+
+
 def test_a_hole_in_a_log_is_seen():
-    batch = valid(Random(1))
     with pytest.raises(AssertionError, match="damaged"):
-        foreign_batches(batch + batch)
+        judged(BEGIN + LOAD[0] + LOAD[2], OWN)
 
 
 def test_what_is_not_of_the_load_is_told_by_its_offset():
-    load = [value_batch(offset, 1, 0, [b"load"] * 2) for offset in (1, 3, 6)]
-    foreign = value_batch(5, 1, 0, [b"foreign"])
-    found = foreign_batches(
-        value_batch(0, 1, 0, [b"load"]) + b"".join((*load[:2], foreign, load[2]))
-    )
-    assert found == {5: foreign[HEADER.size :]}
+    foreign = value_batch(7, 1, 0, [b"foreign"])
+    found = judged(b"".join((BEGIN, *LOAD[:2], foreign, LOAD[2])), OWN)
+    assert found.foreign == {7: foreign[HEADER.size :]}
+    assert found.voter_updates == 0
+
+
+def test_voters_may_tell_their_own_listeners_one_after_the_other():
+    one = FORMATTED.with_voter(voter(2, "CONTROLLER", "CLIENTS"))
+    both = one.with_voter(voter(3, "CONTROLLER", "CLIENTS"))
+    log = BEGIN + LOAD[0] + control(5, KRaftVoters(one)) + control(6, KRaftVoters(both))
+    assert judged(log, OWN).voter_updates == 2
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        (KRaftVoters(FORMATTED.with_voter(voter(4, "CONTROLLER"))),),
+        (KRaftVoters(FORMATTED.without(voter(3).key)),),
+        (KRaftVoters(FORMATTED.with_voter(voter(2, "CLIENTS"))),),
+        (KRaftVoters(OWN),),
+        (KRaftVoters(FORMATTED),),
+        (KRaftVersion(1),),
+        (LeaderChange(2, (), ()),),
+    ],
+    ids=["added", "removed", "listeners of nobody", "two at once", "none", "version", "leader"],
+)
+def test_other_control_records_end_a_campaign(records):
+    log = BEGIN + LOAD[0] + control(5, *records)
+    with pytest.raises(AssertionError, match="control records at offset 5"):
+        judged(log, OWN)
+
+
+def test_an_epoch_begins_with_the_voters_that_were_formatted():
+    with pytest.raises(AssertionError, match="control records at offset 0"):
+        judged(control(0, KRaftVersion(1)), OWN)
+    fewer = VoterSet(FORMATTED.voters[:2])
+    begin = control(0, LeaderChange(1, (), ()), KRaftVersion(1), KRaftVoters(fewer))
+    with pytest.raises(AssertionError, match="voters at offset 0"):
+        judged(begin, OWN)
 
 
 def test_growing_memory_ends_a_campaign(tmp_path):

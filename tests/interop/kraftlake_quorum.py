@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.interop.kafka_node import LISTENER, free_ports
+from tests.kraftlake_process import kraftlake, started
 
-REPOSITORY = Path(__file__).parents[2]
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 WITHIN_S = 60.0
-
-
-def kraftlake(*arguments: object, text: str = "") -> subprocess.CompletedProcess[str]:
-    """The command as a process of its own. text: its standard input."""
-    return subprocess.run(
-        [sys.executable, "-m", "jobs.cli", *map(str, arguments)],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=WITHIN_S,
-        cwd=REPOSITORY,
-    )
 
 
 @dataclass
@@ -57,13 +43,8 @@ class Replica:
         return (self.folder / "output.txt").read_text(errors="replace")
 
     def start(self) -> None:
-        with (self.folder / "output.txt").open("ab") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "jobs.cli", "replica", "run", "-c", str(self.properties)],
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=REPOSITORY,
-            )
+        output = self.folder / "output.txt"
+        self.process = started(output, "replica", "run", "-c", self.properties)
 
     def stop(self) -> None:
         """In order where it can, by force where not."""

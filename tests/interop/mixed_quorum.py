@@ -10,7 +10,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,8 +28,8 @@ from replica.wire.client import ClientConfig, Connection
 from tests.interop.class_archive import make_archive
 from tests.interop.kafka_jars import VERSION
 from tests.interop.kafka_node import free_ports, java_command
+from tests.kraftlake_process import command_line, logged
 
-REPOSITORY = Path(__file__).parents[2]
 TOPIC, TOPIC_ID = "__raft_performance_test", "AAAAAAAAAAAAAAAAAAAAAg"
 """Those of TestRaftServer; its cluster id is the zero UUID."""
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -92,10 +91,7 @@ class Voter:
         return state.leader_epoch, state.leader_id
 
     def start(self) -> None:
-        with (self.folder / "output.txt").open("ab") as out:
-            self.process = subprocess.Popen(
-                self._command(), stdout=out, stderr=subprocess.STDOUT, cwd=REPOSITORY
-            )
+        self.process = logged(self.folder / "output.txt", self._command())
 
     def kill(self) -> None:
         """kill -9."""
@@ -115,8 +111,8 @@ class Voter:
     def _command(self) -> list[str]:
         if self.kind == OURS:
             rate, size = self.workload or (RATE, BYTES)
-            run = ["replica", "run", "-c", str(self.properties), "--workload", f"{rate},{size}"]
-            return [sys.executable, "-m", "jobs.cli", *run]
+            load = ("--workload", f"{rate},{size}")
+            return command_line("replica", "run", "-c", self.properties, *load)
         options = map(str, server_options(self.node_id, self.properties))
         quick = self.workload is None
         return java_command("error", _SERVER, options, self.version, _HEAP, is_short_lived=quick)

@@ -6,7 +6,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -14,8 +13,8 @@ from pathlib import Path
 
 from replica.format.discovery import discover
 from replica.format.segment import scan
+from tests.kraftlake_process import started
 
-REPOSITORY = Path(__file__).parents[2]
 WITHIN_S = 90.0
 
 
@@ -37,11 +36,7 @@ class ObserverProcess:
         return self._log.read_text()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "jobs.cli", "replica", "observe", *self._options]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, cwd=REPOSITORY
-            )
+        self._process = started(self._log, "replica", "observe", *self._options)
 
     def kill(self) -> None:
         """kill -9."""

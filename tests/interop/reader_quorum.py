@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,8 +31,8 @@ from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.schema import Api, Message
 from tests.interop.kafka_node import free_ports
 from tests.interop.recording_proxy import Call, Proxies, proxies
+from tests.kraftlake_process import started
 
-REPOSITORY = Path(__file__).parents[2]
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 WITHIN_S = 60.0
 US = ClientConfig(client_id="test", timeout_s=10.0)
@@ -107,14 +106,8 @@ class Node:
         format_node(LocalDisk(), settings, CLUSTER_ID)
 
     def start(self) -> None:
-        command = ["replica", "run", "-c", str(self.folder / "server.properties")]
-        with (self.folder / "output.txt").open("ab") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "jobs.cli", *command],
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=REPOSITORY,
-            )
+        properties = self.folder / "server.properties"
+        self.process = started(self.folder / "output.txt", "replica", "run", "-c", properties)
 
     def kill(self) -> None:
         """kill -9, also of one that is stopped by SIGSTOP."""

@@ -21,8 +21,8 @@ from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import java_command
 from tests.interop.spark_jars import KAFKA_CLIENTS, kafka_source_or_skip
 from tests.interop.spark_jars import VERSION as SPARK_VERSION
+from tests.kraftlake_process import REPOSITORY, command_line
 
-REPOSITORY = Path(__file__).parents[2]
 WITHIN_S = 60
 QUIET_S = 1.0
 """How long nothing must come for the end to be the end."""
@@ -206,7 +206,7 @@ def by_kraftlake_consume(reading: Reading) -> Read:
     """To the end that the first answer shows. It reads what is committed, by no level of its own,
     and has one client id."""
     options = ["-b", reading.bootstrap, "--topic", reading.topic, "--rack", reading.rack]
-    ran = _run([sys.executable, "-m", "jobs.cli", "consume", *options, "--json", "--until-end"])
+    ran = _run(command_line("consume", *options, "--json", "--until-end"))
     assert ran.returncode == 0, ran.stderr.decode()
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
     values = [row["value"].encode() for row in rows if "value" in row]

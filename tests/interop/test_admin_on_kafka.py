@@ -9,7 +9,8 @@ import pytest
 
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import Controller, free_ports
-from tests.interop.kraftlake_quorum import CLUSTER_ID, kraftlake
+from tests.interop.kraftlake_quorum import CLUSTER_ID
+from tests.kraftlake_process import kraftlake
 
 pytestmark = pytest.mark.slow
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing
 from itertools import islice
 from pathlib import Path
 
@@ -17,8 +15,9 @@ import pytest
 
 from replica.format.segment import scan
 from tests.interop.client_matrix import hold_to_matrix
-from tests.interop.reader_quorum import REPOSITORY, Node, ReaderQuorum, reader_quorum
+from tests.interop.reader_quorum import Node, ReaderQuorum, reader_quorum
 from tests.interop.reading_clients import CONFLUENT, CONSUME, KAFKA_PYTHON, Reading
+from tests.kraftlake_process import followed
 
 KEPT = [b"kept %d" % number for number in range(10)]
 LOST = [b"lost %d" % number for number in range(10)]
@@ -35,21 +34,9 @@ def lose(node: Node, end_offset: int) -> None:
     segment.write_bytes(data[:end])
 
 
-@contextmanager
-def consuming(quorum: ReaderQuorum) -> Iterator[subprocess.Popen[str]]:
-    command = ["consume", "-b", quorum.bootstrap, "--topic", "orders", "--json", "--follow"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "jobs.cli", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=REPOSITORY,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+def consuming(quorum: ReaderQuorum) -> AbstractContextManager[subprocess.Popen[str]]:
+    options = ("--topic", "orders", "--json", "--follow")
+    return followed("consume", "-b", quorum.bootstrap, *options)
 
 
 def consumed(process: subprocess.Popen[str], count: int) -> list[bytes]:

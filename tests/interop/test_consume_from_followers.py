@@ -4,8 +4,6 @@ the replicas' own counts."""
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +11,8 @@ import pytest
 
 from replica.wire.apis.fetching import FETCH
 from replica.wire.error_codes import ErrorCode
-from tests.interop.reader_quorum import REPOSITORY, ReaderQuorum, fetched, reader_quorum
+from tests.interop.reader_quorum import ReaderQuorum, fetched, reader_quorum
+from tests.kraftlake_process import kraftlake
 
 VALUES = [b"value %d" % number for number in range(60)]
 
@@ -49,15 +48,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def consume(quorum: ReaderQuorum, *arguments: str) -> list[bytes]:
-    command = ["consume", "-b", quorum.bootstrap, "--topic", quorum.topic.name]
-    ran = subprocess.run(
-        [sys.executable, "-m", "jobs.cli", *command, "--json", "--until-end", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=REPOSITORY,
-        timeout=120,
-    )
+    of_topic = ("consume", "-b", quorum.bootstrap, "--topic", quorum.topic.name)
+    ran = kraftlake(*of_topic, "--json", "--until-end", *arguments)
     assert ran.returncode == 0, ran.stderr
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
     return [row["value"].encode() for row in rows if "value" in row]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +21,10 @@ from replica.consumer.translate import TopicPartition
 from replica.consumer.values import Answer, Ask, Fetch, Fetched, ResetPolicy
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import Controller, free_ports, java_command, run_tool
+from tests.kraftlake_process import followed, kraftlake
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 TOPIC = "orders"
 WITHIN_S = 120
@@ -110,17 +109,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
 
 
 def consume(brokers: Brokers, *arguments: str) -> list[dict[str, Any]]:
-    ran = subprocess.run(
-        [
-            *(sys.executable, "-m", "jobs.cli", "consume", "-b", brokers.bootstrap),
-            *("--topic", TOPIC, "--json", *arguments),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        timeout=WITHIN_S,
-    )
+    ran = kraftlake("consume", "-b", brokers.bootstrap, "--topic", TOPIC, "--json", *arguments)
     assert ran.returncode == 0, ran.stderr
     return [json.loads(line) for line in ran.stdout.splitlines()]
 
@@ -182,26 +171,13 @@ def test_reading_begins_at_an_offset_that_the_leader_confirms(brokers: Brokers) 
 
 def test_a_reader_goes_over_to_the_next_leader(brokers: Brokers) -> None:
     """Last in this module: node 2 doesn't come back."""
-    reading = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "jobs.cli", "consume", "-b", brokers.bootstrap),
-            *("--topic", TOPIC, "--json", "--follow"),
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    try:
+    options = ("-b", brokers.bootstrap, "--topic", TOPIC, "--json", "--follow")
+    with followed("consume", *options) as reading:
         assert reading.stdout is not None
         before = [json.loads(reading.stdout.readline()) for _ in WANTED]
         brokers.nodes[1].stop()
         produce(brokers.bootstrap, ["after:the change of leader"], "none")
         after = json.loads(reading.stdout.readline())
-    finally:
-        reading.kill()
-        reading.wait()
-        if reading.stdout is not None:
-            reading.stdout.close()
     assert [(row["key"], row["value"]) for row in before] == WANTED
     assert (after["key"], after["value"]) == ("after", "the change of leader")
     assert after["offset"] == len(WANTED)

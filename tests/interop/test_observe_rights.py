@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import Controller, free_ports, run_tool
-from tests.interop.observer_process import REPOSITORY
+from tests.kraftlake_process import kraftlake
 
 pytestmark = pytest.mark.slow
 
@@ -58,14 +57,7 @@ class Kafka:
         """Until it has caught up, as the recorder."""
         call = ["replica", "observe", "-b", bootstrap, "-o", self.folder / name]
         call += ["--command-config", config or self.client("recorder"), "--until-caught-up"]
-        return subprocess.run(
-            [sys.executable, "-m", "jobs.cli", *map(str, [*call, "--json", *options])],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=REPOSITORY,
-            timeout=150,
-        )
+        return kraftlake(*call, "--json", *options)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,10 +13,10 @@ import pytest
 
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import Controller, free_ports
+from tests.kraftlake_process import kraftlake
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 DIRECTORIES = {node_id: f"{'voter' * 4}{node_id}A" for node_id in (1, 2, 3)}
 
@@ -79,13 +78,7 @@ def _follow_plan(winner: Path, lost: dict[int, Path]) -> set[int]:
 
 
 def _recover(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "jobs.cli", "recover", "--plan", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
+    return kraftlake("recover", "--plan", *arguments)
 
 
 def _wait_for_commits(nodes: dict[int, Controller]) -> None:

@@ -11,7 +11,8 @@ from replica.simulate.scenarios.library import SCENARIOS
 from replica.simulate.scenarios.writing import write_capture
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import run_tool
-from tests.interop.test_storage_against_kafka import dumped, kraftlake
+from tests.interop.test_storage_against_kafka import dumped
+from tests.kraftlake_process import kraftlake
 
 
 @pytest.mark.slow

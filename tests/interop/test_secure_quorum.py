@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -19,12 +18,12 @@ from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import Controller, free_ports, run_tool
+from tests.kraftlake_process import kraftlake, started
 from tests.replica.node.security.files import PLAIN
 from tests.replica.node.security.quorum import (
     SASL_SSL,
     client_file,
     config_of,
-    kraftlake,
     make_certificates,
     running,
     with_password,
@@ -33,7 +32,6 @@ from tests.replica.wire.certificates import make_authority, make_certificate
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 WITHIN_S = 120
 KAFKA, OURS = 1, 2
@@ -122,9 +120,7 @@ def test_a_kraftlake_voter_and_kafka_commit_together(tmp_path: Path, kind: str) 
     made = kraftlake("replica", "format", "-c", ours, "-t", CLUSTER_ID)
     assert made.returncode == 0, made.stderr
     said = tmp_path / "ours.txt"
-    with said.open("wb") as out:
-        command = [sys.executable, "-m", "jobs.cli", "replica", "run", "-c", str(ours)]
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT)
+    process = started(said, "replica", "run", "-c", ours)
     try:
         with kafka:
             client = client_file(tmp_path, kind, CLIENTS[kind].format(folder=tmp_path))

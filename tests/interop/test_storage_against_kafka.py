@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +24,10 @@ from replica.storage.filesystem import LocalDisk
 from tests.interop.engine import running, settings_of
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import Controller, free_ports, run_tool
+from tests.kraftlake_process import kraftlake
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 RECORDED = "kafka-4.1.1-dynamic/final/12/__cluster_metadata-0"
 SEGMENT_BYTES = 100_000
@@ -97,16 +95,6 @@ def recorded_proposals(folder: Path) -> Iterator[Proposal]:
         for batch in batches_of(path.read_bytes(), int(path.stem)):
             if not batch.control:
                 yield Proposal(batch.end_offset - batch.base_offset, batch.data)
-
-
-def kraftlake(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "jobs.cli", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_kafka_dump_log_reads_what_our_dump_reads(written: Written) -> None:

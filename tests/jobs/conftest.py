@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +12,7 @@ import pytest
 
 from jobs.cli import app
 from jobs.outcome import run
-
-REPOSITORY = Path(__file__).parents[2]
+from tests.kraftlake_process import kraftlake as run_process
 
 
 @dataclass(frozen=True)
@@ -69,17 +65,8 @@ def kraftlake(capsys: pytest.CaptureFixture[str]) -> Kraftlake:
 def process() -> Kraftlake:
     """The command as a process of its own."""
 
-    def call(*arguments: str | Path, stdin: str | None = None, **variables: str) -> Ended:
-        done = subprocess.run(
-            [sys.executable, "-m", "jobs.cli", *map(str, arguments)],
-            cwd=REPOSITORY,
-            input=stdin,
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=60,
-        )
+    def call(*arguments: str | Path, stdin: str = "", **variables: str) -> Ended:
+        done = run_process(*arguments, text=stdin, variables=variables)
         return Ended(done.returncode, done.stdout, done.stderr)
 
     return call

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY
 
 FIELDS = ["rule", "severity", "file", "position", "offset", "epoch", "message"]
 DYNAMIC = "kafka-4.1.1-dynamic"

@@ -12,9 +12,10 @@ import pytest
 
 from jobs import dump as dump_job
 from replica.errors import UnreadableFileError
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY, command_line
 
-COMMANDS = ("dump", "diff", "ingest", "build", "sql", "demo")
+COMMANDS = ("dump", "diff", "ingest", "build", "sql", "report", "demo")
 HEAVY = ("pyspark", "pyarrow", "deltalake", "pandas", "numpy", "rich")
 
 
@@ -72,7 +73,7 @@ def test_a_path_may_be_named_in_any_script_and_locale(process: Kraftlake, tmp_pa
 
 
 def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
-    command = [sys.executable, "-m", "jobs.cli", "dump", "tests/data/kafka-3.7.2-static"]
+    command = command_line("dump", "tests/data/kafka-3.7.2-static")
     with subprocess.Popen(
         command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -85,7 +86,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
 
 
 def test_an_interrupt_ends_the_command_quietly(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "jobs.cli", "sql", "--lake", str(tmp_path), "-"]
+    command = command_line("sql", "--lake", tmp_path, "-")
     with subprocess.Popen(
         command,
         cwd=REPOSITORY,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,8 @@ import pytest
 from replica.format.record import records_of
 from replica.format.segment import scan
 from replica.metadata.reader import decode
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY, command_line
 from tests.replica.consumer.quorum import TOPIC, in_thread
 
 KINDS = ("TOPIC_RECORD", "USER_SCRAM_CREDENTIAL_RECORD", "NO_OP_RECORD")
@@ -145,7 +145,7 @@ def test_what_cannot_be_asked_is_a_usage_error(
 
 def test_ctrl_c_ends_it_without_a_traceback(quorum: str) -> None:
     reading = subprocess.Popen(
-        [sys.executable, "-m", "jobs.cli", "consume", "-b", quorum, "--topic", TOPIC],
+        command_line("consume", "-b", quorum, "--topic", TOPIC),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

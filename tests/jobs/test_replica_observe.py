@@ -90,6 +90,8 @@ def refused(quorum: tuple[str, Path], kraftlake: Kraftlake, folder: Path, *optio
         (("--cluster-id", OTHER_CLUSTER), f"--cluster-id {OTHER_CLUSTER}: these nodes belong to"),
         (("--listen", "9099"), "--listen 9099: expected HOST:PORT"),
         (("--listen", ":9099"), "--listen :9099: readers need a host and a port"),
+        (("-b", "localhost:9093,"), "--bootstrap localhost:9093,: expected HOST:PORT"),
+        (("-b", ":9093"), "--bootstrap :9093: expected HOST:PORT"),
         (("--log-format", "xml"), "--log-format xml: expected one of text, json"),
     ],
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import command_line
 from tests.replica.node.running import free_port
 
 REPOSITORY = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def config(tmp_path: Path) -> Path:
 
 def test_it_tells_its_life_as_json_and_leaves_in_order(config: Path, kraftlake: Kraftlake) -> None:
     kraftlake("replica", "format", "-c", config, "-t", CLUSTER, "--standalone")
-    command = [sys.executable, "-m", "jobs.cli", "replica", "run", "-c", str(config)]
+    command = command_line("replica", "run", "-c", config)
     command += ["--log-format", "json"]
     told = []
     with subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as process:

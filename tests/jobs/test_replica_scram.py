@@ -6,14 +6,14 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from replica.node.security.scram_file import read_credentials
 from replica.wire.sasl import scram
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY, command_line
 
 
 @pytest.mark.parametrize(("mechanism", "hash_name"), scram.HASHES.items())
@@ -44,7 +44,7 @@ def answer(process: subprocess.Popen[str], prompt: str, terminal: int, text: str
 def test_a_terminal_is_asked_twice_and_shows_nothing(again: str, code: int) -> None:
     ours, theirs = pty.openpty()
     asking = subprocess.Popen(
-        [sys.executable, "-m", "jobs.cli", "replica", "scram", "--user", "ann"],
+        command_line("replica", "scram", "--user", "ann"),
         **{"stdin": theirs, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE},
         cwd=REPOSITORY,
         start_new_session=True,  # else it would ask the terminal of the tests

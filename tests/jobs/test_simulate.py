@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from jobs.campaign_state import remembering
 from replica.raft.roles import leader
 from replica.simulate.simulation import Result
 from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import command_line
 
 
 def test_each_seed_gets_a_line(kraftlake: Kraftlake) -> None:
@@ -111,7 +111,7 @@ def test_a_state_file_of_something_else_is_a_usage_error(
 
 def test_an_interrupted_campaign_says_how_it_goes_on(tmp_path: Path) -> None:
     state = tmp_path / "campaign.jsonl"
-    command = [sys.executable, "-m", "jobs.cli", "simulate", "--seeds", "0:100000"]
+    command = command_line("simulate", "--seeds", "0:100000")
     command += ["--events", "100", "--state", str(state), "--jobs", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,9 +14,19 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from tests.jobs.conftest import Kraftlake
+from jobs.questions import QUESTIONS
+from jobs.sql_text import check_reads_only, tables_named
+from tests.jobs.conftest import REPOSITORY, Kraftlake
 
 BIG = 1_234_567_890_123_456_789
+UNNEEDED = ("pyspark", "pyarrow", "pandas", "numpy", "numba", "rich", "duckdb")
+PEAK = (
+    "import resource, subprocess, sys; "
+    "child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE); "
+    "rows = sum(1 for _ in child.stdout); assert child.wait() == 0; "
+    "print(rows, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+)
+"""Runs a command; prints the lines it printed and its peak resident memory in KiB."""
 MOMENT = datetime(2026, 11, 21, 5, 0, 0, 123_000, tzinfo=UTC)
 
 
@@ -199,7 +211,10 @@ def test_wrong_arguments_are_refused_in_one_line(
         "no tables in it": ("--lake", tmp_path, "select 1"),
         "give one query": ("--lake", lake),
         "choose delta-rs or spark": ("--lake", lake, "--engine", "duck", "select 1"),
-        "takes no query": ("--lake", lake, "--tables", "select 1"),
+        "alone: drop the rest": ("--lake", lake, "--tables", "select 1"),
+        "list what can be asked": ("--lake", lake, "--tables", "--questions"),
+        "or --question NAME": ("--lake", lake, "--question", "leaders", "select 1"),
+        "choose leader-epochs, ": ("--lake", lake, "--question", "leader"),
         "No such file": ("--lake", lake, "-f", tmp_path / "none.sql"),
         "Missing option '--lake'": ("select 1",),
     }
@@ -244,3 +259,54 @@ def test_more_rows_than_are_measured_stream_through(kraftlake: Kraftlake, lake: 
     query = "select value from generate_series(1, 3000) order by value"
     ended = kraftlake("sql", "--lake", lake, query)
     assert [int(line) for line in ended.lines[2:]] == list(range(1, 3001))
+
+
+def test_a_million_rows_take_no_more_memory_than_a_few(lake: Path) -> None:
+    def peak(count: int) -> int:
+        query = f"select value, 'a text as long as most' as t from generate_series(1, {count})"
+        command = [sys.executable, "-m", "jobs.cli", "sql", "--lake", str(lake), "--json", query]
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, *command], cwd=REPOSITORY, capture_output=True, check=True
+        )
+        rows, kilobytes = map(int, done.stdout.split())
+        assert rows == count
+        return kilobytes
+
+    assert peak(1_000_000) - peak(10_000) < 32 * 1024
+
+
+def test_a_query_loads_no_library_that_it_does_not_need(lake: Path) -> None:
+    code = (
+        "import sys; from jobs.cli import app; from jobs.outcome import run; "
+        f"run(app, ['sql', '--lake', {str(lake)!r}, 'select count(*) from gold.epochs']); "
+        f"print([name for name in {UNNEEDED!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_ready_made_questions_are_listed_with_their_sql(
+    kraftlake: Kraftlake, lake: Path
+) -> None:
+    listed = kraftlake("sql", "--lake", lake, "--questions").lines
+    assert [line.split()[0] for line in listed[2:]] == [one.name for one in QUESTIONS]
+    rows = kraftlake("sql", "--lake", lake, "--questions", "--json").rows
+    assert [row["sql"] for row in rows] == [one.sql for one in QUESTIONS]
+
+
+def test_every_ready_made_question_reads_tables_and_has_a_name_of_its_own() -> None:
+    assert len({one.name for one in QUESTIONS}) == len(QUESTIONS)
+    for one in QUESTIONS:
+        check_reads_only(one.sql)
+        assert tables_named(one.sql), one.name
+        assert "ORDER BY" in one.sql.splitlines()[-1], one.name
+
+
+def test_a_question_whose_tables_are_not_built_says_what_to_do(
+    kraftlake: Kraftlake, lake: Path
+) -> None:
+    ended = kraftlake("sql", "--lake", lake, "--question", "topics")
+    assert ended.code == 1
+    assert "asks gold.metadata_history, which the lake doesn't have: run `kraft" in ended.error

@@ -61,6 +61,9 @@ def test_a_record_shows_from_the_offset_after_its_own(
         (["--cluster", DYNAMIC, "--at-time", "1999-01-01"], "the log begins at"),
         (["--cluster", DYNAMIC, "--at-time", "soon"], "--at-time soon: neither ISO-8601"),
         (["--at-time", "1", "--at-offset", "1"], "give one of them"),
+        (["--cluster", DYNAMIC, "--diff", "1", "999999"], "--diff 999999: the log ends at"),
+        (["--cluster", DYNAMIC, "--diff", "soon", "1"], "--diff soon: neither ISO-8601"),
+        (["--diff", "1", "2", "--at-offset", "1"], "leave --at-offset and --at-time out"),
     ],
 )
 def test_a_moment_that_nobody_can_tell_about_is_one_line(
@@ -70,3 +73,38 @@ def test_a_moment_that_nobody_can_tell_about_is_one_line(
     *_, line = capsys.readouterr().err.splitlines()
     assert line.startswith("kraftlake: error: ")
     assert said in line
+
+
+def _diff(
+    capsys: pytest.CaptureFixture[str], lake: Path, a: str, b: str
+) -> list[dict[str, str | None]]:
+    asked = ["state", "--lake", str(lake), "--cluster", DYNAMIC, "--json", "--diff", a, b]
+    assert run(app, asked) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_diff_tells_what_changed_between_two_offsets_and_back(
+    capsys: pytest.CaptureFixture[str], built_lake: Path
+) -> None:
+    there, back = (
+        _diff(capsys, built_lake, *ends) for ends in (("1200", "1700"), ("1700", "1200"))
+    )
+    assert all(list(row) == ["entity", "key", "name", "change", "old", "new"] for row in there)
+    found = {row["change"] for row in there}
+    assert {"topic_created", "leader_changed", "isr_changed", "voters_changed"} <= found
+    created = {row["key"] for row in there if row["change"] == "topic_created"}
+    assert created == {row["key"] for row in back if row["change"] == "topic_deleted"}
+    leaders = {(row["name"], row["old"], row["new"]) for row in there
+               if row["change"] == "leader_changed"}  # fmt: skip
+    assert leaders == {(row["name"], row["new"], row["old"]) for row in back
+                       if row["change"] == "leader_changed"}  # fmt: skip
+
+
+def test_a_diff_of_one_moment_is_empty_and_one_from_nothing_is_the_state(
+    capsys: pytest.CaptureFixture[str], built_lake: Path
+) -> None:
+    assert _diff(capsys, built_lake, "1700", "2026-11-21T03:18:49Z") != []
+    assert _diff(capsys, built_lake, "1700", "1700") == []
+    from_nothing = _diff(capsys, built_lake, "0", "1700")
+    state = _state(capsys, built_lake, "--at-offset", "1700")
+    assert {(row["entity"], row["key"]) for row in from_nothing} == state.keys()

@@ -1,6 +1,8 @@
 """The state that a metadata log adds up to: the replay of its records, as Kafka does it.
 
 replay      Replay, the fold; transactions; refusals
+texts       an entity back from the text that tables keep
+versions    VersionedReplay, the fold that tells what each record writes, from what to what
 image       Image, the frozen result, with its entities; differences of two images
 snapshot    the way back: an image as the records of a snapshot
 partitioning    how a log is split into parts that can be replayed apart
@@ -20,24 +22,38 @@ from replica.metadata.image.image import (
     differences,
     orphan_topic_configs,
 )
-from replica.metadata.image.kind import Entity
-from replica.metadata.image.partitioning import BROADCAST, PartitionKey, family_of, key_of, owner_of
+from replica.metadata.image.kind import Entity, Kind
+from replica.metadata.image.partitioning import (
+    BROADCAST,
+    KEY_FIELDS,
+    PartitionKey,
+    family_of,
+    key_of,
+    owner_of,
+)
 from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord, meaning
 from replica.metadata.image.snapshot import SnapshotRecord, to_records
+from replica.metadata.image.texts import entity_of
+from replica.metadata.image.versions import VersionedReplay, Write
 
 __all__ = [
     "BROADCAST",
     "EMPTY",
+    "KEY_FIELDS",
     "KINDS",
     "Difference",
     "Entity",
     "Image",
+    "Kind",
     "PartitionKey",
     "Refusal",
     "Replay",
     "ReplayedRecord",
     "SnapshotRecord",
+    "VersionedReplay",
+    "Write",
     "differences",
+    "entity_of",
     "family_of",
     "key_of",
     "meaning",

@@ -32,6 +32,12 @@ class Image:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def items(self) -> Iterator[tuple[Kind, Any, Any]]:
+        """(kind, key, value as State's tables hold it) of each entity, in no order of keys."""
+        for kind in KINDS:
+            for key, value in self.tables[kind.table].values.items():
+                yield kind, key, value
+
     def entities(self) -> Iterator[Entity]:
         """Kind by kind, each by rising key."""
         for kind in KINDS:

@@ -7,6 +7,7 @@ replica (KIP-858 calls it MIGRATING). Epochs wrap as int32, as Java's do.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from replica.types import ZERO_UUID
@@ -111,6 +112,31 @@ def fields_of(key: tuple[str, int], partition: Partition) -> dict[str, Any]:
         "eligibleLeaderReplicas": partition.elr,
         "lastKnownElr": partition.last_known_elr,
     }
+
+
+def text_of(key: tuple[str, int], partition: Partition) -> str:
+    """fields_of as compact writes them: partitions are most of what changes."""
+    replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch = partition[:8]
+    return (
+        f'{{"addingReplicas":{_ints(adding)},"directories":{_texts(partition.directories)},'
+        f'"eligibleLeaderReplicas":{_ints(partition.elr)},"isr":{_ints(isr)},'
+        f'"lastKnownElr":{_ints(partition.last_known_elr)},"leader":{leader},'
+        f'"leaderEpoch":{leader_epoch},"leaderRecoveryState":{recovery},'
+        f'"partitionEpoch":{epoch},"partitionId":{key[1]},"removingReplicas":{_ints(removing)},'
+        f'"replicas":{_ints(replicas)},"topicId":"{key[0]}"}}'
+    )
+
+
+@lru_cache(maxsize=1 << 15)
+def _ints(numbers: tuple[int, ...]) -> str:
+    # many partitions share an assignment, an ISR, a directory
+    return f"[{','.join(map(str, numbers))}]"
+
+
+@lru_cache(maxsize=1 << 15)
+def _texts(ids: tuple[str, ...]) -> str:
+    """Ids hold nothing that JSON would escape."""
+    return "[" + ",".join(f'"{one}"' for one in ids) + "]"
 
 
 def _changed(new: tuple[int, ...] | None, old: tuple[int, ...]) -> tuple[int, ...]:

@@ -11,14 +11,12 @@ them together are the replay of the whole log. Broadcast are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from typing import NamedTuple
 
 from replica.format.control import KRaftVersion, KRaftVoters
-from replica.metadata.image.client_quotas import key_text, quota_key
-from replica.metadata.image.kind import Entity, compact
+from replica.metadata.image.kind import Entity
 from replica.metadata.image.replay import MARKERS, ReplayedRecord
-from replica.metadata.image.state import Fields
 from replica.metadata.record import MetadataRecord
 
 BROADCAST = frozenset({*MARKERS, "TOPIC_RECORD", "REMOVE_TOPIC_RECORD", "CLEAR_ELR_RECORD"})
@@ -27,65 +25,57 @@ BROADCAST = frozenset({*MARKERS, "TOPIC_RECORD", "REMOVE_TOPIC_RECORD", "CLEAR_E
 
 class PartitionKey(NamedTuple):
     """family: a kind of entity ("topic" for partitions too), "" for records without state.
-    key: the key of the entity (the topic's for a partition)."""
+    key: what its records and its entity both tell, joined by NUL; see KEY_FIELDS."""
 
     family: str
     key: str
 
 
-def _named(family: str, field: str) -> Callable[[Fields], PartitionKey]:
-    return lambda fields: PartitionKey(family, str(fields[field]))
-
-
-def _config(fields: Fields) -> PartitionKey:
-    key = [fields["resourceType"], fields["resourceName"], fields["name"]]
-    return PartitionKey("config", compact(key))
-
-
-def _scram(fields: Fields) -> PartitionKey:
-    return PartitionKey("scram", compact([fields["name"], fields["mechanism"]]))
-
-
-def _quota(fields: Fields) -> PartitionKey:
-    return PartitionKey("client_quota", key_text(quota_key(fields)))
-
-
-_KEYS: dict[str, Callable[[Fields], PartitionKey]] = {
-    "TOPIC_RECORD": _named("topic", "topicId"),
-    "PARTITION_RECORD": _named("topic", "topicId"),
-    "PARTITION_CHANGE_RECORD": _named("topic", "topicId"),
-    "REMOVE_TOPIC_RECORD": _named("topic", "topicId"),
-    "CLEAR_ELR_RECORD": _named("topic", "topicName"),
-    "CONFIG_RECORD": _config,
-    "REGISTER_BROKER_RECORD": _named("broker", "brokerId"),
-    "UNREGISTER_BROKER_RECORD": _named("broker", "brokerId"),
-    "BROKER_REGISTRATION_CHANGE_RECORD": _named("broker", "brokerId"),
-    "FENCE_BROKER_RECORD": _named("broker", "id"),
-    "UNFENCE_BROKER_RECORD": _named("broker", "id"),
-    "REGISTER_CONTROLLER_RECORD": _named("controller", "controllerId"),
-    "FEATURE_LEVEL_RECORD": _named("feature", "name"),
-    "ACCESS_CONTROL_ENTRY_RECORD": _named("acl", "id"),
-    "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": _named("acl", "id"),
-    "USER_SCRAM_CREDENTIAL_RECORD": _scram,
-    "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": _scram,
-    "CLIENT_QUOTA_RECORD": _quota,
-    "DELEGATION_TOKEN_RECORD": _named("delegation_token", "tokenId"),
-    "REMOVE_DELEGATION_TOKEN_RECORD": _named("delegation_token", "tokenId"),
-    "PRODUCER_IDS_RECORD": lambda _: PartitionKey("producer_ids", ""),
-    "ZK_MIGRATION_STATE_RECORD": lambda _: PartitionKey("zk_migration_state", ""),
+KEY_FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "TOPIC_RECORD": ("topic", ("topicId",)),
+    "PARTITION_RECORD": ("topic", ("topicId",)),
+    "PARTITION_CHANGE_RECORD": ("topic", ("topicId",)),
+    "REMOVE_TOPIC_RECORD": ("topic", ("topicId",)),
+    "CLEAR_ELR_RECORD": ("topic", ("topicName",)),
+    "CONFIG_RECORD": ("config", ("resourceType", "resourceName", "name")),
+    "REGISTER_BROKER_RECORD": ("broker", ("brokerId",)),
+    "UNREGISTER_BROKER_RECORD": ("broker", ("brokerId",)),
+    "BROKER_REGISTRATION_CHANGE_RECORD": ("broker", ("brokerId",)),
+    "FENCE_BROKER_RECORD": ("broker", ("id",)),
+    "UNFENCE_BROKER_RECORD": ("broker", ("id",)),
+    "REGISTER_CONTROLLER_RECORD": ("controller", ("controllerId",)),
+    "FEATURE_LEVEL_RECORD": ("feature", ("name",)),
+    "ACCESS_CONTROL_ENTRY_RECORD": ("acl", ("id",)),
+    "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": ("acl", ("id",)),
+    "USER_SCRAM_CREDENTIAL_RECORD": ("scram", ("name", "mechanism")),
+    "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": ("scram", ("name", "mechanism")),
+    "CLIENT_QUOTA_RECORD": ("client_quota", ("key",)),
+    "DELEGATION_TOKEN_RECORD": ("delegation_token", ("tokenId",)),
+    "REMOVE_DELEGATION_TOKEN_RECORD": ("delegation_token", ("tokenId",)),
+    "PRODUCER_IDS_RECORD": ("producer_ids", ()),
+    "ZK_MIGRATION_STATE_RECORD": ("zk_migration_state", ()),
+    "KRAFT_VOTERS": ("voters", ()),
+    "KRAFT_VERSION": ("kraft_version", ()),
 }
+"""Record type -> family, and the fields whose values are the key. Quotas go by the quota's key
+alone: the order of their entity's parts says nothing."""
+
+_NO_KEY = PartitionKey("", "")
 
 
 def key_of(record: ReplayedRecord) -> PartitionKey:
     """Where the record belongs; for a broadcast one, who reports its refusal."""
     if isinstance(record, MetadataRecord):
-        make = _KEYS.get(record.schema.name)
-        return PartitionKey("", "") if make is None else make(record.fields)
+        found = KEY_FIELDS.get(record.schema.name)
+        if found is None:
+            return _NO_KEY
+        family, names = found
+        return PartitionKey(family, "\0".join(str(record.fields[name]) for name in names))
     if isinstance(record, KRaftVoters):
         return PartitionKey("voters", "")
     if isinstance(record, KRaftVersion):
         return PartitionKey("kraft_version", "")
-    return PartitionKey("", "")
+    return _NO_KEY
 
 
 def family_of(record: ReplayedRecord) -> str:
@@ -97,4 +87,8 @@ def owner_of(entity: Entity) -> PartitionKey:
     """The key whose partition tells the truth about the entity."""
     if entity.kind == "partition":
         return PartitionKey("topic", entity.key.rpartition(":")[0])
+    if entity.kind == "client_quota":
+        return PartitionKey(entity.kind, json.loads(entity.key)[1])
+    if entity.kind in ("config", "scram"):
+        return PartitionKey(entity.kind, "\0".join(map(str, json.loads(entity.key))))
     return PartitionKey(entity.kind, entity.key)

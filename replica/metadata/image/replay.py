@@ -83,6 +83,14 @@ class Replay:
         """The tables as the last record left them, for whoever replays into them (replica.scan)."""
         return self._state
 
+    def copy(self) -> Replay:
+        """A replay that goes on from here by itself."""
+        twin = Replay.__new__(Replay)
+        twin._state = self._state.copy()
+        twin._before = None if self._before is None else self._before.copy()
+        twin._boundary = self._boundary
+        return twin
+
     def image(self) -> Image:
         """What is visible now: within a transaction, the state before its BEGIN.
 

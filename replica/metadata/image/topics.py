@@ -119,5 +119,6 @@ KINDS = (
         "PARTITION_RECORD",
         lambda key: f"{key[0]}:{key[1]}",
         partition.fields_of,
+        text=partition.text_of,
     ),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from replica.errors import KraftlakeError, UnreachablePeerError, UnsupportedByPeerError, UsageError
+from replica.errors import NoLeaderError, UnreachablePeerError, UnsupportedByPeerError, UsageError
 from replica.node.settings import Topic
 from replica.node.translate.describing import read_describe_response, write_describe
 from replica.node.translate.partition import Partition, endpoints_in
@@ -24,10 +24,6 @@ from replica.wire.pool import Address, Pool
 from replica.wire.schema import Message
 
 DEFAULT_LISTENER = "CONTROLLER"
-
-
-class NoLeaderError(KraftlakeError):
-    """Nobody who was asked led the quorum or knew who does; a later try may find one."""
 
 
 @dataclass(frozen=True, slots=True)

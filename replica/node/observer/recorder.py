@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from replica.errors import KraftlakeError, UsageError
+from replica.errors import KraftlakeError, NoLeaderError, UsageError
 from replica.format.file_names import ARCHIVE_FOLDER
 from replica.history.truncation import TruncationBelowHighWatermarkError
 from replica.node.assembly import opened
@@ -21,7 +21,7 @@ from replica.node.observer.directory import (
     new_replica,
     recorded_replica,
 )
-from replica.node.observer.discovery import NoLeaderError, QuorumView, discover_quorum
+from replica.node.observer.discovery import QuorumView, discover_quorum
 from replica.node.observer.guard import DENIED, Guard
 from replica.node.observer.progress import Look, Progress, look_at
 from replica.node.properties import Properties

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,9 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pipelines.bronze import log_batches
 from pipelines.sources.kraft_log import BATCH_COLUMNS
 from pipelines.tables.bronze import LOG_BATCHES
+from tests.pipelines.bronze.batch_history import (
+    ABSENT,
+    DAMAGED,
+    DELETED,
+    HELD,
+    Moment,
+    expected,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-ABSENT, DELETED, DAMAGED, HELD = range(4)
 STATES = (ABSENT, ABSENT, DELETED, DAMAGED, HELD, HELD)
 BATCHES = 150
 LOG_START_OF_LAST = 40
@@ -26,16 +32,6 @@ SEEN = ", ".join(
 )
 
 pytestmark = pytest.mark.spark
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A capture: what it holds of each batch, its log start, and the offsets it can't speak of."""
-
-    at: datetime
-    states: tuple[int, ...]
-    log_start: int
-    uncovered: tuple[int, int]
 
 
 def _moments() -> list[Moment]:
@@ -53,35 +49,6 @@ def _moments() -> list[Moment]:
     ]
 
 
-def _expected(moments: list[Moment], batch: int) -> dict[str, Any] | None:
-    """The definition of DESIGN, read off all captures in the order of their time."""
-    seen = [m for m in moments if m.states[batch] != ABSENT]
-    if not seen:
-        return None
-    vanished = next((m for m in moments if m.at > seen[0].at and _shows_absence(m, batch)), None)
-    below = vanished is not None and batch < vanished.log_start
-    spans: list[list[datetime]] = []
-    for before, moment in zip([None, *moments], moments, strict=False):
-        if moment.states[batch] == HELD:
-            if before is not None and before.states[batch] == HELD:
-                spans[-1][1] = moment.at
-            else:
-                spans.append([moment.at, moment.at])
-    return {
-        "first_seen": seen[0].at,
-        "last_seen": seen[-1].at,
-        "truncated_at": vanished.at if vanished and not below else None,
-        "removed_at": vanished.at if vanished and below else None,
-        "in_log": spans,
-        "crc_valid": any(m.states[batch] != DAMAGED for m in seen),
-    }
-
-
-def _shows_absence(moment: Moment, batch: int) -> bool:
-    covered = not moment.uncovered[0] <= batch < moment.uncovered[1]
-    return moment.states[batch] == ABSENT and covered
-
-
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (2, 0, 4, 1, 3)])
 def test_the_fold_equals_its_definition_whatever_order_captures_arrive_in(
     spark: SparkSession, order: tuple[int, ...]
@@ -95,11 +62,11 @@ def test_the_fold_equals_its_definition_whatever_order_captures_arrive_in(
         done.append(moments[number])
     found = {row["base_offset"]: row for row in _plain(known)}
     for batch in range(BATCHES):
-        expected = _expected(moments, batch)
-        if expected is None:
+        wanted = expected(moments, batch)
+        if wanted is None:
             assert batch not in found
         else:
-            assert {name: found[batch][name] for name in expected} == expected, batch
+            assert {name: found[batch][name] for name in wanted} == wanted, batch
 
 
 def test_folding_a_capture_twice_changes_nothing(spark: SparkSession) -> None:

@@ -16,6 +16,7 @@ from jobs.build import run
 from pipelines.delta import Lake, read
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.silver.group_findings import group_findings
+from pipelines.silver.held_batches import held_at
 from pipelines.silver.known_epochs import known_epochs
 from pipelines.tables import bronze, gold, silver
 from tests.pipelines.quorums import logs_of, with_held
@@ -195,9 +196,8 @@ def _only(spark: SparkSession, lake: Lake, name: str) -> dict[str, DataFrame]:
     replica, keys = list(bronze.REPLICA_KEYS), list(bronze.BATCH_KEYS)
     captures = read(spark, lake, bronze.CAPTURES).where(F.col("source").contains(f"/{name}/"))
     moments = captures.select(*replica, F.col("captured_at").alias("at"))
-    is_held = F.exists("in_log", lambda span: F.col("at").between(span["from"], span["to"]))
     batches = read(spark, lake, bronze.LOG_BATCHES)
-    batches = batches.join(moments, on=replica, how="inner").where(is_held).drop("at")
+    batches = batches.join(moments, on=replica, how="inner").where(held_at("at")).drop("at")
     records = read(spark, lake, bronze.LOG_RECORDS)
     records = records.join(batches.select(*keys), on=keys, how="left_semi")
     state = read(spark, lake, bronze.REPLICA_STATE)

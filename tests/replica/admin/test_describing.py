@@ -5,7 +5,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from replica.admin.describing import NoLeaderError, describe_quorum
+from replica.admin.describing import describe_quorum
+from replica.errors import NoLeaderError
 from replica.types import ZERO_UUID
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE

@@ -11,6 +11,7 @@ from replica.format.segment import scan
 from replica.metadata.image import EMPTY, Image, Refusal, Replay
 from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.log_record import LogRecordReader
+from replica.metadata.redact import Redactor
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,10 @@ class Logged:
     record: ReplayedRecord
 
 
-def records_in(path: Path) -> Iterator[Logged]:
+def records_in(path: Path, redactor: Redactor | None = None) -> Iterator[Logged]:
     """The records of an undamaged segment or snapshot, in order."""
     data = path.read_bytes()
-    reader = LogRecordReader(None)
+    reader = LogRecordReader(redactor)
     for batch in scan(data).batches:
         header = batch.header
         whole = data[batch.position : batch.position + header.size_bytes]

@@ -18,10 +18,12 @@ from replica.metadata.image import (
     Refusal,
     Replay,
     ReplayedRecord,
+    entity_of,
     key_of,
     owner_of,
     to_records,
 )
+from replica.metadata.image.kind import compact
 from replica.metadata.image.snapshot import ELR_VERSION
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
@@ -72,6 +74,16 @@ def test_replaying_the_records_of_an_image_gives_the_image(seed: int) -> None:
     assert replayed(records).image() == image
     values = [encode(record) for record in records if isinstance(record, MetadataRecord)]
     assert [encode(decode(value)) for value in values] == values
+
+
+@given(SEEDS)
+def test_every_entity_comes_back_from_its_text(seed: int) -> None:
+    image = replayed([*drawn(seed), ABORT, KRaftVersion(0, 1), VOTERS]).image()
+    for kind, key, value in image.items():
+        read = entity_of(kind.name, kind.value_text(key, value))
+        assert read[:2] == (kind, key)
+        assert kind.value_text(key, read.value) == kind.value_text(key, value)
+        assert kind.value_text(key, value) == compact(kind.fields(key, value))
 
 
 @given(SEEDS, st.integers(1, 5))

@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from replica.errors import UsageError
-from replica.node.observer.discovery import NoLeaderError, discover_quorum
+from replica.errors import NoLeaderError, UsageError
+from replica.node.observer.discovery import discover_quorum
 from replica.node.settings import Topic
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE

@@ -4,14 +4,10 @@ talk to them. Their certificates and passwords are made for the test."""
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import subprocess
-import sys
 import time
 import urllib.request
 from contextlib import contextmanager
-from pathlib import Path
 
 from replica.errors import KraftlakeError
 from replica.node.formatting import format_node
@@ -24,11 +20,11 @@ from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection
 from tests.interop.kafka_node import free_ports
+from tests.kraftlake_process import started
 from tests.replica.node.running import TOPIC, TOPIC_ID, at, the
 from tests.replica.node.security.files import PLAIN, SCRAM
 from tests.replica.wire.certificates import make_authority, make_certificate
 
-REPOSITORY = Path(__file__).parents[4]
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 WITHIN_S = 90.0
 OPAQUE = f"kraftlake.topic.name={TOPIC}\nkraftlake.topic.id={TOPIC_ID}\n"
@@ -71,18 +67,6 @@ def make_certificates(folder):
     make_certificate(folder, "expired", "/O=kraftlake/CN=reader", days=-1)
 
 
-def kraftlake(*arguments, stdin=None):
-    """The command as a process of its own, ended."""
-    return subprocess.run(
-        [sys.executable, "-m", "jobs.cli", *map(str, arguments)],
-        cwd=REPOSITORY,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_S,
-    )
-
-
 class SecureQuorum:
     """lines: what each node's server.properties has about security, with {folder}, {node_id}.
     topic: what it has about another topic than __cluster_metadata."""
@@ -122,15 +106,8 @@ class SecureQuorum:
         return b"".join(path.read_bytes() for path in sorted(partition.glob("*.log")))
 
     def start(self, node_id):
-        command = [sys.executable, "-m", "jobs.cli", "replica", "run", "-c"]
-        with (self.folder / f"said{node_id}.txt").open("ab") as out:
-            self.processes[node_id] = subprocess.Popen(
-                [*command, str(self.properties(node_id))],
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=REPOSITORY,
-                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-            )
+        said = self.folder / f"said{node_id}.txt"
+        self.processes[node_id] = started(said, "replica", "run", "-c", self.properties(node_id))
 
     def kill(self, node_id):
         process = self.processes.pop(node_id)

@@ -1,8 +1,6 @@
 """conf/secure is what it says: three nodes made from it are a quorum that its client reads."""
 
 import asyncio
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 
@@ -12,7 +10,8 @@ from replica.node.settings import settings_in
 from replica.wire.apis.cluster import METADATA
 from replica.wire.client import Connection
 from tests.interop.kafka_node import free_ports
-from tests.replica.node.security.quorum import CLUSTER_ID, REPOSITORY, config_of, kraftlake
+from tests.kraftlake_process import REPOSITORY, kraftlake, started
+from tests.replica.node.security.quorum import CLUSTER_ID, config_of
 from tests.replica.wire.certificates import make_authority, make_certificate
 
 EXAMPLE = REPOSITORY / "conf" / "secure"
@@ -55,9 +54,8 @@ def running(folder, ports):
                 *("--initial-controllers", voters),
             )
             assert made.returncode == 0, made.stderr
-            with (folder / f"said{node_id}.txt").open("wb") as out:
-                command = [sys.executable, "-m", "jobs.cli", "replica", "run", "-c", str(path)]
-                processes.append(subprocess.Popen(command, stdout=out, stderr=out, cwd=REPOSITORY))
+            said = folder / f"said{node_id}.txt"
+            processes.append(started(said, "replica", "run", "-c", path))
         yield
     finally:
         for process in processes:
@@ -82,7 +80,7 @@ def test_the_example_is_a_quorum_that_tells_clients_where_their_listener_is(tmp_
     make_authority(tmp_path, "ca")
     for node_id in NODES:
         make_certificate(tmp_path, f"node{node_id}", f"/CN=node{node_id}.example")
-    kept = kraftlake("replica", "scram", "--user", "ann", stdin="a b\n")
+    kept = kraftlake("replica", "scram", "--user", "ann", text="a b\n")
     (tmp_path / "scram.jsonl").write_text(kept.stdout)
     (tmp_path / "scram.jsonl").chmod(0o600)
     client = tmp_path / "client.properties"

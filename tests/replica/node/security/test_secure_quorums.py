@@ -14,13 +14,13 @@ from replica.node.security.scram_file import line_for
 from replica.wire.apis.membership import REMOVE_RAFT_VOTER
 from replica.wire.client import Connection
 from replica.wire.error_codes import ErrorCode
+from tests.kraftlake_process import kraftlake
 from tests.replica.node.running import TOPIC
 from tests.replica.node.security.quorum import (
     MTLS,
     SASL_SSL,
     client_file,
     config_of,
-    kraftlake,
     make_certificates,
     running,
     with_certificate,
@@ -311,10 +311,10 @@ def test_an_administrator_by_scram_appends_and_describes_and_a_reader_only_descr
     admin = with_password(folder, "admin", "of-admin", "SCRAM-SHA-512")
     reader = with_password(folder, "reader", "of-reader", "SCRAM-SHA-512")
     append = ("replica", "append", "-b", sasl.bootstrap, "--topic", TOPIC, "--command-config")
-    ended = kraftlake(*append, admin, stdin="by hand\n")
+    ended = kraftlake(*append, admin, text="by hand\n")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert b"by hand" in consumed(sasl, reader)
-    ended = kraftlake(*append, reader, stdin="not me\n")
+    ended = kraftlake(*append, reader, text="not me\n")
     assert ended.returncode == 1
     (line,) = ended.stderr.splitlines()
     assert "kraftlake.principals.administrator" in line

@@ -1,4 +1,4 @@
-"""The voters of server.properties, and nothing else of it."""
+"""The configured voters, as a line of Kafka's server.properties has them."""
 
 import shutil
 from pathlib import Path
@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from replica.errors import CorruptDataError, DataError
 from replica.format.damage import DamageKind
 from replica.format.directory import read_directory
-from replica.format.server_properties import ConfiguredVoter, decode
+from replica.format.quorum_properties import ConfiguredVoter, decode
 
 STATIC = b"""# a controller
 process.roles=controller
 controller.quorum.voters = 3@c3:9093, 1@10.0.0.1:9093,\\
    2@[::1]:9094
-ssl.key.password=hunter2
 """
 
 
@@ -67,12 +66,12 @@ def test_a_copy_beside_meta_properties_is_part_of_the_directory(data: Path, tmp_
     node = Path(shutil.copytree(data / "kafka-3.7.2-static/final/1", tmp_path / "1"))
     without = read_directory(str(node / "__cluster_metadata-0"))
     assert without.configured_voters is None
-    (node / "server.properties").write_bytes(STATIC)
+    (node / "quorum.properties").write_bytes(STATIC)
     found = read_directory(str(node / "__cluster_metadata-0"))
     assert found.configured_voters is not None
     assert [voter.voter_id for voter in found.configured_voters] == [1, 2, 3]
-    assert "server.properties" in [file.path for file in found.files]
-    (node / "server.properties").write_bytes(b"controller.quorum.voters=?\n")
+    assert "quorum.properties" in [file.path for file in found.files]
+    (node / "quorum.properties").write_bytes(b"controller.quorum.voters=?\n")
     broken = read_directory(str(node / "__cluster_metadata-0"))
     (damage,) = broken.damages
-    assert (damage.file, damage.kind) == ("server.properties", DamageKind.CONTENT)
+    assert (damage.file, damage.kind) == ("quorum.properties", DamageKind.CONTENT)

@@ -1,7 +1,8 @@
-"""server.properties: whom a node is configured to take for the voters (controller.quorum.voters).
+"""quorum.properties: whom a node is configured to take for the voters (controller.quorum.voters).
 
-Kafka keeps it beside its programs; a copy of it in the node's log directory, beside
-meta.properties, is read. It may hold passwords, so nothing of it is kept but the voters.
+A file of ours, not Kafka's: whoever wants the configured voters compared puts that line of the
+node's server.properties into it, beside meta.properties. The whole file isn't read, for it may hold
+passwords, and captures are copies.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from replica.errors import CorruptDataError
 from replica.format.java_properties import ENCODING, properties_in
 from replica.format.text_file import integer
 
-FILE_NAME = "server.properties"
+FILE_NAME = "quorum.properties"
 
 _KEY = "controller.quorum.voters"
 _VOTER = re.compile(r"(?P<id>[0-9]+)@(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:@\[\],]+):(?P<port>[0-9]+)")

@@ -1,0 +1,74 @@
+"""The command that feeds others with what changed in the lake."""
+
+from __future__ import annotations
+
+from jobs.commands import feed_options, options
+from replica.errors import UsageError
+
+
+def publish(
+    lake: feed_options.Lake = None,
+    table: feed_options.Table = "gold.metadata_changes",
+    bootstrap: feed_options.Bootstrap = None,
+    topic: feed_options.Topic = None,
+    progress_topic: feed_options.ProgressTopic = "kraftlake-publish-progress",
+    producer_config: feed_options.ProducerConfig = None,
+    properties: feed_options.Properties = None,
+    to: feed_options.Folder = None,
+    webhook: feed_options.WebhookUrl = None,
+    webhook_header: feed_options.WebhookHeaders = None,
+    progress: feed_options.ProgressPath = None,
+    start: feed_options.StartAt = "snapshot",
+    restart: feed_options.Restart = False,
+    follow: feed_options.Follow = False,
+    interval: feed_options.Interval = 5.0,
+    schema: feed_options.Schema = False,
+    json_output: options.Json = False,
+) -> int:
+    """Publish what changed in a table: to a Kafka topic, to files, or new errors to a webhook.
+
+    For those who act on changes. The first run publishes all rows that the table holds, or with
+    --from latest none; each later run, and --follow, what `kraftlake build` has changed since.
+    Delta keeps changes for 30 days: whoever stays away longer begins anew with --restart.
+
+    \b
+    A message is a line of JSON, described by --schema:
+      op               insert, update, delete; read: a row of the first run
+      before, after    the row, times in ms; null where there was, is none
+      version, ordinal the Delta commit and the place in it; both rise
+
+    --topic: exactly once for consumers with isolation.level=read_committed, also across kill -9:
+    progress goes to a compacted topic in the same transactions. Keys are JSON: cluster_id, entity
+    and key of a change, so that an entity's changes stay in order. A row that is gone is op
+    delete, no tombstone. Missing topics are made with the cluster's defaults. Needs WRITE and
+    DESCRIBE on the topics and on the transactional id kraftlake-publish.TABLE.TOPIC, READ on the
+    progress topic.
+
+    --to: DIR/VERSION.jsonl for each version with changes, whole or not at all.
+
+    --webhook: each new finding of severity error (--table gold.findings), at least once; a later
+    capture that shows it again is nothing new. The Idempotency-Key of a message sent twice is the
+    same. No answer, 408, 429 and 5xx are tried again, six times, with --follow for ever; any other
+    answer but 2xx ends it.
+
+    --json: table, version, is_snapshot, changes, a line for each version.
+
+    \b
+    Examples:
+      kraftlake publish --lake lake -b localhost:9092 --topic cluster-changes --follow
+      kraftlake publish --lake lake --to changes/
+      kraftlake publish --lake lake --table gold.findings --webhook @url.txt --progress sent.json
+      kraftlake publish --table gold.findings --schema
+
+    Exit codes: 0, 1 when the other side refuses or doesn't answer (a later run goes on), 2 usage.
+    """
+    from jobs import publish as job
+
+    if schema:
+        return job.print_schema(table)
+    if lake is None:
+        raise UsageError("publish: --lake L is missing")
+    kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
+    hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
+    pace = job.Pace(start, restart, follow, interval)
+    return job.run(lake, table, kafka, to, hook, pace, json_output=json_output)

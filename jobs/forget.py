@@ -1,0 +1,125 @@
+"""`kraftlake forget`: captures taken out of a lake.
+
+Also a Spark application with the same options:
+
+    spark-submit jobs/forget.py --lake /data/lake --capture ID --yes
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from jobs import lake_content
+from jobs.lake_tables import is_remote, tables_of
+from jobs.output import complain, counted, write_counts, write_json, write_table
+from pipelines import forgetting
+from pipelines.forgetting import Targets
+from pipelines.lake_lock import locked
+from pipelines.schema_version import check_schema_version
+from replica.errors import UsageError
+
+_SHOWN = ("capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "source")
+_WAITING = "forget: an ingest is at work on {}: waiting for it to end"
+
+
+def run(
+    *,
+    lake: str,
+    captures: Sequence[str] = (),
+    clusters: Sequence[str] = (),
+    confirmed: bool = False,
+    vacuum: bool = False,
+    json_output: bool = False,
+) -> int:
+    """Show the captures meant or, where confirmed, take them out; 0. Raises KraftlakeError.
+
+    captures: ids of captures or capture groups; vacuum: also build, and leave no earlier version,
+    for which nothing need be named.
+    """
+    if is_remote(lake):
+        raise UsageError(f"--lake {lake}: forget needs a lake on a local or mounted file system")
+    if vacuum and not confirmed:
+        raise UsageError("--vacuum can't be undone: add --yes")
+    tables_of(lake)  # says so where it is none
+    asked = Targets(frozenset(captures), frozenset(clusters))
+    if not confirmed:
+        return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
+    with locked(lake, lambda: complain(_WAITING.format(lake))):
+        check_schema_version(lake)
+        left = forgetting.begun(lake)
+        if asked | left != Targets() or not vacuum:
+            _meant(lake, asked, left)
+            write_counts(_forget(lake, asked | left), json_output=json_output)
+    if vacuum:
+        return _leave_no_earlier_version(lake, json_output)
+    complain(f"forget: now run `kraftlake build --lake {lake}`")
+    complain("forget: earlier versions of the tables still hold what went: --vacuum deletes them")
+    return 0
+
+
+def _meant(lake: str, asked: Targets, left: Targets) -> list[dict[str, Any]]:
+    """Rows of bronze.captures. UsageError for an id that none has.
+
+    left: what an interrupted run was asked, which may be gone already.
+    """
+    if asked == left == Targets():
+        raise UsageError("name what to forget: --capture ID or --cluster C; see `kraftlake lake`")
+    rows = lake_content.captures(lake)
+    known = {row[name] for row in rows for name in ("capture_id", "capture_group")}
+    unknown = sorted(asked.captures - known - left.captures)
+    if unknown:
+        raise UsageError(f"--capture {unknown[0]}: no such capture; `kraftlake lake` lists them")
+    unknown = sorted(asked.clusters - {row["cluster_id"] for row in rows} - left.clusters)
+    if unknown:
+        raise UsageError(f"--cluster {unknown[0]}: the lake has no capture of it")
+    targets = asked | left
+    return [
+        {name: row[name] for name in _SHOWN}
+        for row in rows
+        if targets.has(row["capture_id"], row["capture_group"], row["cluster_id"])
+    ]
+
+
+def _show(meant: Sequence[dict[str, Any]], json_output: bool) -> int:
+    if json_output:
+        for row in meant:
+            write_json(row)
+    else:
+        write_table(_SHOWN, [tuple(row.values()) for row in meant])
+    complain(f"forget: {counted(len(meant), 'capture')} would go; add --yes to take them out")
+    return 0
+
+
+def _forget(lake: str, targets: Targets) -> dict[str, int]:
+    """Rows removed, by table. Spark starts here."""
+    from pipelines.bronze.forget import forget
+    from pipelines.delta import Lake
+    from pipelines.session import spark_session
+
+    forgetting.begin(lake, targets)
+    complain("forget: starting Spark")
+    spark = spark_session("kraftlake forget", lake=lake)
+    counts = forget(spark, Lake(lake), targets, lambda table: complain(f"forget: {table}"))
+    forgetting.end(lake)
+    return counts
+
+
+def _leave_no_earlier_version(lake: str, json_output: bool) -> int:
+    from jobs import build
+    from pipelines import delta
+    from pipelines.session import spark_session
+
+    build.run(lake=lake, json_output=json_output)
+    spark = spark_session("kraftlake forget", lake=lake)
+    for name in tables_of(lake):
+        complain(f"forget: vacuum {name}")
+        delta.vacuum(spark, delta.Lake(lake), *name.split("."))
+    return 0
+
+
+if __name__ == "__main__":
+    from jobs.cli import main
+
+    main(["forget", *sys.argv[1:]])

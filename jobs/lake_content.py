@@ -1,0 +1,145 @@
+"""What a lake holds, read by delta-rs: clusters, replicas and their offsets, captures, tables.
+
+Offsets are held where some capture showed an undamaged batch with them; what bronze.log_batches
+lacks between the lowest log start and the highest log end of all captures is a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from jobs.lake_tables import table_uri
+from jobs.sql_delta_rs import answer
+from jobs.sql_text import tables_named
+from replica.errors import UnreadableFileError
+
+_REPLICA = ("cluster_id", "node_id", "directory_id")
+_CLUSTER = ("cluster_id",)
+_CAPTURES = """\
+SELECT capture_id, capture_group, cluster_id, node_id, directory_id, captured_at, ingest_seq,
+       log_start_offset, log_end_offset, source
+FROM bronze.captures
+ORDER BY cluster_id, captured_at, node_id, directory_id"""
+_LOOKED_AT = """\
+SELECT {owner}, count(*) AS captures, min(captured_at) AS first_captured,
+       max(captured_at) AS last_captured, min(log_start_offset) AS log_start_offset,
+       max(log_end_offset) AS log_end_offset
+FROM bronze.captures GROUP BY {owner} ORDER BY {owner}"""
+# A run begins where a batch starts behind everything that starts before it.
+_HELD = """\
+SELECT {owner}, min(base_offset) AS start, max(last_offset) + 1 AS stop
+FROM (SELECT *, sum(begins) OVER (PARTITION BY {owner} ORDER BY base_offset, last_offset) AS run
+      FROM (SELECT {owner}, base_offset, last_offset,
+                   CASE WHEN base_offset > 1 + max(last_offset) OVER (
+                     PARTITION BY {owner} ORDER BY base_offset, last_offset
+                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                   ) THEN 1 ELSE 0 END AS begins
+            FROM bronze.log_batches WHERE crc_valid) AS batches) AS runs
+GROUP BY {owner}, run ORDER BY {owner}, start"""
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """A range of offsets: `start` inclusive, `end` exclusive."""
+
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.start} to {self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the captures of a cluster, or of one replica, hold of its log.
+
+    owner: cluster_id, and of a replica node_id and directory_id. log_start_offset: the lowest of
+    its captures; log_end_offset: the highest, exclusive.
+    """
+
+    owner: Mapping[str, str | int]
+    captures: int
+    first_captured: datetime
+    last_captured: datetime
+    log_start_offset: int
+    log_end_offset: int
+    held: tuple[Offsets, ...]
+
+    @property
+    def gaps(self) -> tuple[Offsets, ...]:
+        """Offsets from log start to log end that no capture holds."""
+        return tuple(_gaps(self.held, self.log_start_offset, self.log_end_offset))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Of a table's newest version: data files, their bytes, and rows."""
+
+    name: str
+    version: int
+    files: int
+    size_bytes: int
+    rows: int
+
+
+def clusters(lake: str) -> list[Held]:
+    """Each cluster, whichever replica holds its offsets."""
+    return _held(lake, _CLUSTER)
+
+
+def replicas(lake: str) -> list[Held]:
+    """Each replica of each cluster."""
+    return _held(lake, _REPLICA)
+
+
+def captures(lake: str) -> list[dict[str, Any]]:
+    """Rows of bronze.captures without the files, oldest first in each cluster."""
+    return list(_rows(lake, _CAPTURES))
+
+
+def tables(lake: str, names: Iterable[str]) -> Iterator[Table]:
+    """The tables of these names. UnreadableFileError for one that can't be opened."""
+    for name in names:
+        uri = table_uri(lake, name)
+        try:
+            table = DeltaTable(uri)
+            sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
+        except (DeltaError, OSError) as error:
+            raise UnreadableFileError(uri, str(error).splitlines()[0]) from error
+        count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
+        rows = next(_rows(lake, count))["rows"]
+        yield Table(name, table.version(), len(sizes), sum(sizes), rows)
+
+
+def _held(lake: str, columns: Sequence[str]) -> list[Held]:
+    owner = ", ".join(columns)
+    ranges: dict[tuple[Any, ...], list[Offsets]] = {}
+    for row in _rows(lake, _HELD.format(owner=owner)):
+        key = tuple(row[name] for name in columns)
+        ranges.setdefault(key, []).append(Offsets(row["start"], row["stop"]))
+    found = []
+    for row in _rows(lake, _LOOKED_AT.format(owner=owner)):
+        whose = {name: row.pop(name) for name in columns}
+        found.append(Held(whose, **row, held=tuple(ranges.get(tuple(whose.values()), ()))))
+    return found
+
+
+def _gaps(held: Iterable[Offsets], start: int, end: int) -> Iterator[Offsets]:
+    """held: in order, none touching another."""
+    expected = start
+    for one in (*held, Offsets(end, end)):
+        stop = min(one.start, end)
+        if expected < stop:
+            yield Offsets(expected, stop)
+        expected = max(expected, one.end)
+
+
+def _rows(lake: str, query: str) -> Iterator[dict[str, Any]]:
+    found = answer(lake, tables_named(query), query)
+    return (dict(zip(found.columns, row, strict=True)) for row in found.rows)

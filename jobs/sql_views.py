@@ -1,0 +1,288 @@
+# ruff: noqa: S608 (all that is put into the SQL is ours)
+"""Ready-made views of gold.metadata_history, as CREATE VIEW statements of either engine.
+
+They show the state at one moment, the end of the log unless `sql` is told another one. The values
+are JSON: Spark reads it, DataFusion has no function for that. There a pattern finds a field in the
+text that replica.metadata.image wrote: compact, keys sorted, quotes within texts escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from jobs.moments import Moment
+
+HISTORY = "gold.metadata_history"
+"""The table below the views."""
+
+
+class Dialect(Protocol):
+    """How an engine says what the other one says otherwise; each takes a field of `value`."""
+
+    def number(self, field: str) -> str:
+        """A whole number."""
+
+    def text(self, field: str) -> str:
+        """A text, NULL where it is null."""
+
+    def numbers(self, field: str) -> str:
+        """A list of whole numbers as array<int>."""
+
+
+class DataFusion:
+    """Of delta-rs."""
+
+    def number(self, field: str) -> str:
+        return f"CAST({_found(field, '(-?[0-9]+)')} AS BIGINT)"
+
+    def text(self, field: str) -> str:
+        escaped = _found(field, r'"((?:[^"\\]|\\.)*)"')
+        unquoted = f"""replace({escaped}, '\\"', '"')"""
+        return f"""replace({unquoted}, '\\\\', '\\')"""
+
+    def numbers(self, field: str) -> str:
+        listed = f"string_to_array(nullif({_found(field, '.([0-9,]*).')}, ''), ',')"
+        kind = "'List(Int32)'"
+        return f"coalesce(arrow_cast({listed}, {kind}), arrow_cast(make_array(), {kind}))"
+
+
+def _found(field: str, pattern: str) -> str:
+    return f"regexp_match(value, '\"{field}\":{pattern}')[1]"
+
+
+class Spark:
+    """Spark SQL."""
+
+    def number(self, field: str) -> str:
+        return f"CAST({self.text(field)} AS BIGINT)"
+
+    def text(self, field: str) -> str:
+        return f"get_json_object(value, '$.{field}')"
+
+    def numbers(self, field: str) -> str:
+        return f"from_json({self.text(field)}, 'array<int>')"
+
+
+@dataclass(frozen=True)
+class View:
+    """name: as in a query. columns: (name, type, meaning). body: the SELECT, in a dialect, over
+    rows of metadata_history that are named `held`."""
+
+    name: str
+    description: str
+    columns: tuple[tuple[str, str, str], ...]
+    entity: str
+    select: Callable[[Dialect], str]
+
+
+_SINCE = "record_offset AS since_offset, valid_from AS since"
+_CLUSTER = ("cluster_id", "string", "the cluster")
+_SINCE_COLUMNS = (
+    ("since_offset", "bigint", "the record that made it so; NULL: before what the lake knows"),
+    ("since", "timestamp", "when that took effect"),
+)
+
+
+def _topics(_: Dialect) -> str:
+    partitions = (
+        "SELECT cluster_id, split_part(key, ':', 1) AS topic_id, count(*) AS partitions "
+        "FROM all_held WHERE entity = 'partition' GROUP BY 1, 2"
+    )
+    return (
+        "SELECT held.cluster_id, held.name AS topic, held.key AS topic_id, "
+        "coalesce(counted.partitions, 0) AS partitions, "
+        "held.record_offset AS since_offset, held.valid_from AS since "
+        f"FROM held LEFT JOIN ({partitions}) counted "
+        "ON counted.cluster_id = held.cluster_id AND counted.topic_id = held.key"
+    )
+
+
+def _leaders(dialect: Dialect) -> str:
+    return (
+        "SELECT cluster_id, regexp_replace(name, '-[0-9]+$', '') AS topic, "
+        "CAST(split_part(key, ':', 2) AS INT) AS partition_id, "
+        f"CAST({dialect.number('leader')} AS INT) AS leader, "
+        f"CAST({dialect.number('leaderEpoch')} AS INT) AS leader_epoch, "
+        f"{dialect.numbers('replicas')} AS replicas, {dialect.numbers('isr')} AS isr, {_SINCE} "
+        "FROM held"
+    )
+
+
+def _under_replicated(dialect: Dialect) -> str:
+    return (
+        "SELECT cluster_id, topic, partition_id, leader, replicas, isr, "
+        "array_except(replicas, isr) AS missing, since_offset, since "
+        f"FROM ({_leaders(dialect)}) partitions WHERE cardinality(array_except(replicas, isr)) > 0"
+    )
+
+
+_OPERATIONS = (
+    *("UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE"),
+    *("CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
+    *("CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"),
+)
+"""AclOperation by code."""
+_ACL_RESOURCES = (
+    *("UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN"),
+    "USER",
+)
+"""ResourceType by code."""
+_PATTERNS = ("UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED")
+"""PatternType by code."""
+_PERMISSIONS = ("UNKNOWN", "ANY", "DENY", "ALLOW")
+"""AclPermissionType by code."""
+_CONFIG_RESOURCES = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
+"""ConfigResource.Type by code."""
+
+
+def _acls(dialect: Dialect) -> str:
+    def named(field: str, names: Iterable[str]) -> str:
+        return _case(dialect.number(field), enumerate(names))
+
+    return (
+        f"SELECT cluster_id, key AS acl_id, {dialect.text('principal')} AS principal, "
+        f"{dialect.text('host')} AS host, {named('permissionType', _PERMISSIONS)} AS permission, "
+        f"{named('operation', _OPERATIONS)} AS operation, "
+        f"{named('resourceType', _ACL_RESOURCES)} AS resource_type, "
+        f"{dialect.text('resourceName')} AS resource_name, "
+        f"{named('patternType', _PATTERNS)} AS pattern_type, {_SINCE} FROM held"
+    )
+
+
+def _configs(dialect: Dialect) -> str:
+    resource = _case(dialect.number("resourceType"), _CONFIG_RESOURCES.items())
+    return (
+        f"SELECT cluster_id, {resource} AS resource_type, "
+        f"{dialect.text('resourceName')} AS resource_name, {dialect.text('name')} AS name, "
+        f"{dialect.text('value')} AS value, {_SINCE} FROM held"
+    )
+
+
+def _case(number: str, names: Iterable[tuple[int, str]]) -> str:
+    """A code's name; of one that isn't known its digits."""
+    when = " ".join(f"WHEN {code} THEN '{name}'" for code, name in names)
+    return f"CASE {number} {when} ELSE CAST({number} AS VARCHAR(20)) END"
+
+
+_PARTITION = (
+    _CLUSTER,
+    ("topic", "string", "the topic's name"),
+    ("partition_id", "int", "the partition's number"),
+    ("leader", "int", "broker id, -1: none"),
+)
+_LISTS = (
+    ("replicas", "array<int>", "brokers that hold it, the preferred leader first"),
+    ("isr", "array<int>", "brokers in sync"),
+)
+
+VIEWS = (
+    View(
+        "gold.topics_at",
+        "The topics at the moment asked for.",
+        (
+            _CLUSTER,
+            ("topic", "string", "its name"),
+            ("topic_id", "string", "its id"),
+            ("partitions", "bigint", "how many it has"),
+            *_SINCE_COLUMNS,
+        ),
+        "topic",
+        _topics,
+    ),
+    View(
+        "gold.partition_leaders_at",
+        "Leader, replicas and ISR of each partition at the moment asked for.",
+        (*_PARTITION, ("leader_epoch", "int", "its epoch"), *_LISTS, *_SINCE_COLUMNS),
+        "partition",
+        _leaders,
+    ),
+    View(
+        "gold.under_replicated_at",
+        "The partitions with replicas out of sync at the moment asked for.",
+        (*_PARTITION, *_LISTS, ("missing", "array<int>", "out of sync"), *_SINCE_COLUMNS),
+        "partition",
+        _under_replicated,
+    ),
+    View(
+        "gold.acl_at",
+        "The access control entries at the moment asked for.",
+        (
+            _CLUSTER,
+            ("acl_id", "string", "its id"),
+            ("principal", "string", "whom it is about"),
+            ("host", "string", "from where, * anywhere"),
+            ("permission", "string", "ALLOW or DENY"),
+            ("operation", "string", "Kafka's AclOperation"),
+            ("resource_type", "string", "Kafka's ResourceType"),
+            ("resource_name", "string", "which resource, or how its name begins"),
+            ("pattern_type", "string", "LITERAL or PREFIXED"),
+            *_SINCE_COLUMNS,
+        ),
+        "acl",
+        _acls,
+    ),
+    View(
+        "gold.config_at",
+        "The dynamic configs at the moment asked for, secrets redacted.",
+        (
+            _CLUSTER,
+            ("resource_type", "string", "TOPIC, BROKER and so on"),
+            ("resource_name", "string", "which one, empty: the default of all"),
+            ("name", "string", "the config's name"),
+            ("value", "string", "its value"),
+            *_SINCE_COLUMNS,
+        ),
+        "config",
+        _configs,
+    ),
+)
+
+
+def valid_at(end_offset: int) -> str:
+    """The condition, in SQL, that a state of this end offset holds a version."""
+    return (
+        f"(valid_from_offset < {end_offset} AND "
+        f"(valid_to_offset IS NULL OR valid_to_offset >= {end_offset}))"
+    )
+
+
+def views_in(names: Iterable[str]) -> tuple[View, ...]:
+    """Those of the names that are views."""
+    wanted = set(names)
+    return tuple(view for view in VIEWS if view.name in wanted)
+
+
+def statements(views: Iterable[View], dialect: Dialect, moment: Moment) -> Iterator[str]:
+    """What makes the views, for queries at this moment."""
+    for view in views:
+        yield (
+            f"CREATE OR REPLACE VIEW {view.name} AS "
+            f"WITH all_held AS ({_held(moment)}), "
+            f"held AS (SELECT * FROM all_held WHERE entity = '{view.entity}') "
+            f"{view.select(dialect)}"
+        )
+
+
+def _held(moment: Moment) -> str:
+    """The versions that are valid, of every cluster."""
+    if moment.at_offset is not None:
+        return f"SELECT * FROM {HISTORY} WHERE {valid_at(moment.at_offset)}"
+    if moment.at_time is None:
+        return f"SELECT * FROM {HISTORY} WHERE valid_to_offset IS NULL"
+    # by offsets, of which one is always valid: clocks may go back
+    events = (
+        f"SELECT cluster_id, valid_from_offset AS reached, valid_from AS instant FROM {HISTORY} "
+        f"UNION ALL SELECT cluster_id, valid_to_offset, valid_to FROM {HISTORY}"
+    )
+    asked = f"TIMESTAMP '{moment.at_time.isoformat(sep=' ')}'"
+    ends = (
+        f"SELECT cluster_id, max(reached) + 1 AS end_offset FROM ({events}) events "
+        f"WHERE instant <= {asked} GROUP BY cluster_id"
+    )
+    return (
+        f"SELECT h.* FROM {HISTORY} h JOIN ({ends}) e ON e.cluster_id = h.cluster_id "
+        "WHERE h.valid_from_offset < e.end_offset "
+        "AND (h.valid_to_offset IS NULL OR h.valid_to_offset >= e.end_offset)"
+    )

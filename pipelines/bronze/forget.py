@@ -1,0 +1,245 @@
+"""Captures taken out of bronze, as if they had never been ingested.
+
+The order of the writes is the order of recovery: records go while log_batches still says whose
+they are, bronze.captures, which says what is to go, comes last. Each step may be done again. Who
+calls this holds the lake's lock, and says in pipelines.forgetting that it has begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial, reduce
+from operator import or_
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BooleanType, StructField, StructType
+from pyspark.storagelevel import StorageLevel
+
+from pipelines.bronze.log_batches import FOLDED_COLUMNS
+from pipelines.bronze.moved_damage import moved_damage
+from pipelines.bronze.new_records import of_replica
+from pipelines.bronze.remaining import (
+    Moment,
+    Row,
+    remaining_batch,
+    remaining_groups,
+    remaining_snapshot,
+)
+from pipelines.delta import Lake, merge, overwrite, read, remove
+from pipelines.forgetting import Targets
+from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+from replica.format.damage import DamageKind
+from replica.types import ReplicaId
+
+Moments = Mapping[ReplicaId, tuple[Moment, ...]]
+_OF_A_CAPTURE = (bronze.FINDINGS, bronze.REPLICA_STATE)
+_BATCH_CHANGES = (*FOLDED_COLUMNS, "file")
+_SNAPSHOT_CHANGES = ("file", "state", "first_seen", "last_seen", "captures")
+
+
+def forget(
+    spark: SparkSession, lake: Lake, targets: Targets, progress: Callable[[str], None]
+) -> dict[str, int]:
+    """Take the captures out; rows removed, by table. progress: told before each step."""
+    captures = read(spark, lake, bronze.CAPTURES).toArrow().to_pylist()
+    forgotten = {
+        index
+        for index, row in enumerate(captures)
+        if targets.has(row["capture_id"], row["capture_group"], row["cluster_id"])
+    }
+    remaining = remaining_groups(captures, forgotten)
+    if len(remaining) == len(captures):
+        return {}
+    return _Forgetting(spark, lake, captures, remaining).run(progress)
+
+
+@dataclass(frozen=True)
+class _Forgetting:
+    """captures: rows of bronze.captures; remaining: those that stay, by index, with their group."""
+
+    spark: SparkSession
+    lake: Lake
+    captures: list[Row]
+    remaining: Mapping[int, str]
+
+    def run(self, progress: Callable[[str], None]) -> dict[str, int]:
+        """All steps."""
+        counts: dict[str, int] = {}
+        batches = self._remaining_batches().persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            steps: dict[Contract, Callable[[], int]] = {
+                bronze.LOG_RECORDS: lambda: self._records(batches),
+                bronze.SNAPSHOT_RECORDS: self._snapshot_records,
+                bronze.SNAPSHOTS: self._snapshots,
+                bronze.DAMAGE: self._damage,
+                bronze.LOG_BATCHES: lambda: self._batches(batches),
+                **{one: partial(self._of_captures, one) for one in _OF_A_CAPTURE},
+                bronze.CAPTURES: self._captures,
+            }
+            for contract, step in steps.items():
+                progress(contract.name)
+                counts[contract.name] = step()
+        finally:
+            batches.unpersist()
+        return counts
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Of the replicas that lose a capture, in the order of their time."""
+        found: dict[ReplicaId, list[Moment]] = {}
+        for index, row in enumerate(self.captures):
+            replica = ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
+            found.setdefault(replica, []).append(_moment(row, is_kept=index in self.remaining))
+        return {
+            replica: tuple(sorted(moments, key=lambda moment: moment.at))
+            for replica, moments in found.items()
+            if not all(moment.is_kept for moment in moments)
+        }
+
+    @property
+    def _concerned(self) -> Column:
+        """Rows of the replicas that lose a capture: literals, by which Delta leaves files out."""
+        return reduce(or_, (of_replica(replica) for replica in self.moments))
+
+    def _remaining_batches(self) -> DataFrame:
+        """Rows of LOG_BATCHES that change, as they will be, and `is_gone` for those that go."""
+        rows = read(self.spark, self.lake, bronze.LOG_BATCHES).where(self._concerned)
+        gone = StructField("is_gone", BooleanType(), nullable=False)
+        schema = StructType([*bronze.LOG_BATCHES.schema.fields, gone])
+        arrow = to_arrow_schema(schema, timezone="UTC")
+        change = partial(_changed_batches, moments=self.moments, schema=arrow)
+        return rows.mapInArrow(change, schema)
+
+    def _records(self, batches: DataFrame) -> int:
+        gone = batches.where("is_gone OR NOT crc_valid").select(*bronze.BATCH_KEYS)
+        return remove(self.spark, self.lake, bronze.LOG_RECORDS, gone)
+
+    def _batches(self, batches: DataFrame) -> int:
+        merge(
+            self.spark,
+            self.lake,
+            bronze.LOG_BATCHES,
+            batches.where("NOT is_gone"),
+            update_set={name: f"s.{name}" for name in _BATCH_CHANGES},
+            insert=False,
+        )
+        gone = batches.where("is_gone").select(*bronze.BATCH_KEYS)
+        return remove(self.spark, self.lake, bronze.LOG_BATCHES, gone)
+
+    @cached_property
+    def _snapshot_rows(self) -> list[tuple[Row, Row | None]]:
+        """Snapshots of the replicas concerned, as they are and as they will be."""
+        rows = read(self.spark, self.lake, bronze.SNAPSHOTS).where(self._concerned)
+        return [
+            (row, remaining_snapshot(row, self.moments[_replica(row)]))
+            for row in rows.toArrow().to_pylist()
+        ]
+
+    @property
+    def _snapshots_gone(self) -> DataFrame:
+        keys = [
+            tuple(row[name] for name in bronze.SNAPSHOT_KEYS)
+            for row, after in self._snapshot_rows
+            if after is None
+        ]
+        fields = [field for field in bronze.SNAPSHOTS.schema if field.name in bronze.SNAPSHOT_KEYS]
+        return self.spark.createDataFrame(keys, StructType(fields))
+
+    def _snapshot_records(self) -> int:
+        return remove(self.spark, self.lake, bronze.SNAPSHOT_RECORDS, self._snapshots_gone)
+
+    def _snapshots(self) -> int:
+        changed = [after for row, after in self._snapshot_rows if after not in (None, row)]
+        if changed:
+            merge(
+                self.spark,
+                self.lake,
+                bronze.SNAPSHOTS,
+                self.spark.createDataFrame(changed, bronze.SNAPSHOTS.schema),
+                update_set={name: f"s.{name}" for name in _SNAPSHOT_CHANGES},
+                insert=False,
+            )
+        return remove(self.spark, self.lake, bronze.SNAPSHOTS, self._snapshots_gone)
+
+    def _damage(self) -> int:
+        """Damage inside of records is told of one capture only: another one that has it, too."""
+        damage = read(self.spark, self.lake, bronze.DAMAGE)
+        gone = [row.capture_id for row in self._captures_gone.collect()]
+        told = damage.where(F.col("kind") == DamageKind.RECORD.value).where(
+            F.col("capture_id").isin(gone)
+        )
+        rows = told.toArrow().to_pylist()
+        if rows:
+            batches = read(self.spark, self.lake, bronze.LOG_BATCHES).where(self._concerned)
+            moved = moved_damage(rows, batches, self.moments)
+            if moved:
+                source = self.spark.createDataFrame(moved, bronze.DAMAGE.schema)
+                merge(self.spark, self.lake, bronze.DAMAGE, source)
+        return self._of_captures(bronze.DAMAGE)
+
+    @property
+    def _captures_gone(self) -> DataFrame:
+        """capture_id of those that no group has any more."""
+        kept = {self.captures[index]["capture_id"] for index in self.remaining}
+        ids = {row["capture_id"] for row in self.captures} - kept
+        return self.spark.createDataFrame([(one,) for one in sorted(ids)], "capture_id string")
+
+    def _of_captures(self, contract: Contract) -> int:
+        return remove(self.spark, self.lake, contract, self._captures_gone)
+
+    def _captures(self) -> int:
+        """In one commit: what goes is told here, and nowhere else."""
+        names = "capture_group string, capture_id string, ingest_seq long, remaining_group string"
+        staying = [
+            (row["capture_group"], row["capture_id"], row["ingest_seq"], self.remaining[index])
+            for index, row in enumerate(self.captures)
+            if index in self.remaining
+        ]
+        keys = ["capture_group", "capture_id", "ingest_seq"]
+        kept = F.broadcast(self.spark.createDataFrame(staying, names))
+        rows = read(self.spark, self.lake, bronze.CAPTURES).join(kept, on=keys, how="inner")
+        rows = rows.withColumn("capture_group", F.col("remaining_group"))
+        overwrite(self.lake, bronze.CAPTURES, rows)
+        return len(self.captures) - len(self.remaining)
+
+
+def _moment(row: Row, *, is_kept: bool) -> Moment:
+    return Moment(
+        capture_id=row["capture_id"],
+        at=row["captured_at"],
+        ingest_seq=row["ingest_seq"],
+        source=row["source"],
+        log_start_offset=row["log_start_offset"],
+        uncovered=tuple((gap["start"], gap["end"]) for gap in row["uncovered"]),
+        files={
+            file["path"].partition("/")[2]: file["sha256"]
+            for file in row["files"]
+            if "/" in file["path"]
+        },
+        is_kept=is_kept,
+    )
+
+
+def _replica(row: Mapping[str, Any]) -> ReplicaId:
+    return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
+
+
+def _changed_batches(
+    batches: Iterable[pa.RecordBatch], moments: Moments, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """In a task."""
+    for batch in batches:
+        changed = []
+        for row in batch.to_pylist():
+            after = remaining_batch(row, moments[_replica(row)])
+            if after is None:
+                changed.append({**row, "is_gone": True})
+            elif after != row:
+                changed.append({**after, "is_gone": False})
+        yield pa.RecordBatch.from_pylist(changed, schema=schema)

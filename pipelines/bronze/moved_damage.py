@@ -1,0 +1,75 @@
+"""Damage inside of records, when the capture that told it is forgotten and another has it, too.
+
+An ingest tells it once, of the first capture that brings the batch: later ones don't decode it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipelines.bronze.remaining import Moment, Row, file_in, first_ingested
+from replica.format.file_names import FileKind, classify
+from replica.types import ReplicaId
+
+Moments = Mapping[ReplicaId, Sequence[Moment]]
+
+
+def moved_damage(damage: Sequence[Row], batches: DataFrame, moments: Moments) -> list[Row]:
+    """Rows of bronze.damage as captures that stay would tell them.
+
+    damage: what the forgotten captures told of records. batches: rows of bronze.log_batches.
+    """
+    positions = sorted({row["position"] for row in damage})
+    inside = F.exists(
+        F.array(*(F.lit(position) for position in positions)),
+        lambda at: (F.col("position") <= at) & (at < F.col("position") + F.col("size_bytes")),
+    )
+    found = batches.where(inside).toArrow().to_pylist()
+    moved = []
+    for row in damage:
+        if classify(os.path.basename(row["file"])).kind is FileKind.SEGMENT:
+            moved += list(_in_other_segments(row, found, moments))
+        else:
+            moved += list(_in_other_snapshots(row, moments))
+    return moved
+
+
+def _in_other_segments(damage: Row, batches: Sequence[Row], moments: Moments) -> Iterator[Row]:
+    for batch in batches:
+        replica = ReplicaId(batch["cluster_id"], batch["node_id"], batch["directory_id"])
+        end = batch["position"] + batch["size_bytes"]
+        is_it = batch["position"] <= damage["position"] < end and _name(batch) == _name(damage)
+        if is_it and _told_by(damage, moments[replica]):
+            staying = [one for one in moments[replica] if one.is_kept]
+            seen = [one for one in staying if one.has_in(batch["undamaged"])]
+            if seen:
+                owner = first_ingested(seen)
+                yield {**damage, "capture_id": owner.capture_id, "file": file_in(batch, owner)}
+
+
+def _in_other_snapshots(damage: Row, moments: Moments) -> Iterator[Row]:
+    for of_replica in moments.values():
+        for teller in _told_by(damage, of_replica):
+            content = teller.files.get(os.path.relpath(damage["file"], teller.source))
+            found = [
+                (one, name)
+                for one in of_replica
+                for name, other in one.files.items()
+                if one.is_kept and content is not None and other == content
+            ]
+            if found:
+                owner, name = min(found, key=lambda pair: pair[0].ingest_seq)
+                file = os.path.join(owner.source, name)
+                yield {**damage, "capture_id": owner.capture_id, "file": file}
+
+
+def _told_by(damage: Row, moments: Sequence[Moment]) -> list[Moment]:
+    return [one for one in moments if one.capture_id == damage["capture_id"]][:1]
+
+
+def _name(row: Row) -> str:
+    return os.path.basename(row["file"]).removesuffix(".deleted")

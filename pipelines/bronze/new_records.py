@@ -1,0 +1,135 @@
+"""Records that bronze.log_records lacks: read, decoded and written by Spark's tasks.
+
+Which records these are is read off the table itself, in the same transaction: so a round that was
+killed after this step, and is run again, adds nothing twice, whatever the log did meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from pipelines import delta
+from pipelines.bronze.captured import Captured
+from pipelines.bronze.files import new_segments, source_file
+from pipelines.bronze.log_ranges import (
+    LogRange,
+    log_ranges,
+    log_record_batches,
+    unreadable_records,
+)
+from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
+from replica.errors import UsageError
+from replica.format.directory import SegmentFile
+from replica.types import ReplicaId
+
+APPLICATION = "kraftlake-ingest"
+"""Delta's application id of these writes; the version counts them."""
+
+_Key = tuple[str, int, str, int, int, int]
+"""BATCH_KEYS."""
+
+
+def write_new_records(
+    spark: SparkSession, lake: delta.Lake, captured: Sequence[Captured], key: bytes | None
+) -> int:
+    """Append them in one commit; how many they are. key None keeps secrets.
+
+    UsageError: another ingest has written meanwhile, on a machine that doesn't see this one's lock.
+    """
+    version = delta.last_transaction(spark, lake, LOG_RECORDS, APPLICATION)
+    parts = new_ranges(spark, lake, captured)
+    if not parts:
+        return 0
+    written = delta.append_directly(
+        spark,
+        lake,
+        LOG_RECORDS,
+        parts,
+        partial(log_record_batches, key=key),
+        transaction=(APPLICATION, version + 1),
+    )
+    if written.version is None:
+        raise UsageError(f"{lake.root}: another ingest wrote to it meanwhile: run this one again")
+    return written.rows
+
+
+def new_ranges(
+    spark: SparkSession, lake: delta.Lake, captured: Sequence[Captured]
+) -> list[LogRange]:
+    """What to read so that the table gets each record that it lacks, and none twice."""
+    segments = list(new_segments(captured))
+    seen = _known_keys(spark, lake, segments)
+    files, known = [], {}
+    for one, segment in segments:
+        positions = []
+        wanted = 0
+        for batch in segment.scan.new_batches:
+            header = batch.header
+            key = (*one.replica_columns.values(), *header_key(header))
+            if key in seen:
+                positions.append(batch.position)
+            elif batch.crc_valid:
+                seen.add(key)
+                wanted += 1
+        if wanted:
+            file = source_file(one, segment)
+            files.append((file, one.look.replica))
+            known[file.path] = positions
+    ranges = log_ranges(files, at_once=spark.sparkContext.defaultParallelism)
+    return [replace(part, known=_within(part, known[part.range.path])) for part in ranges]
+
+
+def unreadable_of(
+    spark: SparkSession, parts: Sequence[LogRange], key: bytes | None
+) -> list[dict[str, Any]]:
+    """The batches, or ends of batches, of the parts that don't decode: see unreadable_records."""
+    if not parts:
+        return []
+    tasks = spark.sparkContext.parallelize(parts, len(parts))
+    return tasks.flatMap(partial(unreadable_records, key=key)).collect()
+
+
+def read_key(key_file: str | None) -> bytes | None:
+    """The fingerprint key."""
+    return None if key_file is None else Path(key_file).read_bytes()
+
+
+def header_key(header: Any) -> tuple[int, int, int]:
+    """The part of BATCH_KEYS that a batch's header says."""
+    return header.base_offset, header.leader_epoch, header.crc
+
+
+def _within(part: LogRange, positions: Sequence[int]) -> tuple[int, ...]:
+    return tuple(p for p in positions if part.range.start <= p < part.range.end)
+
+
+def _known_keys(
+    spark: SparkSession, lake: delta.Lake, segments: Sequence[tuple[Captured, SegmentFile]]
+) -> set[_Key]:
+    """Batches whose records the table has, as far as the segments' new batches reach down."""
+    lowest: dict[ReplicaId, int] = {}
+    for one, segment in segments:
+        replica = one.look.replica
+        first = min(batch.header.base_offset for batch in segment.scan.new_batches)
+        lowest[replica] = min(first, lowest.get(replica, first))
+    if not lowest:
+        return set()
+    table = delta.read(spark, lake, LOG_RECORDS)
+    wanted = reduce(Column.__or__, (of_replica(r, low) for r, low in lowest.items()))
+    keys = table.where(wanted).select(*BATCH_KEYS).distinct().toArrow()
+    return set(zip(*(keys.column(name).to_pylist() for name in BATCH_KEYS), strict=True))
+
+
+def of_replica(replica: ReplicaId, lowest: int | None = None) -> Column:
+    """Rows of one replica, from a base offset on: literals, by which Delta leaves files out."""
+    values = (replica.cluster_id, replica.node_id, replica.directory_id)
+    pairs = zip(REPLICA_KEYS, values, strict=True)
+    found = reduce(Column.__and__, (F.col(name) == F.lit(value) for name, value in pairs))
+    return found if lowest is None else found & (F.col("base_offset") >= F.lit(lowest))

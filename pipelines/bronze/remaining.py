@@ -1,0 +1,211 @@
+"""What bronze says once some captures are taken away: pure, from its spans and its captures.
+
+A row comes out as if the captures had never been ingested. One fact is kept as it was: a batch's
+`position`, which is another only where the replica wrote the batch anew at another place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from replica.format.capture import group_id
+from replica.format.file_names import FileKind, classify
+from replica.format.snapshot import SnapshotState
+
+Row = dict[str, Any]
+_DELETED = ".deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One look at one replica, as bronze.captures has it.
+
+    uncovered: ranges (start, end) that damage may hide, end exclusive and None where open. files:
+    hash of the content by name below the metadata folder. is_kept: whether it stays in the lake.
+    """
+
+    capture_id: str
+    at: datetime
+    ingest_seq: int
+    source: str
+    log_start_offset: int
+    uncovered: tuple[tuple[int, int | None], ...]
+    files: Mapping[str, str]
+    is_kept: bool
+
+    def shows_absence_of(self, offset: int) -> bool:
+        """Whether a batch at that offset would have been seen."""
+        return not any(
+            start <= offset and (end is None or offset < end) for start, end in self.uncovered
+        )
+
+    def has_in(self, spans: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether it lies in one of the spans of captured_at; `to` None is open."""
+        return any(
+            span["from"] <= self.at and (span["to"] is None or self.at <= span["to"])
+            for span in spans
+        )
+
+
+def remaining_groups(captures: Iterable[Mapping[str, Any]], forgotten: set[int]) -> dict[int, str]:
+    """Of captures, rows of bronze.captures by index: those that stay, each with its group's id.
+
+    A group that loses a capture is another group, and one that the lake has then twice would not
+    have come in a second time.
+    """
+    groups: dict[tuple[int, str], list[int]] = {}
+    rows = list(captures)
+    for index, row in enumerate(rows):
+        groups.setdefault((row["ingest_seq"], row["capture_group"]), []).append(index)
+    remaining: dict[int, str] = {}
+    known: set[str] = set()
+    for (_, group), members in sorted(groups.items()):
+        kept = [index for index in members if index not in forgotten]
+        if not kept:
+            continue
+        if len(kept) < len(members):
+            ids = [rows[index]["capture_id"] for index in kept]
+            group = group_id(rows[kept[0]]["cluster_id"], ids)
+        if group not in known:
+            remaining.update(dict.fromkeys(kept, group))
+        known.add(group)
+    return remaining
+
+
+def remaining_batch(row: Mapping[str, Any], moments: Sequence[Moment]) -> Row | None:
+    """A row of bronze.log_batches, None where no capture that stays has the batch.
+
+    moments: all of the row's replica, in the order of their time.
+    """
+    kept = [moment for moment in moments if moment.is_kept]
+    seen = [moment for moment in kept if moment.has_in(row["seen"])]
+    if not seen:
+        return None
+    spans = {name: _spans(row[name], kept) for name in ("in_log", "undamaged", "seen")}
+    vanished = next(
+        (
+            moment
+            for moment in kept
+            if moment.at > seen[0].at
+            and not moment.has_in(row["seen"])
+            and moment.shows_absence_of(row["base_offset"])
+        ),
+        None,
+    )
+    removed = vanished is not None and row["base_offset"] < vanished.log_start_offset
+    return {
+        **row,
+        **spans,
+        "file": _file(row, moments, first_ingested(seen)),
+        "crc_valid": bool(spans["undamaged"]),
+        "first_seen": seen[0].at,
+        "last_seen": None if seen[-1] is kept[-1] else seen[-1].at,
+        "truncated_at": vanished.at if vanished is not None and not removed else None,
+        "removed_at": vanished.at if vanished is not None and removed else None,
+    }
+
+
+def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[Moment]) -> Row | None:
+    """A row of bronze.snapshots, None where no capture that stays has the snapshot."""
+    names = {
+        moment.capture_id: name
+        for moment in moments
+        if moment.is_kept and (name := _snapshot_name(row, moment)) is not None
+    }
+    seen = [moment for moment in moments if moment.is_kept and moment.capture_id in names]
+    if not seen:
+        return None
+    last = names[seen[-1].capture_id]
+    complete = {
+        moment.capture_id
+        for moment in seen
+        if _snapshot_state(names[moment.capture_id]) is SnapshotState.COMPLETE
+    }
+    return {
+        **row,
+        "file": os.path.join(seen[-1].source, last),
+        "state": _snapshot_state(last).value,
+        "first_seen": seen[0].at,
+        "last_seen": seen[-1].at,
+        "captures": [one for one in row["captures"] if one in complete],
+    }
+
+
+def first_ingested(moments: Iterable[Moment]) -> Moment:
+    """The one that brought what they share into the lake."""
+    return min(moments, key=lambda moment: moment.ingest_seq)
+
+
+def _spans(old: Iterable[Mapping[str, Any]], kept: Sequence[Moment]) -> list[Row]:
+    """The runs of captures that stay and lie in the spans; a run with the newest is open."""
+    spans: list[Row] = []
+    old = list(old)
+    goes_on = False
+    for moment in kept:
+        is_held = moment.has_in(old)
+        if is_held and goes_on:
+            spans[-1]["to"] = moment.at
+        elif is_held:
+            spans.append({"from": moment.at, "to": moment.at})
+        goes_on = is_held
+    if goes_on:
+        spans[-1]["to"] = None
+    return spans
+
+
+def _file(row: Mapping[str, Any], moments: Sequence[Moment], first: Moment) -> str:
+    """The file that the batch is first seen in, by the order of ingestion."""
+    before = first_ingested(moment for moment in moments if moment.has_in(row["seen"]))
+    if before.is_kept:
+        return str(row["file"])
+    return file_in(row, first)
+
+
+def file_in(row: Mapping[str, Any], moment: Moment) -> str:
+    """The segment in which a capture has a batch, as it was named to ingest."""
+    return os.path.join(moment.source, _segment(row, moment))
+
+
+def _segment(row: Mapping[str, Any], moment: Moment) -> str:
+    """The name of the segment in which a capture has the batch."""
+    name = os.path.basename(row["file"]).removesuffix(_DELETED)
+    in_log = moment.has_in(row["in_log"])
+    for candidate in (name, name + _DELETED) if in_log else (name + _DELETED, name):
+        if candidate in moment.files:
+            return candidate
+    return _segment_below(row["base_offset"], moment.files) or name
+
+
+def _segment_below(offset: int, names: Iterable[str]) -> str | None:
+    """The segment that has the offset by its name, where segments are cut otherwise."""
+    segments = ((classify(name), name) for name in names)
+    bases = [
+        (found.base_offset, name)
+        for found, name in segments
+        if found.kind is FileKind.SEGMENT
+        and not found.deleted
+        and found.base_offset is not None
+        and found.base_offset <= offset
+    ]
+    return max(bases)[1] if bases else None
+
+
+def _snapshot_name(row: Mapping[str, Any], moment: Moment) -> str | None:
+    """The name under which a capture has the snapshot."""
+    for name, content in moment.files.items():
+        found = classify(os.path.basename(name)).snapshot
+        if found is None or content != row["content_sha256"]:
+            continue
+        if (found.id.offset, found.id.epoch) == (row["end_offset"], row["epoch"]):
+            return name
+    return None
+
+
+def _snapshot_state(name: str) -> SnapshotState:
+    found = classify(os.path.basename(name)).snapshot
+    assert found is not None, "a snapshot's name"
+    return found.state

@@ -1,0 +1,105 @@
+"""capture.json beside a directory: when it was captured, and whether the copy is still whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from pipelines.capture.grouping import capture_file
+from pipelines.capture.remote import is_uri
+from replica.errors import DataError, UnreadableFileError
+from replica.format import capture
+from replica.format.capture import CapturedFile, CaptureInfo
+from replica.format.damage import Damage, DamageKind
+from replica.format.directory import FoundFile, MetadataDirectory
+from replica.format.discovery import DirectoryPath
+from replica.format.reading import MAX_STATE_BYTES, read_file
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is known of a directory's capture; info: None without a readable capture.json.
+
+    folder: where the directory's node lies in the capture, "" for its root. damages: of
+    capture.json itself, or that there is none yet, for which the directory must be left out.
+    """
+
+    info: CaptureInfo | None = None
+    folder: str = ""
+    damages: tuple[Damage, ...] = ()
+    is_unfinished: bool = False
+
+    @property
+    def captured_at(self) -> datetime | None:
+        """The moment of the capture, None where nothing tells it."""
+        return self.info and self.info.captured_at
+
+    def verify(self, directory: MetadataDirectory) -> MetadataDirectory:
+        """The directory with a Damage for each file that is missing or isn't what was captured.
+
+        What a copy lost on its way must not look like something that Kafka truncated or deleted.
+        """
+        lost = tuple(self._lost(directory))
+        return replace(directory, damages=(*directory.damages, *lost)) if lost else directory
+
+    def _lost(self, directory: MetadataDirectory) -> Iterator[Damage]:
+        found = {file.path: file for file in directory.files}
+        log_folder = os.path.basename(os.path.abspath(directory.path))
+        for path, captured in self._captured(log_folder):
+            here = found.get(path)
+            if here is None:
+                detail = f"captured with {captured.size_bytes} bytes, but not in this copy"
+                yield Damage(0, 0, DamageKind.UNREADABLE, detail, path)
+            elif (here.size_bytes, here.sha256) != (captured.size_bytes, captured.content_hash):
+                yield Damage(0, 0, DamageKind.UNREADABLE, _difference(here, captured), path)
+
+    def _captured(self, log_folder: str) -> Iterator[tuple[str, CapturedFile]]:
+        """What was captured of this directory, by its path below the node's folder."""
+        prefix = f"{self.folder}/" if self.folder else ""
+        for file in self.info.files if self.info else ():
+            inside = file.path.removeprefix(prefix)
+            parts = inside.split("/")
+            if file.path.startswith(prefix) and (len(parts) == 1 or parts[0] == log_folder):
+                yield inside, file
+
+
+def _difference(here: FoundFile, captured: CapturedFile) -> str:
+    if here.size_bytes == captured.size_bytes:
+        return f"not the {here.size_bytes} bytes that were captured, by their hash"
+    return f"{here.size_bytes} bytes, not the {captured.size_bytes} that were captured"
+
+
+def manifest_of(location: DirectoryPath) -> Manifest:
+    """What capture.json, in the node's folder or the one above, says of a directory there."""
+    node_folder = os.path.dirname(os.path.abspath(location.path))
+    path = capture_file(location)
+    if path is None:
+        return _unfinished(node_folder, location)
+    folder = os.path.relpath(node_folder, os.path.dirname(path)).replace(os.sep, "/")
+    shown = _shown(path, node_folder, location)
+    try:
+        info = capture.decode(read_file(path, MAX_STATE_BYTES))
+        return Manifest(info, "" if folder == "." else folder)
+    except DataError as error:
+        damage = Damage(error.position or 0, 0, DamageKind.CONTENT, error.reason, shown)
+    except UnreadableFileError as error:
+        damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, shown)
+    return Manifest(damages=(damage,))
+
+
+def _unfinished(node_folder: str, location: DirectoryPath) -> Manifest:
+    for folder in (node_folder, os.path.dirname(node_folder)):
+        path = os.path.join(folder, capture.PART_NAME)
+        if os.path.lexists(path):
+            shown = _shown(path, node_folder, location)
+            detail = "left out: an interrupted capture; run the same `kraftlake capture` again"
+            damage = Damage(0, 0, DamageKind.UNREADABLE, detail, shown)
+            return Manifest(damages=(damage,), is_unfinished=True)
+    return Manifest()
+
+
+def _shown(path: str, node_folder: str, location: DirectoryPath) -> str:
+    shown = os.path.join(location.shown_node, os.path.relpath(path, node_folder))
+    return shown if is_uri(shown) else os.path.normpath(shown)

@@ -1,0 +1,259 @@
+"""Taking a capture: the metadata directories of running nodes, copied with their hashes.
+
+A capture is a folder, local or in an object store:
+
+    capture.json                      when, and every file's size and hash; written last
+    node-1/meta.properties
+    node-1/__cluster_metadata-0/...
+
+Until capture.json is there, capture.json.part says what has arrived, so that a capture that was
+interrupted is known as one, and goes on without sending the same bytes again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from pipelines.capture.grouping import replica_at
+from pipelines.capture.remote import is_uri, opened, shown_uri
+from replica.errors import DataError, UnwritableFileError, UsageError
+from replica.format import capture
+from replica.format.capture import CapturedFile, CaptureInfo
+from replica.format.content_hash import content_hash
+from replica.format.damage import Damage
+from replica.format.directory import MetadataDirectory, read_directory
+from replica.format.discovery import DirectoryPath, FilePath, discover
+from replica.format.file_names import classify
+from replica.format.reading import read_file
+from replica.scan.segments import scan
+
+_JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
+"""What an interrupted capture sends again at most, besides the file it was at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One directory of a capture. folder: its place in it; shown: its place as the user named it.
+
+    sent_bytes: what was written; the rest of size_bytes had arrived before. damages: by the user's
+    names; what can be read of a damaged file is in the capture.
+    """
+
+    folder: str
+    shown: str
+    files: int
+    size_bytes: int
+    sent_bytes: int
+    has_moved: bool
+    damages: tuple[Damage, ...]
+
+
+def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
+    """The metadata directories at or below local paths.
+
+    UsageError where there is none, for a URI, and for a single file, which is no node's directory.
+    """
+    for path in paths:
+        if is_uri(path):
+            raise UsageError(
+                f"{shown_uri(path)}: capture reads nodes' local folders; only -o may be a URI"
+            )
+    found = discover(paths)
+    for one in found:
+        if isinstance(one, FilePath):
+            raise UsageError(f"{one.shown}: a single file; name the directory that holds it")
+    unique = {os.path.realpath(one.path): one for one in found if isinstance(one, DirectoryPath)}
+    return tuple(unique.values())
+
+
+def take(
+    found: Sequence[DirectoryPath],
+    destination: str,
+    progress: Callable[[Taken], None] = lambda taken: None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> tuple[Taken, ...]:
+    """Copy the directories to the destination, a folder or a URI of pyarrow.fs.
+
+    Nothing is locked or changed in them. progress: told after each directory.
+    Raises UsageError where the destination holds a finished capture or anything else,
+    UnreadableFileError where a directory can't be listed, UnwritableFileError where the destination
+    refuses.
+    """
+    with _store(destination) as (store, root):
+        at = now()
+        target = _Target(store, root, shown_uri(destination), at)
+        target.resume()
+        taken = []
+        for folder, one in _named(found):
+            taken.append(target.copy(folder, one))
+            progress(taken[-1])
+        target.finish()
+    return tuple(taken)
+
+
+@contextmanager
+def _store(destination: str) -> Iterator[tuple[Any, str]]:
+    if is_uri(destination):
+        with opened(destination) as (store, root):
+            yield store, root.rstrip("/")
+        return
+    from pyarrow import fs  # a heavy import, not for `capture --help`
+
+    yield fs.LocalFileSystem(), os.path.abspath(destination)
+
+
+def _named(found: Iterable[DirectoryPath]) -> Iterator[tuple[str, DirectoryPath]]:
+    """Each directory with a name of its own: by its node's id, or as its folder is called."""
+    used: set[str] = set()
+    for one in found:
+        stem = _stem(one)
+        names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(used) + 2))
+        name = next(name for name in names if name not in used)
+        used.add(name)
+        yield name, one
+
+
+def _stem(one: DirectoryPath) -> str:
+    replica = replica_at(one.path)
+    if replica is not None:
+        return f"node-{replica.node_id}"
+    return os.path.basename(os.path.dirname(os.path.abspath(one.path))) or "node"
+
+
+@dataclass
+class _Target:
+    """The place of one capture. arrived: what lies there, by its path below the root."""
+
+    store: Any
+    root: str
+    shown: str
+    at: datetime
+    arrived: dict[str, CapturedFile] = field(default_factory=dict)
+    wanted: dict[str, CapturedFile] = field(default_factory=dict)
+    _unsaved_bytes: int = 0
+
+    def resume(self) -> None:
+        """Learn what an interrupted capture left; UsageError where the place is taken."""
+        if self._read(capture.FILE_NAME) is not None:
+            raise UsageError(f"{self.shown}: holds a finished capture; name another folder")
+        journal = self._read(capture.PART_NAME)
+        if journal is not None:
+            try:
+                self.arrived = {file.path: file for file in capture.decode(journal).files}
+            except DataError as error:
+                raise UsageError(
+                    f"{self.shown}/{capture.PART_NAME}: {error.reason}: remove the folder, or name "
+                    "another one"
+                ) from error
+        elif self._names():
+            raise UsageError(f"{self.shown}: not empty, and no capture; name another folder")
+        self._save()
+
+    def copy(self, folder: str, one: DirectoryPath) -> Taken:
+        node_folder = os.path.dirname(os.path.abspath(one.path))
+        sending = _Sending(self, folder, node_folder)
+        directory = read_directory(one.path, read=sending, scan=scan, hashed=False)
+        kept = {f"{folder}/{file.path}" for file in directory.files}
+        for path in sorted(set(sending.files) - kept):
+            # of a look that did not hold still: the node deleted it meanwhile
+            self.wanted.pop(path)
+        return Taken(
+            folder=folder,
+            shown=one.shown,
+            files=len(kept),
+            size_bytes=sum(file.size_bytes for file in directory.files),
+            sent_bytes=sending.sent_bytes,
+            has_moved=directory.has_moved,
+            damages=_damages(directory, one),
+        )
+
+    def put(self, file: CapturedFile, data: bytes) -> int:
+        """Bytes sent: none where the same content has arrived before."""
+        self.wanted[file.path] = file
+        if self.arrived.get(file.path) == file:
+            return 0
+        if self.arrived.pop(file.path, None) is not None:
+            self._save()  # or the journal would vouch for bytes that are being replaced
+        self._write(file.path, data)
+        self.arrived[file.path] = file
+        self._unsaved_bytes += len(data)
+        if self._unsaved_bytes >= _JOURNAL_EVERY_BYTES:
+            self._save()
+        return len(data)
+
+    def finish(self) -> None:
+        """Drop what is wanted no more, then say that the capture is whole."""
+        for path in sorted(set(self.arrived) - set(self.wanted)):
+            self._delete(path)
+        files = tuple(self.wanted[path] for path in sorted(self.wanted))
+        self._write(capture.FILE_NAME, capture.encode(CaptureInfo(self.at, files)))
+        self._delete(capture.PART_NAME)
+
+    def _save(self) -> None:
+        files = tuple(self.arrived[path] for path in sorted(self.arrived))
+        self._write(capture.PART_NAME, capture.encode(CaptureInfo(self.at, files)))
+        self._unsaved_bytes = 0
+
+    def _write(self, path: str, data: bytes) -> None:
+        absolute = f"{self.root}/{path}"
+        with self._refusals(path):
+            self.store.create_dir(os.path.dirname(absolute), recursive=True)
+            with self.store.open_output_stream(absolute) as out:
+                out.write(data)
+
+    def _read(self, path: str) -> bytes | None:
+        opened_file = partial(self.store.open_input_stream, f"{self.root}/{path}")
+        with self._refusals(path), suppress(FileNotFoundError), opened_file() as source:
+            return bytes(source.read())
+        return None
+
+    def _delete(self, path: str) -> None:
+        with self._refusals(path):
+            self.store.delete_file(f"{self.root}/{path}")
+
+    def _names(self) -> list[str]:
+        from pyarrow import fs
+
+        selector = fs.FileSelector(self.root, allow_not_found=True, recursive=True)
+        with self._refusals(""):
+            found = self.store.get_file_info(selector)
+        return [info.path for info in found if info.type == fs.FileType.File]
+
+    @contextmanager
+    def _refusals(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error).strip().split("\n", 1)[0]
+            raise UnwritableFileError(f"{self.shown}/{path}", reason) from error
+
+
+@dataclass
+class _Sending:
+    """The `read` port of read_directory, which sends what it reads to the capture."""
+
+    target: _Target
+    folder: str
+    node_folder: str
+    sent_bytes: int = 0
+    files: set[str] = field(default_factory=set)
+
+    def __call__(self, path: str, limit: int) -> bytes:
+        data = read_file(path, limit)
+        inside = os.path.relpath(path, self.node_folder).replace(os.sep, "/")
+        name = f"{self.folder}/{inside}"
+        digest = content_hash(classify(os.path.basename(path)), data)
+        file = CapturedFile(name, len(data), digest)
+        self.files.add(name)
+        self.sent_bytes += self.target.put(file, data)
+        return data
+
+
+def _damages(directory: MetadataDirectory, one: DirectoryPath) -> tuple[Damage, ...]:
+    return tuple(damage.in_file(one.shown_file(damage.file)) for damage in directory.damages)

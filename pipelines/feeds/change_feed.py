@@ -1,0 +1,194 @@
+"""A table's changes by Delta's change data feed, read by delta-rs: no JVM.
+
+The feed's rows come in any order, and a commit that replaced files whole has each of their rows
+twice. Here a version's rows are paired by the table's keys, so that what is left is what changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, QueryBuilder
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from pipelines.feeds.tables import Feed
+from pipelines.feeds.values import Change, Op, Row
+from pipelines.tables.contract import FEED_RETENTION_DAYS
+from replica.errors import UnreadableFileError, UsageError
+
+SLICE_ROWS = 250_000
+"""About how many rows of a version are in memory at once: some 200 MB."""
+_BATCH_ROWS = 10_000
+_KIND, _TIME = "_change_type", "_commit_timestamp"
+_BEFORE = ("delete", "update_preimage")
+_GONE = ("invalid table version", "not found", "no such file")
+
+_Read = Callable[[Sequence[str], str | None], pa.Table]
+"""Columns and an SQL condition -> the rows, in any order."""
+
+
+class ChangeFeed:
+    """The feed of one table. uri: of its folder, as delta-rs names it.
+
+    UsageError: there is no such table, or it is another release's. UnreadableFileError: the store
+    refused. Both name the table.
+    """
+
+    def __init__(self, uri: str, feed: Feed) -> None:
+        self.feed = feed
+        self._uri = uri
+        self._table = self._opened(None)
+        self.table_id = str(self._table.metadata().id)
+        missing = set(feed.contract.column_names) - {
+            field.name for field in self._table.schema().fields
+        }
+        if missing:
+            raise UsageError(
+                f"{uri} was written by another release of kraftlake (it lacks "
+                f"{', '.join(sorted(missing))}): build a new lake, or use that release"
+            )
+
+    def newest(self) -> int:
+        """The table's version now."""
+        try:
+            self._table.update_incremental()
+        except (DeltaError, OSError) as error:
+            raise UnreadableFileError(self._uri, _line(error)) from error
+        return int(self._table.version())
+
+    def snapshot(self, version: int) -> Iterator[Change]:
+        """All rows of a version, each as read."""
+        for ordinal, row in enumerate(self.rows(version)):
+            yield Change("read", version, ordinal, None, None, row)
+
+    def rows(self, version: int) -> Iterator[Row]:
+        """All rows of a version, in the feed's order."""
+        table = self._opened(version)
+
+        def read(columns: Sequence[str], where: str | None) -> pa.Table:
+            query = f"SELECT {', '.join(map(_quoted, columns))} FROM t"  # noqa: S608 - ours
+            condition = "" if where is None else f" WHERE {where}"
+            builder = QueryBuilder().register("t", table)
+            return self._collected(version, lambda: builder.execute(query + condition))
+
+        return _ordered(read, self.feed.contract.column_names, self.feed.order)
+
+    def changes(self, version: int) -> Iterator[Change]:
+        """What the version's commit changed."""
+
+        def read(columns: Sequence[str], where: str | None) -> pa.Table:
+            return self._collected(
+                version,
+                lambda: self._table.load_cdf(
+                    starting_version=version,
+                    ending_version=version,
+                    columns=list(map(_quoted, columns)),
+                    predicate=where,
+                ),
+            )
+
+        columns = (*self.feed.contract.column_names, _KIND, _TIME)
+        rows = _ordered(read, columns, self.feed.order)
+        return _paired(rows, self.feed.contract.keys, version)
+
+    def _opened(self, version: int | None) -> DeltaTable:
+        try:
+            return DeltaTable(self._uri, version=version)
+        except TableNotFoundError as error:
+            raise UsageError(
+                f"{self._uri} is no table: run `kraftlake build --lake` first, or name another lake"
+            ) from error
+        except (DeltaError, OSError) as error:
+            raise self._unreadable(version, error) from error
+
+    def _collected(self, version: int, read: Callable[[], Any]) -> pa.Table:
+        try:
+            return pa.table(read())
+        except (DeltaError, pa.ArrowException, OSError) as error:
+            raise self._unreadable(version, error) from error
+
+    def _unreadable(
+        self, version: int | None, error: Exception
+    ) -> UsageError | UnreadableFileError:
+        text = _line(error)
+        if version is None or not any(word in text.lower() for word in _GONE):
+            return UnreadableFileError(self._uri, text)
+        return UsageError(
+            f"{self._uri}: version {version} can't be read any more (Delta keeps changes for "
+            f"{FEED_RETENTION_DAYS} days): begin anew with --restart"
+        )
+
+
+def _paired(
+    rows: Iterator[dict[str, Any]], keys: tuple[str, ...], version: int
+) -> Iterator[Change]:
+    """Rows of one version, sorted so that those of a key are neighbours -> what became of each."""
+    ordinal = 0
+    for _, same in groupby(rows, key=itemgetter(*keys)):
+        before = after = committed_at = None
+        for row in same:
+            kind, committed_at = row.pop(_KIND), row.pop(_TIME)
+            if kind in _BEFORE:
+                before = row
+            else:
+                after = row
+        if before != after:
+            yield Change(_op(before, after), version, ordinal, committed_at, before, after)
+            ordinal += 1
+
+
+def _op(before: Row | None, after: Row | None) -> Op:
+    if before is None:
+        return "insert"
+    return "delete" if after is None else "update"
+
+
+def _ordered(read: _Read, columns: Sequence[str], order: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Rows sorted by `order`, NULL last, read slice by slice of its first column, whole numbers."""
+    for where in _slices(read, order[0]):
+        table = _plain(read(columns, where))
+        in_order = table.sort_by([(name, "ascending") for name in order])
+        for batch in in_order.to_batches(max_chunksize=_BATCH_ROWS):
+            yield from batch.to_pylist()
+
+
+def _slices(read: _Read, column: str) -> Iterator[str | None]:
+    """SQL conditions that cut the rows, in order, into pieces of about SLICE_ROWS."""
+    values = read([column], None).column(column)
+    if len(values) <= SLICE_ROWS:
+        yield None
+        return
+    name, numbers = _quoted(column), pc.drop_null(values).combine_chunks()
+    in_order = numbers.take(pc.array_sort_indices(numbers))
+    bounds = list(dict.fromkeys(in_order[SLICE_ROWS::SLICE_ROWS].to_pylist()))
+    for low, high in zip((None, *bounds), (*bounds, None), strict=True):
+        above = "" if low is None else f" AND {name} >= {low}"
+        below = "" if high is None else f" AND {name} < {high}"
+        yield f"{name} IS NOT NULL{above}{below}"
+    if values.null_count:
+        yield f"{name} IS NULL"
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Times as ms since the epoch, and texts in a form that pyarrow sorts."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            times = table.column(index).cast(pa.timestamp("ms", field.type.tz), safe=False)
+            table = table.set_column(index, field.name, times.cast(pa.int64()))
+        elif pa.types.is_string_view(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
+    return table
+
+
+def _quoted(column: str) -> str:
+    """offset is a word of SQL's, and delta-rs makes SQL of all names."""
+    return f'"{column}"'
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

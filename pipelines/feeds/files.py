@@ -1,0 +1,60 @@
+"""Changes as files of JSON lines, one for each version that has any.
+
+DIR/00000000000000000012.jsonl has the changes of version 12, 00000000000000000007.snapshot.jsonl
+all rows of version 7. A file is there whole or not at all, and its content is the same whenever
+it is written: its name is what makes it once only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipelines.feeds import message
+from pipelines.feeds.progress_file import ProgressFile, locked, write_whole
+from pipelines.feeds.tables import Feed
+from pipelines.feeds.values import Position, Progress, Unit
+from replica.errors import UnwritableFileError, UsageError
+
+
+class FileTarget:
+    """A folder of one table's changes; made by `file_target`."""
+
+    def __init__(self, folder: Path, feed: Feed, table_id: str) -> None:
+        self.name = str(folder)
+        self._folder = folder
+        self._feed = feed
+        self._table_id = table_id
+        self._progress = ProgressFile(folder / "progress.json")
+
+    def progress(self) -> Progress | None:
+        return self._progress.read()
+
+    def keep(self, position: Position) -> None:
+        self._progress.write(Progress(self._feed.name, self._table_id, position))
+
+    def publish(self, unit: Unit) -> int:
+        lines = (message.value(self._feed, change) for change in unit.changes)
+        count = write_whole(self._folder / _file_name(unit.start), lines)
+        self.keep(unit.start.following)
+        return count
+
+
+@contextmanager
+def file_target(folder: str, feed: Feed, table_id: str) -> Iterator[FileTarget]:
+    """The folder, made where it is missing, for one publisher at a time. UsageError,
+    UnwritableFileError."""
+    if "://" in folder:
+        raise UsageError(f"--to {folder}: expected a folder on a local or mounted file system")
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnwritableFileError(folder, error.strerror or str(error)) from error
+    with locked(path / ".lock"):
+        yield FileTarget(path, feed, table_id)
+
+
+def _file_name(position: Position) -> str:
+    return f"{position.version:020d}{'.snapshot' if position.is_snapshot else ''}.jsonl"

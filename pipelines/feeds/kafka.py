@@ -1,0 +1,192 @@
+"""Changes as records of a Kafka topic, exactly once for readers with read_committed.
+
+As Kafka Connect's exactly-once sources do it (KIP-618): a transaction brings records and the
+progress behind them, which lies in a compacted topic. A publisher that comes back ends what its
+predecessor left open, by the same transactional.id (KIP-98), and then reads the progress.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from pipelines.feeds import message
+from pipelines.feeds.kafka_topics import Cluster
+from pipelines.feeds.tables import Feed
+from pipelines.feeds.values import Change, Position, Progress, Unit
+from replica.errors import (
+    AuthenticationError,
+    DataError,
+    PeerError,
+    UnreachablePeerError,
+    UsageError,
+)
+
+TRANSACTION_RECORDS = 5_000
+_ATTEMPTS = 5
+_TIMEOUT_S, _COMMIT_S = 30.0, 120.0
+_OURS = {
+    "enable.idempotence": "true",
+    "acks": "all",
+    # where Java's clients would put the same key
+    "partitioner": "murmur2_random",
+}
+"""What exactly-once and the order of a key depend on; with transactional.id, nobody else's."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """properties: librdkafka's, bootstrap.servers among them."""
+
+    topic: str
+    progress_topic: str
+    properties: Mapping[str, str] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("transactional.id", *_OURS):
+            if name in self.properties:
+                raise UsageError(f"{name}: kraftlake sets it itself; leave it out")
+        if self.topic == self.progress_topic:
+            raise UsageError(f"--progress-topic {self.topic}: name another topic than --topic")
+
+    @property
+    def servers(self) -> str:
+        """For people, and to connect."""
+        return self.properties["bootstrap.servers"]
+
+
+class KafkaTarget:
+    """Made by `kafka_target`."""
+
+    def __init__(
+        self, to: Destination, feed: Feed, table_id: str, producer: Producer, cluster: Cluster
+    ) -> None:
+        self.name = f"topic {to.topic}"
+        self._to = to
+        self._feed = feed
+        self._table_id = table_id
+        self._producer = producer
+        self._cluster = cluster
+        self._key = message.compact({"topic": to.topic, "table": feed.name})
+
+    def progress(self) -> Progress | None:
+        kept = self._cluster.newest_value(self._to.progress_topic, self._key)
+        if kept is None:
+            return None
+        try:
+            return Progress.from_json(json.loads(kept))
+        except (ValueError, DataError) as error:
+            raise DataError(f"topic {self._to.progress_topic} holds what is no progress") from error
+
+    def keep(self, position: Position) -> None:
+        self._transaction([], position)
+
+    def publish(self, unit: Unit) -> int:
+        changes = islice(unit.changes, unit.start.ordinal, None)
+        count = 0
+        while True:
+            taken = list(islice(changes, TRANSACTION_RECORDS))
+            count += len(taken)
+            is_end = len(taken) < TRANSACTION_RECORDS
+            following = replace(unit.start, ordinal=unit.start.ordinal + count)
+            position = unit.start.following if is_end else following
+            self._transaction(taken, position)
+            if is_end:
+                return count
+
+    def _transaction(self, changes: list[Change], position: Position) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._producer.begin_transaction()
+                self._produce_all(changes, position)
+                self._commit()
+                return
+            except KafkaException as error:
+                if not error.args[0].txn_requires_abort() or attempt == _ATTEMPTS:
+                    raise
+                self._producer.abort_transaction(_TIMEOUT_S)
+
+    def _produce_all(self, changes: Iterable[Change], position: Position) -> None:
+        for change in changes:
+            headers = {
+                "table": self._feed.name,
+                "version": str(change.version),
+                "ordinal": str(change.ordinal),
+                "op": change.op,
+            }
+            value = message.value(self._feed, change)
+            self._produce(self._to.topic, message.key(self._feed, change), value, headers)
+        progress = Progress(self._feed.name, self._table_id, position).to_json()
+        self._produce(self._to.progress_topic, self._key, message.compact(progress), {})
+
+    def _produce(self, topic: str, key: bytes, value: bytes, headers: dict[str, str]) -> None:
+        while True:
+            try:
+                self._producer.produce(topic, value, key, headers=headers)
+                return
+            except BufferError:  # as much is under way as may be
+                self._producer.poll(0.1)
+
+    def _commit(self) -> None:
+        deadline = time.monotonic() + _COMMIT_S
+        while True:
+            try:
+                self._producer.commit_transaction(_TIMEOUT_S)
+                return
+            except KafkaException as error:
+                if not error.args[0].retriable() or time.monotonic() > deadline:
+                    raise
+
+
+@contextmanager
+def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTarget]:
+    """Topics that are missing are made with the cluster's defaults, the progress topic compacted.
+
+    UsageError: a property or a topic that won't do. PeerError: the cluster refuses, or another
+    publisher took over. UnreachablePeerError: no answer.
+    """
+    heard: list[str] = []
+    try:
+        cluster = Cluster(to.properties, heard.append)
+        cluster.make_topics(to.topic, to.progress_topic)
+        producer = Producer(
+            {
+                **cluster.properties,
+                **_OURS,
+                "transactional.id": f"kraftlake-publish.{feed.name}.{to.topic}",
+            }
+        )
+        producer.init_transactions(_TIMEOUT_S)
+        try:
+            yield KafkaTarget(to, feed, table_id, producer, cluster)
+        finally:
+            # readers wait behind an open transaction; where none is open, that is an error
+            with suppress(KafkaException):
+                producer.abort_transaction(_TIMEOUT_S)
+    except KafkaException as error:
+        trouble = heard[-1] if heard else None
+        raise _translated(to.servers, error.args[0], trouble) from error
+
+
+def _translated(servers: str, error: KafkaError, trouble: str | None) -> PeerError | UsageError:
+    code, text = error.code(), error.str()
+    if code in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
+        return PeerError(servers, "another kraftlake publish took over this table and topic")
+    if code == KafkaError._INVALID_ARG:
+        return UsageError(f"{text}; see --producer-config and -X")
+    if code == KafkaError.MSG_SIZE_TOO_LARGE:
+        return PeerError(
+            servers,
+            f"{text}: raise max.message.bytes of the topic, and say -X message.max.bytes=BYTES",
+        )
+    if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):
+        return AuthenticationError(servers, trouble or text)
+    if code in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN):
+        return UnreachablePeerError(servers, trouble or text)
+    return PeerError(servers, text)

@@ -1,0 +1,90 @@
+"""Files that are there whole or not at all, and the progress that is kept in one."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pipelines.feeds.message import compact
+from pipelines.feeds.values import Progress
+from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
+
+
+class ProgressFile:
+    """Progress as one line of JSON. Every method names the file in its errors."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> Progress | None:
+        """None where there is no such file. DataError: it is another one."""
+        try:
+            return Progress.from_json(json.loads(self._path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise UnreadableFileError(str(self._path), error.strerror or str(error)) from error
+        except ValueError as error:
+            raise DataError("this is no JSON", path=str(self._path)) from error
+        except DataError as error:
+            raise error.in_file(str(self._path)) from error
+
+    def write(self, progress: Progress) -> None:
+        """On disk when this returns."""
+        write_whole(self._path, (compact(progress.to_json()),))
+
+
+def write_whole(path: Path, lines: Iterable[bytes]) -> int:
+    """Writes a file under another name, gives it its own when it is on disk; how many lines.
+
+    No lines, no file. UnwritableFileError.
+    """
+    part = path.with_name(f".{path.name}.part")
+    count = 0
+    try:
+        with part.open("wb") as file:
+            for line in lines:
+                file.write(line + b"\n")
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        if count:
+            part.replace(path)
+            _sync_folder(path.parent)
+    except OSError as error:
+        raise UnwritableFileError(str(path), error.strerror or str(error)) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+    return count
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds a lock file, so that nobody else publishes to the same place meanwhile. UsageError:
+    somebody does. The file stays; only who holds it counts."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise UnwritableFileError(str(path), error.strerror or str(error)) from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(f"{path}: another kraftlake publish runs with it; end it") from error
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sync_folder(folder: Path) -> None:
+    """So that a file's new name outlives a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,38 @@
+"""The tables that have a feed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.tables import gold
+from pipelines.tables.contract import Contract
+
+
+@dataclass(frozen=True)
+class Feed:
+    """key: the columns whose values, as JSON, are a message's key: changes with equal ones keep
+    their order."""
+
+    contract: Contract
+    key: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The table's."""
+        return self.contract.name
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The columns by which the changes of one version are sorted: the log's order, then the
+        rest of the table's keys."""
+        return ("offset", *(key for key in self.contract.keys if key != "offset"))
+
+
+FEEDS = {
+    feed.name: feed
+    for feed in (
+        # what changed of one entity stays in order, and a compacted topic keeps the last change
+        Feed(gold.METADATA_CHANGES, key=("cluster_id", "entity", "key")),
+        Feed(gold.FINDINGS, key=gold.FINDINGS.keys),
+    )
+}

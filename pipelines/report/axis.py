@@ -1,0 +1,59 @@
+"""Axes of drawings: round numbers and round times."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from markupsafe import Markup
+
+from pipelines.report.svg import Scale, line, text
+from pipelines.report.words import round_seconds
+
+_TICKS = 6
+HEIGHT = 22
+"""Pixels that an axis takes."""
+
+
+def round_step(extent: float, ticks: int = _TICKS) -> int:
+    """The smallest 1, 2 or 5 times a power of ten that makes at most `ticks` steps; at least 1."""
+    wanted = max(extent / ticks, 1)
+    power = 10 ** math.floor(math.log10(wanted))
+    return int(next(times * power for times in (1, 2, 5, 10) if times * power >= wanted))
+
+
+def offset_axis(scale: Scale, y: float) -> Markup:
+    """Offsets below a drawing whose lanes end at y pixels."""
+    step = round_step(scale.high - scale.low)
+    first = math.ceil(scale.low / step) * step
+    values = range(first, math.floor(scale.high) + 1, step)
+    return _axis(scale, y, [(value, str(value)) for value in values])
+
+
+def time_axis(scale: Scale, y: float) -> Markup:
+    """Times below a drawing, in UTC; the scale is in seconds since 1970."""
+    step = round_seconds((scale.high - scale.low) / _TICKS)
+    first = math.ceil(scale.low / step) * step
+    shape = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86_400 else "%Y-%m-%d"
+    values = range(first, math.floor(scale.high) + 1, step)
+    return _axis(scale, y, [(value, time_label(value, shape)) for value in values])
+
+
+def time_label(seconds: float, shape: str) -> str:
+    """A time in UTC; the bare number where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime(shape)
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:.0f} s"
+
+
+def _axis(scale: Scale, y: float, ticks: list[tuple[float, str]]) -> Markup:
+    parts = [line(0, y, 100, y, "axis")]
+    for place, (value, shown) in enumerate(ticks):
+        x = scale.x(value)
+        anchor = "" if x < 4 else "end" if x > 96 else "middle"
+        parts.append(line(x, y, x, y + 4, "axis"))
+        # a phone has room for every second one
+        class_ = "tick broad" if place % 2 else "tick"
+        parts.append(text(x, y + 17, shown, class_=class_, anchor=anchor))
+    return Markup("").join(parts)

@@ -1,0 +1,133 @@
+"""The epochs that each replica's log is made of, by offset; what it lost, and its snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from pipelines.report import axis
+from pipelines.report.lanes import Block, draw_blocks, merged
+from pipelines.report.losses import Loss, When
+from pipelines.report.partings import Replica
+from pipelines.report.queries import MAX_LANES
+from pipelines.report.source import Row
+from pipelines.report.svg import CROSS, DIAMOND, Scale, beside, box, drawing, line, marker, text
+from pipelines.report.words import counted, span
+
+_HEAD, _BAR, _MARKS, _GAP = 18, 24, 18, 12
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One replica. title: who it is. end: its LEO, exclusive. snapshots: (end offset, what it is,
+    whether it is invalid)."""
+
+    replica: Replica
+    is_voter: bool
+    title: str
+    start: int
+    end: int
+    blocks: tuple[Block, ...]
+    losses: tuple[Loss, ...]
+    snapshots: tuple[tuple[int, str, bool], ...]
+
+
+def lane(
+    row: Row,
+    title: str,
+    epochs: Iterable[Row],
+    losses: Iterable[Loss],
+    snapshots: Iterable[Row],
+    *,
+    is_voter: bool,
+) -> Lane:
+    """From a row of queries.replicas, and what the other queries say of all replicas."""
+    replica = Replica(row["node_id"], row["directory_id"])
+    return Lane(
+        replica,
+        is_voter,
+        title,
+        row["log_start_offset"],
+        row["log_end_offset"],
+        tuple(_block(one) for one in epochs if _is_of(one, replica)),
+        tuple(loss for loss in losses if replica in loss.replicas),
+        tuple(_snapshot(one) for one in snapshots if _is_of(one, replica)),
+    )
+
+
+def _is_of(row: Row, replica: Replica) -> bool:
+    return Replica(row["node_id"], row["directory_id"]) == replica
+
+
+def _block(row: Row) -> Block:
+    epoch, leader = row["epoch"], row["leader_id"]
+    led = "leader unknown" if leader is None else f"leader {leader}"
+    return Block(
+        row["start_offset"],
+        row["end_offset"],
+        0 if leader is None else leader,
+        (f"epoch {epoch}, {led}", f"epoch {epoch}", str(epoch)),
+        f"epoch {epoch}, {led}: {span(row['start_offset'], row['end_offset'])}",
+    )
+
+
+def _snapshot(row: Row) -> tuple[int, str, bool]:
+    name = f"snapshot {row['end_offset']}-{row['epoch']}: {row['verdict']}"
+    return row["end_offset"], name, row["verdict"] == "invalid"
+
+
+def draw(identity: str, lanes: Sequence[Lane]) -> Markup:
+    """All lanes on one axis of offsets."""
+    shown = _shown(lanes)
+    scale = Scale(0, max([1, *(one.end for one in shown), *_lost_ends(shown)]))
+    parts: list[Markup] = []
+    y = 0
+    for one in shown:
+        parts.append(_draw(one, scale, y))
+        y += _HEAD + _BAR + (_MARKS if one.losses else 0) + _GAP
+    parts.append(axis.offset_axis(scale, y))
+    told = "; ".join(one.title for one in shown)
+    title = f"Leader epochs in the logs of {counted(len(shown), 'replica')}, by offset"
+    return drawing(identity, title, f"{told}.", y + axis.HEIGHT, *parts)
+
+
+def _shown(lanes: Sequence[Lane]) -> list[Lane]:
+    """At most MAX_LANES, those kept that lost something, and voters before observers."""
+    matter = sorted(lanes, key=lambda one: (not one.losses, not one.is_voter))[:MAX_LANES]
+    return [one for one in lanes if one in matter]
+
+
+def _lost_ends(lanes: Iterable[Lane]) -> Iterable[int]:
+    return (loss.first + loss.records for one in lanes for loss in one.losses)
+
+
+def _draw(one: Lane, scale: Scale, y: float) -> Markup:
+    bar = y + _HEAD
+    parts = [
+        text(0, y + 12, one.title, class_="who"),
+        line(0, bar + _BAR / 2, 100, bar + _BAR / 2, "track"),
+        draw_blocks(merged(one.blocks, scale), scale, bar, _BAR),
+    ]
+    for loss in one.losses:
+        parts.append(_loss(loss, scale, bar))
+    for end, name, invalid in one.snapshots:
+        shape, class_ = (CROSS, "cross") if invalid else (DIAMOND, "snapshot")
+        parts.append(marker(scale.x(end), bar + _BAR, shape, class_, name))
+    return Markup("").join(parts)
+
+
+def _loss(loss: Loss, scale: Scale, bar: float) -> Markup:
+    """Below the bar, which has its own words."""
+    x = scale.x(loss.first)
+    width = max(scale.x(loss.first + loss.records) - x, 0.5)
+    told = {
+        When.GONE: f"{loss.records} truncated",
+        When.PENDING: f"{loss.records} to be truncated",
+        When.UNSEEN: f"{loss.records} unaccounted for",
+    }[loss.when]
+    title = f"{told}, from offset {loss.first} on"
+    below = bar + _BAR + 6
+    lost = box(x, below, width, 8, "lost", title)
+    return lost + beside(x, width, below + 9, f"{told} from {loss.first}", "told")

@@ -1,0 +1,143 @@
+"""Everything that the page says of one cluster is made from: each query asked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.report import activity_queries, queries
+from pipelines.report.partings import Parting, Replica, partings_of
+from pipelines.report.source import Figure, Row, Source
+from pipelines.report.words import round_seconds
+
+MAX_BUCKETS = 60
+MAX_PARTINGS_DECODED = 6
+"""Partings whose branches are decoded; the others are in the table only."""
+MAX_TRUNCATIONS_DECODED = 3
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Changes over time. typed: by gold.metadata_changes, else by the records' types.
+
+    start: seconds since 1970 of bucket 0. width: seconds of a bucket.
+    """
+
+    figure: Figure
+    start: int
+    width: int
+    typed: bool
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """The branches of one parting. heads: who held which batch; records: one replica of each."""
+
+    parting: Parting
+    heads: Figure
+    records: Figure
+    speakers: tuple[Replica, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The tables' answers about one cluster. unidentified: damage of no known replica, of any
+    cluster. truncated: the decoded records of some truncations, by their place among them."""
+
+    cluster_id: str
+    summary: Row
+    replicas: Figure
+    captures: Figure
+    unbuilt: Figure
+    epochs: Figure
+    leaders: Figure
+    relations: Figure
+    partings: Figure
+    truncations: Figure
+    truncated_types: Figure
+    snapshot_counts: Figure
+    snapshots: Figure
+    findings: Figure
+    damage: Figure
+    activity: Activity
+    decoded: tuple[Decoded, ...] = ()
+    truncated: dict[int, Figure] = field(default_factory=dict)
+    newest_changes: Figure | None = None
+
+
+def gather(source: Source, summary: Row) -> Evidence:
+    """Ask all about the cluster of `summary`, a row of queries.CLUSTERS. KraftlakeError."""
+    cluster = str(summary["cluster_id"])
+    plain: dict[str, Any] = {
+        name: source.figure(query(cluster))
+        for name, query in {
+            "replicas": queries.replicas,
+            "captures": queries.captures,
+            "unbuilt": queries.unbuilt,
+            "epochs": queries.epochs,
+            "leaders": queries.leaders,
+            "relations": queries.relations,
+            "partings": queries.partings,
+            "truncations": queries.truncations,
+            "truncated_types": queries.truncated_types,
+            "snapshot_counts": queries.snapshot_counts,
+            "snapshots": queries.snapshots,
+            "findings": queries.findings,
+            "damage": queries.damage,
+        }.items()
+    }
+    typed = activity_queries.CHANGES in source.tables
+    return Evidence(
+        cluster,
+        summary,
+        **plain,
+        activity=_activity(source, cluster, typed=typed),
+        decoded=tuple(_decoded(source, cluster, plain["partings"].rows)),
+        truncated=_truncated(source, cluster, plain["truncations"].rows),
+        newest_changes=source.figure(activity_queries.newest_changes(cluster)) if typed else None,
+    )
+
+
+def _activity(source: Source, cluster: str, *, typed: bool) -> Activity:
+    span = source.ask(activity_queries.activity_span(cluster, typed=typed))[0]
+    start, width = bucketing(span["first"], span["last"])
+    figure = source.figure(activity_queries.activity(cluster, start, width, typed=typed))
+    return Activity(figure, start, width, typed)
+
+
+def bucketing(first: float | None, last: float | None) -> tuple[int, int]:
+    """(start of bucket 0, width), both in seconds: at most MAX_BUCKETS + 1 from first to last."""
+    if first is None or last is None:
+        return 0, 1
+    width = round_seconds((last - first) / MAX_BUCKETS)
+    return math.floor(first / width) * width, width
+
+
+def _decoded(source: Source, cluster: str, rows: Iterable[Row]) -> Iterable[Decoded]:
+    for parting in partings_of(rows)[:MAX_PARTINGS_DECODED]:
+        heads = source.figure(queries.heads(cluster, parting.capture_group, parting.offset))
+        parting = parting.with_heads(heads.rows)
+        speakers = tuple(branch.replicas[0] for branch in parting.branches)
+        keys = [(one.node_id, one.directory_id) for one in speakers]
+        sql = queries.branch_records(cluster, parting.capture_group, parting.offset, keys)
+        yield Decoded(parting, heads, source.figure(sql), speakers)
+
+
+def _truncated(source: Source, cluster: str, rows: Iterable[Row]) -> dict[int, Figure]:
+    """The records of the first truncations, replicas that lost the same being shown once."""
+    found: dict[int, Figure] = {}
+    seen: set[tuple[Any, ...]] = set()
+    for place, row in enumerate(rows):
+        run = (row["from_offset"], row["to_offset"], tuple(row["epochs"]))
+        if run in seen or len(found) == MAX_TRUNCATIONS_DECODED:
+            continue
+        seen.add(run)
+        found[place] = source.figure(
+            queries.truncated_records(
+                *(cluster, row["node_id"], row["directory_id"]),
+                *(row["from_offset"], row["to_offset"]),
+            )
+        )
+    return found

@@ -1,0 +1,71 @@
+"""A divergence drawn: one log up to an offset, then a branch for each history."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from pipelines.report.partings import Branch, Parting
+from pipelines.report.svg import CROSS, drawing, element, line, marker, percent, text
+from pipelines.report.words import Names, counted, listed
+
+MAX_BRANCHES = 6
+_TRUNK, _BENT, _CUT = 26.0, 34.0, 97.0
+"""Percent of the width: where the common part ends, branches run on, and a loser is cut."""
+_ROW, _LINE = 62, 15
+
+
+def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int]) -> Markup:
+    """leaders: epoch to leader's node id, where known. Not to scale: what matters is the order."""
+    branches = parting.branches[:MAX_BRANCHES]
+    height = _ROW * len(branches) + 8
+    middle = height / 2
+    parts = [
+        *_common(parting, middle),
+        _knot(middle),
+    ]
+    for place, branch in enumerate(branches):
+        y = _ROW * place + 24
+        loses = parting.loses(branch)
+        kind = "branch losing" if loses else "branch"
+        parts.append(line(_TRUNK, middle, _BENT, y, kind))
+        parts.append(line(_BENT, y, _CUT if loses else 100, y, kind))
+        first, second = _words(parting, branch, names, leaders)
+        parts.append(text(_BENT + 2, y - 8, first, class_="who"))
+        parts.append(text(_BENT + 2, y + _LINE + 2, second, class_="told"))
+        if loses:
+            parts.append(marker(_CUT, y, CROSS, "cross"))
+    title = f"Divergence at offset {parting.offset}"
+    told = "; ".join(". ".join(_words(parting, one, names, leaders)) for one in branches)
+    return drawing(identity, title, f"{told}.", height, *parts)
+
+
+def _common(parting: Parting, middle: float) -> tuple[Markup, ...]:
+    if parting.offset == 0:
+        return (text(0, middle + 5, "nothing shared", class_="told"),)
+    return (
+        line(0, middle, _TRUNK, middle, "trunk"),
+        text(0, middle - 10, f"to offset {parting.offset - 1}", class_="who"),
+        text(0, middle + 20, "the same", class_="told"),
+    )
+
+
+def _words(
+    parting: Parting, branch: Branch, names: Names, leaders: dict[int, int]
+) -> tuple[str, str]:
+    # in a conflict the epoch has two leaders, and the table knows one
+    leader = None if parting.is_conflict else leaders.get(branch.epoch)
+    led = "" if leader is None else f", leader {leader}"
+    end = "" if branch.end_offset is None else f", to {branch.end_offset - 1}"
+    fate = "in conflict" if parting.is_conflict else "kept"
+    if parting.loses(branch):
+        losing = [one for one in parting.losing if one.replica in branch.replicas]
+        committed = max(one.committed for one in losing)
+        fate = f"loses {counted(max(one.records for one in losing), 'record')}"
+        fate += f", {committed} committed" if committed else ""
+    who = listed([names.name(one) for one in branch.replicas], limit=4)
+    noun = "node" if len(branch.replicas) == 1 else "nodes"
+    return f"epoch {branch.epoch}{led}{end}", f"{noun} {who}: {fate}"
+
+
+def _knot(y: float) -> Markup:
+    return element("circle", cx=percent(_TRUNK), cy=f"{y:g}", r="5", class_="knot")

@@ -1,0 +1,71 @@
+"""Lanes of blocks: what both timelines are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from pipelines.report.svg import Scale, box, label
+from pipelines.report.words import counted
+
+HUES = 6
+"""Fills that the style sheet has; every block has its words too."""
+_THINNEST = 0.6
+"""Percent of the width below which neighbours are drawn as one block."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """start, end: on the drawing's scale. hue: from 0. texts: labels, the longest first.
+
+    title: what a pointer shows. count: how many epochs it stands for.
+    """
+
+    start: float
+    end: float
+    hue: int
+    texts: tuple[str, ...]
+    title: str
+    count: int = 1
+
+
+def merged(blocks: Sequence[Block], scale: Scale) -> list[Block]:
+    """Blocks too thin to see put together with thin neighbours; their order is that of starts."""
+    found: list[Block] = []
+    for block in blocks:
+        before = found[-1] if found else None
+        if before is not None and _thin(before, scale) and _thin(block, scale):
+            near = scale.x(block.start) - scale.x(before.end) < _THINNEST
+            if near:
+                found[-1] = _joined(before, block)
+                continue
+        found.append(block)
+    return found
+
+
+def _thin(block: Block, scale: Scale) -> bool:
+    return block.count > 1 or scale.x(block.end) - scale.x(block.start) < _THINNEST
+
+
+def _joined(a: Block, b: Block) -> Block:
+    count = a.count + b.count
+    first, last = a.title.split(" … ")[0], b.title
+    texts = (counted(count, "epoch"), str(count))
+    return replace(
+        a, end=max(a.end, b.end), texts=texts, title=f"{first} … {last}", count=count, hue=HUES
+    )
+
+
+def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) -> Markup:
+    """Each as a box from y (pixels) on with the longest label that fits."""
+    parts = []
+    for block in blocks:
+        x, end = scale.x(block.start), scale.x(block.end)
+        hue = "many" if block.count > 1 else f"hue{block.hue % HUES}"
+        # an epoch of one record has no extent, but it was there
+        width = max(end - x, _THINNEST)
+        parts.append(box(min(x, 100 - width), y, width, height, f"block {hue}", block.title))
+        parts.append(label(x, y + height / 2 + 4, end - x, block.texts))
+    return Markup("").join(parts)

@@ -1,0 +1,67 @@
+"""Who led when: a lane for each leader, from the start of an epoch to the last record in it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+
+from markupsafe import Markup
+
+from pipelines.report import axis
+from pipelines.report.lanes import Block, draw_blocks, merged
+from pipelines.report.queries import MAX_LANES
+from pipelines.report.source import Row, moment
+from pipelines.report.svg import Scale, drawing, line, text
+from pipelines.report.words import counted, duration_text, listed, time_text
+
+_HEAD, _BAR, _GAP = 18, 22, 10
+
+
+def draw(identity: str, rows: Iterable[Row]) -> Markup | None:
+    """From rows of queries.leaders; None where no epoch has a time and a leader.
+
+    Blocks of two lanes above each other are two nodes that wrote at one time, each for its epoch.
+    """
+    led: dict[int, list[Block]] = defaultdict(list)
+    for row in rows:
+        started, written = moment(row["started_at"]), moment(row["last_written"])
+        if row["leader_id"] is not None and started is not None:
+            led[row["leader_id"]].append(_block(row, started, max(started, written or started)))
+    if not led:
+        return None
+    shown = sorted(led)[:MAX_LANES]
+    scale = _scale(block for leader in shown for block in led[leader])
+    parts: list[Markup] = []
+    y = 0
+    for leader in shown:
+        parts.append(text(0, y + 12, _title(leader, led[leader]), class_="who"))
+        parts.append(line(0, y + _HEAD + _BAR / 2, 100, y + _HEAD + _BAR / 2, "track"))
+        parts.append(draw_blocks(merged(led[leader], scale), scale, y + _HEAD, _BAR))
+        y += _HEAD + _BAR + _GAP
+    parts.append(axis.time_axis(scale, y))
+    title = f"Leaders over time, {counted(len(shown), 'node')}"
+    told = "; ".join(_title(leader, led[leader]) for leader in shown)
+    return drawing(identity, title, f"{told}.", y + axis.HEIGHT, *parts)
+
+
+def _block(row: Row, started: datetime, written: datetime) -> Block:
+    start, end = started.timestamp(), written.timestamp()
+    epoch = row["epoch"]
+    title = (
+        f"epoch {epoch}, leader {row['leader_id']}: from {time_text(started)}, last record after "
+        f"{duration_text(end - start)}"
+    )
+    return Block(start, end, row["leader_id"], (f"epoch {epoch}", str(epoch)), title)
+
+
+def _scale(blocks: Iterable[Block]) -> Scale:
+    ends = [(block.start, block.end) for block in blocks]
+    low, high = min(start for start, _ in ends), max(end for _, end in ends)
+    return Scale(low, max(high, low + 1))
+
+
+def _title(leader: int, blocks: list[Block]) -> str:
+    epochs = [block.texts[-1] for block in blocks]
+    noun = "epoch" if len(epochs) == 1 else "epochs"
+    return f"node {leader}, {noun} {listed(epochs, limit=6)}"

@@ -1,0 +1,151 @@
+"""The report: a lake's clusters, each with its verdict and what it rests on, as one HTML page.
+
+The page asks for nothing: styles and drawings are in it, and a content security policy forbids
+everything else, so that a name out of a log could not run as a script even if it came unescaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from pipelines.report import queries, view
+from pipelines.report.evidence import gather
+from pipelines.report.source import Figure, Row, Source, moment
+from pipelines.report.svg import element
+from pipelines.report.view import ClusterView, cluster_view
+from pipelines.report.words import bytes_text, counted, duration_text, listed, time_text, visible
+from replica.errors import UsageError
+
+MAX_CLUSTERS = 10
+"""Clusters on one page; `--cluster` chooses one of more."""
+_TEMPLATES = Path(__file__).with_name("templates")
+
+
+@dataclass(frozen=True)
+class Report:
+    """clusters: those on the page, more: how many the lake has besides."""
+
+    lake: str
+    version: str
+    generated_at: datetime
+    clusters: tuple[ClusterView, ...]
+    more: int
+    unidentified: Figure
+
+
+def make_report(
+    source: Source, *, cluster: str | None, version: str, generated_at: datetime
+) -> Report:
+    """Ask all that the page says. cluster: that one only.
+
+    UsageError: no such cluster, or tables that `ingest` and `build` make are not there.
+    """
+    _check_tables(source)
+    summaries = _chosen(source.ask(queries.CLUSTERS), cluster)
+    views = tuple(
+        cluster_view(gather(source, summary), number)
+        for number, summary in enumerate(summaries[:MAX_CLUSTERS], start=1)
+    )
+    return Report(
+        source.lake,
+        version,
+        generated_at,
+        views,
+        len(summaries) - len(views),
+        source.figure(queries.UNIDENTIFIED),
+    )
+
+
+def _check_tables(source: Source) -> None:
+    missing = [name for name in queries.REQUIRED if name not in source.tables]
+    if missing:
+        step = "ingest" if missing[0].startswith("bronze.") else "build"
+        raise UsageError(
+            f"--lake {source.lake}: no {missing[0]} in it; run `kraftlake {step} --lake "
+            f"{source.lake}` first"
+        )
+
+
+def _chosen(found: Sequence[Row], cluster: str | None) -> Sequence[Row]:
+    names = [str(row["cluster_id"]) for row in found]
+    if not names:
+        return _refuse("the lake has no captures; run `kraftlake ingest` first")
+    if cluster is None:
+        return found
+    chosen = [row for row in found if row["cluster_id"] == cluster]
+    return chosen or _refuse(f"--cluster {cluster}: the lake has {listed(names, limit=10)}")
+
+
+def _refuse(text: str) -> Sequence[Row]:
+    raise UsageError(text)
+
+
+def render(report: Report) -> str:
+    """The page, UTF-8 without anything that a codec could refuse."""
+    style, script = _read("report.css"), _read("report.js")
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            policy=policy,
+            style=Markup(style),  # noqa: S704 - ours
+            script=Markup(script),  # noqa: S704 - ours
+        )
+    )
+
+
+def _hash(text: str) -> str:
+    """The source expression of an inline element (Content Security Policy 3, section 2.3.1)."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _read(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.filters.update(
+        bytes=bytes_text, time=time_text, moment=moment, ticks=_ticks, duration=duration_text
+    )
+    environment.globals.update(
+        counted=counted, listed=listed, parting_title=view.parting_title, limits=queries
+    )
+    return environment
+
+
+def _ticks(text: str) -> Markup:
+    """Text with `code` in backticks, as the rules are written."""
+    parts = [
+        element("code", one) if place % 2 else one for place, one in enumerate(text.split("`"))
+    ]
+    return Markup("").join(parts)
+
+
+def _shown(value: object) -> object:
+    """What an expression of a template puts out: NULL as nothing, odd characters as codes."""
+    if value is None:
+        return ""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible(value)
+    return value

@@ -1,0 +1,141 @@
+"""Where logs part: pairs of replicas put together into the branches that they are on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from pipelines.report.source import Row
+
+CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, order=True)
+class Replica:
+    """A replica of the cluster at hand."""
+
+    node_id: int
+    directory_id: str
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What some replicas hold from a divergence on.
+
+    epoch: of the batch at the divergence. crc: of that batch, None where no batch was found.
+    end_offset: the largest LEO, exclusive, None where unknown.
+    """
+
+    epoch: int
+    replicas: tuple[Replica, ...]
+    crc: int | None = None
+    end_offset: int | None = None
+
+
+@dataclass(frozen=True)
+class Losing:
+    """A replica that would truncate, and what that takes with it, in records: the worst that any
+    of its pairs tells."""
+
+    replica: Replica
+    records: int
+    committed: int
+    unproven: int
+    superseded: int
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Replicas of one capture group whose logs differ from one offset on.
+
+    relation: diverged, or conflict where they differ under one epoch. branches: the newest epoch
+    first. losing: nobody in a conflict. captured_at: of the newest group that shows it.
+    """
+
+    relation: str
+    offset: int
+    capture_group: str
+    captured_at: datetime
+    is_latest: bool
+    branches: tuple[Branch, ...]
+    losing: tuple[Losing, ...]
+
+    @property
+    def is_conflict(self) -> bool:
+        return self.relation == CONFLICT
+
+    @property
+    def replicas(self) -> tuple[Replica, ...]:
+        """Everyone on any branch, in order."""
+        return tuple(sorted(one for branch in self.branches for one in branch.replicas))
+
+    def loses(self, branch: Branch) -> bool:
+        """Whether Raft truncates that branch."""
+        losing = {one.replica for one in self.losing}
+        return any(replica in losing for replica in branch.replicas)
+
+    def with_heads(self, rows: Iterable[Row]) -> Parting:
+        """The same with branches told apart by their bytes, from rows of queries.heads.
+
+        Pairs name epochs only, so replicas in conflict are on one branch before.
+        """
+        known = set(self.replicas)
+        held: dict[tuple[int, int], list[Replica]] = defaultdict(list)
+        ends: dict[tuple[int, int], int] = {}
+        for row in rows:
+            replica = Replica(row["node_id"], row["directory_id"])
+            batch = (row["leader_epoch"], row["crc"])
+            if replica in known and replica not in held[batch]:
+                held[batch].append(replica)
+                ends[batch] = max(row["log_end_offset"], ends.get(batch, 0))
+        branches = tuple(
+            Branch(epoch, tuple(sorted(held[epoch, crc])), crc, ends[epoch, crc])
+            for epoch, crc in sorted(ends, reverse=True)
+        )
+        return replace(self, branches=branches) if len(branches) > 1 else self
+
+
+def partings_of(rows: Iterable[Row]) -> list[Parting]:
+    """Rows of queries.partings put together, in their order: the newest capture group first."""
+    together: dict[tuple[str, int, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        together[row["capture_group"], row["divergence_offset"], row["relation"]].append(row)
+    return [_parting(pairs) for pairs in together.values()]
+
+
+def _parting(pairs: list[Row]) -> Parting:
+    first = pairs[0]
+    on: dict[int, set[Replica]] = defaultdict(set)
+    for pair in pairs:
+        for side in ("a", "b"):
+            on[pair[f"epoch_{side}"]].add(Replica(pair[f"node_{side}"], pair[f"directory_{side}"]))
+    return Parting(
+        relation=first["relation"],
+        offset=first["divergence_offset"],
+        capture_group=first["capture_group"],
+        captured_at=first["captured_at"],
+        is_latest=first["is_latest"],
+        branches=tuple(Branch(epoch, tuple(sorted(on[epoch]))) for epoch in sorted(on)[::-1]),
+        losing=_losing(pairs),
+    )
+
+
+def _losing(pairs: Iterable[Row]) -> tuple[Losing, ...]:
+    found: dict[Replica, Losing] = {}
+    for pair in pairs:
+        side = {pair["node_a"]: "a", pair["node_b"]: "b"}.get(pair["truncating_node"])
+        if side is None:
+            continue
+        replica = Replica(pair[f"node_{side}"], pair[f"directory_{side}"])
+        counts = [pair[f"{name}_lost"] for name in ("committed", "unproven", "superseded")]
+        losing = Losing(replica, pair["records_lost"], *counts)
+        known = found.get(replica)
+        if known is None or _badness(losing) > _badness(known):
+            found[replica] = losing
+    return tuple(found[replica] for replica in sorted(found))
+
+
+def _badness(losing: Losing) -> tuple[int, int, int]:
+    return losing.committed, losing.unproven, losing.records

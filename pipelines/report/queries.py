@@ -1,0 +1,326 @@
+"""The SQL behind the page, in the dialect of `kraftlake sql`; each function takes a cluster id.
+
+Every query names all it depends on, so that a reader can run it as it stands. Times that come out
+of the log are text: a hostile log holds years that no calendar has. A column `total` counts the
+rows before LIMIT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pipelines.report.source import literal
+
+MAX_PARTINGS = 500
+MAX_TRUNCATIONS = 100
+MAX_SNAPSHOTS = 100
+MAX_FINDINGS = 20
+"""Findings of one rule."""
+MAX_DAMAGE = 50
+MAX_CAPTURES = 100
+MAX_EPOCHS, MAX_PAIRS, MAX_TYPES = 100, 50, 50
+"""Rows of tables whose queries have no LIMIT, or a larger one."""
+MAX_LANES = 24
+"""Lanes of a drawing."""
+SHOWN, LONG = 12, 240
+"""Offsets shown at once, and characters of a payload; what is beyond is folded."""
+BEFORE, AFTER = 3, 50
+"""Offsets shown before the divergence and from it on."""
+
+REQUIRED = (
+    "bronze.captures",
+    "bronze.damage",
+    "bronze.log_batches",
+    "bronze.log_records",
+    "bronze.snapshots",
+    "silver.leader_epochs",
+    "gold.leader_epoch_history",
+    "gold.divergence_points",
+    "gold.truncations",
+    "gold.snapshot_validity",
+    "gold.findings",
+)
+"""Tables without which there is no page."""
+
+CLUSTERS = """\
+SELECT cluster_id, count(DISTINCT capture_group) AS groups, count(*) AS captures,
+       min(captured_at) AS first_captured, max(captured_at) AS last_captured
+FROM bronze.captures
+GROUP BY cluster_id
+ORDER BY cluster_id"""
+
+UNIDENTIFIED = """\
+SELECT file, position, kind, detail, count(*) OVER () AS total
+FROM bronze.damage
+WHERE capture_id IS NULL
+ORDER BY file, position
+LIMIT 50"""
+
+
+def newest(cluster: str) -> str:
+    """A CTE: the newest capture of each replica."""
+    return f"""\
+newest AS (
+  SELECT node_id, directory_id, capture_id, capture_group, captured_at, source,
+         log_start_offset, log_end_offset
+  FROM (SELECT *, row_number() OVER (PARTITION BY node_id, directory_id
+                                     ORDER BY captured_at DESC, ingest_seq DESC) AS nth
+        FROM bronze.captures WHERE cluster_id = {literal(cluster)}) AS ranked
+  WHERE nth = 1
+)"""
+
+
+def replicas(cluster: str) -> str:
+    """Each replica by its newest capture, with the last epoch of its log."""
+    return f"""\
+WITH {newest(cluster)}
+SELECT n.*, e.last_epoch
+FROM newest AS n
+LEFT JOIN (SELECT capture_id, max(epoch) AS last_epoch FROM silver.leader_epochs
+           WHERE in_batches GROUP BY capture_id) AS e ON e.capture_id = n.capture_id
+ORDER BY n.node_id, n.directory_id"""
+
+
+def captures(cluster: str) -> str:
+    """The newest captures."""
+    return f"""\
+SELECT node_id, directory_id, captured_at, source, log_start_offset, log_end_offset,
+       count(*) OVER () AS total
+FROM bronze.captures
+WHERE cluster_id = {literal(cluster)}
+ORDER BY captured_at DESC, node_id
+LIMIT {MAX_CAPTURES}"""
+
+
+def unbuilt(cluster: str) -> str:
+    """Captures with records that no built table knows."""
+    return f"""\
+SELECT node_id, captured_at, source
+FROM bronze.captures
+WHERE cluster_id = {literal(cluster)} AND first_offset IS NOT NULL
+  AND capture_id NOT IN (SELECT capture_id FROM silver.leader_epochs)
+ORDER BY captured_at"""
+
+
+def epochs(cluster: str) -> str:
+    """The epochs in the log of each replica's newest capture."""
+    return f"""\
+WITH {newest(cluster)}
+SELECT n.node_id, n.directory_id, e.epoch, e.leader_id, e.start_offset, e.end_offset
+FROM newest AS n
+JOIN silver.leader_epochs AS e ON e.capture_id = n.capture_id
+WHERE e.start_offset IS NOT NULL
+ORDER BY n.node_id, n.directory_id, e.start_offset"""
+
+
+def leaders(cluster: str) -> str:
+    """Each leader epoch, with the time of the last record that any replica holds of it."""
+    return f"""\
+SELECT h.epoch, h.leader_id, h.start_offset, h.end_offset,
+       CAST(h.started_at AS VARCHAR) AS started_at,
+       CAST(b.last_written AS VARCHAR) AS last_written, h.commitment, h.voters
+FROM gold.leader_epoch_history AS h
+LEFT JOIN (SELECT leader_epoch, max(max_timestamp) AS last_written
+           FROM bronze.log_batches WHERE cluster_id = {literal(cluster)} AND crc_valid
+           GROUP BY leader_epoch) AS b ON b.leader_epoch = h.epoch
+WHERE h.cluster_id = {literal(cluster)}
+ORDER BY h.epoch"""
+
+
+def relations(cluster: str) -> str:
+    """How the pairs of the newest capture group relate."""
+    return f"""\
+SELECT relation, count(*) AS pairs
+FROM gold.divergence_points
+WHERE cluster_id = {literal(cluster)} AND is_latest
+GROUP BY relation
+ORDER BY relation"""
+
+
+def partings(cluster: str) -> str:
+    """Pairs whose logs differ, each offset once, by the newest group that shows it."""
+    return f"""\
+WITH groups AS (
+  SELECT capture_group, max(captured_at) AS captured_at
+  FROM bronze.captures WHERE cluster_id = {literal(cluster)} GROUP BY capture_group
+), ranked AS (
+  SELECT d.*, g.captured_at,
+         row_number() OVER (PARTITION BY node_a, directory_a, node_b, directory_b,
+                            divergence_offset ORDER BY g.captured_at DESC) AS nth
+  FROM gold.divergence_points AS d
+  JOIN groups AS g ON g.capture_group = d.capture_group
+  WHERE d.cluster_id = {literal(cluster)} AND d.relation IN ('diverged', 'conflict')
+)
+SELECT capture_group, captured_at, is_latest, relation, divergence_offset,
+       node_a, directory_a, epoch_a, node_b, directory_b, epoch_b,
+       truncating_node, truncation_offset, fetch_rounds,
+       records_lost, committed_lost, unproven_lost, superseded_lost, count(*) OVER () AS total
+FROM ranked
+WHERE nth = 1
+ORDER BY captured_at DESC, divergence_offset, node_a, node_b
+LIMIT {MAX_PARTINGS}"""
+
+
+def _held(cluster: str, group: str, first: int, last: int) -> str:
+    """A CTE: the batches that the replicas of one capture group held there, undamaged."""
+    return f"""\
+held AS (
+  SELECT b.*
+  FROM (SELECT *, unnest(in_log) AS span FROM bronze.log_batches
+        WHERE cluster_id = {literal(cluster)}
+          AND base_offset <= {last} AND last_offset >= {first}) AS b
+  JOIN bronze.captures AS c
+    ON c.cluster_id = b.cluster_id AND c.node_id = b.node_id
+   AND c.directory_id = b.directory_id
+   AND c.captured_at BETWEEN b.span['from'] AND b.span['to']
+  WHERE c.capture_group = {literal(group)}
+)"""
+
+
+def heads(cluster: str, group: str, offset: int) -> str:
+    """Each replica's batch at an offset, and the end of its log, exclusive."""
+    return f"""\
+WITH {_held(cluster, group, offset, offset)}
+SELECT h.node_id, h.directory_id, h.leader_epoch, h.crc, c.log_end_offset
+FROM held AS h
+JOIN bronze.captures AS c
+  ON c.cluster_id = h.cluster_id AND c.node_id = h.node_id
+ AND c.directory_id = h.directory_id AND c.capture_group = {literal(group)}
+ORDER BY h.node_id, h.directory_id"""
+
+
+def branch_records(
+    cluster: str, group: str, offset: int, replicas: Collection[tuple[int, str]]
+) -> str:
+    """The records around an offset, on one replica (node id, directory id) of each branch."""
+    first, last = max(offset - BEFORE, 0), offset + AFTER - 1
+    wanted = " OR ".join(
+        f"(h.node_id = {node} AND h.directory_id = {literal(directory)})"
+        for node, directory in replicas
+    )
+    return f"""\
+WITH {_held(cluster, group, first, last)}
+SELECT h.node_id, h.directory_id, r."offset", r.leader_epoch,
+       CAST(r.timestamp AS VARCHAR) AS timestamp, r.record_type, r.record_version, r.payload
+FROM held AS h
+JOIN bronze.log_records AS r
+  ON r.cluster_id = h.cluster_id AND r.node_id = h.node_id AND r.directory_id = h.directory_id
+ AND r.base_offset = h.base_offset AND r.leader_epoch = h.leader_epoch AND r.crc = h.crc
+WHERE r."offset" BETWEEN {first} AND {last} AND ({wanted})
+ORDER BY h.node_id, h.directory_id, r."offset\""""
+
+
+def truncations(cluster: str) -> str:
+    """What vanished from logs between captures, committed records first."""
+    return f"""\
+SELECT node_id, directory_id, from_offset, to_offset, epochs, records,
+       committed_lost, unproven_lost, superseded_lost, last_seen, seen_at,
+       count(*) OVER () AS total
+FROM gold.truncations
+WHERE cluster_id = {literal(cluster)}
+ORDER BY committed_lost DESC, seen_at DESC, from_offset, node_id
+LIMIT {MAX_TRUNCATIONS}"""
+
+
+def truncated_types(cluster: str) -> str:
+    """What the truncated records were, by replica and record type."""
+    return f"""\
+SELECT b.node_id, b.directory_id, b.truncated_at, r.record_type, count(*) AS records,
+       min(r."offset") AS first_offset, max(r."offset") AS last_offset
+FROM bronze.log_batches AS b
+JOIN bronze.log_records AS r
+  ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = b.directory_id
+ AND r.base_offset = b.base_offset AND r.leader_epoch = b.leader_epoch AND r.crc = b.crc
+WHERE b.cluster_id = {literal(cluster)} AND b.truncated_at IS NOT NULL AND b.crc_valid
+GROUP BY b.node_id, b.directory_id, b.truncated_at, r.record_type
+ORDER BY b.truncated_at DESC, b.node_id, first_offset"""
+
+
+def truncated_records(cluster: str, node: int, directory: str, start: int, end: int) -> str:
+    """The records of one truncated run of offsets; end exclusive."""
+    return f"""\
+SELECT r."offset", r.leader_epoch, CAST(r.timestamp AS VARCHAR) AS timestamp,
+       r.record_type, r.record_version, r.payload
+FROM bronze.log_batches AS b
+JOIN bronze.log_records AS r
+  ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = b.directory_id
+ AND r.base_offset = b.base_offset AND r.leader_epoch = b.leader_epoch AND r.crc = b.crc
+WHERE b.cluster_id = {literal(cluster)} AND b.node_id = {node}
+  AND b.directory_id = {literal(directory)} AND b.truncated_at IS NOT NULL AND b.crc_valid
+  AND r."offset" >= {start} AND r."offset" < {end}
+ORDER BY r."offset", r.leader_epoch
+LIMIT {AFTER}"""
+
+
+def _judged_snapshots(cluster: str) -> str:
+    """A CTE: each snapshot once, by the worst that any capture says of it, else the newest."""
+    one = "PARTITION BY v.node_id, v.directory_id, v.end_offset, v.epoch"
+    return f"""\
+judged AS (
+  SELECT v.*, c.captured_at, count(*) OVER ({one}) AS seen,
+         row_number() OVER ({one}
+                            ORDER BY CASE v.verdict WHEN 'invalid' THEN 0 ELSE 1 END,
+                                     c.captured_at DESC) AS nth
+  FROM gold.snapshot_validity AS v
+  JOIN (SELECT capture_id, max(captured_at) AS captured_at FROM bronze.captures
+        GROUP BY capture_id) AS c ON c.capture_id = v.capture_id
+  WHERE v.cluster_id = {literal(cluster)}
+)"""
+
+
+def snapshot_counts(cluster: str) -> str:
+    """Snapshots by verdict."""
+    return f"""\
+WITH {_judged_snapshots(cluster)}
+SELECT verdict, count(*) AS snapshots FROM judged WHERE nth = 1 GROUP BY verdict"""
+
+
+def snapshots(cluster: str) -> str:
+    """Each snapshot with its verdict and evidence, the bad ones first."""
+    return f"""\
+WITH {_judged_snapshots(cluster)}
+SELECT j.node_id, j.directory_id, j.end_offset, j.epoch, j.verdict, j.broken_rules, j.notes,
+       j.seen, j.captured_at, s.size_bytes, s.record_count, s.state,
+       CAST(s.last_contained_log_timestamp AS VARCHAR) AS last_contained_log_timestamp,
+       count(*) OVER () AS total
+FROM judged AS j
+LEFT JOIN bronze.snapshots AS s
+  ON s.cluster_id = j.cluster_id AND s.node_id = j.node_id AND s.directory_id = j.directory_id
+ AND s.end_offset = j.end_offset AND s.epoch = j.epoch AND array_has(s.captures, j.capture_id)
+WHERE j.nth = 1
+ORDER BY CASE j.verdict WHEN 'invalid' THEN 0 WHEN 'unverifiable' THEN 1 ELSE 2 END,
+         j.end_offset DESC, j.node_id
+LIMIT {MAX_SNAPSHOTS}"""
+
+
+def findings(cluster: str) -> str:
+    """The first findings of each rule; `findings` and `now` count all of it, and those of each
+    replica's newest capture."""
+    return f"""\
+WITH {newest(cluster)}, ranked AS (
+  SELECT f.*, c.captured_at, count(*) OVER (PARTITION BY f.rule) AS findings,
+         sum(CASE WHEN n.capture_id IS NULL THEN 0 ELSE 1 END) OVER (PARTITION BY f.rule) AS now,
+         row_number() OVER (PARTITION BY f.rule ORDER BY c.captured_at DESC, f.node_id, f.file,
+                            f.position, f."offset") AS nth
+  FROM gold.findings AS f
+  LEFT JOIN (SELECT capture_id, max(captured_at) AS captured_at FROM bronze.captures
+             GROUP BY capture_id) AS c ON c.capture_id = f.capture_id
+  LEFT JOIN newest AS n ON n.capture_id = f.capture_id
+  WHERE f.cluster_id = {literal(cluster)}
+)
+SELECT rule, severity, findings, now, node_id, directory_id, file, position, "offset", epoch,
+       message, captured_at
+FROM ranked
+WHERE nth <= {MAX_FINDINGS}
+ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule, nth"""
+
+
+def damage(cluster: str) -> str:
+    """Places that could not be read, in any capture."""
+    return f"""\
+SELECT file, position, length, kind, detail, count(*) OVER () AS total
+FROM bronze.damage
+WHERE capture_id IN (SELECT capture_id FROM bronze.captures
+                     WHERE cluster_id = {literal(cluster)})
+ORDER BY file, position
+LIMIT {MAX_DAMAGE}"""

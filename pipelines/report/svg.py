@@ -1,0 +1,140 @@
+"""Inline SVG in small pieces: no viewBox, so that text keeps its size on a phone.
+
+Along x everything is in percent of the drawing's width, along y in pixels: a drawing is as wide as
+the page, and nothing in it is scaled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from pipelines.report.words import visible
+
+ALWAYS, WIDE = 16.0, 6.0
+"""Widths in percent from which a short label fits: on any screen, on a wide one."""
+CHARACTER = 7.2
+"""Pixels of a character of a label, on the safe side."""
+NARROW, BROAD = 330, 900
+"""Pixels a drawing has on a phone, and on a screen of a computer."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From values to percent of a drawing's width; low < high."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        assert self.low < self.high, "a scale needs an extent"
+
+    def x(self, value: float) -> float:
+        """Where it lies, values outside at the edge."""
+        inside = min(max(value, self.low), self.high)
+        return 100 * (inside - self.low) / (self.high - self.low)
+
+
+def element(name: str, *children: str, **attributes: object) -> Markup:
+    """An element, all it holds escaped but Markup; `class_` is class, `_` stands for `-`, None
+    leaves an attribute out."""
+    shown = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(str(value)))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    inner = Markup("").join(
+        one if isinstance(one, Markup) else escape(visible(one)) for one in children
+    )
+    return Markup(f"<{name}{shown}>{inner}</{name}>")  # noqa: S704 - its parts are escaped
+
+
+def percent(value: float) -> str:
+    """Short, as an attribute."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def drawing(identity: str, title: str, description: str, height: float, *parts: str) -> Markup:
+    """The root: an image with a name and a description for those who don't see it."""
+    head = (
+        element("title", title, id=f"{identity}-title"),
+        element("desc", description, id=f"{identity}-desc"),
+    )
+    return element(
+        "svg",
+        *head,
+        *parts,
+        class_="drawing",
+        role="img",
+        width="100%",
+        height=f"{height:g}",
+        aria_labelledby=f"{identity}-title {identity}-desc",
+    )
+
+
+def text(x: float, y: float, content: str, *, class_: str = "", anchor: str = "") -> Markup:
+    """One line of text at x percent; anchor: middle or end."""
+    return element(
+        "text",
+        content,
+        **{"x": percent(x), "y": f"{y:g}", "class": class_ or None, "text-anchor": anchor or None},
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    ends = {"x1": percent(x1), "y1": f"{y1:g}", "x2": percent(x2), "y2": f"{y2:g}"}
+    return element("line", class_=class_, **ends)
+
+
+def box(x: float, y: float, width: float, height: float, class_: str, title: str = "") -> Markup:
+    """A rectangle; title is what a pointer shows."""
+    inner = (element("title", title),) if title else ()
+    place = {"x": percent(x), "y": f"{y:g}", "width": percent(width), "height": f"{height:g}"}
+    return element("rect", *inner, class_=class_, **place)
+
+
+def label(x: float, y: float, width: float, texts: Iterable[str]) -> Markup:
+    """The longest of `texts` that fits into `width` percent, for a phone and for a wide screen.
+
+    texts: longest first; none is shown where none fits. y: the baseline.
+    """
+    broad = _fitting(texts := tuple(texts), width * BROAD / 100)
+    narrow = _fitting(texts, width * NARROW / 100)
+    middle = x + width / 2
+    if broad == narrow:
+        return text(middle, y, broad, class_="in", anchor="middle") if broad else Markup("")
+    return Markup("").join(
+        text(middle, y, shown, class_=f"in {size}", anchor="middle")
+        for shown, size in ((narrow, "narrow"), (broad, "broad"))
+        if shown
+    )
+
+
+def _fitting(texts: Iterable[str], pixels: float) -> str:
+    return next((one for one in texts if len(one) * CHARACTER + 6 <= pixels), "")
+
+
+def beside(x: float, width: float, y: float, content: str, class_: str) -> Markup:
+    """Text beside something at x: to its right, or to its left in the right half."""
+    if x + width / 2 > 50:
+        return element(
+            "text",
+            content,
+            **{"x": percent(x), "dx": "-6", "y": f"{y:g}", "class": class_, "text-anchor": "end"},
+        )
+    return element(
+        "text", content, **{"x": percent(x + width), "dx": "6", "y": f"{y:g}", "class": class_}
+    )
+
+
+DIAMOND, CROSS = "M0 -5L5 0L0 5L-5 0Z", "M-5 -5L5 5M-5 5L5 -5"
+"""Shapes of markers: paths of 10 pixels around (0, 0)."""
+
+
+def marker(x: float, y: float, shape: str, class_: str, title: str = "") -> Markup:
+    """A shape at (x percent, y); title is what a pointer shows."""
+    inner = (element("title", title),) if title else ()
+    path = element("path", *inner, class_=class_, d=shape)
+    return element("svg", path, x=percent(x), y=f"{y:g}", overflow="visible")

@@ -1,0 +1,252 @@
+"""What is to be said of a cluster in one sentence, and how bad it is; by rules over the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from pipelines.report.losses import Loss, When
+from pipelines.report.partings import Parting
+from pipelines.report.words import Names, counted, listed, span
+
+_records = partial(counted, noun="record")
+_MAX_LOSSES = 3
+_TOLD_BY_LOSSES = frozenset({"log-divergence", "conflict", "committed-data-at-risk"})
+
+
+class Level(Enum):
+    """How bad it is. A level is the worst that any clause of the sentence calls for.
+
+    BROKEN: committed records lost or at risk, logs in conflict, an invalid snapshot, or an error
+    in a newest capture. ATTENTION: something is open, unproven, unverified or a warning.
+    RECOVERED: something happened, is over, and took nothing that was committed. SOUND: nothing.
+    """
+
+    SOUND = "sound"
+    RECOVERED = "recovered"
+    ATTENTION = "attention"
+    BROKEN = "broken"
+
+    @property
+    def rank(self) -> int:
+        """0 for SOUND; larger is worse."""
+        return list(Level).index(self)
+
+
+@dataclass(frozen=True)
+class RuleCount:
+    """findings of one rule in all captures, and `now` in each replica's newest one."""
+
+    rule: str
+    severity: str
+    findings: int
+    now: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules look at.
+
+    members: replicas of the newest capture group. end_offset: their largest LEO, exclusive.
+    relations: their pairs by relation. partings: all that any capture shows. snapshots: by
+    verdict. damage: places, kinds: of them. unbuilt: captures that came in after the last build.
+    """
+
+    names: Names
+    members: int
+    end_offset: int
+    relations: Mapping[str, int]
+    losses: tuple[Loss, ...]
+    partings: tuple[Parting, ...]
+    snapshots: Mapping[str, int]
+    rules: tuple[RuleCount, ...]
+    damage: int
+    kinds: tuple[str, ...]
+    unbuilt: int
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One thing to say: text without its first capital and full stop."""
+
+    level: Level
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """sentence: all clauses. level: the worst."""
+
+    level: Level
+    clauses: tuple[Clause, ...]
+
+    @property
+    def sentence(self) -> str:
+        text = "; ".join(clause.text for clause in self.clauses)
+        return f"{text[0].upper()}{text[1:]}."
+
+
+def verdict(facts: Facts) -> Verdict:
+    """The answer. What happened to the logs comes first; if nothing did, how they are now."""
+    happened = (*_conflicts(facts), *_losses(facts), *_commitment(facts.losses))
+    now = tuple(_now(facts))
+    logs = (happened, now) if facts.losses or len(happened) > 1 else (now, happened)
+    clauses = (
+        *logs[0],
+        *_snapshots(facts.snapshots),
+        *_damage(facts),
+        *_rules(facts.rules),
+        *logs[1],
+        *_unbuilt(facts.unbuilt),
+    )
+    return Verdict(max((clause.level for clause in clauses), key=lambda one: one.rank), clauses)
+
+
+def _conflicts(facts: Facts) -> Iterator[Clause]:
+    found = [parting for parting in facts.partings if parting.is_conflict]
+    for parting in found[:_MAX_LOSSES]:
+        sides = [facts.names.nodes(one.replicas, limit=5) for one in parting.branches]
+        yield Clause(
+            Level.BROKEN,
+            f"from offset {parting.offset} on {listed(sides)} hold different records under one "
+            f"epoch ({parting.branches[0].epoch}), which no run of Raft leaves",
+        )
+    if len(found) > _MAX_LOSSES:
+        yield Clause(Level.BROKEN, f"{len(found) - _MAX_LOSSES} more conflicts")
+
+
+def _losses(facts: Facts) -> Iterator[Clause]:
+    for loss in facts.losses[:_MAX_LOSSES]:
+        yield Clause(_level(loss), _lost(loss, facts.names))
+    left = facts.losses[_MAX_LOSSES:]
+    if left:
+        worst = max((_level(loss) for loss in left), key=lambda one: one.rank)
+        yield Clause(worst, f"{len(left)} more cases of records lost, or to be lost")
+
+
+def _level(loss: Loss) -> Level:
+    if loss.committed:
+        return Level.BROKEN
+    open_ = loss.unproven or loss.when is not When.GONE
+    return Level.ATTENTION if open_ else Level.RECOVERED
+
+
+def _lost(loss: Loss, names: Names) -> str:
+    one = len(loss.replicas) == 1
+    who = names.nodes(loss.replicas, limit=5)
+    what = f"{_records(loss.records)} ({_where(loss)})"
+    them = "it" if loss.records == 1 else "them"
+    if loss.superseded == loss.records:
+        what += " that the majority never accepted"
+    if loss.when is When.GONE:
+        return f"{who} held {what} and {'has' if one else 'have'} truncated {them} since"
+    if loss.when is When.PENDING:
+        verb = "holds" if one else "hold"
+        return f"{who} {verb} {what} and will truncate {them}"
+    return f"{who} held {what}, and no capture shows what became of {them}"
+
+
+def _where(loss: Loss) -> str:
+    """The offsets where they can be told: a truncated run is one, what is pending may have gaps."""
+    if loss.when is When.GONE:
+        where = span(loss.first, loss.first + loss.records)
+    else:
+        where = f"from offset {loss.first} on"
+    noun = "epoch" if len(loss.epochs) == 1 else "epochs"
+    return f"{where}, {noun} {listed([str(one) for one in loss.epochs], limit=5)}"
+
+
+def _commitment(found: tuple[Loss, ...]) -> Iterator[Clause]:
+    if not found:
+        yield Clause(Level.SOUND, "no capture shows a replica that lost records")
+        return
+    committed = max(loss.committed for loss in found)
+    unproven = max(loss.unproven for loss in found)
+    if committed:
+        happened = any(loss.committed and loss.when is When.GONE for loss in found)
+        verb = "were" if happened else "are"
+        yield Clause(Level.BROKEN, f"{committed} of them {verb} proven committed")
+    if unproven:
+        yield Clause(
+            Level.ATTENTION, f"nothing here proves whether {unproven} of them were committed"
+        )
+    if not committed and not unproven:
+        is_open = all(loss.when is When.PENDING for loss in found)
+        yield Clause(Level.SOUND, f"nothing committed {'would be' if is_open else 'was'} lost")
+
+
+def _snapshots(counts: Mapping[str, int]) -> Iterator[Clause]:
+    total = sum(counts.values())
+    invalid, unverifiable = counts.get("invalid", 0), counts.get("unverifiable", 0)
+    if not total:
+        yield Clause(Level.SOUND, "there are no snapshots")
+    if invalid:
+        verb = "is" if invalid == 1 else "are"
+        yield Clause(Level.BROKEN, f"{invalid} of {counted(total, 'snapshot')} {verb} invalid")
+    if unverifiable:
+        yield Clause(
+            Level.ATTENTION,
+            f"{unverifiable} of {counted(total, 'snapshot')} can't be verified",
+        )
+    if total and not invalid and not unverifiable:
+        sound = "the only snapshot is sound" if total == 1 else f"all {total} snapshots are sound"
+        yield Clause(Level.SOUND, sound)
+
+
+def _damage(facts: Facts) -> Iterator[Clause]:
+    if facts.damage:
+        # How bad it is, the findings say: a torn tail is damage that Kafka cuts off by itself.
+        kinds = listed(facts.kinds, limit=3)
+        yield Clause(Level.SOUND, f"{counted(facts.damage, 'place')} could not be read ({kinds})")
+
+
+def _rules(rules: Iterable[RuleCount]) -> Iterator[Clause]:
+    """Findings that no other clause tells about."""
+    others = [one for one in rules if one.rule not in _TOLD_BY_LOSSES]
+    for severity, level in (("error", Level.BROKEN), ("warning", Level.ATTENTION)):
+        now = [one for one in others if one.severity == severity and one.now]
+        if now:
+            count = counted(sum(one.now for one in now), severity)
+            yield Clause(level, f"{count} in the newest captures ({_named(now)})")
+        before = [one for one in others if one.severity == severity and not one.now]
+        if before:
+            count = counted(sum(one.findings for one in before), severity)
+            yield Clause(
+                Level.ATTENTION if severity == "error" else Level.RECOVERED,
+                f"{count} in earlier captures only ({_named(before)})",
+            )
+
+
+def _named(rules: list[RuleCount]) -> str:
+    return listed([one.rule for one in rules], limit=3)
+
+
+def _now(facts: Facts) -> Iterator[Clause]:
+    pairs, newest = facts.relations, "in the newest capture"
+    everyone = f"all {counted(facts.members, 'replica')}"
+    if not pairs:
+        yield Clause(Level.SOUND, f"{newest} there is one replica and nothing to compare it with")
+    elif "diverged" in pairs or "conflict" in pairs:
+        yield Clause(Level.ATTENTION, f"{newest} the replicas don't agree")
+    elif "disjoint" in pairs:
+        apart = counted(pairs["disjoint"], "pair")
+        yield Clause(Level.ATTENTION, f"{newest} {apart} of replicas have no offset in common")
+    elif "prefix" in pairs:
+        yield Clause(
+            Level.SOUND,
+            f"{newest} {everyone} agree as far as each has come (to offset {facts.end_offset - 1})",
+        )
+    else:
+        last = facts.end_offset - 1
+        yield Clause(Level.SOUND, f"{newest} {everyone} hold the same log up to offset {last}")
+
+
+def _unbuilt(captures: int) -> Iterator[Clause]:
+    if captures:
+        verb = "is" if captures == 1 else "are"
+        yield Clause(
+            Level.ATTENTION,
+            f"{counted(captures, 'capture')} {verb} not in the tables yet: run `kraftlake build`",
+        )

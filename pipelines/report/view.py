@@ -1,0 +1,244 @@
+"""What the page says of one cluster, ready for the template: evidence put into words and rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from pipelines.report import activity, epoch_lanes, fork, leader_lanes
+from pipelines.report.evidence import Decoded, Evidence
+from pipelines.report.losses import Loss, losses
+from pipelines.report.partings import Parting, Replica, partings_of
+from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
+from pipelines.report.source import Figure, Row
+from pipelines.report.verdict import Facts, RuleCount, Verdict, verdict
+from pipelines.report.words import Names
+from replica.check.catalogue import RULES_BY_ID
+from replica.check.rule import Rule
+
+MAX_NEXT_STEPS = 5
+
+
+@dataclass(frozen=True)
+class PartingView:
+    """One divergence. records: of the offsets around it, one cell a branch."""
+
+    parting: Parting
+    drawing: Markup
+    records: tuple[RecordRow, ...]
+    more: int
+    decoded: Decoded
+
+
+@dataclass(frozen=True)
+class RuleView:
+    """One rule's findings. rule: None for a rule of another release."""
+
+    id: str
+    severity: str
+    findings: int
+    now: int
+    rule: Rule | None
+    rows: tuple[Row, ...]
+
+    @property
+    def more(self) -> int:
+        """Findings that are not in `rows`."""
+        return self.findings - len(self.rows)
+
+
+@dataclass(frozen=True)
+class TruncatedView:
+    """What a truncation took: records of the row at `place` in the table."""
+
+    row: Row
+    records: tuple[RecordRow, ...]
+    more: int
+    sql: str
+
+
+@dataclass(frozen=True)
+class ClusterView:
+    """One cluster. identity: what ids in the page begin with. next_steps: (rule, what to do).
+
+    Drawings are None where there is nothing to draw.
+    """
+
+    identity: str
+    evidence: Evidence
+    names: Names
+    verdict: Verdict
+    next_steps: tuple[tuple[str, str], ...]
+    voters: frozenset[int]
+    losses: tuple[Loss, ...]
+    epoch_drawing: Markup
+    leader_drawing: Markup | None
+    activity_drawing: Markup | None
+    activity: tuple[activity.Kind, ...]
+    partings: tuple[PartingView, ...]
+    truncated: tuple[TruncatedView, ...]
+    rules: tuple[RuleView, ...]
+
+    @property
+    def cluster_id(self) -> str:
+        return self.evidence.cluster_id
+
+    def name(self, row: Row) -> str:
+        """A row's replica, without the word node."""
+        return self.names.name(_replica(row))
+
+
+def cluster_view(evidence: Evidence, number: int) -> ClusterView:
+    """number: the cluster's place on the page, from 1."""
+    identity = f"c{number}"
+    replicas = evidence.replicas.rows
+    names = Names([_replica(row) for row in (*replicas, *evidence.captures.rows)])
+    voters = _voters(evidence.leaders)
+    partings = _partings(evidence)
+    newest = {_replica(row): str(row["capture_group"]) for row in replicas}
+    lost = losses(evidence.truncations.rows, partings, newest)
+    lanes = [
+        epoch_lanes.lane(
+            row,
+            _lane_title(row, names, voters),
+            evidence.epochs.rows,
+            lost,
+            evidence.snapshots.rows,
+            is_voter=row["node_id"] in voters,
+        )
+        for row in replicas
+    ]
+    rules = _rules(evidence.findings)
+    return ClusterView(
+        identity=identity,
+        evidence=evidence,
+        names=names,
+        verdict=verdict(_facts(evidence, names, lost, partings, rules)),
+        next_steps=_next_steps(rules),
+        voters=voters,
+        losses=lost,
+        epoch_drawing=epoch_lanes.draw(f"{identity}-epochs", lanes),
+        leader_drawing=leader_lanes.draw(f"{identity}-leaders", evidence.leaders.rows),
+        activity_drawing=activity.draw(f"{identity}-activity", evidence.activity),
+        activity=tuple(activity.kinds(evidence.activity.figure.rows)),
+        partings=tuple(_parting_views(evidence, names, identity)),
+        truncated=tuple(_truncated(evidence)),
+        rules=rules,
+    )
+
+
+def _replica(row: Row) -> Replica:
+    return Replica(row["node_id"], row["directory_id"])
+
+
+def _partings(evidence: Evidence) -> list[Parting]:
+    """All of them, those with decoded branches as the batches tell them apart."""
+    decoded = {
+        (one.parting.capture_group, one.parting.offset, one.parting.relation): one.parting
+        for one in evidence.decoded
+    }
+    return [
+        decoded.get((one.capture_group, one.offset, one.relation), one)
+        for one in partings_of(evidence.partings.rows)
+    ]
+
+
+def _voters(leaders: Figure) -> frozenset[int]:
+    """Node ids of the newest epoch that names its voters."""
+    for row in reversed(leaders.rows):
+        if row["voters"]:
+            return frozenset(voter["voter_id"] for voter in row["voters"])
+    return frozenset()
+
+
+def _lane_title(row: Row, names: Names, voters: frozenset[int]) -> str:
+    role = "voter" if row["node_id"] in voters else "observer"
+    name = names.name(_replica(row))
+    if row["log_end_offset"] == row["log_start_offset"]:
+        return f"node {name}, {role}: empty log"
+    return f"node {name}, {role}: offsets {row['log_start_offset']} to {row['log_end_offset'] - 1}"
+
+
+def _facts(
+    evidence: Evidence,
+    names: Names,
+    lost: tuple[Loss, ...],
+    partings: list[Parting],
+    rules: Iterable[RuleView],
+) -> Facts:
+    rows = evidence.replicas.rows
+    latest = max(rows, key=lambda row: row["captured_at"])["capture_group"]
+    members = [row for row in rows if row["capture_group"] == latest]
+    return Facts(
+        names=names,
+        members=len(members),
+        end_offset=max(row["log_end_offset"] for row in members),
+        relations={row["relation"]: row["pairs"] for row in evidence.relations.rows},
+        losses=lost,
+        partings=tuple(partings),
+        snapshots={row["verdict"]: row["snapshots"] for row in evidence.snapshot_counts.rows},
+        rules=tuple(RuleCount(one.id, one.severity, one.findings, one.now) for one in rules),
+        damage=evidence.damage.total,
+        kinds=tuple(dict.fromkeys(row["kind"] for row in evidence.damage.rows)),
+        unbuilt=evidence.unbuilt.total,
+    )
+
+
+def _rules(figure: Figure) -> tuple[RuleView, ...]:
+    """In the order of the query: errors first."""
+    by_rule: dict[str, list[Row]] = defaultdict(list)
+    for row in figure.rows:
+        by_rule[row["rule"]].append(row)
+    return tuple(
+        RuleView(
+            name,
+            rows[0]["severity"],
+            rows[0]["findings"],
+            rows[0]["now"],
+            RULES_BY_ID.get(name),
+            tuple(rows),
+        )
+        for name, rows in by_rule.items()
+    )
+
+
+def _next_steps(rules: Iterable[RuleView]) -> tuple[tuple[str, str], ...]:
+    """Of the findings above a note that the newest captures still have."""
+    urgent = [one for one in rules if one.now and one.severity != "info" and one.rule is not None]
+    return tuple((one.id, one.rule.next_step) for one in urgent if one.rule)[:MAX_NEXT_STEPS]
+
+
+def _parting_views(evidence: Evidence, names: Names, identity: str) -> Iterable[PartingView]:
+    leaders = {
+        row["epoch"]: row["leader_id"]
+        for row in evidence.leaders.rows
+        if row["leader_id"] is not None
+    }
+    for number, decoded in enumerate(evidence.decoded, start=1):
+        parting = decoded.parting
+        rows = branch_rows(decoded.records.rows, decoded.speakers)
+        ends = [branch.end_offset for branch in parting.branches if branch.end_offset]
+        last = rows[-1].offset if rows else parting.offset - 1
+        yield PartingView(
+            parting,
+            fork.draw(f"{identity}-fork{number}", parting, names, leaders),
+            rows,
+            max([0, *(end - 1 - last for end in ends)]),
+            decoded,
+        )
+
+
+def _truncated(evidence: Evidence) -> Iterable[TruncatedView]:
+    for place, figure in evidence.truncated.items():
+        row = evidence.truncations.rows[place]
+        records = plain_rows(figure.rows)
+        yield TruncatedView(row, records, max(row["records"] - len(records), 0), figure.sql)
+
+
+def parting_title(parting: Parting, names: Names) -> str:
+    """Such as: Offset 750: nodes 1, 3 and 12 against nodes 2 and 11."""
+    sides = [names.nodes(branch.replicas, limit=5) for branch in parting.branches]
+    return f"Offset {parting.offset}: {' against '.join(sides)}"

@@ -1,0 +1,100 @@
+"""Numbers, nodes and times as the page writes them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from pipelines.report.partings import Replica
+
+_DIRECTORY_DIGITS = 6
+_ROUND_SECONDS = (
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200),
+    *(86_400, 172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000),
+)
+
+
+def visible(text: str) -> str:
+    """`text` with everything that can't be seen, or changes how the rest is seen, as its code.
+
+    Names come from logs and file systems: they hold control characters, marks that turn the
+    direction of writing, and bytes that are no UTF-8.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def counted(count: int, noun: str) -> str:
+    """Such as 1 record, 2 records."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(parts: Sequence[str], *, limit: int | None = None) -> str:
+    """Such as `1`, `1 and 2`, `1, 2 and 3`; above the limit `1, 2 and 5 more`."""
+    if limit is not None and len(parts) > limit:
+        return f"{', '.join(parts[:limit])} and {len(parts) - limit} more"
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+class Names:
+    """How replicas of one cluster are called: by node id, and by the beginning of the directory
+    id too where a node id stands for several directories."""
+
+    def __init__(self, replicas: Iterable[Replica]) -> None:
+        self._directories = Counter(replica.node_id for replica in set(replicas))
+
+    def name(self, replica: Replica) -> str:
+        """Such as `2`, or `2 (qufyMf)`."""
+        if self._directories[replica.node_id] < 2:
+            return str(replica.node_id)
+        return f"{replica.node_id} ({replica.directory_id[:_DIRECTORY_DIGITS]})"
+
+    def nodes(self, replicas: Sequence[Replica], *, limit: int | None = None) -> str:
+        """Such as `node 2`, or `nodes 2 and 11`."""
+        noun = "node" if len(replicas) == 1 else "nodes"
+        return f"{noun} {listed([self.name(one) for one in replicas], limit=limit)}"
+
+
+def span(first: int, end: int) -> str:
+    """Offsets from `first` to `end` (exclusive), the last one named: `offsets 750 to 771`."""
+    return f"offset {first}" if end - first <= 1 else f"offsets {first} to {end - 1}"
+
+
+def time_text(moment: datetime | None) -> str:
+    """To the second, in UTC; nothing where no time is known."""
+    if moment is None:
+        return ""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def round_seconds(least: float) -> int:
+    """The smallest number of seconds from `least` on that people count by, such as 15 or 3600."""
+    return next((one for one in _ROUND_SECONDS if one >= least), math.ceil(least))
+
+
+def duration_text(seconds: float) -> str:
+    """In the largest unit that leaves at least one of it, to two digits or so."""
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def bytes_text(size: int | None) -> str:
+    """In B, KiB, MiB or GiB."""
+    if size is None:
+        return ""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB"):
+        if amount < 1024:
+            return f"{amount:.4g} {unit}"
+        amount /= 1024
+    return f"{amount:.4g} GiB"

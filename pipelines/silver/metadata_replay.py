@@ -1,0 +1,190 @@
+"""The agreed branch replayed for what each record writes: versions of entities, and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from pipelines.silver.replay_parts import Begin, End, Entry, Part, Tail, replay_in_parts
+from replica.metadata.changes import ChangeTeller, name_of, topic_names_around
+from replica.metadata.image import Kind, VersionedReplay, Write
+
+_TIME = pa.timestamp("us", tz="UTC")
+WRITTEN = pa.schema(
+    [
+        ("is_change", pa.bool_()),
+        *((name, pa.string()) for name in ("cluster_id", "entity", "key", "name", "value")),
+        *((name, pa.int64()) for name in ("valid_from_offset", "valid_to_offset")),
+        *((name, _TIME) for name in ("valid_from", "valid_to")),
+        ("leader_epoch", pa.int32()),
+        ("record_offset", pa.int64()),
+        *((name, pa.string()) for name in ("record_type", "change", "old", "new", "commitment")),
+    ]
+)
+"""A version (a row of gold.metadata_history) or, where is_change, a change (one of
+gold.metadata_changes: valid_from is its `at`, record_offset its `offset`)."""
+
+_ROWS_AT_ONCE = 4096
+
+
+def metadata_replay(
+    branch: DataFrame,
+    snapshots: DataFrame,
+    snapshot_records: DataFrame,
+    tails: DataFrame,
+    buckets: int,
+) -> DataFrame:
+    """WRITTEN; to be persisted, as two tables read it.
+
+    branch: from branch_records; tails: from lost_tails; the others bronze's; buckets: parts of the
+    replay. A record that nobody here knows is left out, as it is in `state`.
+    """
+    inputs = branch, snapshots, snapshot_records
+    return replay_in_parts(*inputs, buckets, written_by, WRITTEN, through_unknown=True, tails=tails)
+
+
+def written_by(part: Part) -> Iterator[pa.RecordBatch]:
+    """WRITTEN of one part, some thousand rows at a time."""
+    history = _History(part)
+    for step in part.steps():
+        if isinstance(step, Entry):
+            history.apply(step)
+        elif isinstance(step, Begin):
+            history.begin(step)
+        elif isinstance(step, Tail):
+            history.tell_tail(step)
+        elif isinstance(step, End):
+            history.end(step)
+        if len(history.rows) >= _ROWS_AT_ONCE:
+            yield history.taken()
+    yield history.taken()
+
+
+class _Since(NamedTuple):
+    """From where on a version is valid, and the record that made it."""
+
+    offset: int
+    timestamp_us: int | None
+    leader_epoch: int
+    record_offset: int | None
+    record_type: str | None
+
+
+class _History:
+    """The versions that are open, and the rows of those that ended."""
+
+    def __init__(self, part: Part) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self._part = part
+        self._replay = VersionedReplay()
+        self._teller = ChangeTeller()
+        self._open: dict[tuple[str, Any], tuple[Kind, _Since]] = {}
+
+    def begin(self, step: Begin) -> None:
+        """What a snapshot holds is valid from its last contained record on."""
+        self._replay, self._teller, self._open = VersionedReplay(step.image), ChangeTeller(), {}
+        base = step.run.base
+        if step.run.start == 0 or base is None:
+            return
+        since = _Since(base.end_offset - 1, base.timestamp_us, base.epoch, None, None)
+        for kind, key, _ in step.image.items():
+            self._open[kind.name, key] = kind, since
+
+    def apply(self, entry: Entry) -> None:
+        writes = self._replay.apply(entry.offset, entry.record)
+        if not writes:
+            return
+        names = topic_names_around(writes, self._replay.state.topics.values)
+        for write in writes:
+            self._write(write, entry, names)
+        self._tell(self._teller, writes, entry, names)
+
+    def tell_tail(self, tail: Tail) -> None:
+        """The changes of a branch that lost; nothing of it is ever valid."""
+        replay, teller = self._replay.copy(), ChangeTeller(self._teller.former)
+        for entry in tail.entries:
+            writes = replay.apply(entry.offset, entry.record)
+            names = topic_names_around(writes, replay.state.topics.values)
+            self._tell(teller, writes, entry, names)
+
+    def end(self, step: End) -> None:
+        """Versions that the last run leaves open stay so; behind another one nobody knows."""
+        to_offset = None if step.is_last else step.run.end
+        tables = self._replay.image().tables
+        names = tables["topics"].values
+        for (_, key), (kind, since) in self._open.items():
+            value = tables[kind.table].values[key]
+            self._add_version(kind, key, value, since, (to_offset, None), names)
+        self._open = {}
+
+    def taken(self) -> pa.RecordBatch:
+        """The rows so far, which are forgotten."""
+        columns = list(zip(*self.rows, strict=True)) or [()] * len(WRITTEN)
+        self.rows.clear()
+        arrays = [
+            pa.array(column, pa.int64()).cast(field.type)
+            if field.type == _TIME
+            else pa.array(column, field.type)
+            for column, field in zip(columns, WRITTEN, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=WRITTEN)
+
+    def _write(self, write: Write, entry: Entry, names: Mapping[str, str]) -> None:
+        kind, key = write.kind, write.key
+        if write.old is not None:
+            _, since = self._open.pop((kind.name, key))
+            until = entry.offset, entry.timestamp_us
+            self._add_version(kind, key, write.old, since, until, names)
+        if write.new is not None:
+            since = _Since(
+                *(entry.offset, entry.timestamp_us, entry.leader_epoch),
+                *(write.offset, write.record_type),
+            )
+            self._open[kind.name, key] = kind, since
+
+    def _add_version(
+        self,
+        kind: Kind,
+        key: Any,
+        value: Any,
+        since: _Since,
+        until: tuple[int | None, int | None],
+        names: Mapping[str, str],
+    ) -> None:
+        """until: offset and time, None where it is open."""
+        if not self._owns(kind, key):
+            return
+        self.rows.append(
+            (
+                *(False, self._part.cluster_id, kind.name, kind.key_text(key)),
+                *(name_of(kind, key, value, names), kind.value_text(key, value)),
+                *(since.offset, until[0], since.timestamp_us, until[1]),
+                *(since.leader_epoch, since.record_offset, since.record_type),
+                *(None, None, None, None),
+            )
+        )
+
+    def _tell(
+        self,
+        teller: ChangeTeller,
+        writes: list[Write],
+        entry: Entry,
+        names: Mapping[str, str],
+    ) -> None:
+        for write, name, change in teller.tell(writes, names):
+            if self._owns(write.kind, write.key):
+                self.rows.append(
+                    (
+                        *(True, self._part.cluster_id, write.kind.name),
+                        *(write.kind.key_text(write.key), name),
+                        *(None, None, None, entry.timestamp_us, None, entry.leader_epoch),
+                        *(write.offset, write.record_type, *change, entry.commitment),
+                    )
+                )
+
+    def _owns(self, kind: Kind, key: Any) -> bool:
+        """Of what every part sees only topics are state; the rest is here because it's ours."""
+        return kind.name != "topic" or self._part.owns(kind.name, key)

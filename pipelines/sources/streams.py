@@ -1,0 +1,197 @@
+"""Streaming readers of kraft_log and kraft_snapshot: an offset says how far each file was read.
+
+A log is read up to its last whole batch; what a running node is writing waits for the next
+micro-batch. The reader itself keeps nothing: where a stream goes on is in its checkpoint alone.
+
+A file that is another one now (truncated and rewritten, or replaced) is read from its first byte
+again, so its old records stay and its new ones come. What was deleted is left out.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxFiles,
+    SupportsTriggerAvailableNow,
+)
+
+from pipelines.capture.remote import file_name, is_uri
+from pipelines.sources.files import SourceFile
+from pipelines.sources.kraft_log import KraftLogReader
+from pipelines.sources.kraft_snapshot import KraftSnapshotReader
+from pipelines.sources.ranges import RangePartition, plan, read_range, size_of_file
+from replica.errors import DataError, UnreadableFileError, UsageError
+from replica.format.batch import HEADER, decode_header
+from replica.format.file_names import classify
+from replica.format.reading import VanishedFileError
+from replica.format.segment import LocatedBatch
+from replica.scan.segments import scan
+
+Position = list[int]
+"""How far one file was read: generation (counts how often it was another one), end (exclusive
+byte), base offset of what follows there, and of the last batch position and CRC."""
+Offset = dict[str, Position]
+"""By path; what Spark writes into the checkpoint as JSON."""
+
+_GENERATION, _END, _NEXT_OFFSET, _LAST, _CRC = range(5)
+
+
+class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Limits: the options maxBytesPerTrigger and maxFilesPerTrigger; both hold where both are."""
+
+    def __init__(self, options: Mapping[str, str], reader: KraftLogReader) -> None:
+        self.reader = reader
+        self.max_bytes = _limit(options, "maxBytesPerTrigger")
+        self.max_files = _limit(options, "maxFilesPerTrigger")
+        self.frozen: dict[str, int] | None = None
+
+    def initialOffset(self) -> Offset:
+        return {}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        if self.max_bytes is not None:
+            return ReadMaxBytes(self.max_bytes)
+        return ReadAllAvailable() if self.max_files is None else ReadMaxFiles(self.max_files)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self.frozen = self._sizes()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        sizes = self._sizes() if self.frozen is None else self.frozen
+        is_limited = not isinstance(limit, ReadAllAvailable)
+        bytes_left = self.max_bytes if is_limited else None
+        files_left = self.max_files if is_limited else None
+        end: Offset = {}
+        for path, size in sizes.items():
+            begin = end[path] = self._begin(path, start.get(path), size)
+            if begin[_END] >= size or (bytes_left is not None and bytes_left <= 0):
+                continue
+            if files_left is not None and files_left <= 0:
+                continue
+            try:
+                found = self.advance(path, begin, size, bytes_left)
+            except VanishedFileError:  # deleted behind a snapshot
+                found = None
+            if found is None:
+                continue
+            end[path] = found
+            files_left = None if files_left is None else files_left - 1
+            bytes_left = None if bytes_left is None else bytes_left - (found[_END] - begin[_END])
+        return end
+
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+        files = []
+        shown = {file.path: file.shown for file in self.reader.source_files()}
+        for path, position in end.items():
+            begin = start.get(path)
+            if begin is None or begin[_GENERATION] != position[_GENERATION]:
+                begin = [0, 0, -1, 0, 0]
+            if position[_END] > begin[_END]:
+                name = shown.get(path, path)
+                until = position[_END]
+                files.append(SourceFile(path, name, begin[_END], begin[_NEXT_OFFSET], until))
+        return [*plan(files, self.reader.range_bytes)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        if isinstance(partition, RangePartition):
+            yield from self.reader.read(partition)
+
+    def commit(self, end: Offset) -> None:
+        """Nothing is kept, so nothing is let go."""
+
+    @abstractmethod
+    def advance(
+        self, path: str, begin: Position, size: int, max_bytes: int | None
+    ) -> Position | None:
+        """Where to read up to: at least one batch, or one file, behind `begin`, where there is one;
+        None where there isn't."""
+
+    def _sizes(self) -> dict[str, int]:
+        sizes = {}
+        for file in self.reader.source_files():
+            try:
+                sizes[file.path] = size_of_file(file)
+            except UnreadableFileError:
+                if is_uri(file.path) or os.path.lexists(file.path):
+                    raise
+        return sizes
+
+    def _begin(self, path: str, known: Position | None, size: int) -> Position:
+        if known is None:
+            return [0, 0, -1, 0, 0]
+        if known[_END] == 0 or self._is_same(path, known, size):
+            return known
+        return [known[_GENERATION] + 1, 0, -1, 0, 0]
+
+    def _is_same(self, path: str, known: Position, size: int) -> bool:
+        """By the last batch that was read: see replica.format.known_file."""
+        if size < known[_END]:
+            return False
+        header = read_range(path, known[_LAST], known[_LAST] + HEADER.size)
+        try:
+            return decode_header(header).crc == known[_CRC]
+        except DataError:
+            return False
+
+
+class LogStreamReader(FileStreamReader):
+    """Segments: as far as there are whole batches."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options, KraftLogReader(options))
+
+    def advance(
+        self, path: str, begin: Position, size: int, max_bytes: int | None
+    ) -> Position | None:
+        expected = begin[_NEXT_OFFSET] if begin[_END] else classify(file_name(path)).base_offset
+        wanted = size - begin[_END] if max_bytes is None else max_bytes
+        while True:
+            until = min(size, begin[_END] + wanted)
+            data = read_range(path, begin[_END], until)
+            batches = scan(data, start=begin[_END], expected_offset=expected).batches
+            if batches:
+                limit = size if max_bytes is None else begin[_END] + max_bytes
+                within = [batch for batch in batches if _end_of(batch) <= limit]
+                last = within[-1] if within else batches[0]
+                header = last.header
+                end = _end_of(last)
+                return [begin[_GENERATION], end, header.next_offset, last.position, header.crc]
+            if until == size:
+                return None
+            wanted *= 4
+
+
+def _end_of(batch: LocatedBatch) -> int:
+    return batch.position + batch.header.size_bytes
+
+
+class SnapshotStreamReader(FileStreamReader):
+    """Complete snapshots: each as a whole, once."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options, KraftSnapshotReader(options))
+
+    def advance(
+        self, path: str, begin: Position, size: int, max_bytes: int | None
+    ) -> Position | None:
+        if begin[_END]:
+            return None
+        header = decode_header(read_range(path, 0, min(size, HEADER.size)))
+        return [begin[_GENERATION], size, 0, 0, header.crc]
+
+
+def _limit(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise UsageError(f"option {name}={text}: expected a number above 0")
+    return int(text)

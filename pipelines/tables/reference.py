@@ -1,0 +1,60 @@
+"""The tables' contracts as a page of Markdown: docs/tables.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pipelines.tables.bronze import BRONZE
+from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
+from pipelines.tables.gold import GOLD
+from pipelines.tables.silver import SILVER
+
+_HEAD = """\
+# The tables of a lake
+
+Made from the contracts in `pipelines/tables` by `python -m pipelines.tables.reference`; a test
+holds this page to them. Offsets, sizes and counts are `bigint`, ids and epochs `int`, times
+`timestamp` in UTC, open ends NULL. In every table of a replica, `(cluster_id, node_id,
+directory_id)` says which one. `kraftlake sql --lake LAKE --tables` prints the same of a lake.
+"""
+
+
+def markdown(contracts: Iterable[Contract] = (*BRONZE, *SILVER, *GOLD)) -> str:
+    """The whole page."""
+    return "\n".join([_HEAD, *(line for one in contracts for line in _table(one))])
+
+
+def _table(contract: Contract) -> Iterator[str]:
+    yield f"## {contract.name}\n"
+    yield contract.description
+    yield f"\nKey: {', '.join(f'`{key}`' for key in contract.keys)}.{_properties(contract)}\n"
+    yield "| column | type | |"
+    yield "|---|---|---|"
+    for column in contract.columns:
+        yield f"| `{column.name}` | `{_type(column)}` | {_meaning(column)} |"
+    yield ""
+
+
+def _properties(contract: Contract) -> str:
+    parts = []
+    if contract.partition_by:
+        parts.append(f" Partitioned by {', '.join(f'`{name}`' for name in contract.partition_by)}.")
+    if contract.change_feed:
+        parts.append(f" Delta keeps its change data feed for {FEED_RETENTION_DAYS} days.")
+    return "".join(parts)
+
+
+def _type(column: Column) -> str:
+    text = column.type if isinstance(column.type, str) else column.type.simpleString()
+    return text.replace("|", "\\|")
+
+
+def _meaning(column: Column) -> str:
+    text = column.description.replace("|", "\\|")
+    return text if column.nullable else f"{text}; never NULL"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(markdown())

@@ -1,0 +1,148 @@
+"""Which files of a judged directory need not be read whole when it is looked at again.
+
+A file is known as far as it is sound: whole batches in sequence from its first byte on, and no rule
+found more than a note about it or its indexes. Whatever the rules ask of old batches is a landmark;
+so the rules give the same findings for a directory whose known bytes were left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+
+from replica.check.directory import Facts
+from replica.check.epochs import MAX_BATCH_BYTES
+from replica.check.rule import Finding
+from replica.format.batch import HEADER
+from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
+from replica.format.file_names import FileKind
+from replica.format.known_file import PLACE_BYTES, KnownFile, Place, headers_hash
+from replica.format.segment import LocatedBatch
+from replica.format.snapshot import SnapshotState
+from replica.types import Severity
+
+MIN_BATCHES = 3
+"""Of a known segment: the base offset of a batch is judged by the two behind it."""
+MAX_LANDMARKS = 2000
+"""A file with more of them is read whole each time."""
+
+
+def known_files(
+    facts: Facts, findings: Iterable[Finding], before: Mapping[str, KnownFile]
+) -> dict[str, KnownFile]:
+    """What to keep of the directory's segments and complete snapshots, by path.
+
+    findings: all of the directory. before: what was known of the files that were not read whole.
+    """
+    directory = facts.examined.directory
+    doubted = {f.file for f in findings if f.severity is not Severity.INFO}
+    by_offset = {
+        file.path: file.name.base_offset
+        for file in directory.files
+        if file.name.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+    }
+    doubted_offsets = {by_offset[path] for path in doubted if path in by_offset}
+    ends = {snapshot.id.offset for snapshot in directory.snapshots if snapshot.id is not None}
+    known: dict[str, KnownFile] = {}
+    for segment in directory.segments:
+        path = segment.file.path
+        if path not in doubted and segment.base_offset not in doubted_offsets:
+            sound = _sound(segment.scan.batches, segment)
+            _keep(known, facts, segment, sound, ends, before.get(path))
+    for snapshot in directory.snapshots:
+        path = snapshot.file.path
+        if path not in doubted and snapshot.state is SnapshotState.COMPLETE and snapshot.is_whole:
+            _keep(known, facts, snapshot, list(snapshot.scan.batches), (), before.get(path))
+    return known
+
+
+def _sound(batches: tuple[LocatedBatch, ...], segment: SegmentFile) -> list[LocatedBatch]:
+    """The listed batches up to the first that isn't where the one before it ends."""
+    first_damage = min((d.position for d in segment.scan.damages), default=None)
+    position, offset, epoch = 0, segment.base_offset, -1
+    sound: list[LocatedBatch] = []
+    for batch in batches:
+        header = batch.header
+        in_place = (batch.position, header.base_offset) == (position, offset)
+        if not (in_place or segment.scan.follows_unlisted(batch)) or not batch.crc_valid:
+            break
+        if header.leader_epoch < epoch or (
+            first_damage is not None and batch.position >= first_damage
+        ):
+            break
+        epoch = header.leader_epoch
+        position, offset = batch.position + header.size_bytes, header.next_offset
+        sound.append(batch)
+    return sound
+
+
+def _keep(
+    known: dict[str, KnownFile],
+    facts: Facts,
+    file: SegmentFile | SnapshotFile,
+    sound: list[LocatedBatch],
+    ends: Iterable[int],
+    before: KnownFile | None,
+) -> None:
+    old = before if before is not None and file.scan.sparse_until else None
+    if len(sound) < MIN_BATCHES and not (old or isinstance(file, SnapshotFile)):
+        return
+    if not sound:
+        return
+    new = [batch for batch in sound if batch.position >= file.scan.sparse_until]
+    end = sound[-1].position + sound[-1].header.size_bytes
+    told = sorted(set(_telling(facts, file, sound, set(ends))))
+    if len(told) > MAX_LANDMARKS:
+        return
+    landmarks = tuple(_place(sound[number]) for number in told)
+    data = facts.examined.bytes_of(file)
+    headers = [bytes(data[p.position : p.position + HEADER.size]) for p in landmarks]
+    known[file.file.path] = KnownFile(
+        size_bytes=file.file.size_bytes,
+        content_hash=file.file.sha256,
+        sound_bytes=end,
+        next_offset=sound[-1].header.next_offset,
+        record_count=sum(batch.header.record_count for batch in new)
+        + (0 if old is None else old.record_count),
+        chunk_hash=_chunk_hash(file.file, end),
+        headers_hash=headers_hash(headers),
+        landmarks=landmarks,
+        places=tuple(_places(() if old is None else old.places, new)),
+    )
+
+
+def _telling(
+    facts: Facts, file: SegmentFile | SnapshotFile, sound: list[LocatedBatch], ends: set[int]
+) -> Iterator[int]:
+    """Numbers of the batches that some rule looks at by themselves, or that others stand on."""
+    last = len(sound) - 1
+    yield from (0, last)
+    yield max(range(len(sound)), key=lambda number: sound[number].header.max_timestamp)
+    for number, batch in enumerate(sound):
+        header = batch.header
+        if (
+            header.is_control
+            or header.size_bytes > MAX_BATCH_BYTES
+            or (file.file.path, batch.position) in facts.noted.places
+            or any(header.base_offset <= end <= header.next_offset for end in ends)
+        ):
+            yield number
+    for number, (one, other) in enumerate(pairwise(sound)):
+        if one.header.leader_epoch != other.header.leader_epoch:
+            yield from (number, number + 1)
+
+
+def _chunk_hash(file: FoundFile, end: int) -> str:
+    return "" if file.chain is None else file.chain.before(end)[1]
+
+
+def _places(known: Iterable[Place], new: Iterable[LocatedBatch]) -> Iterator[Place]:
+    following = 0
+    for place in (*known, *(_place(batch) for batch in new)):
+        if place.position >= following:
+            following = place.position + PLACE_BYTES
+            yield place
+
+
+def _place(batch: LocatedBatch) -> Place:
+    return Place(batch.position, batch.header.base_offset, batch.header.size_bytes)

@@ -1,0 +1,36 @@
+"""How the files of a directory that are no logs are decoded, by their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from replica.format import (
+    index,
+    leader_epoch_checkpoint,
+    meta_properties,
+    partition_metadata,
+    producer_snapshot,
+    quorum_properties,
+    quorum_state,
+)
+from replica.format.file_names import FileKind, FileName
+from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES
+
+INDEX_DECODERS: dict[FileKind, Callable[[bytes], index.OffsetIndex | index.TimeIndex]] = {
+    FileKind.OFFSET_INDEX: index.decode_offset_index,
+    FileKind.TIME_INDEX: index.decode_time_index,
+}
+STATE_DECODERS: dict[FileKind, Callable[[bytes], object]] = {
+    FileKind.META_PROPERTIES: meta_properties.decode,
+    FileKind.QUORUM_STATE: quorum_state.decode,
+    FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint.decode,
+    FileKind.PARTITION_METADATA: partition_metadata.decode,
+    FileKind.PRODUCER_SNAPSHOT: producer_snapshot.decode,
+    FileKind.QUORUM_PROPERTIES: quorum_properties.decode,
+}
+
+
+def size_limit(name: FileName) -> int:
+    """The most bytes that a file of the kind is read with."""
+    logs = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
+    return MAX_LOG_BYTES if name.kind in logs else MAX_STATE_BYTES

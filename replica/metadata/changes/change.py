@@ -1,0 +1,13 @@
+"""One typed change."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Change(NamedTuple):
+    """change: a name of the catalogue. old, new: JSON, None where there was or is nothing."""
+
+    change: str
+    old: str | None
+    new: str | None

@@ -1,0 +1,18 @@
+"""The names of metadata.version's levels (Kafka: MetadataVersion)."""
+
+from __future__ import annotations
+
+RELEASES = {
+    **{1: "3.0-IV1", 2: "3.1-IV0", 3: "3.2-IV0", 4: "3.3-IV0", 5: "3.3-IV1", 6: "3.3-IV2"},
+    **{7: "3.3-IV3", 8: "3.4-IV0", 9: "3.5-IV0", 10: "3.5-IV1", 11: "3.5-IV2", 12: "3.6-IV0"},
+    **{13: "3.6-IV1", 14: "3.6-IV2", 15: "3.7-IV0", 16: "3.7-IV1", 17: "3.7-IV2"},
+    **{18: "3.7-IV3", 19: "3.7-IV4", 20: "3.8-IV0", 21: "3.9-IV0", 22: "4.0-IV0"},
+    **{23: "4.0-IV1", 24: "4.0-IV2", 25: "4.0-IV3", 26: "4.1-IV0", 27: "4.1-IV1"},
+    **{28: "4.2-IV0", 29: "4.2-IV1", 30: "4.3-IV0"},
+}
+"""Level -> release name."""
+
+
+def release_of(level: int) -> str:
+    """The level's name; "level N" for one that nobody here knows, so that it is still told."""
+    return RELEASES.get(level) or f"level {level}"

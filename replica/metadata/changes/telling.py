@@ -1,0 +1,62 @@
+"""What a replay writes as changes: with names, and with what a name stood for before."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
+
+from replica.metadata.changes.change import Change
+from replica.metadata.changes.naming import name_of
+from replica.metadata.changes.typed import changes_of
+from replica.metadata.image import Write
+
+
+class Told(NamedTuple):
+    """A change with the entity's name for people."""
+
+    write: Write
+    name: str
+    change: Change
+
+
+def topic_names_around(writes: Sequence[Write], now: Mapping[str, str]) -> Mapping[str, str]:
+    """Topic id -> name, also of the topics that the writes delete; now: of those that are left."""
+    gone = _gone(writes)
+    return ChainMap(gone, cast(dict[str, str], now)) if gone else now
+
+
+def _gone(writes: Sequence[Write]) -> dict[str, str]:
+    return {w.key: w.old for w in writes if w.kind.table == "topics" and w.new is None}
+
+
+class ChangeTeller:
+    """Remembers the deleted topics' ids by name, for when one of that name is created again."""
+
+    def __init__(self, former: Mapping[str, str] | None = None) -> None:
+        """former: what another one remembers, for a branch of its log."""
+        self._former: dict[str, str] = dict(former or {})
+
+    @property
+    def former(self) -> Mapping[str, str]:
+        """Name -> id of the last deleted topic of that name, of those told of."""
+        return self._former
+
+    def tell(self, writes: Sequence[Write], topic_names: Mapping[str, str]) -> Iterator[Told]:
+        """The changes of what became visible together; topic_names: from topic_names_around."""
+        self._former.update({name: topic_id for topic_id, name in _gone(writes).items()})
+        for write in writes:
+            changes = changes_of(write.kind, write.key, write.old, write.new)
+            if write.kind.name == "topic":
+                changes = [self._recreated(write, change) for change in changes]
+            if changes:
+                value = write.old if write.new is None else write.new
+                name = name_of(write.kind, write.key, value, topic_names)
+                for change in changes:
+                    yield Told(write, name, change)
+
+    def _recreated(self, write: Write, change: Change) -> Change:
+        former = self._former.get(write.new) if write.old is None else None
+        if former is None or former == write.key:
+            return change
+        return Change("topic_recreated", write.kind.value_text(former, write.new), change.new)

@@ -1,0 +1,121 @@
+"""Two versions of an entity -> what changed, by the types of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from replica.metadata.changes.change import Change
+from replica.metadata.changes.partitions import partition_changes
+from replica.metadata.changes.releases import release_of
+from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.image import KINDS
+from replica.metadata.image.kind import Kind, compact
+
+_KINDS = {kind.name: kind for kind in KINDS}
+
+
+def changes_of(kind: Kind, key: Any, old: Any, new: Any) -> list[Change]:
+    """From `old` to `new`, as State's tables hold them, None where the entity isn't there.
+
+    None where they are equal. All `new`s, each written over the fields that its type names, make
+    the new version of the old one (but for the epochs of a partition).
+    """
+    if old is None or new is None or kind.name not in _FIELD_BY_FIELD:
+        return list(_as_a_whole(kind, key, old, new))
+    return _FIELD_BY_FIELD[kind.name](old, new)
+
+
+class _Names(NamedTuple):
+    """What it is called that an entity is there, is another, is gone; field: the one that is told
+    of it, "" for all."""
+
+    created: str
+    changed: str
+    removed: str
+    field: str = ""
+
+
+_NAMES = {
+    "topic": _Names("topic_created", "topic_renamed", "topic_deleted"),
+    "partition": _Names("partition_created", "", "partition_deleted"),
+    "config": _Names("config_set", "config_set", "config_removed", "value"),
+    "broker": _Names("broker_registered", "", "broker_unregistered"),
+    "controller": _Names(
+        *("controller_registered", "controller_registered", "controller_unregistered"),
+    ),
+    "feature": _Names(
+        *("feature_level_changed", "feature_level_changed", "feature_removed", "featureLevel"),
+    ),
+    "acl": _Names("acl_created", "acl_changed", "acl_deleted"),
+    "scram": _Names("scram_credential_set", "scram_credential_set", "scram_credential_removed"),
+    "client_quota": _Names("quota_set", "quota_set", "quota_removed", "value"),
+    "delegation_token": _Names(
+        *("delegation_token_created", "delegation_token_changed", "delegation_token_removed"),
+    ),
+    "producer_ids": _Names(
+        *("producer_ids_allocated", "producer_ids_allocated", "producer_ids_removed"),
+        "nextProducerId",
+    ),
+    "zk_migration_state": _Names(
+        "zk_migration_state_changed",
+        "zk_migration_state_changed",
+        "zk_migration_state_changed",
+        "zkMigrationState",
+    ),
+    "voters": _Names("voters_changed", "voters_changed", "voters_changed", "voters"),
+    "kraft_version": _Names(
+        "kraft_version_changed", "kraft_version_changed", "kraft_version_changed", "kRaftVersion"
+    ),
+}
+
+
+def _as_a_whole(kind: Kind, key: Any, old: Any, new: Any) -> Iterator[Change]:
+    if old == new:
+        return
+    created, changed, removed, field = _NAMES[kind.name]
+    change = created if old is None else removed if new is None else changed
+    if kind.name == "feature" and key == METADATA_VERSION:
+        change = "metadata_version_changed"
+    before, after = (
+        None if value is None else _told(kind, key, value, field) for value in (old, new)
+    )
+    if before != after:
+        yield Change(change, before, after)
+
+
+def _told(kind: Kind, key: Any, value: Any, field: str) -> str:
+    if kind.name == "feature" and key == METADATA_VERSION:
+        return compact(release_of(value))
+    return compact(kind.fields(key, value)[field]) if field else kind.value_text(key, value)
+
+
+def _broker_changes(old: Any, new: Any) -> list[Change]:
+    kind = _KINDS["broker"]
+
+    def whole(change: str) -> list[Change]:
+        return [Change(change, *(kind.value_text(one["brokerId"], one) for one in (old, new)))]
+
+    if old["brokerEpoch"] != new["brokerEpoch"]:
+        return whole("broker_registered")
+    found: list[Change] = []
+    for field, changes in _BROKER_FIELDS.items():
+        if old[field] != new[field]:
+            before, after = compact(old[field]), compact(new[field])
+            found.append(Change(changes[after == "true"], before, after))
+    if any(old[field] != new[field] for field in old.keys() - _BROKER_FIELDS.keys()):
+        return whole("broker_changed")
+    return found
+
+
+_BROKER_FIELDS = {
+    "fenced": ("broker_unfenced", "broker_fenced"),
+    "inControlledShutdown": ("broker_shutdown_ended", "broker_shutdown_started"),
+    "logDirs": ("broker_directories_changed", ""),
+}
+"""Field -> what it is called to be false or any list, and to be true."""
+
+_FIELD_BY_FIELD: dict[str, Callable[[Any, Any], list[Change]]] = {
+    "partition": partition_changes,
+    "broker": _broker_changes,
+}

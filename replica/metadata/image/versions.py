@@ -1,0 +1,147 @@
+"""The versions of entities, as a replay makes them: what each record writes, from what to what.
+
+    replay = VersionedReplay()
+    for offset, record in records:
+        for write in replay.apply(offset, record): ...
+
+What a transaction writes is told at its END, one write for each entity; an aborted one writes
+nothing. Voters and kraft.version are told at once, as no transaction holds them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+from replica.metadata.image.image import EMPTY, KINDS, Image
+from replica.metadata.image.kind import Kind
+from replica.metadata.image.replay import MARKERS, Replay, ReplayedRecord
+from replica.metadata.image.state import State, Table
+from replica.metadata.record import MetadataRecord
+
+_END = MARKERS[1]
+
+
+class Write(NamedTuple):
+    """An entity before and after; old, new: as State's tables hold it, None where it isn't there.
+
+    They may be equal: a record may say again what was there. offset, record_type: of the record
+    that wrote it, the last one that did in a transaction.
+    """
+
+    kind: Kind
+    key: Any
+    old: Any
+    new: Any
+    offset: int
+    record_type: str
+
+
+_Touched = list[tuple[Kind, Hashable, Any, int, str]]
+
+
+class _WatchedTable(Table[Any, Any]):
+    """A table that notes what it held before each put and drop, also in its copies."""
+
+    __slots__ = ("_journal", "_kind")
+
+    def __init__(
+        self,
+        values: dict[Any, Any],
+        offsets: dict[Any, int],
+        kind: Kind,
+        journal: list[tuple[Kind, Hashable, Any]],
+    ) -> None:
+        super().__init__(values, offsets)
+        self._kind = kind
+        self._journal = journal
+
+    def put(self, key: Any, value: Any, offset: int) -> None:
+        self._journal.append((self._kind, key, self.values.get(key)))
+        self.values[key] = value
+        self.offsets[key] = offset
+
+    def drop(self, key: Any) -> None:
+        old = self.values.pop(key, None)
+        if old is not None:
+            self._journal.append((self._kind, key, old))
+            del self.offsets[key]
+
+    def copy(self) -> _WatchedTable:
+        return _WatchedTable(self.values.copy(), self.offsets.copy(), self._kind, self._journal)
+
+
+class VersionedReplay:
+    """As Replay, but every record answers with what it made visible."""
+
+    __slots__ = ("_journal", "_pending", "_replay")
+
+    def __init__(self, image: Image = EMPTY) -> None:
+        self._replay = Replay(image)
+        self._journal: list[tuple[Kind, Hashable, Any]] = []
+        self._pending: _Touched = []
+        for kind in KINDS:
+            table = getattr(self._replay.state, kind.table)
+            watched = _WatchedTable(table.values, table.offsets, kind, self._journal)
+            setattr(self._replay.state, kind.table, watched)
+
+    @property
+    def state(self) -> State:
+        """As Replay's; to be read only."""
+        return self._replay.state
+
+    def copy(self) -> VersionedReplay:
+        """A replay that goes on from here by itself, as on a branch of the log."""
+        twin = VersionedReplay.__new__(VersionedReplay)
+        twin._journal = self._journal  # empty between records, and the tables' own
+        twin._pending = self._pending.copy()
+        twin._replay = self._replay.copy()
+        return twin
+
+    def image(self) -> Image:
+        """As Replay's."""
+        return self._replay.image()
+
+    def apply(self, offset: int, record: ReplayedRecord) -> list[Write]:
+        """What is visible from this record on, in the order of the first write to each entity."""
+        was_open = self._replay.in_transaction
+        self._replay.apply(offset, record)
+        record_type = record.type if isinstance(record, MetadataRecord) else ""
+        if not was_open and not self._replay.in_transaction and len(self._journal) < 2:
+            return self._single(offset, record_type)
+        touched: _Touched = [
+            (kind, key, old, offset, record_type or kind.record_type)
+            for kind, key, old in self._journal
+        ]
+        self._journal.clear()
+        if not was_open or not record_type:
+            return self._visible(touched)
+        self._pending += touched
+        if self._replay.in_transaction:
+            return []
+        pending, self._pending = self._pending, []
+        return self._visible(pending) if record_type == _END else []
+
+    def _single(self, offset: int, record_type: str) -> list[Write]:
+        """Of a record that touched one entity at most: nearly all do."""
+        if not self._journal:
+            return []
+        kind, key, old = self._journal.pop()
+        new = self._now(kind, key)
+        return [Write(kind, key, old, new, offset, record_type or kind.record_type)]
+
+    def _visible(self, touched: _Touched) -> list[Write]:
+        first: dict[tuple[str, Hashable], tuple[Kind, Any]] = {}
+        last: dict[tuple[str, Hashable], tuple[int, str]] = {}
+        for kind, key, old, offset, record_type in touched:
+            first.setdefault((kind.table, key), (kind, old))
+            last[kind.table, key] = offset, record_type
+        writes = (
+            Write(kind, key, old, self._now(kind, key), *last[table, key])
+            for (table, key), (kind, old) in first.items()
+        )
+        return [write for write in writes if write.old is not None or write.new is not None]
+
+    def _now(self, kind: Kind, key: Hashable) -> Any:
+        table: Table[Any, Any] = getattr(self._replay.state, kind.table)
+        return table.values.get(key)

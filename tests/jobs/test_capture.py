@@ -1,0 +1,52 @@
+"""`kraftlake capture`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from replica.format.file_names import METADATA_FOLDER
+from tests.jobs.conftest import Kraftlake
+
+LIVE = "kafka-3.7.2-static/live"
+
+
+def test_a_capture_is_told_and_check_takes_it(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    ended = kraftlake("capture", data / LIVE / "1", data / LIVE / "2", "-o", tmp_path / "out")
+    assert ended.code == 0
+    assert [line.split(": ")[0] for line in ended.lines] == ["node-1", "node-2", "next"]
+    assert all("bytes sent" in line for line in ended.complaints)
+    assert kraftlake("check", tmp_path / "out").code == 0
+
+
+def test_as_json_each_directory_is_a_line(kraftlake: Kraftlake, data: Path, tmp_path: Path) -> None:
+    ended = kraftlake("capture", "--json", data / LIVE, "-o", tmp_path / "out")
+    assert {row["folder"] for row in ended.rows} == {"node-1", "node-2", "node-3", "node-11"}
+    assert {row["damages"] for row in ended.rows} == {0}
+    on_disk = json.loads((tmp_path / "out" / "capture.json").read_bytes())["files"]
+    assert sum(row["files"] for row in ended.rows) == len(on_disk)
+    assert sum(row["sent_bytes"] for row in ended.rows) >= sum(f["size_bytes"] for f in on_disk)
+
+
+def test_a_damaged_directory_is_captured_as_it_is_and_named(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(data / LIVE / "1", tmp_path / "1")
+    state = tmp_path / "1" / METADATA_FOLDER / "quorum-state"
+    state.write_bytes(b"{")
+    ended = kraftlake("capture", tmp_path / "1", "-o", tmp_path / "out")
+    assert ended.code == 1
+    assert any("quorum-state" in line for line in ended.complaints)
+    assert (tmp_path / "out" / "node-1" / METADATA_FOLDER / "quorum-state").read_bytes() == b"{"
+
+
+def test_a_finished_capture_is_never_written_over(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    assert kraftlake("capture", data / LIVE / "1", "-o", tmp_path / "out").code == 0
+    again = kraftlake("capture", data / LIVE / "2", "-o", tmp_path / "out")
+    assert again.code == 2
+    assert "finished capture" in again.error

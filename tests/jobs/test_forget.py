@@ -1,0 +1,68 @@
+"""`kraftlake forget` as far as it needs no Spark: what would go, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from pipelines import forgetting
+from pipelines.forgetting import Targets
+from replica.errors import UsageError
+from tests.jobs.conftest import Kraftlake
+from tests.jobs.test_lake import CAPTURE
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    rows = [CAPTURE, {**CAPTURE, "capture_id": "b", "node_id": 2}]
+    rows.append({**CAPTURE, "capture_id": "e", "capture_group": "h", "cluster_id": "other"})
+    write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist(rows))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("options", "meant"),
+    [
+        (("--capture", "b"), ["b"]),
+        (("--capture", "g"), ["a", "b"]),
+        (("--cluster", "other", "--capture", "a"), ["a", "e"]),
+    ],
+)
+def test_without_yes_it_shows_what_would_go_and_changes_nothing(
+    kraftlake: Kraftlake, lake: Path, options: tuple[str, ...], meant: list[str]
+) -> None:
+    before = sorted(lake.rglob("*"))
+    ended = kraftlake("forget", "--lake", lake, "--json", *options)
+    assert (ended.code, [row["capture_id"] for row in ended.rows]) == (0, meant)
+    assert ended.complaints[-1].endswith("would go; add --yes to take them out")
+    assert sorted(lake.rglob("*")) == before
+
+
+def test_what_it_can_t_mean_is_refused_in_one_line(kraftlake: Kraftlake, lake: Path) -> None:
+    refusals = {
+        "name what to forget": (),
+        "--capture z: no such capture": ("--capture", "a", "--capture", "z"),
+        "--cluster z: the lake has no capture of it": ("--cluster", "z"),
+        "--vacuum can't be undone: add --yes": ("--cluster", "c", "--vacuum"),
+    }
+    for reason, options in refusals.items():
+        ended = kraftlake("forget", "--lake", lake, *options)
+        assert ended.code == 2
+        assert reason in ended.error
+    ended = kraftlake("forget", "--lake", "s3://bucket/lake", "--capture", "a")
+    assert "needs a lake on a local or mounted file system" in ended.error
+
+
+def test_what_an_interrupted_run_meant_is_meant_again(kraftlake: Kraftlake, lake: Path) -> None:
+    forgetting.begin(str(lake), Targets(captures=frozenset(["b", "gone already"])))
+    rows = kraftlake("forget", "--lake", lake, "--json", "--cluster", "other").rows
+    assert [row["capture_id"] for row in rows] == ["b", "e"]
+    with pytest.raises(UsageError, match="was interrupted"):
+        forgetting.refuse_half_forgotten(str(lake))
+    forgetting.end(str(lake))
+    forgetting.refuse_half_forgotten(str(lake))
+    (lake / forgetting.FILE_NAME).write_text("{")
+    assert "restore it" in kraftlake("forget", "--lake", lake, "--capture", "b").error

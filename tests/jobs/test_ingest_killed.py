@@ -1,0 +1,48 @@
+"""An ingest killed with -9 at each of its steps, and run again, makes the same tables."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import ingest_kills
+
+POINTS = (
+    *("damage", "log records", "snapshot records", "snapshots"),
+    *("log batches", "findings", "state", "captures"),
+)
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with the first captures."""
+    lake = tmp_path_factory.mktemp("kills") / "base"
+    ingest_kills.first(lake)
+    return lake
+
+
+@pytest.fixture(scope="module")
+def expected(base: Path) -> dict[str, list[str]]:
+    """The tables of a second ingest that nobody disturbed."""
+    lake = base.with_name("whole")
+    shutil.copytree(base, lake)
+    ingest_kills.second(lake)
+    return ingest_kills.tables(lake)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_an_ingest_killed_there_and_run_again_makes_the_same_tables(
+    point: str, base: Path, expected: dict[str, list[str]], tmp_path: Path
+) -> None:
+    lake = Path(shutil.copytree(base, tmp_path / "lake"))
+    assert ingest_kills.kill_second(lake, at_line=f": {point}"), "it was killed"
+    ingest_kills.second(lake)
+    found = ingest_kills.tables(lake)
+    assert {name: len(rows) for name, rows in found.items()} == {
+        name: len(rows) for name, rows in expected.items()
+    }
+    assert found == expected

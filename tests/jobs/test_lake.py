@@ -1,0 +1,128 @@
+"""`kraftlake lake`: what it says of offsets and tables, over small tables made by delta-rs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobs import lake_content
+from tests.jobs.conftest import Kraftlake
+
+AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
+CAPTURE = {
+    "capture_id": "a",
+    "capture_group": "g",
+    "cluster_id": "c",
+    "node_id": 1,
+    "directory_id": "d",
+    "captured_at": AT,
+    "ingest_seq": 1,
+    "log_start_offset": 10,
+    "log_end_offset": 60,
+    "source": "nodes/1",
+}
+
+
+def _batch(first: int, last: int, *, node: int = 1, epoch: int = 1, valid: bool = True) -> Any:
+    return {
+        "cluster_id": "c",
+        "node_id": node,
+        "directory_id": "d",
+        "base_offset": first,
+        "last_offset": last,
+        "leader_epoch": epoch,
+        "crc_valid": valid,
+    }
+
+
+def _write(lake: Path, captures: list[Any], batches: list[Any]) -> None:
+    for name, rows in (("captures", captures), ("log_batches", batches)):
+        table = pa.Table.from_pylist(rows)
+        write_deltalake(str(lake / "bronze" / name), table, mode="overwrite")
+
+
+def test_gaps_are_what_no_capture_of_a_replica_or_of_its_cluster_holds(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    second = {**CAPTURE, "capture_id": "b", "node_id": 2, "log_start_offset": 0}
+    later = {**CAPTURE, "capture_id": "e", "captured_at": AT.replace(hour=6)}
+    batches = [
+        _batch(2, 4),  # below the log start: held, and no gap behind it
+        *(_batch(10, 19), _batch(15, 17, epoch=2), _batch(20, 29)),
+        *(_batch(30, 39, valid=False), _batch(45, 49)),
+        *(_batch(0, 1, node=2), _batch(30, 59, node=2)),
+    ]
+    _write(tmp_path, [CAPTURE, later, second], batches)
+    rows = kraftlake("lake", "--lake", tmp_path, "--json").rows
+    one, two = (row for row in rows if row["kind"] == "replica")
+    assert one["held"] == [{"start": s, "end": e} for s, e in ((2, 5), (10, 30), (45, 50))]
+    assert one["gaps"] == [{"start": 30, "end": 45}, {"start": 50, "end": 60}]
+    assert (one["captures"], one["last_captured"] - one["first_captured"]) == (2, 3_600_000)
+    assert two["gaps"] == [{"start": 2, "end": 30}]
+    (cluster,) = (row for row in rows if row["kind"] == "cluster")
+    assert cluster["gaps"] == [{"start": 5, "end": 10}]
+    text = kraftlake("lake", "--lake", tmp_path)
+    assert text.code == 0
+    assert "2 to 5, 10 to 30, 45 to 50  30 to 45, 50 to 60" in text.out
+
+
+def test_tables_have_their_version_files_bytes_and_rows(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    _write(tmp_path, [CAPTURE], [_batch(10, 59)])
+    added = pa.Table.from_pylist([_batch(0, 9)])
+    write_deltalake(str(tmp_path / "bronze/log_batches"), added, mode="append")
+    rows = kraftlake("lake", "--lake", tmp_path, "--json").rows
+    tables = {row["name"]: row for row in rows if row["kind"] == "table"}
+    assert list(tables) == ["bronze.captures", "bronze.log_batches"]
+    batches = tables["bronze.log_batches"]
+    assert (batches["version"], batches["files"], batches["rows"]) == (1, 2, 2)
+    stored = (tmp_path / "bronze/log_batches").glob("*.parquet")
+    assert batches["size_bytes"] == sum(file.stat().st_size for file in stored)
+
+
+def test_a_lake_that_lacks_its_captures_or_can_t_be_read_is_refused_in_one_line(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist([CAPTURE]))
+    ended = kraftlake("lake", "--lake", tmp_path)
+    assert ended.code == 2
+    assert "it has no bronze.log_batches; run `kraftlake ingest --lake`" in ended.error
+    (tmp_path / "bronze/log_batches/_delta_log").mkdir(parents=True)
+    ended = kraftlake("lake", "--lake", tmp_path)
+    assert ended.code == 1
+    assert str(tmp_path / "bronze/log_batches") in ended.error
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), min_size=1, max_size=8),
+    st.integers(0, 30),
+    st.integers(0, 30),
+)
+def test_held_and_gaps_are_right_for_every_offset(
+    batches: list[tuple[int, int]], start: int, length: int
+) -> None:
+    with TemporaryDirectory() as folder:
+        capture = {**CAPTURE, "log_start_offset": start, "log_end_offset": start + length}
+        rows = [_batch(base, base + size, epoch=n) for n, (base, size) in enumerate(batches)]
+        _write(Path(folder), [capture], rows)
+        (found,) = lake_content.replicas(folder)
+    covered = {offset for base, size in batches for offset in range(base, base + size + 1)}
+    assert _offsets(found.held) == covered
+    assert _offsets(found.gaps) == set(range(start, start + length)) - covered
+    ends = [(one.start, one.end) for one in found.held]
+    assert all(end < start for (_, end), (start, _) in pairwise(ends))
+
+
+def _offsets(ranges: tuple[lake_content.Offsets, ...]) -> set[int]:
+    assert all(one.start < one.end for one in ranges)
+    return {offset for one in ranges for offset in range(one.start, one.end)}

@@ -1,0 +1,78 @@
+"""`kraftlake report`: the file, what is printed, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+from tests.pipelines.report.incidents import split
+from tests.pipelines.report.small_lake import CLUSTER, write_lake
+
+SENTENCE = (
+    "Node 2 held 2 records (offsets 10 to 11, epoch 1) that the majority never accepted and has "
+    "truncated them since; nothing committed was lost; there are no snapshots; in the newest "
+    "capture all 3 replicas hold the same log up to offset 14."
+)
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_lake(tmp_path_factory.mktemp("lake"), split(healed=True))
+
+
+def test_it_prints_the_verdict_and_the_file(
+    kraftlake: Kraftlake, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = kraftlake("report", "--lake", lake)
+    assert ended.code == 0
+    assert ended.lines == [f"{CLUSTER}: recovered", f"  {SENTENCE}", "report.html"]
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert SENTENCE in page
+
+
+def test_json_has_a_line_for_each_cluster(kraftlake: Kraftlake, lake: Path, tmp_path: Path) -> None:
+    output = tmp_path / "incident.html"
+    ended = kraftlake("report", "--lake", lake, "-o", output, "--cluster", CLUSTER, "--json")
+    (row,) = ended.rows
+    assert row.pop("clauses")[0] == {
+        "level": "recovered",
+        "text": SENTENCE.split(";")[0].replace("Node", "node"),
+    }
+    assert row == {
+        "file": str(output),
+        "cluster_id": CLUSTER,
+        "level": "recovered",
+        "sentence": SENTENCE,
+        "findings": [],
+    }
+
+
+def test_a_file_that_can_t_be_written_is_refused_and_nothing_is_left(
+    kraftlake: Kraftlake, lake: Path, tmp_path: Path
+) -> None:
+    ended = kraftlake("report", "--lake", lake, "-o", tmp_path / "no" / "report.html")
+    assert ended.code == 2
+    assert ended.error == (
+        f"-o {tmp_path}/no/report.html: No such file or directory; name a file in a folder that "
+        "can be written"
+    )
+    ended = kraftlake("report", "--lake", lake, "-o", tmp_path)
+    assert ended.code == 2
+    assert "Is a directory" in ended.error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lake_that_is_not_there_or_not_built_is_refused(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    ended = kraftlake("report", "--lake", tmp_path / "none")
+    assert ended.code == 2
+    assert "no such folder" in ended.error
+    lake = write_lake(tmp_path / "lake", {}, leave_out=["gold.truncations"])
+    ended = kraftlake("report", "--lake", lake)
+    assert ended.code == 2
+    assert ended.error.endswith(f"run `kraftlake build --lake {lake}` first")

@@ -1,0 +1,191 @@
+"""Captures that are forgotten: the lake is as if they had never been ingested."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs import build, ingest
+from jobs import forget as job
+from pipelines import forgetting
+from pipelines.bronze.forget import forget
+from pipelines.delta import Lake, append, read
+from pipelines.forgetting import Targets
+from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+from replica.errors import UsageError
+from tests.pipelines.checksums import checksum
+
+pytestmark = pytest.mark.spark
+
+TIMES = {"live": "2026-11-21T01:00Z", "split": "2026-11-21T02:00Z", "final": "2026-11-21T03:00Z"}
+
+
+class KilledError(Exception):
+    """Stands for the end of the process."""
+
+
+def test_a_lake_without_its_last_captures_is_what_it_was_before_them(
+    spark: SparkSession, recorded_lake: Path, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    shutil.copytree(recorded_lake, lake)
+    captures = read(spark, Lake(lake), bronze.CAPTURES)
+    last = captures.where("ingest_seq = 3").select("capture_group").distinct().collect()
+    targets = Targets(captures=frozenset(row.capture_group for row in last))
+
+    forgetting.begin(str(lake), targets)
+    with pytest.raises(KilledError):
+        forget(spark, Lake(lake), targets, _killed_at("bronze.captures"))
+    with pytest.raises(UsageError, match="was interrupted: run `kraftlake forget --lake"):
+        ingest.run([str(tmp_path)], lake=str(lake))
+    with pytest.raises(UsageError, match="was interrupted"):
+        build.run(lake=str(lake))
+
+    assert job.run(lake=str(lake), confirmed=True) == 0
+    before = _when_round_ended(spark, recorded_lake, 2)
+    for contract in bronze.BRONZE:
+        old = spark.read.format("delta").option("timestampAsOf", before)
+        wanted = old.load(Lake(recorded_lake).path_of(contract))
+        assert _sum(contract, read(spark, Lake(lake), contract)) == _sum(contract, wanted)
+    with pytest.raises(UsageError, match="no such capture"):
+        job.run(lake=str(lake), captures=[last[0].capture_group], confirmed=True)
+
+
+def test_a_lake_without_a_cluster_holds_the_others_as_they_were(
+    spark: SparkSession, recorded_lake: Path, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    shutil.copytree(recorded_lake, lake)
+    row = read(spark, Lake(lake), bronze.CAPTURES).where("source LIKE '%static%'").first()
+    assert row is not None
+    counts = forget(spark, Lake(lake), Targets(clusters=frozenset([row.cluster_id])), _silent)
+    assert counts["bronze.captures"] == 14
+    others = read(spark, Lake(recorded_lake), bronze.CAPTURES)
+    ids = others.where(f"cluster_id <> '{row.cluster_id}'").select("capture_id")
+    for contract in bronze.BRONZE:
+        whole = read(spark, Lake(recorded_lake), contract)
+        wanted = (
+            whole.where(f"cluster_id <> '{row.cluster_id}'")
+            if "cluster_id" in contract.column_names
+            else whole.join(ids, on="capture_id", how="left_semi")
+        )
+        assert _sum(contract, read(spark, Lake(lake), contract)) == _sum(contract, wanted)
+
+
+@pytest.mark.slow
+def test_a_capture_in_the_middle_leaves_no_trace_and_may_come_again(
+    spark: SparkSession, data: Path, tmp_path: Path
+) -> None:
+    """live, split, final without split is live, final; killed at every step on the way there."""
+    lake, other = tmp_path / "lake", tmp_path / "other"
+    for name in TIMES:
+        _ingest(lake, data, name)
+    for name in ("live", "final"):
+        _ingest(other, data, name)
+    captures = read(spark, Lake(lake), bronze.CAPTURES)
+    split = captures.where("source LIKE '%/split/%'").select("capture_group").first()
+    assert split is not None
+    targets = Targets(captures=frozenset([split.capture_group]))
+    for step in ("snapshot_records", "snapshots", "damage", "log_batches", "findings", "captures"):
+        with pytest.raises(KilledError):
+            forget(spark, Lake(lake), targets, _killed_at(f"bronze.{step}"))
+    assert forget(spark, Lake(lake), targets, _silent)["bronze.captures"] == 4
+    _equal(spark, lake, other)
+    assert forget(spark, Lake(lake), targets, _silent) == {}
+
+    for one in (lake, other):
+        _ingest(one, data, "split")
+    _equal(spark, lake, other)
+    assert read(spark, Lake(lake), bronze.CAPTURES).count() == captures.count()
+
+
+@pytest.mark.slow
+def test_one_replica_of_a_group_is_forgotten_and_damage_told_of_it_is_told_of_another(
+    spark: SparkSession, data: Path, tmp_path: Path
+) -> None:
+    lake, other = tmp_path / "lake", tmp_path / "other"
+    sources = data / "kafka-3.7.2-static"
+    for name in TIMES:
+        paths = [str(sources / name / node) for node in ("1", "3")]
+        assert ingest.run(paths, lake=str(lake), captured_at=TIMES[name]) == 0
+        paths = paths[1:] if name == "live" else paths
+        assert ingest.run(paths, lake=str(other), captured_at=TIMES[name]) == 0
+    captures = read(spark, Lake(lake), bronze.CAPTURES)
+    live = captures.where("source LIKE '%/live/1/%'").first()
+    later = captures.where("source LIKE '%/split/1/%'").first()
+    assert live is not None
+    assert later is not None
+    batch = read(spark, Lake(lake), bronze.LOG_BATCHES).where("base_offset = 0 AND node_id = 1")
+    at = batch.collect()[0]
+    for one, owner in ((lake, live), (other, later)):
+        file = at.file.replace(live.source, owner.source)
+        row = (owner.capture_id, file, at.position, 0, "record", "no such type", b"x")
+        append(Lake(one), bronze.DAMAGE, spark.createDataFrame([row], bronze.DAMAGE.schema))
+    forget(spark, Lake(lake), Targets(captures=frozenset([live.capture_id])), _silent)
+    _equal(spark, lake, other)
+
+
+@pytest.mark.slow
+def test_after_a_vacuum_no_file_of_an_earlier_version_is_left(
+    spark: SparkSession, built_lake: Path, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    shutil.copytree(built_lake, lake)
+    row = read(spark, Lake(lake), bronze.CAPTURES).where("source LIKE '%static%'").first()
+    assert row is not None
+    assert job.run(lake=str(lake), clusters=[row.cluster_id], confirmed=True, vacuum=True) == 0
+    needed = {
+        Path(uri)
+        for log in lake.glob("*/*/_delta_log")
+        for uri in DeltaTable(str(log.parent)).file_uris()
+    }
+    assert needed
+    assert set(lake.rglob("*.parquet")) == needed
+    stored = [file for file in needed if row.cluster_id.encode() in file.read_bytes()]
+    assert stored == []
+    assert job.run(lake=str(lake), confirmed=True, vacuum=True) == 0
+
+
+def _ingest(lake: Path, data: Path, name: str) -> None:
+    nodes = [data / "kafka-3.7.2-static" / name / node for node in ("1", "2", "3", "12")]
+    paths = [str(node) for node in nodes if node.exists()]
+    assert ingest.run(paths, lake=str(lake), captured_at=TIMES[name]) == 0
+
+
+def _silent(table: str) -> None:
+    """Progress that nobody wants."""
+
+
+def _killed_at(step: str) -> Callable[[str], None]:
+    def progress(table: str) -> None:
+        if table == step:
+            raise KilledError
+
+    return progress
+
+
+def _when_round_ended(spark: SparkSession, lake: Path, round_number: int) -> str:
+    """When bronze.captures, which ends a round, had its commit. Version 0 has no rows."""
+    versions = DeltaTable(Lake(lake).path_of(bronze.CAPTURES)).history()
+    (ms,) = (one["timestamp"] for one in versions if one["version"] == round_number)
+    row = spark.sql(f"SELECT string(timestamp_millis({ms}))").first()
+    assert row is not None
+    return str(row[0])
+
+
+def _sum(contract: Contract, rows: DataFrame) -> object:
+    """Everything but VARIANT, which its record's key decides, and the order of ingestion."""
+    names = [c.name for c in contract.columns if c.type != "variant" and c.name != "ingest_seq"]
+    return contract.name, checksum(rows.select(*names).toArrow())
+
+
+def _equal(spark: SparkSession, lake: Path, other: Path) -> None:
+    for contract in bronze.BRONZE:
+        found, wanted = (read(spark, Lake(one), contract) for one in (lake, other))
+        assert _sum(contract, found) == _sum(contract, wanted)

@@ -1,0 +1,197 @@
+"""Taking captures: of directories that stand still, that move, and after an interruption."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.capture import taking
+from pipelines.capture.looks import Looks, Options, look_at
+from pipelines.capture.spool import Spool
+from pipelines.capture.taking import Taken, directories, take
+from replica.errors import UnwritableFileError, UsageError
+from replica.format.damage import DamageKind
+from replica.format.file_names import METADATA_FOLDER
+
+LIVE = "kafka-3.7.2-static/live"
+LOG = f"{0:020d}.log"
+
+
+def capture(source: Path, destination: Path | str) -> tuple[Taken, ...]:
+    return take(directories([str(source)]), str(destination))
+
+
+def looks_at(*paths: Path | str) -> Looks:
+    with Spool(Path(f"{paths[0]}-spool")) as spool:
+        return look_at([str(path) for path in paths], Options(), spool)
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def nodes(data: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(data / LIVE, tmp_path / "nodes"))
+
+
+def test_a_capture_holds_every_file_of_every_node_and_is_the_same_captures(
+    nodes: Path, tmp_path: Path
+) -> None:
+    taken = capture(nodes, tmp_path / "capture")
+    assert [one.folder for one in taken] == ["node-1", "node-2", "node-3", "node-11"]
+    assert not any(one.damages or one.has_moved for one in taken)
+    copied = files_below(tmp_path / "capture")
+    manifest = json.loads(copied.pop("capture.json"))
+    assert {file["path"] for file in manifest["files"]} == set(copied)
+    assert copied == {f"node-{path}": content for path, content in files_below(nodes).items()}
+    ((group,),), ((other,),) = looks_at(nodes).rounds, looks_at(tmp_path / "capture").rounds
+    assert group.group_id == other.group_id
+    assert all(look.captured_at is not None for look in other.looks)
+
+
+def test_the_same_by_uri(nodes: Path, tmp_path: Path) -> None:
+    capture(nodes, (tmp_path / "by-uri").as_uri())
+    capture(nodes, tmp_path / "by-path")
+    by_uri, by_path = files_below(tmp_path / "by-uri"), files_below(tmp_path / "by-path")
+    assert by_uri.pop("capture.json") != b""
+    assert by_path.pop("capture.json") != b""
+    assert by_uri == by_path
+
+
+def test_two_nodes_with_one_id_get_a_folder_each(nodes: Path, tmp_path: Path) -> None:
+    shutil.copytree(nodes / "1", nodes / "1 again")
+    taken = capture(nodes, tmp_path / "capture")
+    folders = {Path(one.shown).parent.name: one.folder for one in taken}
+    assert {folders["1"], folders["1 again"]} == {"node-1", "node-1-2"}
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, source: Path, destination: Path, at: int) -> None:
+    """A capture that dies while it writes file number `at`, half of it written."""
+    write = taking._Target._write
+    left = [at]
+
+    def dying(self: Any, path: str, data: bytes) -> None:
+        left[0] -= not path.startswith("capture.json")
+        if left[0] == 0:
+            write(self, path, data[: len(data) // 2])
+            raise KeyboardInterrupt
+        write(self, path, data)
+
+    monkeypatch.setattr(taking, "_JOURNAL_EVERY_BYTES", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(taking._Target, "_write", dying)
+        with pytest.raises(KeyboardInterrupt):
+            capture(source, destination)
+
+
+@pytest.mark.parametrize("files", [1, 5, 11])
+def test_an_interrupted_capture_goes_on_and_ends_as_an_undisturbed_one(
+    nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int
+) -> None:
+    interrupt(monkeypatch, nodes, tmp_path / "capture", files)
+    left = looks_at(tmp_path / "capture")
+    assert left.rounds == ()
+    assert "interrupted capture" in left.damages[0].detail
+    taken = capture(nodes, tmp_path / "capture")
+    capture(nodes, tmp_path / "other")
+    assert sum(one.size_bytes - one.sent_bytes for one in taken) > 0 or files == 1
+    done, other = files_below(tmp_path / "capture"), files_below(tmp_path / "other")
+    assert done.keys() == other.keys()
+    assert all(done[path] == other[path] for path in done if path != "capture.json")
+    ((group,),), ((same,),) = looks_at(nodes).rounds, looks_at(tmp_path / "capture").rounds
+    assert group.group_id == same.group_id
+
+
+def test_what_changed_between_the_two_runs_is_sent_again_and_what_went_is_dropped(
+    nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt(monkeypatch, nodes, tmp_path / "capture", 30)
+    log = nodes / "1" / METADATA_FOLDER / LOG
+    log.write_bytes(log.read_bytes()[:-10])
+    (nodes / "1" / METADATA_FOLDER / "leader-epoch-checkpoint").unlink()
+    capture(nodes, tmp_path / "capture")
+    done = files_below(tmp_path / "capture")
+    assert done.pop("capture.json")
+    assert done == {f"node-{path}": content for path, content in files_below(nodes).items()}
+
+
+def test_what_a_copy_lost_is_damage_and_not_a_truncation(nodes: Path, tmp_path: Path) -> None:
+    capture(nodes, tmp_path / "capture")
+    folder = tmp_path / "capture" / "node-2" / METADATA_FOLDER
+    log = folder / LOG
+    log.write_bytes(log.read_bytes()[:-1000])
+    (folder / "quorum-state").unlink()
+    state = tmp_path / "capture" / "node-3" / METADATA_FOLDER / "quorum-state"
+    state.write_bytes(state.read_bytes().replace(b"1", b"2"))
+    ((group,),) = looks_at(tmp_path / "capture").rounds
+    lost = {
+        (look.replica.node_id, damage.file.rpartition("/")[2], damage.kind): damage.detail
+        for look in group.looks
+        for damage in look.directory.damages
+        if "captured" in damage.detail
+    }
+    assert set(lost) == {
+        (2, LOG, DamageKind.UNREADABLE),
+        (2, "quorum-state", DamageKind.UNREADABLE),
+        (3, "quorum-state", DamageKind.UNREADABLE),
+    }
+    assert "by their hash" in lost[3, "quorum-state", DamageKind.UNREADABLE]
+
+
+def test_a_place_that_holds_something_is_refused_and_left_as_it_is(
+    nodes: Path, tmp_path: Path
+) -> None:
+    capture(nodes, tmp_path / "capture")
+    before = files_below(tmp_path / "capture")
+    with pytest.raises(UsageError, match="holds a finished capture"):
+        capture(nodes, tmp_path / "capture")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="not empty"):
+        capture(nodes, tmp_path / "taken")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "capture.json.part").write_text("{")
+    with pytest.raises(UsageError, match="remove the folder"):
+        capture(nodes, tmp_path / "odd")
+    assert files_below(tmp_path / "capture") == before
+    assert files_below(tmp_path / "taken") == {"notes.txt": b"mine"}
+
+
+def test_a_place_that_takes_no_bytes_is_an_error_of_writing(nodes: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UnwritableFileError, match=r"capture\.json"):
+        capture(nodes, tmp_path / "file" / "below")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_named_and_the_capture_goes_on_later(nodes: Path, tmp_path: Path) -> None:
+    capture(nodes / "1", tmp_path / "other")
+    where = tmp_path / "capture" / "node-1" / METADATA_FOLDER
+    where.mkdir(parents=True)
+    (where / LOG).symlink_to("/dev/full")
+    (tmp_path / "capture" / "capture.json.part").write_bytes(
+        b'{"version": 1, "captured_at": "2026-11-21T00:00:00Z"}'
+    )
+    with pytest.raises(UnwritableFileError, match="No space left"):
+        capture(nodes / "1", tmp_path / "capture")
+    (where / LOG).unlink()
+    capture(nodes / "1", tmp_path / "capture")
+    done, other = files_below(tmp_path / "capture"), files_below(tmp_path / "other")
+    assert done.pop("capture.json")
+    assert other.pop("capture.json")
+    assert done == other
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/x", "missing", "file.txt"])
+def test_only_local_directories_are_captured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.txt").write_text("no directory")
+    with pytest.raises(UsageError):
+        directories([path])

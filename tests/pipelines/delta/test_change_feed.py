@@ -1,0 +1,106 @@
+"""Tables with a change feed: what is read from it, and when it says nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines import delta
+from pipelines.delta import Lake, Merged
+from pipelines.feeds.change_feed import ChangeFeed
+from pipelines.feeds.tables import Feed
+from pipelines.tables.contract import Column, Contract
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = (
+    Column("topic", "string", "The topic.", nullable=False),
+    Column("offset", "bigint", "Where, NULL where nowhere."),
+    Column("leader", "int", "The leader, NULL where there is none."),
+)
+LEADERS = Contract(
+    name="gold.leaders",
+    description="Leaders.",
+    columns=COLUMNS,
+    keys=("topic", "offset"),
+    change_feed=True,
+)
+PLAIN = Contract(LEADERS.name, LEADERS.description, COLUMNS, LEADERS.keys)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "lake")
+
+
+def leaders(spark: SparkSession, *rows: tuple[str, int | None, int | None]) -> DataFrame:
+    return spark.createDataFrame(rows, "topic string, offset bigint, leader int")
+
+
+def opened(lake: Lake) -> DeltaTable:
+    return DeltaTable(lake.path_of(LEADERS))
+
+
+def changes(lake: Lake, version: int) -> set[tuple[str, str, int | None, int | None]]:
+    batches = opened(lake).load_cdf(starting_version=version, ending_version=version)
+    rows = [row for batch in batches for row in pa.record_batch(batch).to_pylist()]
+    found = {(row["_change_type"], row["topic"], row["offset"], row["leader"]) for row in rows}
+    assert len(found) == len(rows), "a change twice"
+    return found
+
+
+def test_a_tables_content_is_replaced_by_what_changed_of_it(
+    spark: SparkSession, lake: Lake
+) -> None:
+    delta.ensure_table(spark, lake, LEADERS)
+    first = leaders(spark, ("kept", 1, None), ("moved", None, 1), ("gone", 3, 1))
+
+    assert delta.replace_by_merge(spark, lake, LEADERS, first) == Merged(3, 0, 0)
+    version = opened(lake).version()
+    assert changes(lake, version) == {
+        ("insert", "kept", 1, None),
+        ("insert", "moved", None, 1),
+        ("insert", "gone", 3, 1),
+    }
+
+    again = leaders(spark, ("gone", 3, 1), ("moved", None, 1), ("kept", 1, None))
+    assert delta.replace_by_merge(spark, lake, LEADERS, again) == Merged(0, 0, 0)
+    assert opened(lake).version() == version, "a commit in which nothing changed"
+
+    news = leaders(spark, ("kept", 1, None), ("moved", None, None), ("new", 1, 2))
+    assert delta.replace_by_merge(spark, lake, LEADERS, news) == Merged(1, 1, 1)
+    assert changes(lake, version + 1) == {
+        ("update_preimage", "moved", None, 1),
+        ("update_postimage", "moved", None, None),
+        ("delete", "gone", 3, 1),
+        ("insert", "new", 1, 2),
+    }
+    feed = ChangeFeed(lake.path_of(LEADERS), Feed(LEADERS, key=("topic",)))
+    assert [(c.op, c.row["topic"]) for c in feed.changes(version + 1)] == [
+        ("insert", "new"),
+        ("delete", "gone"),
+        ("update", "moved"),
+    ]
+    rows = {tuple(row) for row in delta.read(spark, lake, LEADERS).collect()}
+    assert rows == {("kept", 1, None), ("moved", None, None), ("new", 1, 2)}
+
+
+def test_a_table_of_an_older_release_gets_its_change_feed_and_retention(
+    spark: SparkSession, lake: Lake
+) -> None:
+    delta.ensure_table(spark, lake, PLAIN)
+    assert opened(lake).metadata().configuration == {}
+
+    for _ in range(2):
+        delta.ensure_table(spark, lake, LEADERS)
+
+    assert opened(lake).metadata().configuration == {
+        "delta.enableChangeDataFeed": "true",
+        "delta.logRetentionDuration": "interval 30 days",
+        "delta.deletedFileRetentionDuration": "interval 30 days",
+    }
+    assert opened(lake).version() == 1, "what is set already was set again"

@@ -1,0 +1,57 @@
+"""Every message is what the published JSON Schema says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from pipelines.feeds import message
+from pipelines.feeds.schema import json_schema
+from pipelines.feeds.tables import FEEDS
+from tests.pipelines.feeds.feed_table import CHANGES, FINDINGS, FeedTable, change, finding
+
+SCHEMAS = Path(__file__).parents[3] / "conf" / "feeds"
+
+
+@pytest.mark.parametrize("name", FEEDS)
+def test_the_schema_in_conf_is_the_one_of_the_contract(name: str) -> None:
+    assert json.loads((SCHEMAS / f"{name}.schema.json").read_text()) == json_schema(FEEDS[name])
+
+
+def test_messages_of_each_kind_fulfil_it(tmp_path: Path) -> None:
+    seen = set()
+    changes, findings = FeedTable(tmp_path, CHANGES), FeedTable(tmp_path, FINDINGS)
+    contents = {
+        changes: ([change(1), change(2)], [change(1, old=None, new=None, at=None)]),
+        findings: ([finding("x", offset=None), finding("y")], [finding("y", epoch=None)]),
+    }
+    for table, versions in contents.items():
+        validator = jsonschema.Draft202012Validator(json_schema(table.feed))
+        validator.check_schema(validator.schema)
+        feed = table.opened()
+        for rows in versions:
+            version = table.replace(rows)
+            for found in (*feed.changes(version), *feed.snapshot(version)):
+                seen.add(found.op)
+                line = json.loads(message.value(table.feed, found))
+                validator.validate(line)
+                for broken in (
+                    {**line, "op": "upsert"},
+                    {**line, "after": None, "before": None},
+                    {**line, "after": {**found.row, "offset": "7"}},
+                    {key: value for key, value in line.items() if key != "ordinal"},
+                ):
+                    assert not validator.is_valid(broken)
+    assert seen == {"read", "insert", "update", "delete"}
+
+
+def test_a_key_is_what_keeps_an_entitys_changes_together(tmp_path: Path) -> None:
+    table = FeedTable(tmp_path, CHANGES)
+    version = table.replace([change(1, key='a "ü"'), change(4, key='a "ü"')])
+    keys = {message.key(table.feed, found) for found in table.opened().changes(version)}
+    assert keys == {
+        '{"cluster_id":"Lr3UIdBxT-GFPYE5uprmrg","entity":"partition","key":"a \\"ü\\""}'.encode()
+    }

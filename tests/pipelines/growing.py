@@ -1,0 +1,50 @@
+"""A recorded node whose log goes on: what an ingest of a running node meets."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from replica.format.batch import HEADER, encode_batch
+from replica.format.file_names import METADATA_FOLDER
+from replica.format.segment import scan
+
+
+def last_segment(node: Path) -> Path:
+    """The active segment of a node's log directory."""
+    return max((node / METADATA_FOLDER).glob("*.log"))
+
+
+def large_node(data: Path, node: Path, size: int) -> Path:
+    """A copy of a recorded node whose active segment goes on for about `size` bytes."""
+    shutil.copytree(data / "kafka-3.7.2-static/final/1", node)
+    grow(node, size)
+    return node
+
+
+def grow(node: Path, size: int) -> int:
+    """Append sound batches of about `size` bytes in all, in the last epoch; how many records."""
+    log = last_segment(node)
+    content = log.read_bytes()
+    found = scan(content, expected_offset=int(log.stem))
+    last = found.batches[-1].header
+    single = (b for b in found.batches if not b.header.is_control and b.header.record_count == 1)
+    batch = next(single)
+    end = batch.position + batch.header.size_bytes
+    records = content[batch.position + HEADER.size : end]
+    offset = last.next_offset
+    with log.open("ab") as out:
+        stop = out.tell() + size
+        while out.tell() < stop:
+            new = encode_batch(
+                base_offset=offset,
+                leader_epoch=last.leader_epoch,
+                records=records,
+                record_count=1,
+                last_offset_delta=0,
+                base_timestamp=last.max_timestamp,
+                max_timestamp=last.max_timestamp,
+            )
+            out.write(new)
+            offset += 1
+    return offset - last.next_offset

@@ -1,0 +1,73 @@
+"""A headless Chromium that is on the machine already, driven by playwright."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+EXECUTABLE = Path("/usr/bin/chromium")
+_FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--no-first-run"),
+)
+
+
+@dataclass
+class Opened:
+    """A page. told: what it said on the console, errors among it. asked: URLs it asked for, its
+    own apart."""
+
+    page: Any
+    told: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def value(self, script: str) -> Any:
+        """What the script gives in the page."""
+        return self.page.evaluate(script)
+
+
+class Browser:
+    """Opens pages; `page` closes them."""
+
+    def __init__(self, browser: Any) -> None:
+        self._browser = browser
+
+    @contextmanager
+    def page(
+        self, path: Path, *, width: int = 1280, scheme: str = "light", scripts: bool = True
+    ) -> Iterator[Opened]:
+        """The file, at a window's width in pixels, scheme light or dark."""
+        context = self._browser.new_context(
+            viewport={"width": width, "height": 800},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
+        )
+        opened = Opened(context.new_page())
+        url = path.as_uri()
+        opened.page.on("console", lambda message: opened.told.append(message.text))
+        opened.page.on("pageerror", lambda error: opened.told.append(str(error)))
+        opened.page.on(
+            "request",
+            lambda request: None if request.url == url else opened.asked.append(request.url),
+        )
+        opened.page.goto(url)
+        try:
+            yield opened
+        finally:
+            context.close()
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """The browser, ended at exit."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=str(EXECUTABLE), args=list(_FLAGS))
+        try:
+            yield Browser(launched)
+        finally:
+            launched.close()

@@ -1,0 +1,228 @@
+"""The verdict's sentence and level, case by case."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.report.losses import Loss, When
+from pipelines.report.partings import Branch, Parting, Replica
+from pipelines.report.verdict import Facts, Level, RuleCount, verdict
+from pipelines.report.words import Names
+
+ONE, TWO, THREE = (Replica(node, f"directory-{node}") for node in (1, 2, 3))
+HEALTHY = Facts(
+    names=Names([ONE, TWO, THREE]),
+    members=3,
+    end_offset=100,
+    relations={"identical": 3},
+    losses=(),
+    partings=(),
+    snapshots={"valid": 2},
+    rules=(),
+    damage=0,
+    kinds=(),
+    unbuilt=0,
+)
+GHOSTS = Loss((TWO, THREE), When.GONE, 10, 22, 0, 0, 22, (7,))
+CONFLICT = Parting(
+    *("conflict", 9, "group", datetime(2026, 1, 1, tzinfo=UTC), True),
+    (Branch(4, (ONE,), 11), Branch(4, (TWO, THREE), 12)),
+    (),
+)
+SOUND, RECOVERED, ATTENTION, BROKEN = Level
+
+CASES = {
+    "healthy": (
+        HEALTHY,
+        SOUND,
+        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "are sound; no capture shows a replica that lost records.",
+    ),
+    "one is behind": (
+        replace(HEALTHY, relations={"prefix": 2, "identical": 1}, snapshots={"valid": 1}),
+        SOUND,
+        "In the newest capture all 3 replicas agree as far as each has come (to offset 99); the "
+        "only snapshot is sound; no capture shows a replica that lost records.",
+    ),
+    "diverged and healed": (
+        replace(HEALTHY, losses=(GHOSTS,)),
+        RECOVERED,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that the majority never "
+        "accepted and have truncated them since; nothing committed was lost; all 2 snapshots are "
+        "sound; in the newest capture all 3 replicas hold the same log up to offset 99.",
+    ),
+    "still diverged": (
+        replace(
+            HEALTHY,
+            losses=(replace(GHOSTS, replicas=(TWO,), when=When.PENDING),),
+            relations={"diverged": 2, "identical": 1},
+        ),
+        ATTENTION,
+        "Node 2 holds 22 records (from offset 10 on, epoch 7) that the majority never accepted "
+        "and will truncate them; nothing committed would be lost; all 2 snapshots are sound; in "
+        "the newest capture the replicas don't agree.",
+    ),
+    "lost and unproven": (
+        replace(HEALTHY, losses=(replace(GHOSTS, unproven=5, superseded=17),)),
+        ATTENTION,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have truncated them since; "
+        "nothing here proves whether 5 of them were committed; all 2 snapshots are sound; in the "
+        "newest capture all 3 replicas hold the same log up to offset 99.",
+    ),
+    "committed loss": (
+        replace(HEALTHY, losses=(replace(GHOSTS, committed=3, superseded=19),)),
+        BROKEN,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have truncated them since; "
+        "3 of them were proven committed; all 2 snapshots are sound; in the newest capture all 3 "
+        "replicas hold the same log up to offset 99.",
+    ),
+    "nobody knows what became of it": (
+        replace(HEALTHY, losses=(replace(GHOSTS, when=When.UNSEEN),), snapshots={}),
+        ATTENTION,
+        "Nodes 2 and 3 held 22 records (from offset 10 on, epoch 7) that the majority never "
+        "accepted, and no capture shows what became of them; nothing committed was lost; there "
+        "are no snapshots; in the newest capture all 3 replicas hold the same log up to offset "
+        "99.",
+    ),
+    "conflict": (
+        replace(HEALTHY, partings=(CONFLICT,), relations={"conflict": 2, "identical": 1}),
+        BROKEN,
+        "From offset 9 on node 1 and nodes 2 and 3 hold different records under one epoch (4), "
+        "which no run of Raft leaves; no capture shows a replica that lost records; all 2 "
+        "snapshots are sound; in the newest capture the replicas don't agree.",
+    ),
+    "invalid and unverifiable snapshots": (
+        replace(
+            HEALTHY,
+            snapshots={"valid": 1, "invalid": 1, "unverifiable": 2},
+            rules=(RuleCount("snapshot-footer", "error", 2, 1),),
+        ),
+        BROKEN,
+        "In the newest capture all 3 replicas hold the same log up to offset 99; 1 of 4 snapshots "
+        "is invalid; 2 of 4 snapshots can't be verified; 1 error in the newest captures "
+        "(snapshot-footer); no capture shows a replica that lost records.",
+    ),
+    "unverifiable snapshots": (
+        replace(HEALTHY, snapshots={"unverifiable": 1}),
+        ATTENTION,
+        "In the newest capture all 3 replicas hold the same log up to offset 99; 1 of 1 snapshot "
+        "can't be verified; no capture shows a replica that lost records.",
+    ),
+    "a torn tail": (
+        replace(
+            HEALTHY, damage=1, kinds=("torn-tail",), rules=(RuleCount("torn-tail", "info", 1, 1),)
+        ),
+        SOUND,
+        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "are sound; 1 place could not be read (torn-tail); no capture shows a replica that lost "
+        "records.",
+    ),
+    "damage": (
+        replace(
+            HEALTHY,
+            damage=4,
+            kinds=("crc-mismatch", "framing"),
+            rules=(RuleCount("crc-mismatch", "error", 3, 3), RuleCount("framing", "error", 1, 1)),
+        ),
+        BROKEN,
+        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "are sound; 4 places could not be read (crc-mismatch and framing); 4 errors in the newest "
+        "captures (crc-mismatch and framing); no capture shows a replica that lost records.",
+    ),
+    "errors and warnings of the past": (
+        replace(
+            HEALTHY,
+            rules=(RuleCount("crc-mismatch", "error", 2, 0), RuleCount("stale", "warning", 1, 0)),
+        ),
+        ATTENTION,
+        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "are sound; 2 errors in earlier captures only (crc-mismatch); 1 warning in earlier "
+        "captures only (stale); no capture shows a replica that lost records.",
+    ),
+    "a warning now": (
+        replace(HEALTHY, rules=(RuleCount("broken-index", "warning", 4, 2),)),
+        ATTENTION,
+        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "are sound; 2 warnings in the newest captures (broken-index); no capture shows a replica "
+        "that lost records.",
+    ),
+    "no offset in common": (
+        replace(HEALTHY, relations={"disjoint": 1, "prefix": 2}),
+        ATTENTION,
+        "In the newest capture 1 pair of replicas have no offset in common; all 2 snapshots are "
+        "sound; no capture shows a replica that lost records.",
+    ),
+    "a single replica": (
+        replace(HEALTHY, relations={}, members=1),
+        SOUND,
+        "In the newest capture there is one replica and nothing to compare it with; all 2 "
+        "snapshots are sound; no capture shows a replica that lost records.",
+    ),
+    "captures after the last build": (
+        replace(HEALTHY, unbuilt=2),
+        ATTENTION,
+        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "are sound; no capture shows a replica that lost records; 2 captures are not in the "
+        "tables yet: run `kraftlake build`.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_sentence_says_what_the_tables_prove(case: str) -> None:
+    facts, level, sentence = CASES[case]
+    answer = verdict(facts)
+    assert (answer.level, answer.sentence) == (level, sentence)
+
+
+def test_losses_beyond_the_third_are_counted_and_the_worst_of_them_counts() -> None:
+    many = tuple(replace(GHOSTS, first=10 * place) for place in range(4))
+    answer = verdict(replace(HEALTHY, losses=(*many, replace(GHOSTS, unproven=1, superseded=21))))
+    assert "2 more cases of records lost" in answer.sentence
+    assert answer.level is Level.ATTENTION
+
+
+counts = st.integers(0, 3)
+
+
+@given(
+    committed=counts,
+    unproven=counts,
+    superseded=counts,
+    when=st.sampled_from(When),
+    snapshots=st.dictionaries(st.sampled_from(["valid", "invalid", "unverifiable"]), counts),
+    relation=st.sampled_from(["identical", "prefix", "disjoint", "diverged", "conflict"]),
+    now=counts,
+)
+def test_nothing_bad_is_ever_called_sound(
+    committed: int,
+    unproven: int,
+    superseded: int,
+    when: When,
+    snapshots: dict[str, int],
+    relation: str,
+    now: int,
+) -> None:
+    records = committed + unproven + superseded
+    loss = Loss((TWO,), when, 10, records, committed, unproven, superseded, (1,))
+    facts = replace(
+        HEALTHY,
+        losses=(loss,) if records else (),
+        snapshots=snapshots,
+        relations={relation: 1},
+        rules=(RuleCount("any", "error", 3, now),),
+    )
+    answer = verdict(facts)
+    is_broken = bool(committed or snapshots.get("invalid") or now)
+    assert (answer.level is Level.BROKEN) == is_broken
+    assert answer.level is not Level.SOUND, "there are errors, if only in earlier captures"
+    assert ("nothing committed" in answer.sentence) == bool(
+        records and not committed and not unproven
+    )
+    assert answer.sentence[0].isupper()
+    assert answer.sentence.endswith(".")

@@ -1,0 +1,58 @@
+"""Parts of a replay made by hand, as Spark would hand them to a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from pipelines.silver.replay_parts import Part
+from pipelines.silver.replay_plan import Plan, PlannedSnapshot, Run
+from pipelines.silver.stored_records import bucket_of
+from replica.format.control import encode_control, type_name
+from replica.metadata.image import BROADCAST, ReplayedRecord, key_of
+from replica.metadata.record import MetadataRecord, UnknownRecord
+from replica.metadata.writer import encode
+
+CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"
+SECOND = 1_000_000
+
+
+class Placed(NamedTuple):
+    """A record where it is wanted: source "2" is the log, "1..." a tail, "0..." a snapshot."""
+
+    offset: int
+    record: ReplayedRecord
+    source: str = "2"
+    position: int = -1
+
+
+def snapshot_id(end_offset: int, epoch: int = 1) -> PlannedSnapshot:
+    return PlannedSnapshot(end_offset, epoch, f"sha-{end_offset}", epoch, end_offset * SECOND)
+
+
+def of_snapshot(snapshot: PlannedSnapshot, records: Sequence[ReplayedRecord]) -> list[Placed]:
+    source = f"0{snapshot.epoch:010d}{snapshot.content_sha256}"
+    return [Placed(n, record, source, snapshot.end_offset) for n, record in enumerate(records)]
+
+
+def part(placed: Iterable[Placed], runs: Sequence[Run], bucket: int = 0, buckets: int = 1) -> Part:
+    """The part of a bucket; its snapshots are the runs' bases. Record N is N seconds old."""
+    rows = [_row(one, bucket) for one in placed if _is_in(one.record, bucket, buckets)]
+    rows.sort(key=lambda row: row[2:5])
+    bases = tuple(run.base for run in runs if run.base is not None)
+    return Part(CLUSTER, bucket, buckets, Plan(tuple(runs), bases), bases, iter(rows))
+
+
+def _is_in(record: ReplayedRecord, bucket: int, buckets: int) -> bool:
+    is_everywhere = isinstance(record, MetadataRecord) and record.type in BROADCAST
+    return is_everywhere or bucket_of(key_of(record), buckets) == bucket
+
+
+def _row(one: Placed, bucket: int) -> tuple[Any, ...]:
+    position = one.offset if one.source == "2" else one.position
+    commitment = "superseded" if one.source[0] == "1" else "proven"
+    where = CLUSTER, bucket, position, one.source, one.offset, one.offset * SECOND, 1, commitment
+    if isinstance(one.record, MetadataRecord):
+        return (*where, False, one.record.type, one.record.version, None, encode(one.record))
+    assert not isinstance(one.record, UnknownRecord)
+    return (*where, True, type_name(one.record), None, None, encode_control(one.record)[1])
