@@ -30,12 +30,6 @@ _Epoch = tuple[int, int | None, int, int | None]
 
 
 @pytest.fixture(scope="module")
-def built_lake(built_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The lake of the demo, for a module that builds it again."""
-    return Path(shutil.copytree(built_lake, tmp_path_factory.mktemp("built") / "lake"))
-
-
-@pytest.fixture(scope="module")
 def pairs(spark: SparkSession, built_lake: Path) -> dict[tuple[str, str], list[Row]]:
     """gold.divergence_points by (cluster, capture's name)."""
     lake = Lake(built_lake)
@@ -177,13 +171,14 @@ def test_the_truncations_are_the_ghosts_of_nodes_2_and_11(
 
 
 def test_building_again_gives_the_same_rows(
-    spark: SparkSession, built_lake: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, built_lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lake = Lake(built_lake)
+    copied = shutil.copytree(built_lake, tmp_path / "lake")
+    lake = Lake(copied)
     before = {table.name: _rows(spark, lake, table.name) for table in TABLES}
     versions = _feed_versions(spark, lake)
     assert versions
-    assert run(lake=str(built_lake), json_output=True) == 0
+    assert run(lake=str(copied), json_output=True) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == [{"table": name, "rows": len(rows)} for name, rows in before.items()]
     assert {table.name: _rows(spark, lake, table.name) for table in TABLES} == before
