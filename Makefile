@@ -63,7 +63,7 @@ demo: setup ## the main job on real Kafka metadata logs: ingest, build, query
 	@$(BIN)/kraftlake demo
 
 test: setup ## the tests, without the slow ones
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m tests.side_by_side "not slow"
 
 test-all: setup ## every test
 	@$(BIN)/python -m pytest

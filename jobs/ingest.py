@@ -155,6 +155,7 @@ def _write(looks: Looks, lake: str, keep_secrets: bool) -> dict[str, int]:
     """Rows added or changed, by table. Spark starts here, after the paths have proved readable."""
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta import Lake
+    from pipelines.delta.failures import told
     from pipelines.redaction import lake_key_file
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
@@ -164,15 +165,14 @@ def _write(looks: Looks, lake: str, keep_secrets: bool) -> dict[str, int]:
     complain("ingest: starting Spark")
     spark = spark_session("kraftlake ingest", lake=lake)
     ingest = Ingest(spark, Lake(lake), None if keep_secrets else key_file)
-    ingest.create_tables()
-    counts = {contract.name: 0 for contract in BRONZE}
+    counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)
-    for number, groups in enumerate(looks.rounds, start=1):
-        progress = _progress(number, len(looks.rounds))
-        for table, rows in ingest.run_round(groups, now, progress).items():
-            counts[table] += rows
-    for table, rows in ingest.add_damage(looks.damages).items():
-        counts[table] += rows
+    with told(lake):
+        ingest.create_tables()
+        for number, groups in enumerate(looks.rounds, start=1):
+            progress = _progress(number, len(looks.rounds))
+            counts.update(ingest.run_round(groups, now, progress))
+        counts.update(ingest.add_damage(looks.damages))
     return counts
 
 

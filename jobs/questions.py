@@ -184,16 +184,75 @@ ORDER BY c.cluster_id, c.offset, c.entity, c.key, c.change""",
         "topics",
         "Which topics are there now?",
         """\
-SELECT t.cluster_id, split_part(split_part(t.value, '"name":"', 2), '"', 1) AS topic,
-       t.key AS topic_id, count(p.key) AS partitions, min(t.valid_from) AS since
-FROM gold.metadata_history AS t
-LEFT JOIN gold.metadata_history AS p
-  ON p.cluster_id = t.cluster_id AND p.entity = 'partition' AND p.valid_to_offset IS NULL
- AND split_part(p.key, ':', 1) = t.key
-WHERE t.entity = 'topic' AND t.valid_to_offset IS NULL
-GROUP BY t.cluster_id, t.value, t.key
-ORDER BY t.cluster_id, topic""",
+SELECT cluster_id, topic, topic_id, partitions, since
+FROM gold.topics_at
+ORDER BY cluster_id, topic""",
+    ),
+    Question(
+        "under-replicated",
+        "Which partitions have replicas out of sync now?",
+        """\
+SELECT cluster_id, topic, partition_id AS partition, leader, replicas, isr, missing, since
+FROM gold.under_replicated_at
+ORDER BY cluster_id, topic, partition_id""",
     ),
 )
 
-QUESTIONS = (*DEMO, *_OPERATIONS)
+_QUORUM = (
+    Question(
+        "replicas",
+        "Who is behind, and up to where is committed by proof?",
+        """\
+SELECT cluster_id, node_id AS node, role, leader_epoch AS epoch, log_end_offset AS log_end,
+       high_watermark, high_watermark_evidence AS evidence, lag_records, lag_ms, own_records
+FROM gold.replica_status
+WHERE is_latest
+ORDER BY cluster_id, node_id, directory_id""",
+    ),
+    Question(
+        "elections",
+        "How often did leaders change, and how often did nobody win?",
+        """\
+SELECT cluster_id, hour, elections, leaderless_epochs, leaders, shortest_ms
+FROM gold.elections
+ORDER BY cluster_id, hour""",
+    ),
+    Question(
+        "beliefs",
+        "Do all replicas name the same voters, in all their files?",
+        """\
+SELECT cluster_id, node_id AS node, source, offset, agrees, voters
+FROM gold.voter_beliefs
+WHERE is_latest
+ORDER BY cluster_id, node_id, directory_id, source""",
+    ),
+    Question(
+        "growth",
+        "What does the log grow by?",
+        """\
+SELECT cluster_id, record_type, sum(records) AS records, sum(bytes) AS bytes,
+       min(hour) AS first_hour, max(hour) AS last_hour
+FROM gold.log_growth
+GROUP BY cluster_id, record_type
+ORDER BY cluster_id, bytes DESC, record_type""",
+    ),
+    Question(
+        "large-batches",
+        "How large are batches, to the tail?",
+        """\
+SELECT cluster_id, hour, batches, p50_bytes, p95_bytes, p99_bytes, max_bytes, largest_offset
+FROM gold.batch_sizes
+ORDER BY cluster_id, hour""",
+    ),
+    Question(
+        "retention",
+        "When does the head of each log go, by Kafka's defaults?",
+        """\
+SELECT cluster_id, node_id AS node, log_bytes, snapshots, snapshot_bytes, log_bytes_per_day,
+       measured_ms, head_goes_at, next_log_start_offset
+FROM gold.retention_forecast
+ORDER BY cluster_id, node_id, directory_id""",
+    ),
+)
+
+QUESTIONS = (*DEMO, *_OPERATIONS, *_QUORUM)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,9 @@ from jobs.campaign_state import read_done, remembering
 from jobs.output import Progress, complain, one_line, write_json, write_line
 from replica.errors import KraftlakeError, UsageError
 from replica.simulate.simulation import Result, run
+
+_AHEAD = 16
+"""Seeds for each process: one that takes long doesn't leave the others without work."""
 
 
 class LostProcessError(KraftlakeError):
@@ -39,14 +43,14 @@ def campaign(options: Options) -> int:
     else 0."""
     seeds, started = _range(options.seeds), time.monotonic()
     done = {} if options.state is None else read_done(options.state, options.events)
-    before = [done[seed] for seed in seeds if seed in done]
+    before = [done[seed] for seed in sorted(done) if seed in seeds]
     broken = [result for result in before if result.broken is not None]
     for result in broken:
         _print(result, json_output=options.json_output)
     progress, count = Progress(), len(before)
     try:
         with remembering(options.state) as remember:
-            for result in _results([seed for seed in seeds if seed not in done], options):
+            for result in _results((seed for seed in seeds if seed not in done), options):
                 remember(result)
                 count += 1
                 progress.clear()
@@ -57,7 +61,7 @@ def campaign(options: Options) -> int:
     except KeyboardInterrupt:
         if options.state is not None:  # the file knows: the interrupt may have come before `count`
             done = read_done(options.state, options.events)
-            count = sum(seed in done for seed in seeds)
+            count = sum(seed in seeds for seed in done)
             complain(f"stopped after {count} seeds; the same command goes on")
         raise
     finally:
@@ -69,15 +73,21 @@ def campaign(options: Options) -> int:
     return 1 if broken else 0
 
 
-def _results(seeds: Sequence[int], options: Options) -> Iterator[Result]:
-    """In the order of the seeds."""
+def _results(seeds: Iterable[int], options: Options) -> Iterator[Result]:
+    """In the order of the seeds; few are begun ahead of the one whose turn it is."""
     one = partial(run, events=options.events)
     if options.jobs == 1:
         yield from map(one, seeds)
         return
     pool = ProcessPoolExecutor(options.jobs, get_context("spawn"), _leave_interrupts_to_the_parent)
     try:
-        yield from pool.map(one, seeds)
+        ahead = deque[Future[Result]]()
+        for seed in seeds:
+            ahead.append(pool.submit(one, seed))
+            if len(ahead) > _AHEAD * options.jobs:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
     except BrokenProcessPool as error:
         raise LostProcessError("a process was ended from outside, perhaps for memory") from error
     finally:

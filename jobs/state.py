@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from jobs.lake_history import ClusterHistory, cluster_history
 from jobs.moments import Moment
-from jobs.output import complain, write_json, write_table
+from jobs.output import complain, one_line, write_json, write_line, write_table
+from jobs.state_text import line
 from replica.metadata.changes import ChangeTeller, Told
 from replica.metadata.image import KINDS, Write, entity_of
 
@@ -29,7 +30,12 @@ def run(
     history = cluster_history(lake, cluster, committed_only=committed_only)
     end_offset = history.end_offset(moment)
     complain(f"state: at offset {end_offset}")
-    _print(COLUMNS, iter(history.entities(end_offset)), json_output=json_output)
+    rows = history.entities(end_offset)
+    if json_output:
+        for row in rows:
+            write_json(dict(zip(COLUMNS, row, strict=True)))
+    else:
+        write_table(COLUMNS, rows)
     return 0
 
 
@@ -45,17 +51,13 @@ def run_diff(
     history = cluster_history(lake, cluster, committed_only=committed_only)
     a, b = (history.end_offset(moment) for moment in moments)
     complain(f"state: from offset {a} to {b}")
-    rows = (
-        (
-            *(one.write.kind.name, one.write.kind.key_text(one.write.key), one.name),
-            *one.change,
-        )
-        for one in differences(history, a, b)
-    )
-    if json_output:
-        _print(DIFF_COLUMNS, rows, json_output=True)
-    else:
-        _print(("change", "name", "old", "new"), ((r[3], r[2], *r[4:]) for r in rows))
+    for told in differences(history, a, b):
+        if json_output:
+            kind, key = told.write.kind, told.write.key
+            values = kind.name, kind.key_text(key), told.name, *told.change
+            write_json(dict(zip(DIFF_COLUMNS, values, strict=True)))
+        else:
+            write_line(one_line(line(told)))
     return 0
 
 
@@ -75,11 +77,3 @@ def differences(history: ClusterHistory, a: int, b: int) -> Iterator[Told]:
         writes.append(Write(kind, key[1], *values, 0, ""))
     writes.sort(key=lambda write: (_ORDER[write.kind.name], write.kind.order(write.key)))
     return ChangeTeller().tell(writes, topic_names)
-
-
-def _print(columns: tuple[str, ...], rows: Iterator, *, json_output: bool = False) -> None:
-    if json_output:
-        for row in rows:
-            write_json(dict(zip(columns, row, strict=True)))
-    else:
-        write_table(columns, rows)

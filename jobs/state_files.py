@@ -12,6 +12,7 @@ from replica.format import (
     meta_properties,
     partition_metadata,
     producer_snapshot,
+    quorum_properties,
     quorum_state,
 )
 from replica.format.file_names import FileKind
@@ -56,6 +57,10 @@ def _producers(data: bytes) -> Any:
     return [asdict(entry) for entry in producer_snapshot.decode(data)]
 
 
+def _configured_voters(data: bytes) -> Any:
+    return {"controller.quorum.voters": [asdict(voter) for voter in quorum_properties.decode(data)]}
+
+
 READERS: dict[FileKind, Callable[[bytes], Any]] = {
     FileKind.QUORUM_STATE: _quorum_state,
     FileKind.LEADER_EPOCH_CHECKPOINT: _leader_epochs,
@@ -64,4 +69,5 @@ READERS: dict[FileKind, Callable[[bytes], Any]] = {
     FileKind.OFFSET_INDEX: _offset_index,
     FileKind.TIME_INDEX: _time_index,
     FileKind.PRODUCER_SNAPSHOT: _producers,
+    FileKind.QUORUM_PROPERTIES: _configured_voters,
 }

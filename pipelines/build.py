@@ -6,7 +6,8 @@ Between the layers, and behind the last, is pipelines.quality's gate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -17,9 +18,11 @@ from pipelines.gold.findings import findings as gold_findings
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.membership import membership_findings
 from pipelines.gold.metadata_history import metadata_changes, metadata_history
+from pipelines.gold.quorum.views import Sources, quorum_views
 from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
 from pipelines.gold.truncations import truncations
+from pipelines.silver.branch_batches import branch_batches
 from pipelines.silver.branch_records import branch_records
 from pipelines.silver.committed_log import committed_log
 from pipelines.silver.control_records import control_records
@@ -29,7 +32,7 @@ from pipelines.silver.known_epochs import known_epochs
 from pipelines.silver.leader_epochs import leader_epochs
 from pipelines.silver.lost_tails import lost_tails
 from pipelines.silver.metadata_replay import metadata_replay
-from pipelines.silver.replay_parts import default_buckets
+from pipelines.silver.replay_parts import buckets_for
 from pipelines.silver.replica_logs import replica_logs
 from pipelines.silver.snapshot_replay import (
     refused_records,
@@ -45,6 +48,19 @@ from replica.errors import UsageError
 if TYPE_CHECKING:
     from pipelines.quality.gate import Gate
 
+
+class _Bronze(NamedTuple):
+    """The tables of bronze that others are made from, as far as the gate lets their rows in."""
+
+    captures: DataFrame
+    batches: DataFrame
+    records: DataFrame
+    snapshots: DataFrame
+    snapshot_records: DataFrame
+    state: DataFrame
+    found: DataFrame
+
+
 _INPUTS = (
     bronze.CAPTURES,
     bronze.LOG_BATCHES,
@@ -54,6 +70,18 @@ _INPUTS = (
     bronze.REPLICA_STATE,
     bronze.FINDINGS,
 )
+"""Of the fields of _Bronze, in their order."""
+
+
+class _Silver(NamedTuple):
+    """What gold is made from. held: from held_batches; groups: from group_findings; committed:
+    silver.committed_log, of which `entries` is the number of rows."""
+
+    control: DataFrame
+    held: DataFrame
+    groups: DataFrame
+    committed: DataFrame
+    entries: int
 
 
 def build(
@@ -77,74 +105,113 @@ def build(
     from pipelines.quality.gate import Gate  # Great Expectations takes seconds to import
 
     with Gate(spark, lake, progress, run_id) as gate:
-        return _build(spark, lake, progress, gate)
+        building = _Building(spark, lake, progress, gate)
+        try:
+            building.run()
+        finally:
+            building.release()
+        return building.counts
 
 
-def _build(
-    spark: SparkSession, lake: delta.Lake, progress: Callable[[str], None], gate: Gate
-) -> dict[str, int]:
-    progress("quality of bronze")
-    admitted = gate.admit(bronze.BRONZE)
-    captures, batches, records, snapshots, snapshot_records, state, found = (
-        admitted[contract] for contract in _INPUTS
-    )
-    counts: dict[str, int] = {}
+@dataclass
+class _Building:
+    """One build. counts: rows by table name. kept: what is small, and found by reading what is
+    large, so that it is read once."""
 
-    def write(contract: Contract, rows: DataFrame) -> None:
-        progress(contract.name)
-        counts[contract.name] = _write(spark, lake, contract, rows)
+    spark: SparkSession
+    lake: delta.Lake
+    progress: Callable[[str], None]
+    gate: Gate
+    counts: dict[str, int] = field(default_factory=dict)
+    kept: list[DataFrame] = field(default_factory=list)
 
-    # What is kept is small, and found by reading what is large: so read it once.
-    kept: list[DataFrame] = []
+    def run(self) -> None:
+        self.progress("quality of bronze")
+        admitted = self.gate.admit(bronze.BRONZE)
+        tables = _Bronze(*(admitted[contract] for contract in _INPUTS))
+        derived = self._silver(tables)
+        self._history(tables, derived)
+        branch = branch_records(derived.committed, tables.records)
+        buckets = buckets_for(self.spark, derived.entries)
+        self._judgements(tables, derived, branch, buckets)
+        self._metadata(tables, derived, branch, buckets)
+        self._quorum(tables, derived)
+        self.progress("quality of gold")
+        self.gate.admit(gold.GOLD)
 
-    def keep(rows: DataFrame) -> DataFrame:
-        kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
-        return kept[-1]
-
-    try:
-        control = keep(control_records(records))
-        held = keep(held_batches(captures, batches, control))
-        logs = replica_logs(captures, held, snapshots, snapshot_records, state)
-        findings = keep(group_findings(logs))
-        write(silver.LEADER_EPOCHS, leader_epochs(captures, held, state))
-        write(silver.VOTER_SETS, voter_sets(control, snapshot_records, state))
-        write(silver.COMMITTED_LOG, committed_log(held, findings))
-        progress("quality of silver")
-        admitted_silver = gate.admit(silver.SILVER)
-        epochs = known_epochs(batches, control, state)
-        write(gold.LEADER_EPOCH_HISTORY, leader_epoch_history(epochs, findings))
-        write(gold.DIVERGENCE_POINTS, divergence_points(findings))
-        committed = admitted_silver[silver.COMMITTED_LOG]
-        write(gold.TRUNCATIONS, truncations(batches, committed))
-        branch = branch_records(committed, records)
-        replay = keep(replayed(branch, snapshots, snapshot_records, default_buckets(spark)))
-        judged = keep(judged_snapshots(captures, snapshots, found, snapshot_replay(replay)))
-        write(gold.SNAPSHOT_VALIDITY, snapshot_validity(judged))
-        refused = refused_records(replay, committed)
-        between = (
-            membership_findings(captures, state, held),
-            same_snapshot_findings(captures, snapshots, found, same_snapshots(replay)),
-        )
-        rows = gold_findings(captures, batches, found, judged, refused, findings, between)
-        write(gold.FINDINGS, rows)
-        tails = lost_tails(held, committed, records)
-        replay_inputs = branch, snapshots, snapshot_records, tails
-        written = keep(metadata_replay(*replay_inputs, default_buckets(spark)))
-        write(gold.METADATA_HISTORY, metadata_history(written))
-        write(gold.METADATA_CHANGES, metadata_changes(written))
-        progress("quality of gold")
-        gate.admit(gold.GOLD)
-    finally:
-        for rows in kept:
+    def release(self) -> None:
+        for rows in self.kept:
             rows.unpersist()
-    return counts
 
+    def _keep(
+        self, rows: DataFrame, level: StorageLevel = StorageLevel.MEMORY_AND_DISK
+    ) -> DataFrame:
+        self.kept.append(rows.persist(level))
+        return self.kept[-1]
 
-def _write(spark: SparkSession, lake: delta.Lake, contract: Contract, rows: DataFrame) -> int:
-    """Makes `rows` the table's content; how many there are."""
-    delta.ensure_table(spark, lake, contract)
-    if contract.change_feed:
-        delta.replace_by_merge(spark, lake, contract, rows)
-        return delta.read(spark, lake, contract).count()
-    delta.overwrite(lake, contract, rows)
-    return delta.last_commit(spark, lake, contract).metrics.get("numOutputRows", 0)
+    def _write(self, contract: Contract, rows: DataFrame) -> None:
+        """Makes `rows` the table's content."""
+        self.progress(contract.name)
+        delta.ensure_table(self.spark, self.lake, contract)
+        if contract.change_feed:
+            delta.replace_by_merge(self.spark, self.lake, contract, rows)
+            count = delta.read(self.spark, self.lake, contract).count()
+        else:
+            delta.overwrite(self.lake, contract, rows)
+            commit = delta.last_commit(self.spark, self.lake, contract)
+            count = commit.metrics.get("numOutputRows", 0)
+        self.counts[contract.name] = count
+
+    def _silver(self, of: _Bronze) -> _Silver:
+        control = self._keep(control_records(of.records))
+        held = self._keep(held_batches(of.captures, of.batches, control))
+        logs = replica_logs(of.captures, held, of.snapshots, of.snapshot_records, of.state)
+        groups = self._keep(group_findings(logs))
+        self._write(silver.LEADER_EPOCHS, leader_epochs(of.captures, held, of.state))
+        self._write(silver.VOTER_SETS, voter_sets(control, of.snapshot_records, of.state))
+        self._write(silver.COMMITTED_LOG, committed_log(held, groups))
+        self.progress("quality of silver")
+        committed = self.gate.admit(silver.SILVER)[silver.COMMITTED_LOG]
+        return _Silver(control, held, groups, committed, self.counts[silver.COMMITTED_LOG.name])
+
+    def _history(self, of: _Bronze, derived: _Silver) -> None:
+        epochs = known_epochs(of.batches, derived.control, of.state)
+        self._write(gold.LEADER_EPOCH_HISTORY, leader_epoch_history(epochs, derived.groups))
+        self._write(gold.DIVERGENCE_POINTS, divergence_points(derived.groups))
+        self._write(gold.TRUNCATIONS, truncations(of.batches, derived.committed))
+
+    def _judgements(self, of: _Bronze, derived: _Silver, branch: DataFrame, buckets: int) -> None:
+        replay = self._keep(replayed(branch, of.snapshots, of.snapshot_records, buckets))
+        compared = snapshot_replay(replay)
+        judged = self._keep(judged_snapshots(of.captures, of.snapshots, of.found, compared))
+        self._write(gold.SNAPSHOT_VALIDITY, snapshot_validity(judged))
+        refused = refused_records(replay, derived.committed)
+        same = same_snapshots(replay)
+        between = (
+            membership_findings(of.captures, of.state, derived.held),
+            same_snapshot_findings(of.captures, of.snapshots, of.found, same),
+        )
+        inputs = of.captures, of.batches, of.found, judged, refused, derived.groups
+        self._write(gold.FINDINGS, gold_findings(*inputs, between))
+
+    def _metadata(self, of: _Bronze, derived: _Silver, branch: DataFrame, buckets: int) -> None:
+        tails = lost_tails(derived.held, derived.committed, of.records)
+        written = metadata_replay(branch, of.snapshots, of.snapshot_records, tails, buckets)
+        written = self._keep(written, StorageLevel.DISK_ONLY)  # as large as two tables
+        self._write(gold.METADATA_HISTORY, metadata_history(written))
+        self._write(gold.METADATA_CHANGES, metadata_changes(written))
+
+    def _quorum(self, of: _Bronze, derived: _Silver) -> None:
+        sources = Sources(
+            captures=of.captures,
+            log_records=of.records,
+            snapshots=of.snapshots,
+            snapshot_records=of.snapshot_records,
+            replica_state=of.state,
+            held=derived.held,
+            branch_batches=branch_batches(derived.committed, of.batches),
+            findings=derived.groups,
+            history=delta.read(self.spark, self.lake, gold.LEADER_EPOCH_HISTORY),
+        )
+        for contract, rows in quorum_views(sources, self._keep):
+            self._write(contract, rows)

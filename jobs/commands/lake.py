@@ -186,8 +186,9 @@ def forget(
 
     What was taken out stays on disk as earlier versions of the tables. Where it must not, for it
     holds secrets, say --vacuum: it builds, and then deletes every file of an earlier version, so
-    that nobody can go back to one; it may be said alone, later. Backups, and what was published,
-    are yours to see to.
+    that nobody can go back to one; it may be said alone, later. The tables' transaction logs keep
+    the first 32 characters of least and largest texts for 30 days more. Backups, and what was
+    published, are yours to see to.
 
     \b
     Examples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -56,7 +57,7 @@ def replica_state_row(captured: Captured) -> Row:
     directory = captured.look.directory
     state, meta = directory.quorum_state, directory.meta
     entries, mismatches = index_sanity(directory)
-    epochs = directory.leader_epochs
+    epochs, configured = directory.leader_epochs, directory.configured_voters
     return {
         "capture_id": captured.look.capture_id,
         **captured.replica_columns,
@@ -66,6 +67,7 @@ def replica_state_row(captured: Captured) -> Row:
         "voted_id": state and state.voted_id,
         "voted_directory_id": state and state.voted_directory_id,
         "current_voters": list(state.current_voters) if state and state.version == 0 else None,
+        "configured_voters": None if configured is None else [asdict(v) for v in configured],
         "leader_epochs": None
         if epochs is None
         else [{"epoch": entry.epoch, "start_offset": entry.start_offset} for entry in epochs],

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from replica.errors import KraftlakeError, UnreadableFileError, UsageError
-from replica.format import capture, meta_properties, quorum_state
+from replica.format import capture, meta_properties, quorum_properties, quorum_state
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER
@@ -20,7 +20,7 @@ _URI = re.compile(r"[a-z][a-z0-9+.-]*://.+", re.IGNORECASE)
 _USER = re.compile(r"(?<=://)[^/?]*@")
 _BESIDE = (
     *(capture.FILE_NAME, capture.PART_NAME),
-    *(meta_properties.FILE_NAME, BOOTSTRAP_NAME),
+    *(meta_properties.FILE_NAME, quorum_properties.FILE_NAME, BOOTSTRAP_NAME),
 )
 """Files that lie above a partition's folder."""
 _CHUNK_BYTES = 8 * 1024 * 1024

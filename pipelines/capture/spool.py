@@ -94,7 +94,8 @@ class Copying:
 
     def __call__(self, path: str, limit: int) -> bytes:
         data = read_file(path, limit)
-        self._write(os.path.relpath(path, self.node_folder), [(0, data)], len(data))
+        relative = os.path.relpath(path, self.node_folder)
+        self._write(relative, [(0, data)], len(data))
         return data
 
     def resume(self, relative: str, path: str, name: FileName) -> Resumed | None:

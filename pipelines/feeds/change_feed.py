@@ -54,11 +54,10 @@ class ChangeFeed:
             )
 
     def newest(self) -> int:
-        """The table's version now."""
-        try:
-            self._table.update_incremental()
-        except (DeltaError, OSError) as error:
-            raise UnreadableFileError(self._uri, _line(error)) from error
+        """The table's version now. UsageError: it isn't the table any more that was opened."""
+        self._table = self._opened(None)
+        if str(self._table.metadata().id) != self.table_id:
+            raise UsageError(f"{self._uri} was made anew: begin anew with --restart")
         return int(self._table.version())
 
     def snapshot(self, version: int) -> Iterator[Change]:

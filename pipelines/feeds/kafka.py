@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -151,7 +152,7 @@ def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTa
     UsageError: a property or a topic that won't do. PeerError: the cluster refuses, or another
     publisher took over. UnreachablePeerError: no answer.
     """
-    heard: list[str] = []
+    heard = deque[KafkaError](maxlen=20)
     try:
         cluster = Cluster(to.properties, heard.append)
         cluster.make_topics(to.topic, to.progress_topic)
@@ -170,23 +171,26 @@ def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTa
             with suppress(KafkaException):
                 producer.abort_transaction(_TIMEOUT_S)
     except KafkaException as error:
-        trouble = heard[-1] if heard else None
-        raise _translated(to.servers, error.args[0], trouble) from error
+        raise _translated(to.servers, error.args[0], heard) from error
 
 
-def _translated(servers: str, error: KafkaError, trouble: str | None) -> PeerError | UsageError:
+def _translated(
+    servers: str, error: KafkaError, heard: Iterable[KafkaError]
+) -> PeerError | UsageError:
+    """heard: what librdkafka had to say meanwhile, which knows why nobody answered."""
     code, text = error.code(), error.str()
-    if code in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
-        return PeerError(servers, "another kraftlake publish took over this table and topic")
     if code == KafkaError._INVALID_ARG:
         return UsageError(f"{text}; see --producer-config and -X")
+    if code in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
+        return PeerError(servers, "another kraftlake publish took over this table and topic")
     if code == KafkaError.MSG_SIZE_TOO_LARGE:
         return PeerError(
             servers,
             f"{text}: raise max.message.bytes of the topic, and say -X message.max.bytes=BYTES",
         )
-    if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):
-        return AuthenticationError(servers, trouble or text)
-    if code in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN):
-        return UnreachablePeerError(servers, trouble or text)
-    return PeerError(servers, text)
+    if code not in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN):
+        return PeerError(servers, text)
+    if any(told.code() == KafkaError._AUTHENTICATION for told in heard):
+        return AuthenticationError(servers, "authentication failed; see --producer-config and -X")
+    why = [told.str() for told in heard if told.code() != KafkaError._ALL_BROKERS_DOWN]
+    return UnreachablePeerError(servers, why[-1] if why else text)

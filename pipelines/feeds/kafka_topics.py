@@ -38,10 +38,10 @@ class Cluster:
     """properties: librdkafka's, for all clients of the cluster. hear: told what librdkafka says of
     errors that it gets over, in the place of its log on stderr. All raises KafkaException."""
 
-    def __init__(self, properties: Mapping[str, str], hear: Callable[[str], object]) -> None:
+    def __init__(self, properties: Mapping[str, str], hear: Callable[[KafkaError], object]) -> None:
         self.properties: dict[str, Any] = {
             **properties,
-            "error_cb": lambda error: hear(error.str()),
+            "error_cb": hear,
             "logger": _SILENT,
         }
         self._admin = AdminClient(dict(self.properties))

@@ -172,7 +172,8 @@ held AS (
   JOIN bronze.captures AS c
     ON c.cluster_id = b.cluster_id AND c.node_id = b.node_id
    AND c.directory_id = b.directory_id
-   AND c.captured_at BETWEEN b.span['from'] AND b.span['to']
+   AND c.captured_at >= b.span['from']
+   AND (b.span['to'] IS NULL OR c.captured_at <= b.span['to'])
   WHERE c.capture_group = {literal(group)}
 )"""
 

@@ -57,6 +57,18 @@ def node_ids_as_voters(ids: Column) -> Column:
     return F.array_sort(F.transform(ids, lambda node: _voter(node)))
 
 
+def configured_voters_as_voters(voters: Column) -> Column:
+    """array<struct<voter_id,host,port>> of controller.quorum.voters -> VOTERS."""
+
+    def endpoints(voter: Column) -> Column:
+        unnamed = F.lit(None).cast("string").alias("name")
+        return F.array(F.struct(unnamed, voter["host"].alias("host"), voter["port"].alias("port")))
+
+    return F.array_sort(
+        F.transform(voters, lambda voter: _voter(voter["voter_id"], endpoints=endpoints(voter)))
+    )
+
+
 def leader_voters_as_voters(voters: Column) -> Column:
     """LEADER_VOTERS -> VOTERS."""
     return F.transform(voters, lambda voter: _voter(voter["voter_id"], voter["directory_id"]))

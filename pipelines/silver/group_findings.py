@@ -22,6 +22,7 @@ from replica.history.commitment import (
 )
 from replica.history.divergence import diverge_compared
 from replica.history.log import OffsetRange, ReplicaLog, epochs_of
+from replica.history.progress import Progress, progress_of
 from replica.types import EpochStart, ReplicaKey
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -52,6 +53,17 @@ _CONTESTED = pa.struct(
         ("epoch", pa.int32()),
     ]
 )
+_PROGRESS = pa.struct(
+    [
+        ("capture_id", pa.string()),
+        *((name, pa.int64()) for name in ("high_watermark", "agreed_end", "own_records")),
+        ("evidence", pa.string()),
+        ("evidence_offset", pa.int64()),
+        ("evidence_epoch", pa.int32()),
+        ("holders", pa.list_(pa.int32())),
+        ("position", pa.struct([("epoch", pa.int32()), ("offset", pa.int64())])),
+    ]
+)
 _EPOCH_START = [("epoch", pa.int32()), ("start_offset", pa.int64())]
 FINDINGS = pa.schema(
     [
@@ -66,6 +78,7 @@ FINDINGS = pa.schema(
         ("branch_parts", pa.list_(_PART)),
         ("branch_start", pa.int64()),
         ("branch_end", pa.int64()),
+        ("progress", pa.list_(_PROGRESS)),
     ]
 )
 """One row for each capture group; captured_at, ingest_seq: the highest of its captures.
@@ -76,7 +89,9 @@ the capture of the first replica that holds `start`, and the epoch there. epochs
 replica's log first holds an epoch, and the commitment of that entry. branch: the epochs of the
 agreed branch with their first offsets there, ascending; branch_parts: which capture's log holds it
 from `start` (inclusive) to `end` (exclusive); branch_start inclusive, branch_end exclusive, NULL
-where all logs are empty.
+where all logs are empty. progress: replica.history.progress of each replica; evidence: majority or
+snapshot, and the proving entry, its offset inclusive; holders: node ids that hold it; position:
+last epoch and end offset with which the replica stands in an election.
 """
 
 
@@ -92,6 +107,7 @@ def _findings_of(rows: pa.Table) -> pa.Table:
     group = compare_group([log for _, log in captures])
     commitment = classify_compared(group)
     parts = agreed_branch(group, commitment)
+    progress = progress_of(group, commitment, parts)
     capture_of = {log.key: capture_id for capture_id, log in captures}
     finding = {
         "cluster_id": rows["cluster_id"][0].as_py(),
@@ -105,6 +121,7 @@ def _findings_of(rows: pa.Table) -> pa.Table:
         "branch_parts": [_part(part, capture_of[part.key]) for part in parts],
         "branch_start": parts[0].start if parts else None,
         "branch_end": parts[-1].end if parts else None,
+        "progress": [_progress(log, progress[log.key], capture_of[log.key]) for log in group.logs],
     }
     return pa.Table.from_pylist([finding], schema=FINDINGS)
 
@@ -196,3 +213,19 @@ def _part(part: BranchPart, capture_id: str) -> dict[str, Any]:
 
 def _epoch_start(entry: EpochStart) -> dict[str, int]:
     return {"epoch": entry.epoch, "start_offset": entry.start_offset}
+
+
+def _progress(log: ReplicaLog, progress: Progress, capture_id: str) -> dict[str, Any]:
+    proof, position = progress.proof, log.position()
+    by_snapshot = proof is not None and proof.snapshot_id is not None
+    return {
+        "capture_id": capture_id,
+        "high_watermark": progress.high_watermark,
+        "agreed_end": progress.agreed_end,
+        "own_records": progress.own_records,
+        "evidence": None if proof is None else "snapshot" if by_snapshot else "majority",
+        "evidence_offset": proof and proof.offset,
+        "evidence_epoch": proof and proof.epoch,
+        "holders": None if proof is None else sorted(key.node_id for key in proof.holders),
+        "position": {"epoch": position.epoch, "offset": position.offset},
+    }

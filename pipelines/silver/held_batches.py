@@ -20,15 +20,18 @@ def one_row_per_capture(captures: DataFrame) -> DataFrame:
     return rows.select("capture_id", *REPLICA_KEYS, "first.*", "source")
 
 
+_FACTS = ("last_offset", "record_count", "size_bytes", "max_timestamp")
+
+
 def held_batches(captures: DataFrame, log_batches: DataFrame, control: DataFrame) -> DataFrame:
     """A row for each batch that a capture's .log files held undamaged.
 
     control: from control_records; the others bronze's. To be persisted: it reads what is large.
-    Columns: capture_id, BATCH_KEYS, last_offset, record_count, size_bytes, leader_change and
-    voter_sets (both NULL in a batch without control records).
+    Columns: capture_id, BATCH_KEYS, last_offset, record_count, size_bytes, max_timestamp,
+    leader_change and voter_sets (both NULL in a batch without control records).
     """
     is_held = held_at("captured_at")
-    batches = log_batches.select(*BATCH_KEYS, "last_offset", "record_count", "size_bytes", "in_log")
+    batches = log_batches.select(*BATCH_KEYS, *_FACTS, "in_log")
     # Captures and control records are few beside batches: no shuffle of what scales.
     looks = one_row_per_capture(captures)
     moments = F.broadcast(looks.select("capture_id", *REPLICA_KEYS, "captured_at"))

@@ -27,7 +27,15 @@ WRITTEN = pa.schema(
 """A version (a row of gold.metadata_history) or, where is_change, a change (one of
 gold.metadata_changes: valid_from is its `at`, record_offset its `offset`)."""
 
-_ROWS_AT_ONCE = 4096
+_OF_VERSION = (
+    *("entity", "key", "name", "value", "valid_from_offset", "valid_to_offset"),
+    *("valid_from", "valid_to", "leader_epoch", "record_offset", "record_type"),
+)
+_OF_CHANGE = (
+    *("entity", "key", "name", "valid_from", "leader_epoch", "record_offset", "record_type"),
+    *("change", "old", "new", "commitment"),
+)
+_ROWS_AT_ONCE = 8192
 
 
 def metadata_replay(
@@ -58,9 +66,9 @@ def written_by(part: Part) -> Iterator[pa.RecordBatch]:
             history.tell_tail(step)
         elif isinstance(step, End):
             history.end(step)
-        if len(history.rows) >= _ROWS_AT_ONCE:
-            yield history.taken()
-    yield history.taken()
+        if history.is_full:
+            yield from history.taken()
+    yield from history.taken()
 
 
 class _Since(NamedTuple):
@@ -77,7 +85,8 @@ class _History:
     """The versions that are open, and the rows of those that ended."""
 
     def __init__(self, part: Part) -> None:
-        self.rows: list[tuple[Any, ...]] = []
+        self._versions: list[tuple[Any, ...]] = []
+        self._changes: list[tuple[Any, ...]] = []
         self._part = part
         self._replay = VersionedReplay()
         self._teller = ChangeTeller()
@@ -120,17 +129,17 @@ class _History:
             self._add_version(kind, key, value, since, (to_offset, None), names)
         self._open = {}
 
-    def taken(self) -> pa.RecordBatch:
+    @property
+    def is_full(self) -> bool:
+        return len(self._versions) + len(self._changes) >= _ROWS_AT_ONCE
+
+    def taken(self) -> Iterator[pa.RecordBatch]:
         """The rows so far, which are forgotten."""
-        columns = list(zip(*self.rows, strict=True)) or [()] * len(WRITTEN)
-        self.rows.clear()
-        arrays = [
-            pa.array(column, pa.int64()).cast(field.type)
-            if field.type == _TIME
-            else pa.array(column, field.type)
-            for column, field in zip(columns, WRITTEN, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=WRITTEN)
+        for is_change, rows in enumerate((self._versions, self._changes)):
+            if rows:
+                same = {"is_change": bool(is_change), "cluster_id": self._part.cluster_id}
+                yield _batch(rows, (_OF_VERSION, _OF_CHANGE)[is_change], same)
+                rows.clear()
 
     def _write(self, write: Write, entry: Entry, names: Mapping[str, str]) -> None:
         kind, key = write.kind, write.key
@@ -139,10 +148,8 @@ class _History:
             until = entry.offset, entry.timestamp_us
             self._add_version(kind, key, write.old, since, until, names)
         if write.new is not None:
-            since = _Since(
-                *(entry.offset, entry.timestamp_us, entry.leader_epoch),
-                *(write.offset, write.record_type),
-            )
+            offset, timestamp_us, leader_epoch = entry[:3]
+            since = _Since(offset, timestamp_us, leader_epoch, write.offset, write.record_type)
             self._open[kind.name, key] = kind, since
 
     def _add_version(
@@ -157,15 +164,11 @@ class _History:
         """until: offset and time, None where it is open."""
         if not self._owns(kind, key):
             return
-        self.rows.append(
-            (
-                *(False, self._part.cluster_id, kind.name, kind.key_text(key)),
-                *(name_of(kind, key, value, names), kind.value_text(key, value)),
-                *(since.offset, until[0], since.timestamp_us, until[1]),
-                *(since.leader_epoch, since.record_offset, since.record_type),
-                *(None, None, None, None),
-            )
-        )
+        name, value_text = name_of(kind, key, value, names), kind.value_text(key, value)
+        offset, timestamp_us, leader_epoch, record_offset, record_type = since
+        what = kind.name, kind.key_text(key), name, value_text
+        when = offset, until[0], timestamp_us, until[1]
+        self._versions.append((*what, *when, leader_epoch, record_offset, record_type))
 
     def _tell(
         self,
@@ -174,17 +177,34 @@ class _History:
         entry: Entry,
         names: Mapping[str, str],
     ) -> None:
+        _, timestamp_us, leader_epoch, commitment, _ = entry
         for write, name, change in teller.tell(writes, names):
-            if self._owns(write.kind, write.key):
-                self.rows.append(
-                    (
-                        *(True, self._part.cluster_id, write.kind.name),
-                        *(write.kind.key_text(write.key), name),
-                        *(None, None, None, entry.timestamp_us, None, entry.leader_epoch),
-                        *(write.offset, write.record_type, *change, entry.commitment),
-                    )
-                )
+            kind, key = write.kind, write.key
+            if self._owns(kind, key):
+                what = kind.name, kind.key_text(key), name
+                when = timestamp_us, leader_epoch, write.offset, write.record_type
+                self._changes.append((*what, *when, *change, commitment))
 
     def _owns(self, kind: Kind, key: Any) -> bool:
         """Of what every part sees only topics are state; the rest is here because it's ours."""
         return kind.name != "topic" or self._part.owns(kind.name, key)
+
+
+def _batch(
+    rows: list[tuple[Any, ...]], names: tuple[str, ...], same: Mapping[str, Any]
+) -> pa.RecordBatch:
+    """Rows of the named columns, `same` in each of them, as WRITTEN."""
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    arrays = [
+        _array(columns[field.name], field.type)
+        if field.name in columns
+        else pa.repeat(pa.scalar(same.get(field.name), field.type), len(rows))
+        for field in WRITTEN
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=WRITTEN)
+
+
+def _array(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
+    if kind == _TIME:  # microseconds
+        return pa.array(values, pa.int64()).cast(kind)
+    return pa.array(values, kind)

@@ -7,6 +7,7 @@ its keys and never the log.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -39,6 +40,7 @@ _PLANNED, _SNAPSHOT, _TAIL, _LOG = "", "0", "1", "2"
 """How a row's `source` begins; in this order rows of one position are wanted."""
 _SOURCE_OF_SNAPSHOT = f"{_SNAPSHOT}%010d%s"
 """Of its epoch and content, so that it sorts as they do."""
+_RECORDS_OF_PART = 4_000_000
 _ROWS_AT_ONCE = 4096
 
 
@@ -183,9 +185,12 @@ class _Schedule:
         return Begin(what.run, self._images.pop(what.run.base, EMPTY))
 
 
-def default_buckets(spark: SparkSession) -> int:
-    """As many parts as Spark has partitions behind a shuffle."""
-    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+def buckets_for(spark: SparkSession, records: int) -> int:
+    """As many parts as Spark has partitions behind a shuffle; more of them for a long log, so that
+    what a worker holds and sorts stays bounded. Each part is given every topic."""
+    return max(
+        int(spark.conf.get("spark.sql.shuffle.partitions") or 1), records // _RECORDS_OF_PART
+    )
 
 
 def replay_in_parts(
@@ -221,6 +226,7 @@ def replay_in_parts(
     if not every_snapshot:
         bases = F.broadcast(bases_of(plan))
         records = records.join(bases, on=list(CONTENT_IDS), how="left_semi")
+    records = records.dropDuplicates([*CONTENT_IDS, "index"])  # of all replicas that have it
     log = known.withColumns({"source": F.lit(_LOG), "position": F.col("offset")})
     rows = log.unionByName(_placed(records), allowMissingColumns=True)
     if tails is not None:
@@ -248,10 +254,9 @@ def _contents(snapshots: DataFrame) -> DataFrame:
 
 
 def _records_of(contents: DataFrame, snapshot_records: DataFrame) -> DataFrame:
-    """The records of these contents, each once for each id."""
-    records = snapshot_records.dropDuplicates(["cluster_id", "content_sha256", "index"])
+    """The records of these contents, of every replica and for each id."""
     ids = F.broadcast(contents.select(*CONTENT_IDS))
-    records = records.drop("end_offset", "epoch")
+    records = snapshot_records.drop("end_offset", "epoch")
     return records.join(ids, on=["cluster_id", "content_sha256"], how="inner")
 
 
@@ -293,8 +298,13 @@ def _run(
     buckets: int,
     every_snapshot: bool,
 ) -> Iterator[pa.RecordBatch]:
-    for (cluster_id, bucket), rows in groupby(_rows(batches), _OWNER):
-        yield from work(_part(cluster_id, bucket, buckets, rows, every_snapshot=every_snapshot))
+    # What a replay makes has no cycles; to look for them takes a third of its time.
+    gc.disable()
+    try:
+        for (cluster_id, bucket), rows in groupby(_rows(batches), _OWNER):
+            yield from work(_part(cluster_id, bucket, buckets, rows, every_snapshot=every_snapshot))
+    finally:
+        gc.enable()
 
 
 def _part(

@@ -99,7 +99,7 @@ def _with_bases(runs: DataFrame, placed: DataFrame) -> DataFrame:
     """cluster_id, start, end, base (NULL for a run from 0, and where there is none)."""
     snapshot = placed.where("can_begin").select("cluster_id", "snapshot")
     fits = F.expr(
-        "snapshot.end_offset BETWEEN start AND end AND start > 0 AND "
+        "snapshot.end_offset BETWEEN `start` AND `end` AND `start` > 0 AND "
         "coalesce(snapshot.branch_epoch, snapshot.epoch) = snapshot.epoch"
     )
     found = runs.join(F.broadcast(snapshot), on="cluster_id", how="left")

@@ -198,6 +198,11 @@ REPLICA_STATE = Contract(
         Column("voted_directory_id", "string", "directory of that vote"),
         Column("current_voters", "array<int>", "voters by quorum-state version 0"),
         Column(
+            "configured_voters",
+            "array<struct<voter_id:int,host:string,port:int>>",
+            "controller.quorum.voters by a quorum.properties beside meta.properties, NULL without",
+        ),
+        Column(
             "leader_epochs",
             "array<struct<epoch:int,start_offset:bigint>>",
             "leader-epoch-checkpoint, NULL without the file",

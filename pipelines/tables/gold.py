@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipelines.tables.bronze import FINDING, FINDING_KEYS, REPLICA, REPLICA_KEYS
 from pipelines.tables.contract import Column, Contract
+from pipelines.tables.quorum import QUORUM
 from pipelines.tables.silver import LEADER_VOTERS
 
 LEADER_EPOCH_HISTORY = Contract(
@@ -210,6 +211,7 @@ METADATA_CHANGES = Contract(
 GOLD = (
     *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
     *(METADATA_HISTORY, METADATA_CHANGES),
+    *QUORUM,
 )
 
 _JUDGED_TABLE = (

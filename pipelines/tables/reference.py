@@ -8,6 +8,7 @@ from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
 from pipelines.tables.gold import GOLD, QUALITY
 from pipelines.tables.silver import SILVER
+from replica.metadata.changes import CHANGES
 
 _HEAD = """\
 # The tables of a lake
@@ -21,7 +22,20 @@ directory_id)` says which one. `kraftlake sql --lake LAKE --tables` prints the s
 
 def markdown(contracts: Iterable[Contract] = (*BRONZE, *SILVER, *GOLD, *QUALITY)) -> str:
     """The whole page."""
-    return "\n".join([_HEAD, *(line for one in contracts for line in _table(one))])
+    tables = (line for one in contracts for line in _table(one))
+    return "\n".join([_HEAD, *tables, *_changes()])
+
+
+def _changes() -> Iterator[str]:
+    yield "## The types of gold.metadata_changes\n"
+    yield "`old` and `new` are the whole entity as JSON, or the fields named here: of one its"
+    yield "value, of several an object.\n"
+    yield "| change | entity | fields | |"
+    yield "|---|---|---|---|"
+    for one in CHANGES:
+        fields = ", ".join(f"`{name}`" for name in one.value)
+        yield f"| `{one.name}` | {one.entity} | {fields} | {one.meaning} |"
+    yield ""
 
 
 def _table(contract: Contract) -> Iterator[str]:

@@ -6,6 +6,11 @@ from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
 from pipelines.tables.contract import Column, Contract
 
 LEADER_VOTERS = "array<struct<voter_id:int,directory_id:string>>"
+VOTERS = (
+    "array<struct<voter_id:int,directory_id:string,"
+    "endpoints:array<struct<name:string,host:string,port:int>>,"
+    "min_supported_version:int,max_supported_version:int>>"
+)
 
 LEADER_EPOCHS = Contract(
     name="silver.leader_epochs",
@@ -46,9 +51,7 @@ VOTER_SETS = Contract(
         Column("epoch", "int", "epoch of the record, snapshot or quorum-state", nullable=False),
         Column(
             "voters",
-            "array<struct<voter_id:int,directory_id:string,"
-            "endpoints:array<struct<name:string,host:string,port:int>>,"
-            "min_supported_version:int,max_supported_version:int>>",
+            VOTERS,
             "the voters by id; directory, endpoints and versions NULL in a static quorum",
             nullable=False,
         ),

@@ -91,10 +91,11 @@ def _keep(
         return
     new = [batch for batch in sound if batch.position >= file.scan.sparse_until]
     end = sound[-1].position + sound[-1].header.size_bytes
-    told = sorted(set(_telling(facts, file, sound, set(ends))))
+    told = dict.fromkeys(_by_header(sound), False)
+    told.update(dict.fromkeys(_by_content(facts, file, sound, set(ends)), True))
     if len(told) > MAX_LANDMARKS:
         return
-    landmarks = tuple(_place(sound[number]) for number in told)
+    landmarks = tuple(_place(sound[number], told[number]) for number in sorted(told))
     data = facts.examined.bytes_of(file)
     headers = [bytes(data[p.position : p.position + HEADER.size]) for p in landmarks]
     known[file.file.path] = KnownFile(
@@ -111,13 +112,19 @@ def _keep(
     )
 
 
-def _telling(
+def _by_header(sound: list[LocatedBatch]) -> Iterator[int]:
+    """Numbers of the batches whose headers the rules compare with others'."""
+    yield max(range(len(sound)), key=lambda number: sound[number].header.max_timestamp)
+    for number, (one, other) in enumerate(pairwise(sound)):
+        if one.header.leader_epoch != other.header.leader_epoch:
+            yield from (number, number + 1)
+
+
+def _by_content(
     facts: Facts, file: SegmentFile | SnapshotFile, sound: list[LocatedBatch], ends: set[int]
 ) -> Iterator[int]:
-    """Numbers of the batches that some rule looks at by themselves, or that others stand on."""
-    last = len(sound) - 1
-    yield from (0, last)
-    yield max(range(len(sound)), key=lambda number: sound[number].header.max_timestamp)
+    """Numbers of the batches whose records some rule looks at, and of the first and last one."""
+    yield from (0, len(sound) - 1)
     for number, batch in enumerate(sound):
         header = batch.header
         if (
@@ -127,9 +134,6 @@ def _telling(
             or any(header.base_offset <= end <= header.next_offset for end in ends)
         ):
             yield number
-    for number, (one, other) in enumerate(pairwise(sound)):
-        if one.header.leader_epoch != other.header.leader_epoch:
-            yield from (number, number + 1)
 
 
 def _chunk_hash(file: FoundFile, end: int) -> str:
@@ -138,11 +142,12 @@ def _chunk_hash(file: FoundFile, end: int) -> str:
 
 def _places(known: Iterable[Place], new: Iterable[LocatedBatch]) -> Iterator[Place]:
     following = 0
-    for place in (*known, *(_place(batch) for batch in new)):
+    for place in (*known, *(_place(batch, True) for batch in new)):
         if place.position >= following:
             following = place.position + PLACE_BYTES
             yield place
 
 
-def _place(batch: LocatedBatch) -> Place:
-    return Place(batch.position, batch.header.base_offset, batch.header.size_bytes)
+def _place(batch: LocatedBatch, is_whole: bool) -> Place:
+    size = batch.header.size_bytes if is_whole else HEADER.size
+    return Place(batch.position, batch.header.base_offset, size)

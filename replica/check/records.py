@@ -13,6 +13,7 @@ from replica.check.catalogue import log
 from replica.check.examined import Examined
 from replica.check.rule import Finding
 from replica.errors import DataError
+from replica.format.batch import computed_crc
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record, records_of
@@ -110,12 +111,19 @@ def _take_marker(transactions: list[Transaction], seen: _Seen) -> None:
 def _stand_out(examined: Examined, file: SegmentFile | SnapshotFile) -> Iterator[_Seen]:
     data = examined.bytes_of(file)
     new = file.scan.new_batches
-    known = file.scan.batches[: len(file.scan.batches) - len(new)]
+    listed = file.scan.batches[: len(file.scan.batches) - len(new)]
+    known = [batch for batch in listed if _is_here(batch, data)]
     if is_large(len(data) - file.scan.sparse_until):
         new = tuple(_with_odd_records(file, data, new))
     for batch in (*known, *new):
         if batch.crc_valid:
             yield from _of_batch(file, batch, data)
+
+
+def _is_here(batch: LocatedBatch, data: memoryview) -> bool:
+    """Of some known batches only the header was read (replica.format.known_file)."""
+    whole = data[batch.position : batch.position + batch.header.size_bytes]
+    return computed_crc(whole) == batch.header.crc
 
 
 def _with_odd_records(

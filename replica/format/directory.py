@@ -22,6 +22,7 @@ from replica.format.file_names import FileKind, FileName, classify
 from replica.format.known_file import Resumed
 from replica.format.listing import listing
 from replica.format.meta_properties import MetaProperties
+from replica.format.quorum_properties import ConfiguredVoter
 from replica.format.quorum_state import QuorumState
 from replica.format.reading import MAX_STATE_BYTES, ReadFile, VanishedFileError, read_file
 from replica.format.segment import ScanLog, SegmentScan
@@ -120,7 +121,8 @@ class IndexFile:
 class MetadataDirectory:
     """Everything one look at a directory found. `segments` are the log; `deleted_segments` not.
 
-    meta, quorum_state, leader_epochs, topic_id: None where the file is absent or damaged.
+    meta, quorum_state, leader_epochs, topic_id, configured_voters: None where the file is absent or
+    damaged.
     """
 
     path: str
@@ -128,6 +130,7 @@ class MetadataDirectory:
     quorum_state: QuorumState | None = None
     leader_epochs: tuple[EpochStart, ...] | None = None
     topic_id: str | None = None
+    configured_voters: tuple[ConfiguredVoter, ...] | None = None
     segments: tuple[SegmentFile, ...] = ()
     deleted_segments: tuple[SegmentFile, ...] = ()
     snapshots: tuple[SnapshotFile, ...] = ()
@@ -297,6 +300,7 @@ class _Reading:
             quorum_state=self.singles.get(FileKind.QUORUM_STATE),
             leader_epochs=self.singles.get(FileKind.LEADER_EPOCH_CHECKPOINT),
             topic_id=self.singles.get(FileKind.PARTITION_METADATA),
+            configured_voters=self.singles.get(FileKind.QUORUM_PROPERTIES),
             segments=live,
             deleted_segments=tuple(s for s in segments if s.file.name.deleted),
             snapshots=tuple(s for s in by_path if s.file.name.kind is FileKind.SNAPSHOT),

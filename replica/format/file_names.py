@@ -10,6 +10,7 @@ from replica.format import (
     leader_epoch_checkpoint,
     meta_properties,
     partition_metadata,
+    quorum_properties,
     quorum_state,
     snapshot,
 )
@@ -35,6 +36,7 @@ class FileKind(StrEnum):
     QUORUM_STATE = "quorum-state"
     META_PROPERTIES = "meta-properties"
     PARTITION_METADATA = "partition-metadata"
+    QUORUM_PROPERTIES = "quorum-properties"
     OTHER = "other"
 
 
@@ -63,6 +65,7 @@ _FIXED_NAMES = {
     quorum_state.FILE_NAME: FileKind.QUORUM_STATE,
     meta_properties.FILE_NAME: FileKind.META_PROPERTIES,
     partition_metadata.FILE_NAME: FileKind.PARTITION_METADATA,
+    quorum_properties.FILE_NAME: FileKind.QUORUM_PROPERTIES,
     snapshot.BOOTSTRAP_NAME: FileKind.BOOTSTRAP,
 }
 

@@ -1,5 +1,5 @@
 """Java's properties files, as java.util.Properties reads and writes them: meta.properties,
-server.properties. Latin-1, with escapes for all other characters."""
+quorum.properties. Latin-1, with escapes for all other characters."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from replica.format import segment
-from replica.format.batch import HEADER
+from replica.format.batch import HEADER, decode_header
 from replica.format.byte_source import OpenFile, ShrankError
 from replica.format.content_hash import CHUNK_BYTES, HashChain, hash_chain
 from replica.format.primitives import Buffer
@@ -27,7 +27,8 @@ PLACE_BYTES = 1024 * 1024
 
 
 class Place(NamedTuple):
-    """A batch: its first byte, base offset and size."""
+    """A batch: its first byte, its base offset, and how many of its bytes are wanted: all of them,
+    or those of its header."""
 
     position: int
     base_offset: int
@@ -147,8 +148,13 @@ def _landmarks(file: OpenFile, known: KnownFile) -> list[tuple[int, bytes]] | No
     ]
     if headers_hash([data[: HEADER.size] for _, data in found]) != known.headers_hash:
         return None
-    whole = (_scanned(place, data) for place, (_, data) in zip(known.landmarks, found, strict=True))
+    pairs = zip(known.landmarks, found, strict=True)
+    whole = (_scanned(place, data) for place, (_, data) in pairs if _is_whole(data))
     return found if all(not one.damages and len(one.batches) == 1 for one in whole) else None
+
+
+def _is_whole(data: bytes) -> bool:
+    return decode_header(data).size_bytes == len(data)
 
 
 def _scanned(place: Place, data: bytes) -> SegmentScan:
@@ -156,7 +162,7 @@ def _scanned(place: Place, data: bytes) -> SegmentScan:
 
 
 def _batch(position: int, data: bytes) -> LocatedBatch:
-    return LocatedBatch(position, segment.scan(data).batches[0].header, True)
+    return LocatedBatch(position, decode_header(data), True)
 
 
 def _around(file: OpenFile, known: KnownFile, end: int) -> Iterator[tuple[int, bytes]]:

@@ -6,20 +6,27 @@ import os
 from collections.abc import Iterator
 
 from replica.errors import UnreadableFileError
-from replica.format import leader_epoch_checkpoint, meta_properties, quorum_state, snapshot
+from replica.format import (
+    leader_epoch_checkpoint,
+    meta_properties,
+    quorum_properties,
+    quorum_state,
+    snapshot,
+)
 from replica.format.file_names import FileKind, classify
 
 _READ_LAST = (leader_epoch_checkpoint.FILE_NAME, quorum_state.FILE_NAME)
 """Behind the logs: a checkpoint that was another one before them tells that they moved. What a log
 proves to be committed rests on the replica not having voted in a newer epoch before that log was
 read (replica.history.commitment)."""
+_BESIDE = (meta_properties.FILE_NAME, snapshot.BOOTSTRAP_NAME, quorum_properties.FILE_NAME)
 
 
 def listing(path: str, parent: str) -> list[tuple[str, str]]:
     """(path relative to the node's log directory, path to open) of every file of a known kind.
 
-    parent: where meta.properties and bootstrap.checkpoint lie, unless they lie in the folder
-    itself. UnreadableFileError where the folder can't be listed.
+    parent: where the node's own files lie, _BESIDE, unless they lie in the folder itself.
+    UnreadableFileError where the folder can't be listed.
     """
     return sorted(_listed(path, parent), key=lambda listed: _turn(listed[0]))
 
@@ -39,7 +46,7 @@ def _listed(path: str, parent: str) -> Iterator[tuple[str, str]]:
         for name in _names(draft):
             if classify(name).kind is FileKind.SNAPSHOT:
                 yield f"{folder}/{snapshot.DRAFT_FOLDER}/{name}", os.path.join(draft, name)
-    for name in (meta_properties.FILE_NAME, snapshot.BOOTSTRAP_NAME):
+    for name in _BESIDE:
         beside = os.path.join(parent, name)
         if os.path.lexists(beside) and not os.path.lexists(os.path.join(path, name)):
             yield name, beside

@@ -10,6 +10,7 @@ from replica.format import (
     meta_properties,
     partition_metadata,
     producer_snapshot,
+    quorum_properties,
     quorum_state,
 )
 from replica.format.file_names import FileKind, FileName
@@ -25,6 +26,7 @@ STATE_DECODERS: dict[FileKind, Callable[[bytes], object]] = {
     FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint.decode,
     FileKind.PARTITION_METADATA: partition_metadata.decode,
     FileKind.PRODUCER_SNAPSHOT: producer_snapshot.decode,
+    FileKind.QUORUM_PROPERTIES: quorum_properties.decode,
 }
 
 

@@ -7,6 +7,7 @@
 - `divergence`: two logs compared, batch by batch.
 - `voters`: which voter set is in force where. `commitment`: proven, superseded, unproven.
 - `branch`: the agreed branch of a group. `watermark`: the high watermark.
+- `progress`: how far each replica of a group is.
 
 Definitions are those of the design's section 4; KIP-595, 630, 853 and Kafka's classes are cited
 where a rule comes from.

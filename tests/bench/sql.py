@@ -25,6 +25,7 @@ from pathlib import Path
 from jobs.lake_tables import table_uri
 from jobs.questions import question
 from tests.bench.rounds import Spread
+from tests.kraftlake_process import command_line
 
 COMMONEST = (
     *("leaders", "leader-epochs", "divergences", "truncations", "broken-snapshots"),
@@ -77,7 +78,7 @@ def _environment() -> dict[str, str]:
 
 def contenders(lake: str) -> dict[str, tuple[list[str], int]]:
     """Name -> command and the lines of its header."""
-    sql = [sys.executable, "-m", "jobs.cli", "sql", "--lake", lake]
+    sql = command_line("sql", "--lake", lake)
     bare = [sys.executable, "-c", _COUNT, table_uri(lake, "gold.leader_epoch_history")]
     asked = {name: ([*sql, "--question", name], 2) for name in COMMONEST}
     return {_NOTHING: ([sys.executable, "-c", "pass"], 0), _BARE: (bare, 0), **asked}

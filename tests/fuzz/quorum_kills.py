@@ -33,6 +33,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 _TIMEOUT_S = 60.0
 _LONGEST_PAUSE_S = 0.5
 _MARK = b"record "
+_TABLE = "| date | kills | of |"
 
 
 @dataclass(eq=False)
@@ -179,9 +180,18 @@ def main() -> int:
     )
     sys.stdout.write(row)
     if options.write:
-        with RESULTS.open("a", encoding="utf-8") as results:
-            results.write(row)
+        text = RESULTS.read_text(encoding="utf-8")
+        RESULTS.write_text(with_row(text, row), encoding="utf-8")
     return 0
+
+
+def with_row(text: str, row: str) -> str:
+    """The text with a row at the end of the table of kills."""
+    lines = text.splitlines(keepends=True)
+    at = next(at for at, line in enumerate(lines) if line.startswith(_TABLE))
+    while at < len(lines) and lines[at].startswith("|"):
+        at += 1
+    return "".join((*lines[:at], row, *lines[at:]))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from replica.storage.batches import value_batch
-from tests.fuzz.quorum_kills import QuorumKills, appended_in
+from tests.fuzz.quorum_kills import RESULTS, QuorumKills, appended_in, with_row
 from tests.interop.mixed_quorum import MixedQuorum
 
 
@@ -26,3 +26,8 @@ def test_records_that_are_there_twice_are_seen():
 def test_a_damaged_log_is_no_log():
     with pytest.raises(AssertionError):
         appended_in(value_batch(0, 1, 0, [b"record 1"]) + b"x" * 100)
+
+
+def test_a_result_goes_to_the_end_of_its_table():
+    written = with_row(RESULTS.read_text(), "| a day | some |\n")
+    assert " | none |\n| a day | some |\n\n## A replica under attack" in written

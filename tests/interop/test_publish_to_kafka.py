@@ -6,10 +6,10 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,33 +34,48 @@ from confluent_kafka.admin import (
 )
 
 from jobs import publish as job
+from pipelines.feeds import kafka_topics
 from pipelines.feeds.kafka import Destination, KafkaTarget, kafka_target
 from pipelines.feeds.publishing import publish
 from pipelines.feeds.schema import json_schema
-from replica.errors import PeerError, UsageError
+from replica.errors import AuthenticationError, PeerError, UsageError
 from tests.interop.kafka_cluster import CLUSTER_ID, STARTED
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import Controller, free_ports
+from tests.kraftlake_process import REPOSITORY, command_line
 from tests.pipelines.feeds.feed_table import CHANGES, FINDINGS, FeedTable, change, finding
 
 pytestmark = pytest.mark.slow
 
-REPOSITORY = Path(__file__).parents[2]
 PARTITIONS = 3
 PROGRESS = "kraftlake-publish-progress"
 ENDED_S = 120
 
 
+@dataclass(frozen=True)
+class Listeners:
+    """HOST:PORT of one broker: without security, and with SASL PLAIN."""
+
+    plain: str
+    secure: str
+
+
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """HOST:PORT of a broker that is its own controller."""
+def listeners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
+    """Of a broker that is its own controller."""
     class_path_or_skip()
-    controller, port = free_ports(2)
+    controller, port, secure = free_ports(3)
     internal = ("offsets.topic", "transaction.state.log")
     settings: dict[str, object] = {
         "process.roles": "broker,controller",
-        "listeners": f"CONTROLLER://127.0.0.1:{controller},PLAINTEXT://127.0.0.1:{port}",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "listeners": f"CONTROLLER://127.0.0.1:{controller},PLAINTEXT://127.0.0.1:{port},"
+        f"SECURE://127.0.0.1:{secure}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
+        "SECURE:SASL_PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.secure.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain."
+        'PlainLoginModule required user_lake="T0P-SECRET";',
         "num.partitions": PARTITIONS,
         "transaction.state.log.min.isr": 1,
         **{f"{topic}.replication.factor": 1 for topic in internal},
@@ -71,7 +86,12 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     node.format(CLUSTER_ID, "--standalone")
     with node:
         node.wait_for(STARTED)
-        yield f"127.0.0.1:{port}"
+        yield Listeners(f"127.0.0.1:{port}", f"127.0.0.1:{secure}")
+
+
+@pytest.fixture
+def broker(listeners: Listeners) -> str:
+    return listeners.plain
 
 
 @pytest.fixture
@@ -90,7 +110,7 @@ def started(table: FeedTable, broker: str, topic: str, *options: str) -> subproc
     lake = table.path.removesuffix(table.feed.name.replace(".", "/"))
     command = ["publish", "--lake", lake, "--table", table.feed.name, "-b", broker]
     return subprocess.Popen(
-        [sys.executable, "-m", "jobs.cli", *command, "--topic", topic, *options],
+        command_line(*command, "--topic", topic, *options),
         cwd=REPOSITORY,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -342,6 +362,34 @@ def test_a_findings_key_is_the_tables_and_a_progress_topic_must_be_compacted(
     settings = job.Kafka("other", broker, progress_topic="plain-target")
     with pytest.raises(UsageError, match=r"topic plain-target has cleanup.policy=delete"):
         job.run(lake, CHANGES, settings, None, job.Hook(None), job.Pace())
+
+
+def test_the_producer_s_file_says_who_publishes(
+    listeners: Listeners,
+    table: FeedTable,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kafka_topics, "_TIMEOUT_S", 5.0)
+    table.replace([change(1)])
+    lake = table.path.removesuffix("gold/metadata_changes")
+    config = tmp_path / "producer.properties"
+
+    def publish_as(password: str) -> int:
+        config.write_text(
+            f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=lake\n"
+            f"sasl.password={password}\n"
+        )
+        settings = job.Kafka("secure", listeners.secure, producer_config=str(config))
+        return job.run(lake, CHANGES, settings, None, job.Hook(None), job.Pace())
+
+    with pytest.raises(
+        AuthenticationError, match="authentication failed; see --producer-con"
+    ) as no:
+        publish_as("WRONG-SECRET")
+    assert "SECRET" not in str(no.value)
+    assert publish_as("T0P-SECRET") == 0
+    assert len(read(listeners.plain, "secure")) == 1
 
 
 def transactional(broker: str, name: str) -> Producer:

@@ -150,6 +150,21 @@ def test_two_clusters_under_one_cluster_id_are_both_kept_and_told_apart(
     assert set(found.column("relation").to_pylist()) & {"conflict", "diverged"}
 
 
+@pytest.mark.slow
+def test_a_lake_that_lost_a_data_file_is_refused_and_the_file_named(
+    copied_lake: Path, data: Path, tmp_path: Path
+) -> None:
+    """Of captures, which every ingest reads, and of batches, which the merge reads."""
+    node = Path(shutil.copytree(data / CLUSTERS[0] / "final/1", tmp_path / "1"))
+    grow(node, 10_000)
+    for table in ("log_batches", "captures"):
+        files = DeltaTable(str(copied_lake / "bronze" / table)).file_uris()
+        for file in files:
+            Path(file.removeprefix("file://")).unlink()
+        with pytest.raises(UsageError, match=r"part-.*parquet"):
+            run([str(node)], lake=str(copied_lake))
+
+
 @pytest.fixture
 def copied_lake(recorded_lake: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(recorded_lake, tmp_path / "lake"))

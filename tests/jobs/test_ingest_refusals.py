@@ -13,7 +13,8 @@ import pytest
 
 from pipelines.lake_lock import locked
 from replica.errors import UnwritableFileError
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY, command_line
 from tests.pipelines.growing import large_node
 
 NODE = "kafka-3.7.2-static/final/1"
@@ -54,7 +55,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_spool(data: Path, tmp_path: Path)
     node = large_node(data, tmp_path / "1", 2_000_000)
     lake = tmp_path / "lake"
     done = subprocess.run(
-        [sys.executable, "-m", "jobs.cli", "ingest", "--lake", str(lake), str(node)],
+        command_line("ingest", "--lake", lake, node),
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pipelines.feeds import kafka_topics
 from tests.interop.kafka_node import free_ports
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY, command_line
 from tests.pipelines.feeds.feed_table import CHANGES, FINDINGS, FeedTable, change, finding
 from tests.pipelines.feeds.receiver import Receiver
 
@@ -54,7 +54,7 @@ def test_files_get_what_is_there_and_then_what_changes(
 def test_follow_ends_in_order_when_it_is_told_to(lake: Path, tmp_path: Path, number: int) -> None:
     command = ["publish", "--lake", lake, "--to", tmp_path / "out", "--follow", "--interval", "0.1"]
     with subprocess.Popen(
-        [sys.executable, "-m", "jobs.cli", *command],
+        command_line(*command),
         cwd=REPOSITORY,
         stderr=subprocess.PIPE,
         text=True,

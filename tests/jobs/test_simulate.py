@@ -110,8 +110,9 @@ def test_a_state_file_of_something_else_is_a_usage_error(
 
 
 def test_an_interrupted_campaign_says_how_it_goes_on(tmp_path: Path) -> None:
+    """However many seeds it has: none is begun long before its turn."""
     state = tmp_path / "campaign.jsonl"
-    command = command_line("simulate", "--seeds", "0:100000")
+    command = command_line("simulate", "--seeds", "0:1000000000")
     command += ["--events", "100", "--state", str(state), "--jobs", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

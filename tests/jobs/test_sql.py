@@ -16,7 +16,8 @@ from deltalake import write_deltalake
 
 from jobs.questions import QUESTIONS
 from jobs.sql_text import check_reads_only, tables_named
-from tests.jobs.conftest import REPOSITORY, Kraftlake
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import REPOSITORY, command_line
 
 BIG = 1_234_567_890_123_456_789
 UNNEEDED = ("pyspark", "pyarrow", "pandas", "numpy", "numba", "rich", "duckdb")
@@ -264,7 +265,7 @@ def test_more_rows_than_are_measured_stream_through(kraftlake: Kraftlake, lake: 
 def test_a_million_rows_take_no_more_memory_than_a_few(lake: Path) -> None:
     def peak(count: int) -> int:
         query = f"select value, 'a text as long as most' as t from generate_series(1, {count})"
-        command = [sys.executable, "-m", "jobs.cli", "sql", "--lake", str(lake), "--json", query]
+        command = command_line("sql", "--lake", lake, "--json", query)
         done = subprocess.run(
             [sys.executable, "-c", PEAK, *command], cwd=REPOSITORY, capture_output=True, check=True
         )
@@ -307,6 +308,6 @@ def test_every_ready_made_question_reads_tables_and_has_a_name_of_its_own() -> N
 def test_a_question_whose_tables_are_not_built_says_what_to_do(
     kraftlake: Kraftlake, lake: Path
 ) -> None:
-    ended = kraftlake("sql", "--lake", lake, "--question", "topics")
+    ended = kraftlake("sql", "--lake", lake, "--question", "changes")
     assert ended.code == 1
-    assert "asks gold.metadata_history, which the lake doesn't have: run `kraft" in ended.error
+    assert "asks gold.metadata_changes, which the lake doesn't have: run `kraft" in ended.error

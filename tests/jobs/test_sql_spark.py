@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jobs.lake_tables import tables_of
 from jobs.questions import QUESTIONS
-from jobs.sql_text import tables_named
 from tests.jobs.conftest import Kraftlake
 
 if TYPE_CHECKING:
@@ -75,13 +73,10 @@ def test_delta_rs_shows_variant_as_json(kraftlake: Kraftlake, lake: Path) -> Non
 def test_both_engines_answer_the_ready_made_questions_alike(
     kraftlake: Kraftlake, built_lake: Path
 ) -> None:
-    there = set(tables_of(str(built_lake)))
-    asked = [one for one in QUESTIONS if there.issuperset(tables_named(one.sql))]
-    assert len(asked) >= 12
-    for one in asked:
+    for one in QUESTIONS:
         arguments = ("sql", "--lake", built_lake, "--json", "--question", one.name)
         answer = kraftlake(*arguments)
         assert answer.code == 0
-        assert answer.rows or one.name == "broken-snapshots", one.name
+        assert answer.rows or one.name in ("broken-snapshots", "under-replicated"), one.name
         if one.name != "voter-history":  # it unnests, which Spark calls otherwise
             assert kraftlake(*arguments, "--engine", "spark").rows == answer.rows, one.name

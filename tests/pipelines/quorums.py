@@ -20,23 +20,27 @@ from pipelines.silver.control_records import control_records
 from pipelines.silver.held_batches import held_batches
 from pipelines.silver.replica_logs import replica_logs
 from pipelines.tables import bronze
+from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.contract import Contract
 from replica.types import ZERO_UUID
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 VOTERS = (1, 2, 3)
+Voter = int | tuple[int, str]
+_Replica = tuple[str, int, str]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """leader: makes its first record a LEADER_CHANGE; voters: a KRAFT_VOTERS record."""
+    """leader: makes its first record a LEADER_CHANGE; voters: a KRAFT_VOTERS record, a voter being
+    an id, or an id and a directory."""
 
     base: int
     last: int
     epoch: int
     crc: int = 7
     leader: int | None = None
-    voters: tuple[int, ...] | None = None
+    voters: tuple[Voter, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,13 @@ class Look:
     log_start: int | None = None
     quorum_epoch: int | None = None
     snapshots: tuple[tuple[int, int], ...] = ()
-    snapshot_voters: tuple[int, ...] = ()
+    snapshot_voters: tuple[Voter, ...] = ()
     static_voters: tuple[int, ...] | None = None
+    configured_voters: tuple[int, ...] = ()
+    leader: int = -1
+    voted: int = -1
+    directory: str = ZERO_UUID
+    log_bytes: int = 0
     group: str = field(default="")
 
     @property
@@ -69,8 +78,12 @@ class Look:
         return f"{self.cluster}/{self.node}/{abs(hash(replace(self, minute=0, group='')))}"
 
     @property
+    def key(self) -> _Replica:
+        return self.cluster, self.node, self.directory
+
+    @property
     def replica(self) -> dict[str, Any]:
-        return {"cluster_id": self.cluster, "node_id": self.node, "directory_id": ZERO_UUID}
+        return dict(zip(REPLICA_KEYS, self.key, strict=True))
 
 
 def epoch(number: int, leader: int, start: int, end: int) -> tuple[Batch, Batch]:
@@ -140,24 +153,24 @@ def _capture(number: int, look: Look) -> dict[str, Any]:
         "log_start_offset": start,
         "log_end_offset": end,
         "first_offset": first,
-        "files": [],
+        "files": [{"path": f"__cluster_metadata-0/{start:020d}.log", "size_bytes": look.log_bytes}],
     }
 
 
-def _looks_of(seen: Sequence[Look], cluster: str, node: int) -> list[Look]:
-    mine = [look for look in seen if (look.cluster, look.node) == (cluster, node)]
+def _looks_of(seen: Sequence[Look], replica: _Replica) -> list[Look]:
+    mine = [look for look in seen if look.key == replica]
     return sorted(mine, key=lambda look: look.at)
 
 
-def _batches(seen: Sequence[Look]) -> list[tuple[str, int, Batch]]:
-    return list({(look.cluster, look.node, b): None for look in seen for b in look.batches})
+def _batches(seen: Sequence[Look]) -> list[tuple[_Replica, Batch]]:
+    return list({(look.key, b): None for look in seen for b in look.batches})
 
 
-def _batch(seen: Sequence[Look], cluster: str, node: int, batch: Batch) -> dict[str, Any]:
+def _batch(seen: Sequence[Look], replica: _Replica, batch: Batch) -> dict[str, Any]:
     spans: list[dict[str, datetime]] = []
     was_held = False
     truncated_at: datetime | None = None
-    for look in _looks_of(seen, cluster, node):
+    for look in _looks_of(seen, replica):
         is_held = batch in look.batches
         if is_held and was_held:
             spans[-1]["to"] = look.at
@@ -167,7 +180,7 @@ def _batch(seen: Sequence[Look], cluster: str, node: int, batch: Batch) -> dict[
             truncated_at = look.at
         was_held = is_held
     return {
-        **_key(cluster, node, batch),
+        **_key(replica, batch),
         "last_offset": batch.last,
         "is_control": batch.leader is not None or batch.voters is not None,
         "record_count": batch.last - batch.base + 1,
@@ -175,7 +188,7 @@ def _batch(seen: Sequence[Look], cluster: str, node: int, batch: Batch) -> dict[
         "position": 0,
         "crc_valid": True,
         "base_timestamp": START,
-        "max_timestamp": START,
+        "max_timestamp": START + timedelta(seconds=batch.last),
         "file": "00000000000000000000.log",
         "first_seen": spans[0]["from"],
         "last_seen": spans[-1]["to"],
@@ -184,18 +197,16 @@ def _batch(seen: Sequence[Look], cluster: str, node: int, batch: Batch) -> dict[
     }
 
 
-def _key(cluster: str, node: int, batch: Batch) -> dict[str, Any]:
+def _key(replica: _Replica, batch: Batch) -> dict[str, Any]:
     return {
-        "cluster_id": cluster,
-        "node_id": node,
-        "directory_id": ZERO_UUID,
+        **dict(zip(REPLICA_KEYS, replica, strict=True)),
         "base_offset": batch.base,
         "leader_epoch": batch.epoch,
         "crc": batch.crc,
     }
 
 
-def _records(cluster: str, node: int, batch: Batch) -> list[dict[str, Any]]:
+def _records(replica: _Replica, batch: Batch) -> list[dict[str, Any]]:
     found: list[tuple[str, dict[str, Any]]] = []
     if batch.leader is not None:
         ids = [{"voterId": voter} for voter in VOTERS]
@@ -209,7 +220,7 @@ def _records(cluster: str, node: int, batch: Batch) -> list[dict[str, Any]]:
         found.append(("KRAFT_VOTERS", _voters_json(batch.voters)))
     return [
         {
-            **_key(cluster, node, batch),
+            **_key(replica, batch),
             "offset": batch.base + place,
             "timestamp": START + timedelta(seconds=batch.base),
             "is_control": True,
@@ -221,57 +232,57 @@ def _records(cluster: str, node: int, batch: Batch) -> list[dict[str, Any]]:
     ]
 
 
-def _voters_json(ids: Sequence[int]) -> dict[str, Any]:
+def _voters_json(voters: Sequence[Voter]) -> dict[str, Any]:
     return {
         "version": 0,
         "voters": [
             {
                 "voterId": voter,
-                "voterDirectoryId": ZERO_UUID,
+                "voterDirectoryId": directory,
                 "endpoints": [{"name": "CONTROLLER", "host": "localhost", "port": 9000 + voter}],
                 "kRaftVersionFeature": {"minSupportedVersion": 0, "maxSupportedVersion": 1},
             }
-            for voter in ids
+            for voter, directory in (
+                (each, ZERO_UUID) if isinstance(each, int) else each for each in voters
+            )
         ],
     }
 
 
-def _snapshots(seen: Sequence[Look]) -> list[tuple[str, int, tuple[int, int], tuple[int, ...]]]:
+def _snapshots(seen: Sequence[Look]) -> list[tuple[_Replica, tuple[int, int], tuple[Voter, ...]]]:
     return list(
         {
-            (look.cluster, look.node, snapshot, look.snapshot_voters): None
+            (look.key, snapshot, look.snapshot_voters): None
             for look in seen
             for snapshot in look.snapshots
         }
     )
 
 
-def _snapshot_key(cluster: str, node: int, snapshot: tuple[int, int]) -> dict[str, Any]:
+def _snapshot_key(replica: _Replica, snapshot: tuple[int, int]) -> dict[str, Any]:
     return {
-        "cluster_id": cluster,
-        "node_id": node,
-        "directory_id": ZERO_UUID,
+        **dict(zip(REPLICA_KEYS, replica, strict=True)),
         "end_offset": snapshot[0],
         "epoch": snapshot[1],
-        "content_sha256": f"{cluster}{snapshot}",
+        "content_sha256": f"{replica[0]}{snapshot}",
     }
 
 
 def _snapshot(
     seen: Sequence[Look],
-    cluster: str,
-    node: int,
+    replica: _Replica,
     snapshot: tuple[int, int],
-    voters: tuple[int, ...],
+    voters: tuple[Voter, ...],
 ) -> dict[str, Any]:
-    holders = [look for look in _looks_of(seen, cluster, node) if snapshot in look.snapshots]
+    holders = [look for look in _looks_of(seen, replica) if snapshot in look.snapshots]
     return {
-        **_snapshot_key(cluster, node, snapshot),
+        **_snapshot_key(replica, snapshot),
         "file": "a.checkpoint",
         "size_bytes": 100,
         "state": "complete",
         "is_whole": True,
         "record_count": 2,
+        "last_contained_log_timestamp": START + timedelta(seconds=snapshot[0] - 1),
         "first_seen": holders[0].at,
         "last_seen": holders[-1].at,
         "captures": sorted({look.capture_id for look in holders}),
@@ -279,13 +290,13 @@ def _snapshot(
 
 
 def _voters_of(
-    cluster: str, node: int, snapshot: tuple[int, int], voters: tuple[int, ...]
+    replica: _Replica, snapshot: tuple[int, int], voters: tuple[Voter, ...]
 ) -> list[dict[str, Any]]:
     if not voters:
         return []
     return [
         {
-            **_snapshot_key(cluster, node, snapshot),
+            **_snapshot_key(replica, snapshot),
             "index": 1,
             "timestamp": START,
             "is_control": True,
@@ -302,8 +313,14 @@ def _state(look: Look) -> dict[str, Any]:
         "capture_id": look.capture_id,
         **look.replica,
         "quorum_version": None if look.quorum_epoch is None else 0,
+        "leader_id": look.leader,
         "leader_epoch": look.quorum_epoch,
+        "voted_id": look.voted,
         "current_voters": None if look.static_voters is None else list(look.static_voters),
+        "configured_voters": [
+            {"voter_id": voter, "host": f"c{voter}", "port": 9093}
+            for voter in look.configured_voters
+        ],
         "leader_epochs": None
         if entries is None
         else [{"epoch": number, "start_offset": start} for number, start in entries],

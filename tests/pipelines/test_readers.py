@@ -39,17 +39,6 @@ def test_spark_delta_rs_and_duckdb_read_the_same_rows(
     assert by_spark.num_rows or contract.name in ("bronze.damage",), "nothing was compared"
 
 
-def test_duckdb_decodes_the_variant_of_records(built_lake: Path) -> None:
-    """Without its Delta extension, from the Parquet files that the log names."""
-    table = DeltaTable(str(built_lake / "bronze/log_records"))
-    topics = duckdb.sql(
-        "SELECT count(DISTINCT payload.name::VARCHAR) FROM read_parquet($files) "
-        "WHERE record_type = 'TOPIC_RECORD'",
-        params={"files": table.file_uris()},
-    ).fetchall()
-    assert topics[0][0] > 100
-
-
 @pytest.mark.parametrize("contract", TABLES, ids=lambda contract: contract.name)
 def test_tables_ask_no_feature_of_their_readers_that_outside_readers_lack(
     built_lake: Path, contract: Contract

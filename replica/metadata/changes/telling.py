@@ -27,6 +27,8 @@ def topic_names_around(writes: Sequence[Write], now: Mapping[str, str]) -> Mappi
 
 
 def _gone(writes: Sequence[Write]) -> dict[str, str]:
+    if len(writes) == 1 and writes[0].new is not None:
+        return {}  # nearly always
     return {w.key: w.old for w in writes if w.kind.table == "topics" and w.new is None}
 
 
@@ -44,7 +46,8 @@ class ChangeTeller:
 
     def tell(self, writes: Sequence[Write], topic_names: Mapping[str, str]) -> Iterator[Told]:
         """The changes of what became visible together; topic_names: from topic_names_around."""
-        self._former.update({name: topic_id for topic_id, name in _gone(writes).items()})
+        for topic_id, name in _gone(writes).items():
+            self._former[name] = topic_id
         for write in writes:
             changes = changes_of(write.kind, write.key, write.old, write.new)
             if write.kind.name == "topic":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,12 @@ def test_a_table_that_is_not_there_or_another_release_s_is_refused(tmp_path: Pat
     table = FeedTable(tmp_path, CHANGES)
     with pytest.raises(UsageError, match=r"another release of kraftlake \(it lacks capture_id, di"):
         ChangeFeed(table.path, FEEDS[FINDINGS])
+
+
+def test_a_table_that_is_made_anew_meanwhile_is_noticed(changes: FeedTable, tmp_path: Path) -> None:
+    feed = changes.opened()
+    assert feed.newest() == 0
+    shutil.rmtree(changes.path)
+    FeedTable(tmp_path, CHANGES)
+    with pytest.raises(UsageError, match="was made anew: begin anew with --restart"):
+        feed.newest()

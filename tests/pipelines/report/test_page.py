@@ -86,6 +86,16 @@ def test_a_split_that_is_still_open_says_who_will_lose_what(reported: Reported) 
     assert "No record vanished from any replica's log" in page.text
 
 
+def test_a_span_without_an_end_lasts_until_the_newest_capture(reported: Reported) -> None:
+    rows = split()
+    for row in rows["bronze.log_batches"]:
+        (span,) = row["in_log"]
+        span["to"] = None
+    report, _ = reported(rows)
+    (parting,) = report.clusters[0].partings
+    assert [row.offset for row in parting.records] == [8, 9, 10, 11, 12, 13, 14]
+
+
 def test_every_sql_on_the_page_runs_as_it_stands_there(tmp_path: Path) -> None:
     rows = together(split(healed=True), {"gold.metadata_changes": [_change("topic_created", 3)]})
     lake = small_lake.write_lake(tmp_path / "lake", rows)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.silver.metadata_replay import written_by
+from pipelines.silver.metadata_replay import WRITTEN, written_by
 from pipelines.silver.replay_plan import Run
 from replica.metadata.image import Image, Replay, ReplayedRecord, to_records
 from tests.pipelines.silver.parts import Placed, of_snapshot, part, snapshot_id
@@ -34,7 +34,7 @@ def written(
     batches = [
         batch for n in range(buckets) for batch in written_by(part(placed, runs, n, buckets))
     ]
-    rows = pa.Table.from_batches(batches).to_pylist()
+    rows = pa.Table.from_batches(batches, schema=WRITTEN).to_pylist()
     return [row for row in rows if not row["is_change"]], [row for row in rows if row["is_change"]]
 
 

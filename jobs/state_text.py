@@ -1,0 +1,32 @@
+"""The lines of `kraftlake state --diff` for people."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from replica.metadata.changes import Told
+
+_WIDTH = 28
+
+
+def line(told: Told) -> str:
+    """The change, whose it is, and from what to what: of an entity that stays the fields that
+    differ, of one that comes or goes nothing but a single value; --json has all."""
+    found = _values(*(None if t is None else json.loads(t) for t in told.change[1:]))
+    return f"{told.change.change:<{_WIDTH}}  {told.name}{'  ' if found else ''}{found}"
+
+
+def _values(old: Any, new: Any) -> str:
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [name for name in new if old.get(name) != new[name]]
+        return ", ".join(f"{name} {_text(old.get(name))} -> {_text(new[name])}" for name in names)
+    if isinstance(old, dict) or isinstance(new, dict):
+        return ""
+    if old is None:
+        return _text(new)
+    return f"was {_text(old)}" if new is None else f"{_text(old)} -> {_text(new)}"
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

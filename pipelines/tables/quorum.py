@@ -1,0 +1,257 @@
+"""Gold about the quorum itself: who stands where, who votes, and how its log grows."""
+
+from __future__ import annotations
+
+from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
+from pipelines.tables.contract import Column, Contract
+from pipelines.tables.silver import VOTERS
+
+_CLUSTER = Column("cluster_id", "string", "the cluster", nullable=False)
+_HOUR = Column("hour", "timestamp", "start of the hour; NULL where the time isn't known")
+_LOOK = (
+    Column("capture_group", "string", "the captures looked at together", nullable=False),
+    Column("capture_id", "string", "the capture", nullable=False),
+    Column("captured_at", "timestamp", "when the directory was looked at", nullable=False),
+    Column("is_latest", "boolean", "the cluster's newest capture group", nullable=False),
+)
+
+REPLICA_STATUS = Contract(
+    name="gold.replica_status",
+    description="Each replica of each capture group: its role, its log's ends, how far it lags.",
+    columns=(
+        *REPLICA,
+        *_LOOK,
+        Column(
+            "role",
+            "string",
+            "leader, follower, observer, candidate or unattached, by quorum-state and its own "
+            "voters; NULL without a quorum-state to read",
+        ),
+        Column("is_voter", "boolean", "whether its own newest voters name it; NULL: unknown"),
+        Column("leader_id", "int", "its leader by quorum-state, NULL where it knows none"),
+        Column("leader_epoch", "int", "its epoch by quorum-state"),
+        Column("voted_id", "int", "whom it voted for in that epoch, NULL: nobody"),
+        Column("voted_directory_id", "string", "directory of that vote, NULL: not told"),
+        Column("log_start_offset", "bigint", "offsets below it may be gone", nullable=False),
+        Column("log_end_offset", "bigint", "LEO, exclusive", nullable=False),
+        Column("last_epoch", "int", "epoch of its last batch; NULL for an empty log"),
+        Column("last_append_time", "timestamp", "newest record time of its log"),
+        Column("snapshot_end_offset", "bigint", "its newest whole snapshot, 0-0 apart; exclusive"),
+        Column("snapshot_epoch", "int", "epoch of that snapshot"),
+        Column(
+            "high_watermark",
+            "bigint",
+            "a lower bound, exclusive: all below is proven committed; NULL where nothing is",
+        ),
+        Column(
+            "high_watermark_evidence",
+            "string",
+            "majority: voters hold an entry of an epoch beyond which none of them knows any; "
+            "snapshot: one contains it",
+        ),
+        Column(
+            "evidence_offset", "bigint", "the entry that proves it, or the snapshot's last offset"
+        ),
+        Column("evidence_epoch", "int", "epoch of that entry"),
+        Column("evidence_holders", "array<int>", "node ids of who holds it; empty for a snapshot"),
+        Column("agreed_end_offset", "bigint", "end of what it shares with the agreed branch"),
+        Column("own_records", "bigint", "records from there on, which the branch has not"),
+        Column("lag_records", "bigint", "offsets of the agreed branch that it lacks at the end"),
+        Column("lag_ms", "bigint", "the same between the times of the last shared records, ms"),
+    ),
+    keys=("cluster_id", "capture_group", "capture_id"),
+)
+
+ELECTIONS = Contract(
+    name="gold.elections",
+    description="Elections an hour: leader epochs that began, and epochs without any leader.",
+    columns=(
+        _CLUSTER,
+        _HOUR,
+        Column("elections", "bigint", "leader epochs that began", nullable=False),
+        Column("leaders", "array<int>", "node ids of their leaders", nullable=False),
+        Column(
+            "leaderless_epochs",
+            "bigint",
+            "epochs that no log knows: nobody won, or who won wrote nothing; in the hour of the "
+            "next leader, or of the first capture whose quorum-state is past them",
+            nullable=False,
+        ),
+        Column("shortest_ms", "bigint", "the shortest of the epochs that have ended, ms"),
+    ),
+    keys=("cluster_id", "hour"),
+)
+
+VOTES = Contract(
+    name="gold.votes",
+    description="Every vote that a LEADER_CHANGE record or a quorum-state tells of.",
+    columns=(
+        _CLUSTER,
+        Column("epoch", "int", "the epoch voted in", nullable=False),
+        Column("voter_id", "int", "node id of who voted", nullable=False),
+        Column("candidate_id", "int", "node id of whom it voted for", nullable=False),
+        Column(
+            "voter_directory_ids",
+            "array<string>",
+            "directories of the voter; empty where only a static quorum's record tells",
+            nullable=False,
+        ),
+        Column("sources", "array<string>", "leader_change, quorum_state", nullable=False),
+        Column("is_elected", "boolean", "whether the candidate led; NULL where no leader is known"),
+        Column(
+            "is_double",
+            "boolean",
+            "the voter voted for another one in this epoch too, which Raft forbids",
+            nullable=False,
+        ),
+    ),
+    keys=("cluster_id", "epoch", "voter_id", "candidate_id"),
+)
+
+VOTER_BELIEFS = Contract(
+    name="gold.voter_beliefs",
+    description="Whom each replica of each capture group takes for the voters, source by source.",
+    columns=(
+        *REPLICA,
+        *_LOOK,
+        Column(
+            "source",
+            "string",
+            "configuration: controller.quorum.voters; quorum_state; log: its newest voters "
+            "record, else LEADER_CHANGE; snapshot: its newest whole one; meta_properties: which "
+            "voter it could be itself",
+            nullable=False,
+        ),
+        Column("offset", "bigint", "the record's offset; a snapshot's end offset; else NULL"),
+        Column("epoch", "int", "epoch of the record, snapshot or quorum-state"),
+        Column("voters", VOTERS, "the voters by id", nullable=False),
+        Column(
+            "agrees",
+            "boolean",
+            "same ids, and directories where both name them, as the newest log of the group has; "
+            "NULL for an older set that its own newer one replaced, and for meta_properties of who "
+            "is no voter",
+        ),
+    ),
+    keys=("cluster_id", "capture_group", "capture_id", "source"),
+)
+
+LOG_GROWTH = Contract(
+    name="gold.log_growth",
+    description="The agreed branch an hour and record type: what the metadata log grows by.",
+    columns=(
+        _CLUSTER,
+        _HOUR,
+        Column("record_type", "string", "Kafka's name, such as NO_OP_RECORD", nullable=False),
+        Column("records", "bigint", "records of the type", nullable=False),
+        Column(
+            "bytes",
+            "bigint",
+            "their part of their batches, headers included: by length, a secret record's "
+            "unknown length counted as 0",
+            nullable=False,
+        ),
+    ),
+    keys=("cluster_id", "hour", "record_type"),
+)
+
+SNAPSHOT_CADENCE = Contract(
+    name="gold.snapshot_cadence",
+    description="Each snapshot that a replica was seen to hold, and what came since the last one.",
+    columns=(
+        *REPLICA,
+        Column("end_offset", "bigint", "exclusive end of what it contains", nullable=False),
+        Column("epoch", "int", "epoch of the last contained record, by its name", nullable=False),
+        Column("size_bytes", "bigint", "the file's size", nullable=False),
+        Column("record_count", "bigint", "records, delimiters included", nullable=False),
+        Column("last_contained_log_timestamp", "timestamp", "append time of its last record"),
+        Column("previous_end_offset", "bigint", "of the replica's snapshot before, 0-0 apart"),
+        Column("records_since", "bigint", "offsets since that one"),
+        Column("ms_since", "bigint", "append time since that one, ms"),
+        Column("log_bytes_since", "bigint", "bytes of the log since; NULL where some are gone"),
+        Column(
+            "reached",
+            "string",
+            "which of Kafka's defaults that is: bytes "
+            "(metadata.log.max.record.bytes.between.snapshots, 20 MiB), interval "
+            "(metadata.log.max.snapshot.interval.ms, 1 h) or neither; NULL where not known",
+        ),
+    ),
+    keys=(*REPLICA_KEYS, "end_offset", "epoch"),
+)
+
+BATCH_SIZES = Contract(
+    name="gold.batch_sizes",
+    description="The batches of the agreed branch an hour: their sizes, to the tail.",
+    columns=(
+        _CLUSTER,
+        _HOUR,
+        Column("batches", "bigint", "batches by their newest record", nullable=False),
+        Column("records", "bigint", "records in them", nullable=False),
+        Column("bytes", "bigint", "bytes in them, headers included", nullable=False),
+        *(
+            Column(f"{name}_bytes", "bigint", f"{text}, bytes", nullable=False)
+            for name, text in (
+                ("p50", "median of a batch"),
+                ("p95", "95th percentile"),
+                ("p99", "99th percentile"),
+                ("max", "the largest; Kafka's limit is 8 MiB"),
+            )
+        ),
+        Column("max_records", "bigint", "records of the batch with the most", nullable=False),
+        Column("largest_offset", "bigint", "base offset of the largest batch", nullable=False),
+    ),
+    keys=("cluster_id", "hour"),
+)
+
+RETENTION_FORECAST = Contract(
+    name="gold.retention_forecast",
+    description="When each replica's log head goes, by Kafka's default retention.",
+    columns=(
+        *REPLICA,
+        Column("capture_id", "string", "its newest capture", nullable=False),
+        Column("log_bytes", "bigint", "bytes of its .log files", nullable=False),
+        Column("snapshots", "bigint", "complete snapshots, 0-0 included", nullable=False),
+        Column("snapshot_bytes", "bigint", "bytes of them", nullable=False),
+        Column(
+            "log_bytes_per_day",
+            "bigint",
+            "growth of the agreed branch over its newest 7 days; NULL without a span of time",
+        ),
+        Column("measured_ms", "bigint", "the span of record times that growth was measured over"),
+        Column(
+            "snapshot_bytes_per_day",
+            "bigint",
+            "the newest snapshot's size by the time since the one before; NULL without one",
+        ),
+        Column(
+            "bytes_reached_at",
+            "timestamp",
+            "when log and snapshots exceed metadata.max.retention.bytes (100 MiB) at that growth; "
+            "NULL without growth, or beyond 1000 years",
+        ),
+        Column(
+            "ms_reached_at",
+            "timestamp",
+            "when the oldest snapshot is older than metadata.max.retention.ms (7 days)",
+        ),
+        Column(
+            "head_goes_at",
+            "timestamp",
+            "the earlier one; NULL while there are no two snapshots: Kafka keeps the last one",
+        ),
+        Column("next_log_start_offset", "bigint", "the second oldest snapshot's end, from then on"),
+    ),
+    keys=REPLICA_KEYS,
+)
+
+QUORUM = (
+    REPLICA_STATUS,
+    ELECTIONS,
+    VOTES,
+    VOTER_BELIEFS,
+    LOG_GROWTH,
+    SNAPSHOT_CADENCE,
+    BATCH_SIZES,
+    RETENTION_FORECAST,
+)

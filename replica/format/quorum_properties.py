@@ -1,0 +1,57 @@
+"""quorum.properties: whom a node is configured to take for the voters (controller.quorum.voters).
+
+A file of ours, not Kafka's: whoever wants the configured voters compared puts that line of the
+node's server.properties into it, beside meta.properties. The whole file isn't read, for it may hold
+passwords, and captures are copies.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from replica.errors import CorruptDataError
+from replica.format.java_properties import ENCODING, properties_in
+from replica.format.text_file import integer
+
+FILE_NAME = "quorum.properties"
+
+_KEY = "controller.quorum.voters"
+_VOTER = re.compile(r"(?P<id>[0-9]+)@(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:@\[\],]+):(?P<port>[0-9]+)")
+_MAX_NODE_ID, _MAX_PORT = 2**31 - 1, 65535
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ConfiguredVoter:
+    """A voter as id@host:port names it; brackets around an IPv6 address are dropped."""
+
+    voter_id: int
+    host: str
+    port: int
+
+
+def decode(data: bytes) -> tuple[ConfiguredVoter, ...]:
+    """The configured voters by id; none in a quorum that keeps them in its log (KIP-853).
+
+    Raises CorruptDataError naming the byte of the line that can't be read.
+    """
+    value, position = "", 0
+    for at, key, text in properties_in(data.decode(ENCODING)):
+        if key == _KEY:
+            value, position = text, at
+    named = [part.strip() for part in value.split(",") if part.strip()]
+    voters = [_voter(text, position) for text in named]
+    if len({voter.voter_id for voter in voters}) < len(voters):
+        raise CorruptDataError(f"{_KEY} names a voter twice", position)
+    return tuple(sorted(voters))
+
+
+def _voter(text: str, position: int) -> ConfiguredVoter:
+    match = _VOTER.fullmatch(text)
+    if match is None:
+        raise CorruptDataError(f"{_KEY}: {text[:80]!r} is not id@host:port", position)
+    return ConfiguredVoter(
+        integer(match["id"], position, _KEY, 0, _MAX_NODE_ID),
+        match["host"].strip("[]"),
+        integer(match["port"], position, _KEY, 0, _MAX_PORT),
+    )

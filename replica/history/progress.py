@@ -1,0 +1,83 @@
+"""How far each replica of a group is: what of its log is committed by proof, and what it lacks.
+
+Kafka writes no high watermark of a metadata log to disk, so it is bounded from below by what the
+group proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from replica.history.branch import BranchPart
+from replica.history.commitment import Commitment, GroupComparison, Proof, Verdict
+from replica.history.log import BOOTSTRAP_SNAPSHOT, ReplicaLog
+from replica.types import ReplicaKey
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """All ends are exclusive.
+
+    high_watermark: the least that this replica's own can be once it is told: all below is committed
+    by `proof`, as far as the log reaches; both None where nothing proves any.
+    agreed_end: up to where the replica holds the agreed branch, or has a snapshot of it.
+    own_records: what it holds from there on, which the branch has not.
+    """
+
+    high_watermark: int | None
+    proof: Proof | None
+    agreed_end: int
+    own_records: int
+
+
+def progress_of(
+    group: GroupComparison, commitment: Commitment, branch: Sequence[BranchPart]
+) -> Mapping[ReplicaKey, Progress]:
+    """The progress of each replica; branch: the group's agreed_branch."""
+    return {log.key: _progress(group, commitment, branch, log) for log in group.logs}
+
+
+def _progress(
+    group: GroupComparison, commitment: Commitment, branch: Sequence[BranchPart], log: ReplicaLog
+) -> Progress:
+    proof, high_watermark = _evidence(group, commitment, log)
+    agreed_end = _agreed_end(group, branch, log)
+    return Progress(high_watermark, proof, agreed_end, log.held_from(agreed_end))
+
+
+def _evidence(
+    group: GroupComparison, commitment: Commitment, log: ReplicaLog
+) -> tuple[Proof | None, int | None]:
+    """The proof that reaches highest in this log, and the end of what it proves here."""
+    proven = commitment.ranges(log.key, Verdict.PROVEN)
+    end = proven[-1].end if proven else 0
+    snapshot = max(log.snapshots, default=BOOTSTRAP_SNAPSHOT)
+    if snapshot.offset > end:
+        # what it replaced isn't in the log any more, or not yet
+        own = Proof(log.key, snapshot.offset - 1, snapshot.epoch, snapshot_id=snapshot)
+        return own, snapshot.offset
+    if not end:
+        return None, None
+    reaching = [p for p in commitment.proofs if p.offset >= end - 1 and _tells(group, p, log, end)]
+    return min(reaching, key=lambda p: (p.key != log.key, p.offset, p.key)), end
+
+
+def _tells(group: GroupComparison, proof: Proof, log: ReplicaLog, end: int) -> bool:
+    """Whether the log that a proof is about holds the same entry below `end` as `log`."""
+    if proof.key == log.key:
+        return True
+    spans = group.between(log.key, proof.key).spans
+    return any(span.same and span.start < end <= span.end for span in spans)
+
+
+def _agreed_end(group: GroupComparison, branch: Sequence[BranchPart], log: ReplicaLog) -> int:
+    ends = [log.log_start, *(snapshot.offset for snapshot in log.snapshots)]
+    for part in branch:
+        if part.key == log.key:
+            ends.append(part.end)
+            continue
+        shared = group.between(log.key, part.key).agreement
+        if shared is not None and max(shared.start, part.start) < min(shared.end, part.end):
+            ends.append(min(shared.end, part.end))
+    return max(ends)

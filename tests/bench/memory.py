@@ -1,0 +1,83 @@
+"""Peak memory of this process and of all that it started, by sampling /proc."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_INTERVAL_S = 0.25
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass
+class Peak:
+    """Bytes of resident memory: of the JVM, of all Python workers together, of this process, and
+    of all of these at one time. Pages that a worker shares with its parent count for both."""
+
+    jvm: int = 0
+    workers: int = 0
+    driver: int = 0
+    together: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def sample(self) -> None:
+        jvm, workers = 0, 0
+        for pid in _descendants(os.getpid()):
+            size, name = _resident(pid)
+            if name == "java":
+                jvm += size
+            else:
+                workers += size
+        driver, _ = _resident(os.getpid())
+        self.jvm, self.workers = max(self.jvm, jvm), max(self.workers, workers)
+        self.driver = max(self.driver, driver)
+        self.together = max(self.together, jvm + workers + driver)
+
+    def run(self) -> None:
+        while not self._stop.wait(_INTERVAL_S):
+            self.sample()
+
+
+@contextmanager
+def peak() -> Iterator[Peak]:
+    """Sampled while the block runs."""
+    found = Peak()
+    thread = threading.Thread(target=found.run, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        found._stop.set()
+        thread.join()
+
+
+def _descendants(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            parent = _parent(entry)
+            children.setdefault(parent, []).append(int(entry.name))
+    found, wave = [], [pid]
+    while wave:
+        wave = [child for one in wave for child in children.get(one, ())]
+        found += wave
+    return found
+
+
+def _parent(entry: Path) -> int:
+    try:
+        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:  # it has ended
+        return 0
+
+
+def _resident(pid: int) -> tuple[int, str]:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return pages * _PAGE, Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return 0, ""

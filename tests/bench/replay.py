@@ -1,0 +1,174 @@
+"""How fast a log in bronze becomes gold.metadata_history and gold.metadata_changes.
+
+    python -m tests.bench.replay FOLDER [--records 1000000 10000000 30000000] [--write]
+
+The log is that of a cluster of 200,000 partitions that change without end. What is measured runs
+from the tables bronze.log_records and silver.committed_log to the commits of both gold tables, as
+`kraftlake build` makes them, in one session on two cores. FOLDER takes some 300 bytes a record for
+the time of the run, and keeps the logs for the next one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark import StorageLevel
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from pipelines import delta
+from pipelines.gold.metadata_history import metadata_changes, metadata_history
+from pipelines.silver.branch_records import branch_records
+from pipelines.silver.held_batches import held_batches
+from pipelines.silver.lost_tails import lost_tails
+from pipelines.silver.metadata_replay import metadata_replay
+from pipelines.silver.replay_parts import buckets_for
+from pipelines.tables import bronze, gold, silver
+from tests.bench.lake import session, write_directly
+from tests.bench.memory import Peak, peak
+from tests.bench.processes import timed
+from tests.bench.segments import write_cluster
+
+_BYTES_PER_RECORD = 48
+_RECORDS = (1_000_000, 10_000_000, 30_000_000)
+_RESULTS = Path(__file__).with_name("REPLAY.md")
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One log's replay. seconds: to both tables; sizes: bytes of their files."""
+
+    records: int
+    seconds: float
+    versions: int
+    changes: int
+    buckets: int
+    size: int
+    memory: Peak
+
+    @property
+    def rate(self) -> float:
+        return self.records / self.seconds
+
+
+def replayed(spark: SparkSession, folder: Path, records: int) -> Replayed:
+    """Brings a log of about so many records into a new lake, and measures its replay."""
+    root = folder / f"lake-{records}"
+    try:
+        lake = delta.Lake(root)
+        count = _ingested(spark, lake, segment_of(folder, records))
+        with peak() as memory:
+            buckets = buckets_for(spark, count)
+            seconds = timed(lambda: _build(spark, lake, buckets))
+        versions, changes = (
+            delta.read(spark, lake, table).count()
+            for table in (gold.METADATA_HISTORY, gold.METADATA_CHANGES)
+        )
+        size = sum(file.stat().st_size for file in root.rglob("gold/**/*.parquet"))
+        return Replayed(count, seconds, versions, changes, buckets, size, memory)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def segment_of(folder: Path, records: int) -> Path:
+    """A log of about so many records, made where it isn't there from another run."""
+    segment = folder / f"log-{records}" / f"{0:020d}.log"
+    if not segment.exists():
+        segment.parent.mkdir(parents=True, exist_ok=True)
+        draft = segment.with_suffix(".part")
+        write_cluster(draft, records * _BYTES_PER_RECORD)
+        draft.rename(segment)
+    return segment
+
+
+def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> int:
+    """The number of records in bronze; one replica's log, all of it proven."""
+    for table in (*bronze.BRONZE, silver.COMMITTED_LOG):
+        delta.ensure_table(spark, lake, table)
+    write_directly(spark, lake, segment)
+    log = delta.read(spark, lake, bronze.LOG_RECORDS)
+    entries = log.select("cluster_id", "offset", "leader_epoch", "crc")
+    delta.overwrite(lake, silver.COMMITTED_LOG, entries.withColumn("commitment", F.lit("proven")))
+    return log.count()
+
+
+def _build(spark: SparkSession, lake: delta.Lake, buckets: int) -> None:
+    log, batches, captures = (
+        delta.read(spark, lake, table)
+        for table in (bronze.LOG_RECORDS, bronze.LOG_BATCHES, bronze.CAPTURES)
+    )
+    snapshots = delta.read(spark, lake, bronze.SNAPSHOTS)
+    snapshot_records = delta.read(spark, lake, bronze.SNAPSHOT_RECORDS)
+    committed = delta.read(spark, lake, silver.COMMITTED_LOG)
+    control = spark.createDataFrame([], _CONTROL)
+    tails = lost_tails(held_batches(captures, batches, control), committed, log)
+    branch = branch_records(committed, log)
+    written = metadata_replay(branch, snapshots, snapshot_records, tails, buckets)
+    written = written.persist(StorageLevel.DISK_ONLY)
+    for table, rows in (
+        (gold.METADATA_HISTORY, metadata_history(written)),
+        (gold.METADATA_CHANGES, metadata_changes(written)),
+    ):
+        delta.ensure_table(spark, lake, table)
+        delta.overwrite(lake, table, rows)
+    written.unpersist()
+
+
+_CONTROL = (
+    "cluster_id string, node_id int, directory_id string, base_offset bigint, leader_epoch int, "
+    "crc bigint, leader_change string, voter_sets string"
+)
+
+
+def report(runs: Iterable[Replayed]) -> str:
+    lines = [
+        "# Replay of a metadata log into history and changes",
+        "",
+        f"`python -m tests.bench.replay`: one run on {os.cpu_count()} cores, load "
+        f"{os.getloadavg()[1]:.1f} in the last five minutes, {datetime.now(UTC):%Y-%m-%d}. A "
+        "cluster of 200,000 partitions that change without end; from bronze.log_records to the "
+        "commits of both gold tables. Memory is the highest resident size seen.",
+        "",
+        "| records | s | records/s | versions | changes | buckets | both tables, MB "
+        "| JVM, MB | Python workers, MB | driver, MB | together, MB |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for run in runs:
+        memory = run.memory
+        sizes = run.size, memory.jvm, memory.workers, memory.driver, memory.together
+        shown = " | ".join(f"{size / 1e6:,.0f}" for size in sizes)
+        lines.append(
+            f"| {run.records:,} | {run.seconds:.1f} | {run.rate:,.0f} | {run.versions:,} "
+            f"| {run.changes:,} | {run.buckets} | {shown} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--records", type=int, nargs="+", default=list(_RECORDS))
+    parser.add_argument("--write", action="store_true", help="into tests/bench/REPLAY.md")
+    options = parser.parse_args()
+    for records in options.records:
+        segment_of(options.folder, records)
+    runs: list[Replayed] = []
+    with session() as spark:
+        for records in options.records:
+            runs.append(replayed(spark, options.folder, records))
+            sys.stderr.write(report(runs[-1:]).splitlines()[-1] + "\n")
+    text = report(runs)
+    if options.write:
+        _RESULTS.write_text(text, encoding="utf-8")
+    sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""What goes wrong with a lake's files is told by what the user can do about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.delta.failures import meaning_of, told
+from replica.errors import UnwritableFileError, UsageError
+
+MISSING = (
+    "An error occurred while calling o87.collect: org.apache.spark.SparkException: "
+    "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
+    "file:/lake/bronze/log_batches/part-00000-a.snappy.parquet. File does not exist."
+)
+CONFLICT = (
+    "An error occurred while calling o1.execute: io.delta.exceptions.ConcurrentAppendException: "
+    "[DELTA_CONCURRENT_APPEND] Files were added to the root of the table by a concurrent update."
+)
+
+
+def test_a_missing_data_file_is_named() -> None:
+    meaning = meaning_of(MISSING, "/lake")
+    assert isinstance(meaning, UsageError)
+    file = "/lake/bronze/log_batches/part-00000-a.snappy.parquet"
+    assert str(meaning).startswith(f"/lake is half-deleted: {file} is missing; restore it")
+
+
+def test_a_conflict_says_to_run_it_again() -> None:
+    assert str(meaning_of(CONFLICT, "/lake")).endswith(
+        "another writer changed it meanwhile: run this again"
+    )
+
+
+@pytest.mark.parametrize("reason", ["No space left on device", "Disk quota exceeded"])
+def test_a_full_disk_is_no_internal_error(reason: str) -> None:
+    with pytest.raises(UnwritableFileError, match=f"^/lake: {reason}; make room"), told("/lake"):
+        raise RuntimeError(f"java.io.IOException: {reason}")
+
+
+def test_other_errors_are_left_as_they_are() -> None:
+    error = ValueError("a bug")
+    with pytest.raises(ValueError, match="a bug") as raised, told("/lake"):
+        raise error
+    assert raised.value is error
+
+
+def test_an_error_of_ours_that_names_a_cause_is_kept() -> None:
+    ours = UsageError("No space left on device")
+    with pytest.raises(UsageError) as raised, told("/lake"):
+        raise ours
+    assert raised.value is ours
