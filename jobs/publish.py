@@ -18,6 +18,7 @@ from pipelines.feeds.publishing import Start, Target, publish
 from pipelines.feeds.schema import json_schema
 from pipelines.feeds.tables import FEEDS, Feed
 from pipelines.feeds.values import Position
+from pipelines.lineage.job_events import job_events
 from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError
 from replica.format.java_properties import ENCODING, properties_in
@@ -84,13 +85,23 @@ def run(
     told = _Told(table, json_output)
     wait = (lambda: time.sleep(pace.interval_s)) if pace.follow else None
     try:
-        with _target(feed, kafka, folder, hook, patient=pace.follow) as target:
+        with (
+            _target(feed, kafka, folder, hook, patient=pace.follow) as target,
+            job_events("publish", lake, complain, tables=table, writes=_written(kafka, folder)),
+        ):
             publish(feed, target, told, start=start, restart=pace.restart, wait=wait)
     except KeyboardInterrupt:
         if not pace.follow:
             raise
     complain(f"publish: {counted(told.total, 'change')} of {table} published")
     return 0
+
+
+def _written(kafka: Kafka, folder: str | None) -> tuple[str, ...]:
+    """For lineage; a webhook's URL may be a secret."""
+    if kafka.topic is not None and kafka.bootstrap:
+        return (f"kafka://{kafka.bootstrap.split(',')[0]}/{kafka.topic}",)
+    return () if folder is None else (folder,)
 
 
 class _Told:

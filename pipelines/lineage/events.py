@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -57,18 +57,16 @@ class Events:
         """The job begins."""
         self._emit(RunState.START, self._job, self._run_id, inputs=inputs)
 
-    def complete(self, inputs: Sequence[InputDataset], outputs: Iterable[TableState]) -> None:
-        """The job is done; outputs: the tables that it changed."""
-        written = [written_table(self._lake, one) for one in outputs]
-        self._emit(RunState.COMPLETE, self._job, self._run_id, inputs=inputs, outputs=written)
+    def complete(self, inputs: Sequence[InputDataset], outputs: Sequence[OutputDataset]) -> None:
+        """The job is done."""
+        self._emit(RunState.COMPLETE, self._job, self._run_id, inputs=inputs, outputs=outputs)
 
     def fail(
-        self, inputs: Sequence[InputDataset], outputs: Iterable[TableState], message: str
+        self, inputs: Sequence[InputDataset], outputs: Sequence[OutputDataset], message: str
     ) -> None:
-        """The job ended early, having changed `outputs`."""
-        written = [written_table(self._lake, one) for one in outputs]
+        """The job ended early, having written `outputs`."""
         facets = {"errorMessage": error_message_run.ErrorMessageRunFacet(message, "PYTHON")}
-        self._emit(RunState.FAIL, self._job, self._run_id, facets, inputs, written)
+        self._emit(RunState.FAIL, self._job, self._run_id, facets, inputs, outputs)
 
     def quality(self, judged: Sequence[TableState], found: Sequence[Assertion]) -> None:
         """The job's quality checks, as a run of their own below it; judged: the tables."""
@@ -113,6 +111,11 @@ class Events:
 def read_path(path: str) -> InputDataset:
     """A file, folder or URI that a job reads."""
     return InputDataset(*_named(path))
+
+
+def written_path(path: str) -> OutputDataset:
+    """A file, folder or URI that a job writes; a topic is kafka://HOST:PORT/TOPIC."""
+    return OutputDataset(*_named(path))
 
 
 def read_table(lake: str, table: TableState, found: Sequence[Assertion] = ()) -> InputDataset:

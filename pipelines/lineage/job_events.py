@@ -23,10 +23,12 @@ def job_events(
     *,
     paths: Sequence[str] = (),
     tables: str | None = None,
+    writes: Sequence[str] = (),
 ) -> Iterator[str]:
     """Tells OpenLineage that `job` begins and how it ended; gives the run's id, a UUID.
 
-    paths: files, folders or URIs that it reads; tables: the layer whose tables it reads. Where no
+    paths: files, folders or URIs that it reads; tables: the table, or the layer whose tables, it
+    reads; writes: files, folders or URIs that it writes besides the lake's tables. Where no
     transport is configured nothing is imported or read. Whatever goes wrong with events is one
     line to `warn`, and never the job's concern.
     """
@@ -35,7 +37,7 @@ def job_events(
     if file is None:
         yield run_id
         return
-    told = _Told(job, run_id, lake, warn)
+    told = _Told(job, run_id, lake, warn, writes)
     told.attempt(lambda: told.start(file, paths, tables))
     try:
         yield run_id
@@ -49,8 +51,16 @@ def job_events(
 class _Told:
     """What has been told of one run, and what is still to be told."""
 
-    def __init__(self, job: str, run_id: str, lake: str, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        job: str,
+        run_id: str,
+        lake: str,
+        warn: Callable[[str], None],
+        writes: Sequence[str],
+    ) -> None:
         self._job, self._run_id, self._lake, self._warn = job, run_id, lake, warn
+        self._writes = writes
         self._events: Events | None = None
         self._inputs: list[InputDataset] = []
         self._before: dict[str, int] = {}
@@ -63,14 +73,14 @@ class _Told:
             self._warn(f"lineage: {type(error).__name__}: {first}; the job goes on without events")
             self._events = None
 
-    def start(self, file: str, paths: Sequence[str], layer: str | None) -> None:
+    def start(self, file: str, paths: Sequence[str], tables: str | None) -> None:
         from pipelines.lineage import events, lake
 
         self._before = lake.versions(self._lake)
         read = [
             lake.TableState(one, self._before[one.name])
             for one in lake.TABLES
-            if one.schema_name == layer and one.name in self._before
+            if tables in (one.name, one.schema_name) and one.name in self._before
         ]
         self._inputs = [
             *(events.read_path(path) for path in paths),
@@ -80,11 +90,15 @@ class _Told:
         self._events.start(self._inputs)
 
     def end(self, failure: str | None) -> None:
-        from pipelines.lineage import lake
+        from pipelines.lineage import events, lake
 
         if self._events is None:
             return
-        outputs = lake.changed(self._lake, self._before)
+        changed = lake.changed(self._lake, self._before)
+        outputs = [
+            *(events.written_table(self._lake, one) for one in changed),
+            *(events.written_path(path) for path in self._writes),
+        ]
         if failure is None:
             self._events.complete(self._inputs, outputs)
         else:

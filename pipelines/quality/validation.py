@@ -100,7 +100,8 @@ class Validation:
     def __init__(self) -> None:
         self._context = gx.get_context(mode="ephemeral")
         self._context.variables.progress_bars = ProgressBarsConfig(globally=False)
-        self._source = self._context.data_sources.add_spark("lake")
+        # its default keeps a copy of every column in memory, where two or three are looked at
+        self._source = self._context.data_sources.add_spark("lake", persist=False)
 
     def judge(self, suite: Suite, rows: DataFrame, row_count: int) -> Judged:
         """rows: from judged_rows, of one version of the table, which has row_count rows."""

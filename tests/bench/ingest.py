@@ -25,6 +25,7 @@ from replica.format.file_names import METADATA_FOLDER
 from replica.format.segment import LocatedBatch
 from replica.scan.segments import scan
 from tests.bench.segments import write_segment
+from tests.kraftlake_process import command_line
 
 ROOT = Path(__file__).parents[2]
 RECORD = Path(__file__).with_name("INGEST.md")
@@ -97,7 +98,7 @@ class Log:
 
 def ingest(name: str, node: Path, lake: Path, *options: str) -> Cost:
     """One ingest as a process."""
-    command = [sys.executable, "-m", "jobs.cli", "ingest", *options, "--lake", str(lake), str(node)]
+    command = command_line("ingest", *options, "--lake", lake, node)
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", _PEAK, *command],

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.kraftlake_process import REPOSITORY, command_line
+
 DATA = REPOSITORY / "tests" / "data"
 BEFORE = ("kafka-3.7.2-static/live/3", "kafka-4.1.1-dynamic/live/1")
 AFTER = ("kafka-3.7.2-static/split/3", "kafka-4.1.1-dynamic/split/1")
@@ -39,7 +40,7 @@ def command(lake: Path, nodes: tuple[str, ...], captured_at: str) -> list[str]:
     """The ingest of recorded nodes as a process."""
     paths = [str(DATA / node) for node in nodes]
     options = ["--lake", str(lake), "--captured-at", captured_at]
-    return [sys.executable, "-m", "jobs.cli", "ingest", *options, *paths]
+    return command_line("ingest", *options, *paths)
 
 
 def ingest(lake: Path, nodes: tuple[str, ...], captured_at: str) -> None:

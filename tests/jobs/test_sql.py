@@ -20,7 +20,10 @@ from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
 
 BIG = 1_234_567_890_123_456_789
-UNNEEDED = ("pyspark", "pyarrow", "pandas", "numpy", "numba", "rich", "duckdb")
+UNNEEDED = (
+    *("pyspark", "pyarrow", "pandas", "numpy", "numba", "rich", "duckdb", "asyncio"),
+    "replica.format",
+)
 PEAK = (
     "import resource, subprocess, sys; "
     "child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE); "

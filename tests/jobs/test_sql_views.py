@@ -147,7 +147,7 @@ def test_a_view_says_what_the_replay_of_the_log_says(
         if set(partition.replicas) - set(partition.isr)
     }
     assert {(r["topic"], r["partition_id"]) for r in lagging} == expected
-    assert len(expected) > 100
+    assert expected
     topics = _rows(kraftlake, built_lake, query.format("topics_at"), *at)
     assert {r["topic_id"]: r["topic"] for r in topics} == names
     assert sum(r["partitions"] for r in topics) == len(leaders)

@@ -230,14 +230,26 @@ def test_a_task_that_fails_leaves_the_table_as_it_was_and_vacuum_cleans_up(
 
     assert offsets(spark, lake) == [1]
     assert parquet_files(lake) > kept
-    check = "spark.databricks.delta.retentionDurationCheck.enabled"
-    spark.conf.set(check, "false")
-    try:
-        DeltaTable.forPath(spark, lake.path_of(RECORDS)).vacuum(0)
-    finally:
-        spark.conf.unset(check)
+    delta.vacuum(spark, lake, *RECORDS.name.split("."))
     assert parquet_files(lake) == kept
     assert offsets(spark, lake) == [1]
+
+
+def test_a_vacuum_is_no_more_work_than_the_table_is_large(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    write(spark, lake, rows(1))
+    context = spark.sparkContext
+    context.setJobGroup("vacuum", "what Spark's 10,000 tasks for a listing would take")
+    try:
+        delta.vacuum(spark, lake, *RECORDS.name.split("."))
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    status = context.statusTracker()
+    jobs = [status.getJobInfo(job) for job in status.getJobIdsForGroup("vacuum")]
+    stages = [status.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    assert stages
+    assert sum(stage.numTasks for stage in stages if stage) < 100
 
 
 def test_not_null_holds(

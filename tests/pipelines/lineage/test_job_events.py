@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,18 @@ from replica.errors import UsageError
 
 
 @pytest.fixture(autouse=True)
-def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """None of whoever runs the tests."""
-    for name in ("KRAFTLAKE_LINEAGE", "OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "KRAFTLAKE_CONF"):
-        monkeypatch.delenv(name, raising=False)
+def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """None of whoever runs the tests. What the client itself sets is undone."""
+    before = dict(os.environ)
+    for name in before:
+        if name.startswith(("OPENLINEAGE", "KRAFTLAKE_LINEAGE", "KRAFTLAKE_CONF")):
+            monkeypatch.delenv(name)
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
+    yield
+    for name in set(os.environ) - set(before):
+        del os.environ[name]
 
 
 @pytest.fixture
@@ -88,6 +94,16 @@ def test_a_job_tells_what_it_read_and_which_versions_it_wrote(events: Path, lake
     assert voters["outputFacets"]["outputStatistics"]["rowCount"] == 11  # of both commits
     fields = voters["facets"]["schema"]["fields"]
     assert {"name": "epoch", "type": "int"}.items() <= fields[4].items()
+
+
+def test_a_job_tells_where_it_published_one_table(events: Path, lake: str) -> None:
+    to = "kafka://localhost:9092/changes"
+    with job_events("publish", lake, pytest.fail, tables="silver.voter_sets", writes=[to]):
+        pass
+    end = _told(events)[-1]
+    assert set(_tables(end["inputs"])) == {"silver.voter_sets"}
+    (topic,) = end["outputs"]
+    assert (topic["namespace"], topic["name"]) == ("kafka://localhost:9092", "changes")
 
 
 def test_each_event_has_what_the_specification_requires(events: Path, lake: str) -> None:

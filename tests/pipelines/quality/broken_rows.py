@@ -39,7 +39,7 @@ class Example:
         return replace(self, rows=tuple(rows))
 
 
-GOOD: Mapping[str, Example] = {
+_LAYERS: Mapping[str, Example] = {
     "bronze.captures": Example(
         (
             {
@@ -186,6 +186,49 @@ GOOD: Mapping[str, Example] = {
         )
     ),
 }
+_LOOK = {"capture_group": "g", "capture_id": "i", "captured_at": T0, "is_latest": True}
+_QUORUM: Mapping[str, Example] = {
+    "gold.replica_status": Example(
+        (
+            {
+                **{**_REPLICA, **_LOOK, "role": "leader", "log_start_offset": 0},
+                **{"log_end_offset": 5, "high_watermark": 4, "lag_records": 1},
+                "high_watermark_evidence": "majority",
+            },
+        )
+    ),
+    "gold.elections": Example(
+        ({"cluster_id": "c", "hour": T0, "elections": 1, "leaders": [1], "leaderless_epochs": 0},)
+    ),
+    "gold.votes": Example(
+        (
+            {
+                **{"cluster_id": "c", "epoch": 1, "voter_id": 1, "candidate_id": 2},
+                **{"voter_directory_ids": [], "sources": ["leader_change"], "is_double": False},
+            },
+        )
+    ),
+    "gold.voter_beliefs": Example(({**_REPLICA, **_LOOK, "source": "log", "voters": []},)),
+    "gold.log_growth": Example(
+        ({"cluster_id": "c", "hour": T0, "record_type": "r", "records": 1, "bytes": 9},)
+    ),
+    "gold.snapshot_cadence": Example(
+        ({**_REPLICA, "end_offset": 5, "epoch": 1, "size_bytes": 9, "record_count": 3},)
+    ),
+    "gold.batch_sizes": Example(
+        (
+            {
+                **{"cluster_id": "c", "hour": T0, "batches": 1, "records": 1, "bytes": 9},
+                **{"p50_bytes": 9, "p95_bytes": 9, "p99_bytes": 9, "max_bytes": 9},
+                **{"max_records": 1, "largest_offset": 0},
+            },
+        )
+    ),
+    "gold.retention_forecast": Example(
+        ({**_REPLICA, "capture_id": "i", "log_bytes": 9, "snapshots": 0, "snapshot_bytes": 0},)
+    ),
+}
+GOOD = {**_LAYERS, **_QUORUM}
 
 
 def _of(table: str, meaning: str, number: int = 0, **changes: Any) -> tuple[str, str, Example]:
@@ -259,6 +302,9 @@ BROKEN: tuple[tuple[str, str, Example], ...] = (
     _of("gold.metadata_changes", "old is JSON", old="{"),
     _of("gold.metadata_changes", "new is JSON", new="{"),
     _of("gold.metadata_changes", "something changed", old="{}"),
+    _of("gold.replica_status", "a high watermark", high_watermark=None),
+    _of("gold.votes", "nobody voted twice", is_double=True),
+    _of("gold.batch_sizes", "the percentiles", p99_bytes=8),
 )
 """Table, how the meaning of the expectation begins, and rows of which one breaks it."""
 

@@ -164,12 +164,21 @@ def test_great_expectations_says_what_is_broken_and_by_how_many_rows(
     if suite.joined is not None:
         other = suite.joined.contract
         tables[other.table_name] = frame(spark, other, example.other)
+    kept = _kept(spark)
     judged = Validation().judge(suite, judged_rows(spark, suite, tables), rows.count())
+    assert _kept(spark) == kept, "no copy of a table is left in memory"
     assert {one.expectation.meaning for one in judged.verdicts if not one.success} == broken
     for one in judged.verdicts:
         assert one.evaluated_rows == rows.count()
         if not one.success and one.expectation.columns:
             assert one.unexpected_rows == len(one.sample) == 1
+
+
+def _kept(spark: SparkSession) -> int:
+    """Datasets that Spark holds in memory."""
+    context = spark.sparkContext._jsc
+    assert context is not None
+    return int(context.getPersistentRDDs().size())
 
 
 def _damage(kind: str) -> dict[str, object]:

@@ -1,0 +1,90 @@
+"""Directories that break the rules between directories, each of them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from tests.replica.check.editing import (
+    append,
+    batches,
+    edit_quorum_state,
+    edit_text,
+    metadata,
+    segment,
+    set_value,
+    snapshot,
+)
+
+STATIC, DYNAMIC = "kafka-3.7.2-static/final", "kafka-4.1.1-dynamic/final"
+STATIC_ID, RENAMED_ID = "gT_wj4dEReaNt2vnLWy9Aw", "MkU3OEVBNTcwNTJENDM2Qg"
+LATER_ID = "TGF0ZXJLYWZrYUNsdXN0ZQ"
+
+
+def write_disagreeing_nodes(data: Path, nodes: Path) -> None:
+    """Three clusters in folders below `nodes`."""
+    _static_quorum(data, nodes / "static")
+    _dynamic_quorum(data, nodes / "dynamic")
+    _later_kafka(data, nodes / "later")
+
+
+def _static_quorum(data: Path, root: Path) -> None:
+    """Nodes 1 and 2 agree on more than node 3, which comes with a newer epoch; node 2 votes by
+    another list and follows another leader; node 11 was formatted anew."""
+    for node in ("1", "2", "3", "11"):
+        shutil.copytree(data / STATIC / node, root / node)
+    for node in ("1", "2"):
+        append(segment(root / node, 0), *[metadata("NO_OP_RECORD")] * 3)
+    third = segment(root / "3", 519)
+    append(third, metadata("NO_OP_RECORD"), epoch=batches(third)[-1].header.leader_epoch + 1)
+    voters = [{"voterId": 2}, {"voterId": 3}]
+    edit_quorum_state(root / "2", leaderId=2, currentVoters=voters)
+    edit_text(root / "11" / "meta.properties", STATIC_ID, RENAMED_ID)
+
+
+def _later_kafka(data: Path, root: Path) -> None:
+    """A cluster of one node, in whose log a record of a later Kafka stands between snapshots."""
+    node = Path(shutil.copytree(data / STATIC / "1", root / "1"))
+    edit_text(node / "meta.properties", STATIC_ID, LATER_ID)
+    log = segment(node, 0)
+    batch = next(
+        b for b in batches(log) if b.header.base_offset > 600 and b.header.record_count == 1
+    )
+    set_value(log, batch, lambda _: bytes([1, 99, 0, 5]))
+
+
+def _dynamic_quorum(data: Path, root: Path) -> None:
+    """Node 2 has other bytes in its log; its snapshots are those of 3 and 12 with a topic, and a
+    config of no topic, too much. A copy of node 3 got a directory id of its own, node 12 that of 3.
+    """
+    for node in ("2", "3", "12"):
+        shutil.copytree(data / DYNAMIC / node, root / node)
+    for node, offset in (("3", 2571), ("12", 2598)):
+        shutil.copy(snapshot(root / node, offset, 6), snapshot(root / "2", offset, 6))
+    log = segment(root / "2", 2722)
+    set_value(log, batches(log)[-1], lambda value: value[:-1] + b"\x01")
+    changed = snapshot(root / "2", 2571, 6)
+    topic = metadata("TOPIC_RECORD", name="t", topicId="A" * 22)
+    set_value(changed, batches(changed)[-2], lambda _: topic)
+    config = {"resourceType": 2, "resourceName": "gone", "name": "retention.ms", "value": "1"}
+    _add_record(snapshot(root / "2", 2598, 6), metadata("CONFIG_RECORD", **config))
+    shutil.copytree(root / "3", root / "3-restored")
+    _set_property(root / "3-restored", "directory.id", "AAAAAAAAAAAAAAAAAA103w")
+    of_node_3 = (root / "3" / "meta.properties").read_text()
+    (directory_id,) = re.findall(r"(?m)^directory\.id=(.*)$", of_node_3)
+    _set_property(root / "12", "directory.id", directory_id)
+
+
+def _add_record(path: Path, record: bytes) -> None:
+    """Before the footer, which moves one offset on."""
+    footer = path.read_bytes()[batches(path)[-1].position :]
+    path.write_bytes(path.read_bytes()[: -len(footer)])
+    append(path, record)
+    offset = batches(path)[-1].header.next_offset
+    path.write_bytes(path.read_bytes() + offset.to_bytes(8, "big") + footer[8:])
+
+
+def _set_property(node: Path, name: str, value: str) -> None:
+    path = node / "meta.properties"
+    path.write_text(re.sub(rf"(?m)^{re.escape(name)}=.*$", f"{name}={value}", path.read_text()))
