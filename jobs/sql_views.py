@@ -272,14 +272,15 @@ def _held(moment: Moment) -> str:
     if moment.at_time is None:
         return f"SELECT * FROM {HISTORY} WHERE valid_to_offset IS NULL"
     # by offsets, of which one is always valid: clocks may go back
-    events = (
-        f"SELECT cluster_id, valid_from_offset AS reached, valid_from AS instant FROM {HISTORY} "
-        f"UNION ALL SELECT cluster_id, valid_to_offset, valid_to FROM {HISTORY}"
-    )
     asked = f"TIMESTAMP '{moment.at_time.isoformat(sep=' ')}'"
+    # one aggregate for each bound: DataFusion fails at a union of columns with unequal comments
+    begun, ended = (
+        f"max(CASE WHEN {bound} <= {asked} THEN {bound}_offset END)"
+        for bound in ("valid_from", "valid_to")
+    )
     ends = (
-        f"SELECT cluster_id, max(reached) + 1 AS end_offset FROM ({events}) events "
-        f"WHERE instant <= {asked} GROUP BY cluster_id"
+        f"SELECT cluster_id, greatest({begun}, {ended}) + 1 AS end_offset "
+        f"FROM {HISTORY} GROUP BY cluster_id"
     )
     return (
         f"SELECT h.* FROM {HISTORY} h JOIN ({ends}) e ON e.cluster_id = h.cluster_id "
