@@ -122,8 +122,8 @@ class Voter:
 class MixedQuorum:
     """Voters 1 to 3, the first `kraftlake` of them ours; started on entry, killed on exit.
 
-    The kind that there is one of notices a lost leader earlier than the others: so both kinds come
-    to lead, and not only the more numerous one.
+    The kind that there is one of notices a lost leader earlier than the others, as it would hardly
+    ever lead otherwise.
     """
 
     folder: Path

@@ -43,15 +43,24 @@ class Rounds:
     led: Counter[str] = field(default_factory=Counter)
     killed: Counter[str] = field(default_factory=Counter)
 
-    def round(self) -> None:
-        """Commit, kill one, commit by the other two, start it again, and have all three alike."""
+    def round(self, *, overthrow: bool = False) -> None:
+        """Commit, kill one, commit by the other two, start it again, and have all three alike.
+
+        overthrow: the leader dies, and the other one of its kind with it, to come back at once. A
+        follower that has fetched from a leader grants nobody a pre-vote until it misses it itself
+        (KIP-996), and then stands: the kind that there is one of would lead by luck alone.
+        """
         leader = self._elected(self.epoch - 1)
         self._commit(at_least=2)
-        is_leader = self.choice.random() < _LEADER_DIES
+        is_leader = overthrow or self.choice.random() < _LEADER_DIES
         others = [v for v in self.quorum.voters.values() if v is not leader]
         victim = leader if is_leader else self.choice.choice(others)
         victim.kill()
         self.killed[f"{victim.kind} {'leader' if is_leader else 'follower'}"] += 1
+        for other in others if overthrow else ():
+            if other.kind == leader.kind:
+                other.kill()
+                other.start()
         self._hold(at_least=2)
         self._elected(self.epoch if is_leader else self.epoch - 1)
         self._commit(at_least=2)

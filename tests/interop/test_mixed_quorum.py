@@ -17,7 +17,7 @@ def survive(quorum, kinds):
     rounds = Rounds(quorum, random.Random(2))
     while rounds.number < ROUNDS or kinds - rounds.led.keys():
         assert rounds.number < MOST_ROUNDS, f"only {dict(rounds.led)} led\n{quorum.outputs()}"
-        rounds.round()
+        rounds.round(overthrow=rounds.number >= ROUNDS)
     rounds.judge()
     assert rounds.committed > 0
     assert rounds.killed.total() == rounds.number
