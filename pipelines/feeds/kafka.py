@@ -104,14 +104,22 @@ class KafkaTarget:
     def _transaction(self, changes: list[Change], position: Position) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._producer.begin_transaction()
-                self._produce_all(changes, position)
-                self._commit()
+                self._attempt(changes, position)
                 return
             except KafkaException as error:
                 if not error.args[0].txn_requires_abort() or attempt == _ATTEMPTS:
                     raise
                 self._producer.abort_transaction(_TIMEOUT_S)
+
+    def _attempt(self, changes: list[Change], position: Position) -> None:
+        self._producer.begin_transaction()
+        try:
+            self._produce_all(changes, position)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._STATE:
+                self._commit()  # the transaction has failed meanwhile: this raises why
+            raise
+        self._commit()
 
     def _produce_all(self, changes: Iterable[Change], position: Position) -> None:
         for change in changes:
