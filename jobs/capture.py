@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from jobs.output import complain, counted, write_line
+from jobs.output import complain, counted, write_json, write_line
 from pipelines.capture.remote import shown_uri
 from pipelines.capture.taking import Taken, directories, take
 
@@ -19,7 +18,7 @@ def run(paths: Sequence[str], *, output: str, json_output: bool = False) -> int:
     taken = take(found, output, _report)
     for one in taken:
         if json_output:
-            write_line(json.dumps(_fields(one), ensure_ascii=False))
+            write_json(_fields(one))
         else:
             write_line(f"{one.folder}: {one.shown}: {_content(one)}")
     if not json_output:

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobs import lake_content
-from jobs.lake_tables import is_remote, tables_of
+from jobs.lake_tables import tables_of
 from jobs.output import complain, counted, write_counts, write_json, write_table
 from pipelines import forgetting
 from pipelines.forgetting import Targets
 from pipelines.lake_lock import locked
+from pipelines.lake_paths import is_remote
 from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 

@@ -14,9 +14,9 @@ from typing import Any
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from jobs.lake_tables import table_uri
 from jobs.sql_delta_rs import answer
 from jobs.sql_text import tables_named
+from pipelines.lake_paths import table_uri
 from replica.errors import UnreadableFileError
 
 _REPLICA = ("cluster_id", "node_id", "directory_id")

@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from jobs.lake_tables import table_uri
 from jobs.output import complain, counted, write_json, write_line
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.publishing import Start, Target, publish
 from pipelines.feeds.schema import json_schema
 from pipelines.feeds.tables import FEEDS, Feed
 from pipelines.feeds.values import Position
+from pipelines.lake_paths import table_uri
 from pipelines.lineage.job_events import job_events
 from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError

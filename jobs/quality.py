@@ -51,20 +51,7 @@ def _print(results: list[TableResult], *, json_output: bool) -> None:
     if json_output:
         for one in results:
             for verdict in one.judged.verdicts:
-                write_json(
-                    {
-                        "table": one.table.name,
-                        "version": one.version,
-                        "expectation": verdict.expectation.type,
-                        "meaning": verdict.expectation.meaning,
-                        "columns": list(verdict.expectation.columns),
-                        "action": verdict.expectation.action.value,
-                        "success": verdict.success,
-                        "evaluated_rows": verdict.evaluated_rows,
-                        "unexpected_rows": verdict.unexpected_rows,
-                        "sample_keys": list(verdict.sample),
-                    }
-                )
+                write_json({"table": one.table.name, "version": one.version, **verdict.fields})
         return
     rows = [
         (

@@ -13,10 +13,10 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from jobs.answer import Answer, QueryError
-from jobs.lake_tables import table_uri
 from jobs.moments import NOW, Moment
 from jobs.sql_text import SCHEMAS
 from jobs.sql_views import DataFusion, View, statements
+from pipelines.lake_paths import table_uri
 from replica.errors import UnreadableFileError
 
 _SETTINGS = {

@@ -9,9 +9,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from jobs.answer import Answer, write_answer
-from jobs.lake_tables import table_uri, tables_of
+from jobs.lake_tables import tables_of
 from jobs.output import one_line, write_line, write_table
 from jobs.sql_views import HISTORY, VIEWS, View
+from pipelines.lake_paths import table_uri
 from replica.errors import UnreadableFileError
 
 

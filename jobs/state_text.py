@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from jobs.output import json_text
 from replica.metadata.changes import Told
 
 _WIDTH = 28
@@ -20,13 +21,11 @@ def line(told: Told) -> str:
 def _values(old: Any, new: Any) -> str:
     if isinstance(old, dict) and isinstance(new, dict):
         names = [name for name in new if old.get(name) != new[name]]
-        return ", ".join(f"{name} {_text(old.get(name))} -> {_text(new[name])}" for name in names)
+        return ", ".join(
+            f"{name} {json_text(old.get(name))} -> {json_text(new[name])}" for name in names
+        )
     if isinstance(old, dict) or isinstance(new, dict):
         return ""
     if old is None:
-        return _text(new)
-    return f"was {_text(old)}" if new is None else f"{_text(old)} -> {_text(new)}"
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return json_text(new)
+    return f"was {json_text(old)}" if new is None else f"{json_text(old)} -> {json_text(new)}"

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from operator import or_
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -30,6 +29,7 @@ from pipelines.bronze.remaining import (
     remaining_groups,
     remaining_snapshot,
 )
+from pipelines.capture.known import replica_of
 from pipelines.delta import Lake, merge, overwrite, read, remove
 from pipelines.forgetting import Targets
 from pipelines.tables import bronze
@@ -94,8 +94,9 @@ class _Forgetting:
         """Of the replicas that lose a capture, in the order of their time."""
         found: dict[ReplicaId, list[Moment]] = {}
         for index, row in enumerate(self.captures):
-            replica = ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
-            found.setdefault(replica, []).append(_moment(row, is_kept=index in self.remaining))
+            found.setdefault(replica_of(row), []).append(
+                _moment(row, is_kept=index in self.remaining)
+            )
         return {
             replica: tuple(sorted(moments, key=lambda moment: moment.at))
             for replica, moments in found.items()
@@ -137,7 +138,7 @@ class _Forgetting:
         """Snapshots of the replicas concerned, as they are and as they will be."""
         rows = read(self.spark, self.lake, bronze.SNAPSHOTS).where(self._concerned)
         return [
-            (row, remaining_snapshot(row, self.moments[_replica(row)]))
+            (row, remaining_snapshot(row, self.moments[replica_of(row)]))
             for row in rows.toArrow().to_pylist()
         ]
 
@@ -226,10 +227,6 @@ def _moment(row: Row, *, is_kept: bool) -> Moment:
     )
 
 
-def _replica(row: Mapping[str, Any]) -> ReplicaId:
-    return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
-
-
 def _changed_batches(
     batches: Iterable[pa.RecordBatch], moments: Moments, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
@@ -237,7 +234,7 @@ def _changed_batches(
     for batch in batches:
         changed = []
         for row in batch.to_pylist():
-            after = remaining_batch(row, moments[_replica(row)])
+            after = remaining_batch(row, moments[replica_of(row)])
             if after is None:
                 changed.append({**row, "is_gone": True})
             elif after != row:

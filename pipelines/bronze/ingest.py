@@ -28,6 +28,7 @@ from pipelines.bronze.new_records import (
     unreadable_of,
     write_new_records,
 )
+from pipelines.capture.known import replica_of
 from pipelines.capture.looks import Group
 from pipelines.delta import Lake, append, ensure_table, exists, last_transaction, merge, read
 from pipelines.sources import register
@@ -37,7 +38,6 @@ from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.known_file import KnownFile
-from replica.types import ReplicaId
 
 Counts = dict[str, int]
 """Rows added or changed, by table name."""
@@ -102,7 +102,7 @@ class Ingest:
         return [
             KnownCapture(
                 row.capture_group,
-                ReplicaId(row.cluster_id, row.node_id, row.directory_id),
+                replica_of(row),
                 small_tables.from_microseconds(row.at),
                 row.ingest_seq,
                 row.log_start_offset,

@@ -76,13 +76,18 @@ def _pylist(table: Any) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+def replica_of(row: Mapping[str, Any]) -> ReplicaId:
+    """From a row of any table of replicas."""
+    return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
+
+
 def _base(row: Mapping[str, Any]) -> tuple[ReplicaId, Base]:
     known = {}
     for file in row["files"]:
         if file["known"] is not None:
             known[file["path"]] = known_file(file, file["known"])
     deleted = any(classify(file["path"].rsplit("/", 1)[-1]).deleted for file in row["files"])
-    replica = ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
+    replica = replica_of(row)
     return replica, Base(replica, row["capture_id"], _aware(row["captured_at"]), known, deleted)
 
 

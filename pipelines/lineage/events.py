@@ -32,7 +32,8 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.transport.file import FileConfig, FileTransport
 from openlineage.client.uuid import generate_new_uuid
 
-from pipelines.lineage.lake import Assertion, TableState, table_path
+from pipelines.lake_paths import table_uri
+from pipelines.lineage.lake import Assertion, TableState
 from pipelines.tables.contract import Contract
 
 PRODUCER = "urn:kraftlake"
@@ -137,7 +138,7 @@ def read_table(lake: str, table: TableState, found: Sequence[Assertion] = ()) ->
         )
     }
     return InputDataset(
-        *_named(table_path(lake, table.contract)),
+        *_named(table_uri(lake, table.contract.name)),
         inputFacets=facets if asserted else {},
         facets=_table_facets(lake, table),
     )
@@ -147,7 +148,7 @@ def written_table(lake: str, table: TableState) -> OutputDataset:
     """A table that a job wrote."""
     statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(table.rows)
     return OutputDataset(
-        *_named(table_path(lake, table.contract)),
+        *_named(table_uri(lake, table.contract.name)),
         outputFacets={"outputStatistics": statistics},
         facets=_table_facets(lake, table),
     )

@@ -10,6 +10,7 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from pipelines.lake_paths import table_uri
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD, QUALITY, QUALITY_RESULTS
@@ -43,12 +44,6 @@ class Assertion:
     action: str
     success: bool
     unexpected_rows: int
-
-
-def table_path(lake: str, contract: Contract) -> str:
-    """Where the table lies; s3a, which only Hadoop knows, becomes s3."""
-    root = lake.replace("s3a://", "s3://", 1).removeprefix("file://").rstrip("/")
-    return f"{root}/{contract.schema_name}/{contract.table_name}"
 
 
 def versions(lake: str, tables: Iterable[Contract] = TABLES) -> dict[str, int]:
@@ -93,6 +88,6 @@ def assertions(lake: str, run_id: str) -> list[Assertion]:
 
 def _opened(lake: str, contract: Contract) -> DeltaTable | None:
     try:
-        return DeltaTable(table_path(lake, contract))
+        return DeltaTable(table_uri(lake, contract.name))
     except TableNotFoundError:
         return None

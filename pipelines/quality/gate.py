@@ -169,14 +169,7 @@ class Gate:
                 "at": self._at,
                 "table_name": one.table.name,
                 "table_version": one.version,
-                "expectation": verdict.expectation.type,
-                "meaning": verdict.expectation.meaning,
-                "columns": list(verdict.expectation.columns),
-                "action": verdict.expectation.action.value,
-                "success": verdict.success,
-                "evaluated_rows": verdict.evaluated_rows,
-                "unexpected_rows": verdict.unexpected_rows,
-                "sample_keys": list(verdict.sample),
+                **verdict.fields,
             }
             for one in self.results
             for verdict in one.judged.verdicts

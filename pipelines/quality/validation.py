@@ -78,6 +78,20 @@ class Verdict:
     unexpected_rows: int = 0
     sample: tuple[str, ...] = ()
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As columns of gold.quality_results."""
+        return {
+            "expectation": self.expectation.type,
+            "meaning": self.expectation.meaning,
+            "columns": list(self.expectation.columns),
+            "action": self.expectation.action.value,
+            "success": self.success,
+            "evaluated_rows": self.evaluated_rows,
+            "unexpected_rows": self.unexpected_rows,
+            "sample_keys": list(self.sample),
+        }
+
 
 @dataclass(frozen=True)
 class Judged:
