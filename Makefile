@@ -10,7 +10,7 @@ PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
 STAMP := $(VENV)/.made-from
 
-.PHONY: help setup jars demo test test-all lint bench format lock clean
+.PHONY: help setup jars package demo test test-all lint bench format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,10 @@ setup: ## make .venv, with everything pinned (the first time takes some minutes)
 
 jars: setup ## fetch Delta's two jars and print them as spark-submit --jars takes them
 	@$(BIN)/python -m pipelines.jars
+
+package: setup ## dist/: the code as a zip and its Python packages as an archive, for spark-submit
+	@$(BIN)/python packaging/jobs_zip.py
+	@$(BIN)/python packaging/python_environment.py
 
 demo: setup ## the main job on real Kafka metadata logs: ingest, build, query
 	@$(BIN)/kraftlake demo

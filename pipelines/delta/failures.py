@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pipelines.capture.spool import FOLDER
 from replica.errors import KraftlakeError, UnwritableFileError, UsageError
 
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
@@ -14,6 +15,7 @@ _MISSING = re.compile(
     r"DELTA_LOG_FILE_NOT_FOUND\w*|FileNotFoundException|DELTA_VERSIONS_NOT_CONTIGUOUS)"
 )
 _FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc))")
+_UNSEEN_SPOOL = re.compile(rf"(?:VanishedFileError|FileNotFoundError)[^\n]*/{FOLDER}/")
 _CONFLICT = re.compile(r"Concurrent(?:Append|Transaction|Write|DeleteRead|DeleteDelete)Exception")
 
 
@@ -37,6 +39,11 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
         if reason in text:
             hint = "make room and run this again, nothing that was committed is lost"
             return UnwritableFileError(lake, f"{reason}; {hint}")
+    if _UNSEEN_SPOOL.search(text):
+        return UsageError(
+            f"{lake}: Spark's executors don't see this folder: on a cluster a lake lies on a file "
+            "system that is mounted at the same path on the driver and every worker"
+        )
     if _CONFLICT.search(text):
         return UsageError(f"{lake}: another writer changed it meanwhile: run this again")
     if _MISSING.search(text):

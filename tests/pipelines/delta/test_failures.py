@@ -16,6 +16,17 @@ CONFLICT = (
     "An error occurred while calling o1.execute: io.delta.exceptions.ConcurrentAppendException: "
     "[DELTA_CONCURRENT_APPEND] Files were added to the root of the table by a concurrent update."
 )
+UNSEEN = (
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 5.0 failed "
+    "4 times\nTraceback (most recent call last):\n"
+    "replica.format.reading.VanishedFileError: /lake/_spool/7f/00001/0.log: file is gone\n"
+)
+
+
+def test_a_lake_that_the_executors_do_not_see_is_no_damaged_one() -> None:
+    meaning = meaning_of(UNSEEN, "/lake")
+    assert isinstance(meaning, UsageError)
+    assert str(meaning).startswith("/lake: Spark's executors don't see this folder: on a cluster")
 
 
 def test_a_missing_data_file_is_named() -> None:
