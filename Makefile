@@ -5,6 +5,8 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 VENV := .venv
 BIN := $(VENV)/bin
+# Where `make package` puts what it makes.
+DIST := dist
 # Set it to choose an interpreter: make demo PYTHON=/usr/bin/python3.12
 PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
@@ -60,8 +62,8 @@ jars: setup ## fetch Delta's two jars and print them as spark-submit --jars take
 	@$(BIN)/python -m pipelines.jars
 
 package: setup ## dist/: the code as a zip and its Python packages as an archive, for spark-submit
-	@$(BIN)/python packaging/jobs_zip.py
-	@$(BIN)/python packaging/python_environment.py
+	@$(BIN)/python packaging/jobs_zip.py $(DIST)/kraftlake-jobs.zip
+	@$(BIN)/python packaging/python_environment.py $(DIST)/kraftlake-environment.tar.gz
 
 demo: setup ## the main job on real Kafka metadata logs: ingest, build, query
 	@$(BIN)/kraftlake demo

@@ -7,11 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.cluster.submission import make_packages
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("jobs", "pipelines", "replica")
@@ -108,3 +111,18 @@ def test_the_command_runs_from_the_zip(archive: Path, data: Path) -> None:
     ended = run(archive, "-m", "jobs.cli", "dump", "--json", "--type", "LEADER_CHANGE", str(node))
     assert ended.returncode == 0, ended.stderr
     assert '"type":"LEADER_CHANGE"' in ended.stdout
+
+
+@pytest.mark.slow
+def test_make_package_makes_both_archives(archive: Path, tmp_path: Path) -> None:
+    make_packages(tmp_path / "dist")
+    assert _sha256(tmp_path / "dist" / "kraftlake-jobs.zip") == _sha256(archive)
+    packed = tmp_path / "dist" / "kraftlake-environment.tar.gz"
+    with tarfile.open(packed) as environment:
+        names = set(environment.getnames())
+    place = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    assert {"pyvenv.cfg", "bin/python"} <= names
+    assert f"{place}/pyarrow/__init__.py" in names
+    assert f"{place}/great_expectations/__init__.py" in names, "as the driver needs it, too"
+    ours_and_the_cluster_s = (*PACKAGES, "pyspark", "pytest")
+    assert not [name for name in ours_and_the_cluster_s if f"{place}/{name}/__init__.py" in names]
