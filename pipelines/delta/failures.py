@@ -1,4 +1,5 @@
-"""What exceptions of Spark and Delta mean to a user of a lake, as one line that says what to do."""
+"""What exceptions of Spark and Delta mean to a user of a lake, or of a cluster, as one line that
+says what to do."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ _MISSING = re.compile(
 )
 _FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc))")
 _UNSEEN_SPOOL = re.compile(rf"(?:VanishedFileError|FileNotFoundError)[^\n]*/{FOLDER}/")
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
+_NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
 _CONFLICT = re.compile(r"Concurrent(?:Append|Transaction|Write|DeleteRead|DeleteDelete)Exception")
 
 
@@ -39,11 +42,6 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
         if reason in text:
             hint = "make room and run this again, nothing that was committed is lost"
             return UnwritableFileError(lake, f"{reason}; {hint}")
-    if _UNSEEN_SPOOL.search(text):
-        return UsageError(
-            f"{lake}: Spark's executors don't see this folder: on a cluster a lake lies on a file "
-            "system that is mounted at the same path on the driver and every worker"
-        )
     if _CONFLICT.search(text):
         return UsageError(f"{lake}: another writer changed it meanwhile: run this again")
     if _MISSING.search(text):
@@ -52,5 +50,29 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
         return UsageError(
             f"{lake} is half-deleted{named}; restore it, or remove the lake's folder and ingest "
             "all captures again"
+        )
+    return _of_executors(text, lake)
+
+
+def _of_executors(text: str, lake: str) -> KraftlakeError | None:
+    """What a cluster's executors lack; see docs/cluster.md."""
+    if _UNSEEN_SPOOL.search(text):
+        return UsageError(
+            f"{lake}: Spark's executors don't see this folder: on a cluster a lake lies on a file "
+            "system that is mounted at the same path on the driver and every worker"
+        )
+    if missing := _NO_MODULE.search(text):
+        ours = missing[1] in ("jobs", "pipelines", "replica")
+        hint = "--py-files dist/kraftlake-jobs.zip" if ours else "a PYSPARK_PYTHON that has it"
+        return UsageError(f"Spark's executors have no module {missing[1]}: submit with {hint}")
+    if missing := _NO_PYTHON.search(text):
+        return UsageError(
+            f"Spark finds no {missing[1]} where it needs Python: set PYSPARK_PYTHON to one that is "
+            "at the same path on the driver and every worker"
+        )
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return UsageError(
+            "the executors' Python is of another release than the driver's: set PYSPARK_PYTHON and "
+            "PYSPARK_DRIVER_PYTHON to the same one"
         )
     return None

@@ -19,8 +19,7 @@ from pipelines.java import find_java
 from tests.descendants import descendants
 from tests.interop.kafka_node import free_ports
 
-_POLL_S = 0.02
-_WITHIN_S = 240
+_WITHIN_S = 300
 _STOP_S = 30
 
 T = TypeVar("T")
@@ -41,15 +40,24 @@ def told(url: str) -> Any:
     return None
 
 
-def wait_for(what: str, look: Callable[[], T | None], said: Callable[[], str] = str) -> T:
-    """What `look` finds at last; fails with what was `said` where that takes too long."""
+def wait_for(
+    what: str,
+    look: Callable[[], T | None],
+    said: Callable[[], str],
+    goes_on: Callable[[], bool] = lambda: True,
+    every_s: float = 0.2,
+) -> T:
+    """What `look` finds at last; fails with what was `said` where that takes too long, or where
+    nothing goes on any more."""
     deadline = time.monotonic() + _WITHIN_S
     while True:
+        can_still_come = goes_on()
         found = look()
         if found:
             return found
-        assert time.monotonic() < deadline, f"no {what}\n{said()[-5000:]}"
-        time.sleep(_POLL_S)
+        assert can_still_come, f"ended without {what}\n{said()[-10_000:]}"
+        assert time.monotonic() < deadline, f"no {what}\n{said()[-10_000:]}"
+        time.sleep(every_s)
 
 
 class Daemon:

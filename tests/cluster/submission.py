@@ -7,21 +7,23 @@ import signal
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from sysconfig import get_path
-from typing import Any
+from typing import Any, TypeVar
 
 from pipelines.jars import delta_jars
-from tests.cluster.standalone import Cluster, environment, send, told
+from tests.cluster.standalone import Cluster, environment, send, told, wait_for
 from tests.descendants import descendants
 from tests.interop.kafka_node import free_ports
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "cluster.md"
 _WITHIN_S = 600
+
+T = TypeVar("T")
 
 
 def script_shown_by(test: str) -> str:
@@ -68,6 +70,13 @@ class Submitted:
         """What the driver knows of them now, itself left out."""
         found = [told(f"{self.ui}/applications/{one}/executors") for one in self.applications()]
         return [one for answer in found for one in answer or () if one["id"] != "driver"]
+
+    def until(self, what: str, look: Callable[[], T | None], every_s: float = 0.2) -> T:
+        """What `look` finds while the job runs; fails with what it said where that never comes."""
+        return wait_for(what, look, lambda: self.said, self._goes_on, every_s)
+
+    def _goes_on(self) -> bool:
+        return self.process.poll() is None
 
     def wait(self) -> None:
         """Fails with what it said where it fails."""

@@ -26,7 +26,7 @@ from replica.scan import store
 from replica.scan.compiled import KERNELS
 from tests.bench.ingest import Log
 from tests.cluster.lake_rows import read_table, rows_of
-from tests.cluster.standalone import Cluster, Worker, environment, told, wait_for
+from tests.cluster.standalone import Cluster, Worker, environment, told
 from tests.cluster.submission import Submitted, make_workplace, script_shown_by, submitted
 from tests.interop.kafka_node import free_ports
 
@@ -48,16 +48,10 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("daemons")
     with Cluster(folder, {"XDG_CACHE_HOME": str(_compiled(folder / "cache"))}) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def cluster(started: Cluster) -> Cluster:
-    started.whole()
-    return started
 
 
 def _compiled(cache: Path) -> Path:
@@ -83,13 +77,14 @@ def _python_finds(interpreter: Path, module: str) -> bool:
 def test_an_ingest_on_a_cluster_makes_the_tables_of_local_mode(
     cluster: Cluster, workplace: Path, data: Path, recorded_lake: Path, tmp_path: Path
 ) -> None:
+    cluster.whole()
     lake = tmp_path / "lake"
     lake.mkdir()
     shutil.copy(recorded_lake / REDACTION_KEY, lake)  # or every fingerprint would be another
     captures = " ".join(str(data / name) for name in CAPTURES)
     given = {"LAKE": str(lake), "CAPTURES": f"--order live,split,final {captures}"}
     with submitted(script_shown_by(INGEST), cluster, workplace, given) as job:
-        wait_for("tasks done on both workers", lambda: _both_did_tasks(job), lambda: job.said)
+        job.until("tasks done on both workers", lambda: _both_did_tasks(job))
         (application,) = job.applications()
         folders = [folder for one in cluster.workers for folder in one.executors(application)]
         assert len(folders) == 2
@@ -128,12 +123,12 @@ def lossy(
     assert not _python_finds(workplace / ".venv/bin/python", "replica")
     given = {"LAKE": str(lake)}
     with submitted(script_shown_by(BUILD), cluster, workplace, given) as job:
-        wait_for("half of the tables", lambda: IN_THE_MIDDLE in job.said, lambda: job.said)
+        job.until("half of the tables", lambda: IN_THE_MIDDLE in job.said)
         (application,) = job.applications()
         victim = cluster.workers[0]
         (folder,) = victim.executors(application)
         victim.freeze()
-        wait_for("task to be lost", lambda: _is_at_work(job, folder.name), lambda: job.said)
+        job.until("task to be lost", lambda: _is_at_work(job, folder.name))
         victim.kill()
         job.wait()
     return Lossy(lake, application, folder.name)
@@ -157,7 +152,7 @@ def test_the_history_server_tells_what_ran_where(
     script = script_shown_by(HISTORY)
     with submitted(script, cluster, workplace, {"PORT": str(port)}) as server:
         url = f"http://127.0.0.1:{port}/api/v1/applications/{lossy.application}"
-        executors = wait_for("history", lambda: told(f"{url}/allexecutors"), lambda: server.said)
+        executors = server.until("history", lambda: told(f"{url}/allexecutors"))
         settings = dict(told(f"{url}/environment")["sparkProperties"])
     did = {one["id"]: one["completedTasks"] for one in executors if one["id"] != "driver"}
     assert len(did) == 2
@@ -175,8 +170,8 @@ def test_a_task_killed_while_it_writes_a_data_file_doubles_no_row(
     table = lake / "bronze" / "log_records"
     given = {"LAKE": str(lake), "CAPTURES": str(node)}
     with submitted(script_shown_by(KILLED), cluster, workplace, given) as job:
-        wait_for("log records", lambda: ": log records" in job.said, lambda: job.said)
-        victim, file = wait_for("task", lambda: _frozen(cluster, table), lambda: job.said)
+        job.until("log records", lambda: ": log records" in job.said)
+        victim, file = job.until("data file", lambda: _frozen(cluster, table), every_s=0.01)
         victim.kill()
         job.wait()
     assert file.is_file(), "what the task had written lies there"

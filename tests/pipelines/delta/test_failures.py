@@ -29,6 +29,33 @@ def test_a_lake_that_the_executors_do_not_see_is_no_damaged_one() -> None:
     assert str(meaning).startswith("/lake: Spark's executors don't see this folder: on a cluster")
 
 
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        (
+            "pyspark.errors...: ModuleNotFoundError: No module named 'pipelines.bronze'\n",
+            "Spark's executors have no module pipelines: submit with --py-files dist/kraft",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'pyarrow'",
+            "Spark's executors have no module pyarrow: submit with a PYSPARK_PYTHON that has it",
+        ),
+        (
+            'java.io.IOException: Cannot run program "./environment/bin/python": error=2, No such',
+            "Spark finds no ./environment/bin/python where it needs Python: set PYSPARK_PYTHON",
+        ),
+        (
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in",
+            "the executors' Python is of another release than the driver's: set PYSPARK_PYTHON",
+        ),
+    ],
+)
+def test_what_the_executors_lack_is_said_with_what_to_do(text: str, meaning: str) -> None:
+    told_so = meaning_of(f"Job aborted due to stage failure: {text}", "/lake")
+    assert isinstance(told_so, UsageError)
+    assert str(told_so).startswith(meaning)
+
+
 def test_a_missing_data_file_is_named() -> None:
     meaning = meaning_of(MISSING, "/lake")
     assert isinstance(meaning, UsageError)
