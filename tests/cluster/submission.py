@@ -21,6 +21,11 @@ from tests.interop.kafka_node import free_ports
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "cluster.md"
+PACKAGES = {
+    "jobs": ("jobs_zip.py", "kraftlake-jobs.zip"),
+    "environment": ("python_environment.py", "kraftlake-environment.tar.gz"),
+}
+"""Program and product of each."""
 _WITHIN_S = 600
 
 T = TypeVar("T")
@@ -33,20 +38,22 @@ def script_shown_by(test: str) -> str:
     return str(script)
 
 
-def make_packages(dist: Path, target: str = "package") -> None:
-    """`make package`, with the environment that runs the tests."""
-    words = ["make", "-o", "setup", target, f"VENV={sys.prefix}", f"DIST={dist}"]
-    subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
+def make_package(name: str, dist: Path) -> None:
+    """One of the two that `make package` makes, of the environment that runs the tests."""
+    maker, file = PACKAGES[name]
+    words = [sys.executable, str(ROOT / "packaging" / maker), str(dist / file)]
+    subprocess.run(words, check=True, capture_output=True)
 
 
 def make_workplace(folder: Path) -> Path:
-    """What the page's reader has: jobs, dist, and an environment that has all but our own code."""
+    """What the page's reader has: jobs, dist with the zip, and an environment that has all but our
+    own code."""
     folder.mkdir()
     (folder / "jobs").symlink_to(ROOT / "jobs")
-    venv.create(folder / ".venv", with_pip=False)
+    venv.create(folder / ".venv", symlinks=True)
     (own,) = (folder / ".venv").glob("lib/*/site-packages")
     (own / "packages.pth").write_text(get_path("purelib") + "\n")  # whose own .pth aren't followed
-    make_packages(folder / "dist")
+    make_package("jobs", folder / "dist")
     return folder
 
 
