@@ -5,12 +5,14 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 VENV := .venv
 BIN := $(VENV)/bin
+# Where `make package` puts what it makes.
+DIST := dist
 # Set it to choose an interpreter: make demo PYTHON=/usr/bin/python3.12
 PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
 STAMP := $(VENV)/.made-from
 
-.PHONY: help setup jars demo test test-all lint bench format lock clean
+.PHONY: help setup jars package demo test test-all lint bench format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +60,10 @@ setup: ## make .venv, with everything pinned (the first time takes some minutes)
 
 jars: setup ## fetch Delta's two jars and print them as spark-submit --jars takes them
 	@$(BIN)/python -m pipelines.jars
+
+package: setup ## dist/: the code as a zip and its Python packages as an archive, for spark-submit
+	@$(BIN)/python packaging/jobs_zip.py $(DIST)/kraftlake-jobs.zip
+	@$(BIN)/python packaging/python_environment.py $(DIST)/kraftlake-environment.tar.gz
 
 demo: setup ## the main job on real Kafka metadata logs: ingest, build, query
 	@$(BIN)/kraftlake demo

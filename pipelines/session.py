@@ -7,7 +7,8 @@ A session comes to be in one of three ways, and what is already decided is never
 - own: we start the JVM, with the Java and the jars that pipelines.java and pipelines.jars find.
 
 Who wins, first to last: `extra_conf`; what spark-submit, or the spark-defaults.conf of the user's
-SPARK_CONF_DIR, says; for a local master conf/spark-defaults.conf; the settings in this file.
+SPARK_CONF_DIR, says; for a local master conf/spark-local.conf; conf/spark-defaults.conf; the
+settings in this file.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import sysconfig
 import tempfile
 import threading
 import tomllib
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +59,9 @@ _ESSENTIAL = {
 _FORCED = {"spark.sql.session.timeZone": "UTC"}
 
 _PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")  # a key, a separator, a value
+
+Folder = Path | zipfile.Path
+"""One on disk, or in the zip that the code was shipped as."""
 
 # What the JVM prints before any logging is set up, and nobody can act on.
 _JVM_NOISE = (b"WARNING: Using incubator modules", b"Picked up JAVA_TOOL_OPTIONS")
@@ -109,24 +114,26 @@ def spark_session(
     return _start(settings, conf_dir)
 
 
-def conf_directory() -> Path | None:
-    """The folder of kraftlake.toml and Spark's two files: KRAFTLAKE_CONF, else the checkout's
-    conf/, else the one that a wheel installs; None where there is none (a job shipped as a zip).
+def conf_directory() -> Folder | None:
+    """The folder of kraftlake.toml and Spark's files: KRAFTLAKE_CONF, else conf/ beside the code,
+    in a checkout or in the zip of `make package`, else the one that a wheel installs; None where
+    there is none.
     """
     named = os.environ.get("KRAFTLAKE_CONF")
     if named:
         if not Path(named).is_dir():
             raise UsageError(f"KRAFTLAKE_CONF={named} is no folder: name one or unset it.")
         return Path(named)
-    checkout = Path(__file__).resolve().parent.parent / "conf"
+    code = Path(__file__).resolve().parents[1]
+    beside: Folder = zipfile.Path(code, "conf/") if code.is_file() else code / "conf"
     installed = Path(sysconfig.get_path("data")) / "share" / "kraftlake" / "conf"
-    for folder in (checkout, installed):
+    for folder in (beside, installed):
         if (folder / "kraftlake.toml").is_file():
             return folder
     return None
 
 
-def read_defaults(conf_dir: Path | None) -> Defaults:
+def read_defaults(conf_dir: Folder | None) -> Defaults:
     """conf_dir/kraftlake.toml's settings; UsageError on a key or type that it doesn't have."""
     path = None if conf_dir is None else conf_dir / "kraftlake.toml"
     if path is None or not path.is_file():
@@ -157,7 +164,7 @@ def read_defaults(conf_dir: Path | None) -> Defaults:
     return Defaults(**values)
 
 
-def read_properties(path: Path) -> dict[str, str]:
+def read_properties(path: Folder) -> dict[str, str]:
     """A spark-defaults.conf, as Spark reads it: key, then blanks, `=` or `:`, then the value."""
     settings: dict[str, str] = {}
     if not path.is_file():
@@ -197,11 +204,13 @@ def _is_local(settings: Mapping[str, str]) -> bool:
     return settings[_MASTER].split("[")[0] in ("local", "local-cluster")
 
 
-def _settings(app_name: str, given: Mapping[str, str], conf_dir: Path | None) -> dict[str, str]:
+def _settings(app_name: str, given: Mapping[str, str], conf_dir: Folder | None) -> dict[str, str]:
     settings = {"spark.app.name": app_name, **_ESSENTIAL}
-    if _is_local(given) and conf_dir is not None:
+    if conf_dir is not None:
         settings |= read_properties(conf_dir / "spark-defaults.conf")
     if _is_local(given):
+        if conf_dir is not None:
+            settings |= read_properties(conf_dir / "spark-local.conf")
         settings["spark.pyspark.python"] = sys.executable
         settings["spark.pyspark.driver.python"] = sys.executable
     settings |= given
@@ -273,7 +282,7 @@ def _adopt(asked: Mapping[str, str]) -> SparkSession:
     return session
 
 
-def _start(settings: Mapping[str, str], conf_dir: Path | None) -> SparkSession:
+def _start(settings: Mapping[str, str], conf_dir: Folder | None) -> SparkSession:
     """Starts the JVM, then the context in it. A stopped session's JVM is used again."""
     conf = SparkConf(loadDefaults=False)
     for key, value in settings.items():
@@ -284,7 +293,7 @@ def _start(settings: Mapping[str, str], conf_dir: Path | None) -> SparkSession:
     return SparkSession.builder.getOrCreate()
 
 
-def _jvm_environment(settings: Mapping[str, str], conf_dir: Path | None) -> dict[str, str]:
+def _jvm_environment(settings: Mapping[str, str], conf_dir: Folder | None) -> dict[str, str]:
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
@@ -293,7 +302,7 @@ def _jvm_environment(settings: Mapping[str, str], conf_dir: Path | None) -> dict
         # A SPARK_HOME of another release would start another Spark than this pyspark's.
         "SPARK_HOME": str(Path(spec.origin).parent),
     }
-    if conf_dir is not None and not os.environ.get("SPARK_CONF_DIR"):
+    if isinstance(conf_dir, Path) and not os.environ.get("SPARK_CONF_DIR"):
         wanted["SPARK_CONF_DIR"] = str(conf_dir)  # how the JVM finds log4j2.properties
     if _is_local(settings):
         wanted["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")

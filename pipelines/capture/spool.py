@@ -45,8 +45,11 @@ class Spool:
 
     @staticmethod
     def below(lake: str) -> Spool:
-        """A new spool; what ingests that were killed long ago left behind is removed."""
-        folder = Path(lake, FOLDER)
+        """A new spool; what ingests that were killed long ago left behind is removed.
+
+        Its path is absolute, as Spark's workers need not share our working directory.
+        """
+        folder = Path(lake, FOLDER).absolute()
         with suppress(FileNotFoundError):  # another ingest may be clearing up as well
             for left in folder.iterdir():
                 if time.time() - left.stat().st_mtime > ABANDONED_AFTER_S:

@@ -1,4 +1,5 @@
-"""What exceptions of Spark and Delta mean to a user of a lake, as one line that says what to do."""
+"""What exceptions of Spark and Delta mean to a user of a lake, or of a cluster, as one line that
+says what to do."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pipelines.capture.spool import FOLDER
 from replica.errors import KraftlakeError, UnwritableFileError, UsageError
 
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
@@ -14,6 +16,9 @@ _MISSING = re.compile(
     r"DELTA_LOG_FILE_NOT_FOUND\w*|FileNotFoundException|DELTA_VERSIONS_NOT_CONTIGUOUS)"
 )
 _FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc))")
+_UNSEEN_SPOOL = re.compile(rf"(?:VanishedFileError|FileNotFoundError)[^\n]*/{FOLDER}/")
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
+_NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
 _CONFLICT = re.compile(r"Concurrent(?:Append|Transaction|Write|DeleteRead|DeleteDelete)Exception")
 
 
@@ -45,5 +50,29 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
         return UsageError(
             f"{lake} is half-deleted{named}; restore it, or remove the lake's folder and ingest "
             "all captures again"
+        )
+    return _of_executors(text, lake)
+
+
+def _of_executors(text: str, lake: str) -> KraftlakeError | None:
+    """What a cluster's executors lack; see docs/cluster.md."""
+    if _UNSEEN_SPOOL.search(text):
+        return UsageError(
+            f"{lake}: Spark's executors don't see this folder: on a cluster a lake lies on a file "
+            "system that is mounted at the same path on the driver and every worker"
+        )
+    if missing := _NO_MODULE.search(text):
+        ours = missing[1] in ("jobs", "pipelines", "replica")
+        hint = "--py-files dist/kraftlake-jobs.zip" if ours else "a PYSPARK_PYTHON that has it"
+        return UsageError(f"Spark's executors have no module {missing[1]}: submit with {hint}")
+    if missing := _NO_PYTHON.search(text):
+        return UsageError(
+            f"Spark finds no {missing[1]} where it needs Python: set PYSPARK_PYTHON to one that is "
+            "at the same path on the driver and every worker"
+        )
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return UsageError(
+            "the executors' Python is of another release than the driver's: set PYSPARK_PYTHON and "
+            "PYSPARK_DRIVER_PYTHON to the same one"
         )
     return None

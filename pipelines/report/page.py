@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 
 import jinja2
 from markupsafe import Markup
@@ -27,7 +27,8 @@ from replica.errors import UsageError
 
 MAX_CLUSTERS = 10
 """Clusters on one page; `--cluster` chooses one of more."""
-_TEMPLATES = Path(__file__).with_name("templates")
+_TEMPLATES = "templates"
+"""In this package, also where that lies in a zip."""
 
 
 @dataclass(frozen=True)
@@ -112,13 +113,13 @@ def _hash(text: str) -> str:
 
 @cache
 def _read(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
+    return (files(__package__) / _TEMPLATES / name).read_text(encoding="utf-8")
 
 
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        loader=jinja2.PackageLoader(__package__, _TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

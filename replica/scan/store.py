@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pkgutil
 import shutil
 import stat
 import tempfile
@@ -29,10 +30,9 @@ SOURCES = (
     *("metadata/redact.py", "metadata/schema.py"),
     *("scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py"),
     "scan/replay_tables.py",
-    "scan/kernels/*.py",
 )
-"""What kernels are compiled from, below the package `replica`: all modules that theirs import, but
-for those that only find the machine code."""
+"""What kernels are compiled from besides replica.scan.kernels, below the package `replica`: all
+modules that theirs import, but for those that only find the machine code."""
 
 KEPT = 3
 """Folders of other digests that stay beside a new one: other branches, another Python."""
@@ -72,11 +72,20 @@ def digest() -> str:
     target = host()
     said = (llvmlite.__version__, target.triple, target.cpu, target.features)
     made = hashlib.sha256(repr(said).encode() + _numba_version())
-    package = Path(__file__).parents[1]
-    for pattern in SOURCES:
-        for path in sorted(package.glob(pattern)):
-            made.update(path.name.encode() + path.read_bytes())
+    for name in sources():
+        # by the import system, as the code may lie in a zip
+        text = pkgutil.get_data("replica", name)
+        assert text is not None, "source files and zips have data"
+        made.update(name.encode() + text)
     return made.hexdigest()[:16]
+
+
+def sources() -> tuple[str, ...]:
+    """SOURCES and the kernels' own modules, below the package `replica`."""
+    kernels = find_spec("replica.scan.kernels")
+    assert kernels is not None
+    found = pkgutil.iter_modules(kernels.submodule_search_locations)
+    return (*SOURCES, *sorted(f"scan/kernels/{module.name}.py" for module in found))
 
 
 def _numba_version() -> bytes:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.descendants import descendants
+
 _INTERVAL_S = 0.25
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -26,7 +28,7 @@ class Peak:
 
     def sample(self) -> None:
         jvm, workers = 0, 0
-        for pid in _descendants(os.getpid()):
+        for pid in descendants(os.getpid()):
             size, name = _resident(pid)
             if name == "java":
                 jvm += size
@@ -53,26 +55,6 @@ def peak() -> Iterator[Peak]:
     finally:
         found._stop.set()
         thread.join()
-
-
-def _descendants(pid: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            parent = _parent(entry)
-            children.setdefault(parent, []).append(int(entry.name))
-    found, wave = [], [pid]
-    while wave:
-        wave = [child for one in wave for child in children.get(one, ())]
-        found += wave
-    return found
-
-
-def _parent(entry: Path) -> int:
-    try:
-        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:  # it has ended
-        return 0
 
 
 def _resident(pid: int) -> tuple[int, str]:

@@ -103,9 +103,16 @@ class TestConfiguration:
         folder = conf_directory()
         assert folder == REPOSITORY / "conf"
         assert read_defaults(folder) == Defaults(master=None, cores_max=8, jars_dir=None)
-        settings = read_properties(folder / "spark-defaults.conf")
+        settings = read_properties(folder / "spark-local.conf")
         assert settings["spark.driver.bindAddress"] == "127.0.0.1"
         assert settings["spark.ui.enabled"] == "false"
+
+    def test_what_holds_for_every_master_names_no_machine_and_no_cores_of_one(self) -> None:
+        """spark-submit reads this file for a cluster, too."""
+        settings = read_properties(REPOSITORY / "conf" / "spark-defaults.conf")
+        assert settings
+        only_local = ("spark.driver.", "spark.master", "spark.ui.", "spark.default.parallelism")
+        assert not [key for key in settings if key.startswith(only_local)]
 
     def test_another_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KRAFTLAKE_CONF", str(tmp_path))

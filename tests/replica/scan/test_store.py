@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -136,8 +137,24 @@ def test_the_digest_covers_every_module_that_kernels_import() -> None:
         [sys.executable, "-c", code], cwd=_ROOT, capture_output=True, text=True, check=True
     )
     package = _ROOT / "replica"
-    digested = {path for pattern in store.SOURCES for path in package.glob(pattern)}
+    digested = {package / name for name in store.sources()}
     finding = {package / "scan" / name for name in ("store.py", "target.py")}
     imported = {Path(name) for name in done.stdout.split()}
     modules = {path for path in imported if path.name != "__init__.py"}
-    assert modules - finding == {path for path in digested if path.name != "__init__.py"}
+    assert modules - finding == digested
+
+
+def test_the_digest_is_the_same_where_the_code_lies_in_a_zip(tmp_path: Path) -> None:
+    shutil.make_archive(str(tmp_path / "code"), "zip", _ROOT, "replica")
+    code = "from replica.scan import store; print(store.__file__, store.digest())"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "code.zip")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    file, digest = done.stdout.split()
+    assert file.startswith(str(tmp_path / "code.zip"))
+    assert digest == store.digest()

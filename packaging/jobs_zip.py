@@ -1,0 +1,58 @@
+"""The code as one zip for `spark-submit --py-files`: replica, pipelines, jobs, conf.
+
+    python packaging/jobs_zip.py dist/kraftlake-jobs.zip
+
+The same files give the same bytes: sorted, without their times, owners and modes, and stored, as
+what a compressor makes depends on its release.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("jobs", "pipelines", "replica")
+CONF = ("kraftlake.toml", "spark-defaults.conf", "spark-local.conf", "log4j2.properties")
+"""Of the folder conf, what pipelines.session looks for beside the code, and what goes with it."""
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip can tell."""
+
+
+def files(root: Path) -> Iterator[Path]:
+    """What belongs into the zip, below `root`."""
+    for package in PACKAGES:
+        for path in (root / package).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path
+    yield from (root / "conf" / name for name in CONF)
+
+
+def write_zip(root: Path, target: Path) -> int:
+    """The number of files in it. Whole or not at all."""
+    names = sorted(path.relative_to(root).as_posix() for path in files(root))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}")
+    with zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as out:
+        for name in names:
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.create_system = 3  # Unix, wherever this runs
+            entry.external_attr = 0o100644 << 16
+            out.writestr(entry, (root / name).read_bytes())
+    draft.replace(target)
+    return len(names)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", type=Path, nargs="?", default=ROOT / "dist/kraftlake-jobs.zip")
+    target = parser.parse_args().target
+    count = write_zip(ROOT, target)
+    sys.stdout.write(f"{target}: {count} files, {target.stat().st_size} bytes\n")
+
+
+if __name__ == "__main__":
+    main()

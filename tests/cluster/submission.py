@@ -1,0 +1,122 @@
+"""Jobs submitted to a cluster as docs/cluster.md says to, by its own words."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import venv
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from sysconfig import get_path
+from typing import Any, TypeVar
+
+from pipelines.jars import delta_jars
+from tests.cluster.standalone import Cluster, environment, send, told, wait_for
+from tests.descendants import descendants
+from tests.interop.kafka_node import free_ports
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "cluster.md"
+PACKAGES = {
+    "jobs": ("jobs_zip.py", "kraftlake-jobs.zip"),
+    "environment": ("python_environment.py", "kraftlake-environment.tar.gz"),
+}
+"""Program and product of each."""
+_WITHIN_S = 600
+
+T = TypeVar("T")
+
+
+def script_shown_by(test: str) -> str:
+    """The block of the page that names this test as the one that runs it."""
+    shown = rf"^<!-- shown by \S+::{test} -->\n```sh\n(.*?)^```$"
+    (script,) = re.findall(shown, PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return str(script)
+
+
+def make_package(name: str, dist: Path) -> None:
+    """One of the two that `make package` makes, of the environment that runs the tests."""
+    maker, file = PACKAGES[name]
+    words = [sys.executable, str(ROOT / "packaging" / maker), str(dist / file)]
+    subprocess.run(words, check=True, capture_output=True)
+
+
+def make_workplace(folder: Path) -> Path:
+    """What the page's reader has: jobs, dist with the zip, and an environment that has all but our
+    own code."""
+    folder.mkdir()
+    (folder / "jobs").symlink_to(ROOT / "jobs")
+    venv.create(folder / ".venv", symlinks=True)
+    (own,) = (folder / ".venv").glob("lib/*/site-packages")
+    (own / "packages.pth").write_text(get_path("purelib") + "\n")  # whose own .pth aren't followed
+    make_package("jobs", folder / "dist")
+    return folder
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A job that runs. said: what it prints, on both streams."""
+
+    process: subprocess.Popen[bytes]
+    output: Path
+    ui: str
+
+    @property
+    def said(self) -> str:
+        return self.output.read_text(errors="replace")
+
+    def applications(self) -> list[str]:
+        """Its id, once the driver tells it."""
+        return [one["id"] for one in told(f"{self.ui}/applications") or ()]
+
+    def executors(self) -> list[dict[str, Any]]:
+        """What the driver knows of them now, itself left out."""
+        found = [told(f"{self.ui}/applications/{one}/executors") for one in self.applications()]
+        return [one for answer in found for one in answer or () if one["id"] != "driver"]
+
+    def until(self, what: str, look: Callable[[], T | None], every_s: float = 0.2) -> T:
+        """What `look` finds while the job runs; fails with what it said where that never comes."""
+        return wait_for(what, look, lambda: self.said, self._goes_on, every_s)
+
+    def _goes_on(self) -> bool:
+        return self.process.poll() is None
+
+    def wait(self) -> None:
+        """Fails with what it said where it fails."""
+        assert self.process.wait(_WITHIN_S) == 0, self.said[-10_000:]
+
+
+@contextmanager
+def submitted(
+    script: str, cluster: Cluster, workplace: Path, variables: Mapping[str, str]
+) -> Iterator[Submitted]:
+    """The script runs in `workplace`, as on a machine of the cluster: with its cache; what is left
+    of it in the end is killed."""
+    (port,) = free_ports(1)
+    output = workplace / f"{port}.log"
+    scripts = Path(sys.executable).parent
+    given = environment(
+        **{**cluster.variables, **variables},
+        KRAFTLAKE_JARS=str(delta_jars()[0].parent),
+        MASTER=cluster.master,
+        PATH=f"{scripts}:/usr/local/bin:/usr/bin:/bin",
+        SPARK_SUBMIT_OPTS=f"-Dspark.ui.port={port}",
+    )
+    with output.open("wb") as out:
+        process = subprocess.Popen(
+            ["bash", "-euc", script],
+            cwd=workplace,
+            env=given,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield Submitted(process, output, f"http://127.0.0.1:{port}/api/v1")
+    finally:
+        left = [process.pid, *descendants(process.pid)] if process.poll() is None else []
+        send(signal.SIGKILL, left)
+        process.wait()
