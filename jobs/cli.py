@@ -62,8 +62,9 @@ def _kraftlake(
       kraftlake build --lake lake              make the answers
       kraftlake sql --lake lake --tables       which tables there are
 
-    Exit codes: 0 fine, 1 see the command, 2 usage, 130 interrupted, 141 the reader of our
-    output went away. KRAFTLAKE_DEBUG=1 shows tracebacks.
+    Exit codes: 0 fine, 1 see the command, 2 usage, 75 try again later (another process is at work
+    on the same, or the other side doesn't answer), 130 interrupted, 141 the reader of our output
+    went away. KRAFTLAKE_DEBUG=1 shows tracebacks.
     """
 
 

@@ -60,7 +60,8 @@ def publish(
       kraftlake publish --lake lake --table gold.findings --webhook @url.txt --progress sent.json
       kraftlake publish --table gold.findings --schema
 
-    Exit codes: 0, 1 when the other side refuses or doesn't answer (a later run goes on), 2 usage.
+    Exit codes: 0, 1 when the other side refuses, 75 when it doesn't answer or another publish is at
+    work on the same (a later run goes on), 2 usage.
     """
     from jobs import publish as job
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from replica.errors import KraftlakeError, UnwritableFileError, UsageError
+from replica.errors import BusyError, KraftlakeError, UnwritableFileError, UsageError
 
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 _MISSING = re.compile(
@@ -14,7 +14,10 @@ _MISSING = re.compile(
     r"DELTA_LOG_FILE_NOT_FOUND\w*|FileNotFoundException|DELTA_VERSIONS_NOT_CONTIGUOUS)"
 )
 _FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc))")
-_CONFLICT = re.compile(r"Concurrent(?:Append|Transaction|Write|DeleteRead|DeleteDelete)Exception")
+_CONFLICT = re.compile(
+    r"Concurrent(?:Append|Transaction|Write|DeleteRead|DeleteDelete)Exception|"
+    r"(?:Metadata|Protocol)ChangedException"
+)
 
 
 @contextmanager
@@ -38,7 +41,7 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
             hint = "make room and run this again, nothing that was committed is lost"
             return UnwritableFileError(lake, f"{reason}; {hint}")
     if _CONFLICT.search(text):
-        return UsageError(f"{lake}: another writer changed it meanwhile: run this again")
+        return BusyError(f"{lake}: another writer changed it meanwhile: run this again")
     if _MISSING.search(text):
         file = _FILE.search(text)
         named = f": {file[1]} is missing" if file else ""
