@@ -23,6 +23,7 @@ def publish(
     follow: feed_options.Follow = False,
     interval: feed_options.Interval = 5.0,
     schema: feed_options.Schema = False,
+    run_id: options.RunId = None,
     json_output: options.Json = False,
 ) -> int:
     """Publish what changed in a table: to a Kafka topic, to files, or new errors to a webhook.
@@ -72,4 +73,8 @@ def publish(
     kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
     hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
     pace = job.Pace(start, restart, follow, interval)
-    return job.run(lake, table, kafka, to, hook, pace, json_output=json_output)
+    return job.run(
+        *(lake, table, kafka, to, hook, pace),
+        run_id=options.uuid_of(run_id),
+        json_output=json_output,
+    )
