@@ -81,6 +81,7 @@ app.command(short_help="Ask the tables with SQL.")(lake.sql)
 app.command("lake", short_help="Show what a lake holds: captures, offsets, gaps, sizes.")(
     lake.contents
 )
+app.command(short_help="Compact the tables, delete what nobody may ask for.")(lake.maintain)
 app.command(short_help="Take captures out of a lake, as if never ingested.")(lake.forget)
 app.command(short_help="What the metadata was at an offset or a moment.")(lake.state)
 app.command(short_help="An incident as one HTML page, the verdict first.")(lake.report)

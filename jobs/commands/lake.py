@@ -1,4 +1,4 @@
-"""Commands over the lake: ingest, build, sql, lake, forget, state, report and demo."""
+"""Commands over the lake: ingest, build, sql, lake, maintain, forget, state, report and demo."""
 
 from __future__ import annotations
 
@@ -177,6 +177,43 @@ def contents(lake: options.Lake, json_output: options.Json = False) -> int:
     from jobs import lake as job
 
     return job.run(lake=lake, json_output=json_output)
+
+
+def maintain(
+    lake: options.Lake,
+    retain_days: options.RetainDays = 0,
+    dry_run: options.DryRun = False,
+    run_id: options.RunId = None,
+    json_output: options.Json = False,
+) -> int:
+    """Compact the lake's tables, and delete what nobody may ask for any more.
+
+    For a lake that grows for months, about once a day. Small files become large ones (OPTIMIZE);
+    data files that no version of the last 7 days needs are deleted (VACUUM), of the two tables
+    with a change data feed those of the last 30 days; so are entries of Delta's log after 30 days.
+    A table's own properties may ask for longer, --retain-days for files of all.
+
+    What the tables hold stays as it is. Earlier versions can be read, and `publish` can go on, for
+    those days.
+
+    \b
+    Examples:
+      kraftlake maintain --lake lake --dry-run
+      kraftlake maintain --lake lake --retain-days 90
+
+    --json: table, retention_days, files, files_after, deleted_files, deleted_log_files, a line per
+    table; with --dry-run files_after and deleted_log_files are null. Exit codes: 0, 2 usage, 75
+    another writer was faster: run it again.
+    """
+    from jobs import maintain as job
+
+    return job.run(
+        lake=lake,
+        retain_days=retain_days,
+        dry_run=dry_run,
+        run_id=options.uuid_of(run_id),
+        json_output=json_output,
+    )
 
 
 def forget(

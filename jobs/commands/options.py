@@ -213,6 +213,16 @@ Vacuum = Annotated[
         help="Also rebuild, and delete from disk what earlier versions of all tables need.",
     ),
 ]
+RetainDays = Annotated[
+    int,
+    typer.Option(
+        "--retain-days",
+        min=0,
+        metavar="DAYS",
+        help="Keep what was removed for so long, where the tables promise less.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would go.")]
 AtOffset = Annotated[
     Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
 ]
