@@ -93,7 +93,6 @@ class KraftlakeJob(SparkSubmitOperator):
         if self.artifact:
             Path(self.artifact).parent.mkdir(parents=True, exist_ok=True)
         self.application_args = [text for text in self.application_args or () if text]
-        self._hook = self._get_hook()
         try:
             super().execute(context)
         except FileNotFoundError as error:
@@ -102,9 +101,10 @@ class KraftlakeJob(SparkSubmitOperator):
                 "kraftlake's Python environment by KRAFTLAKE_VENV"
             ) from error
         except AirflowException as error:
-            code = None if self._hook._submit_sp is None else self._hook._submit_sp.returncode
-            if code is None or is_temporary(code):
+            submitted = self._hook and self._hook._submit_sp
+            if submitted is None or is_temporary(submitted.returncode):
                 raise
+            code = submitted.returncode
             meaning = _MEANING.get(code, "no code of kraftlake's own")
             raise AirflowFailException(
                 f"{self.name} ended with {code}, {meaning}: not tried again"
