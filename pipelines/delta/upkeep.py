@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from time import time
 from typing import Any
 
@@ -27,18 +26,18 @@ _DAY_MS = timedelta(days=1) // timedelta(milliseconds=1)
 @dataclass(frozen=True, slots=True)
 class Upkeep:
     """retention_days: how long what a commit removed stays on disk. files: of the newest version,
-    before and after. deleted_files: data files deleted, or that would be; deleted_log_files: of
+    before and after. deleted_files: data files deleted, or that would be; deleted_log_entries: of
     _delta_log. What a dry run can't tell is None."""
 
     retention_days: int
     files: int
     files_after: int | None
     deleted_files: int
-    deleted_log_files: int | None
+    deleted_log_entries: int | None
 
 
 def upkeep(spark: SparkSession, path: str, *, retain_days: int = 0, dry_run: bool) -> Upkeep:
-    """Of the table in the local folder `path`. Run twice, the second run finds nothing to do.
+    """Of the table at `path`. Run twice, the second run finds nothing to do.
 
     retain_days: keep more than the table asks for. dry_run: change nothing.
     """
@@ -75,7 +74,7 @@ class _Log:
         self._jvm: Any = spark._jvm
         self._delta_log = self._jvm.org.apache.spark.sql.delta.DeltaLog
         self._log = self._delta_log.forTable(spark._jsparkSession, path)
-        self._folder = Path(path, "_delta_log")
+        self._table = DeltaTable.forPath(spark, path)
 
     def file_retention_days(self) -> int:
         """Of the table's properties, or Delta's default; whole days, not less."""
@@ -83,20 +82,23 @@ class _Log:
         return -(-int(retention) // _DAY_MS)
 
     def clean_up(self) -> int:
-        """Delete expired entries, as Delta does at every tenth commit, which some tables never see.
+        """Delete expired entries, as Delta does at every tenth commit, which some tables never see;
+        how many they were.
 
         Entries that newer versions are made from stay, whatever their age.
         """
         snapshot = self._snapshot()
-        retention_s = int(self._log.deltaRetentionMillis(snapshot.metadata())) / 1000
-        before = self._entries()
-        if not any(time() - path.stat().st_mtime > retention_s for path in before):
+        retention = int(self._log.deltaRetentionMillis(snapshot.metadata()))
+        before = self._commit_times()
+        if 1000 * time() - min(before) <= retention:
             return 0
         self._log.checkpointAndCleanUpDeltaLog(snapshot, self._jvm.scala.Option.empty())
-        return len(before - self._entries())
+        return len(before) - len(self._commit_times())
 
-    def _entries(self) -> set[Path]:
-        return set(self._folder.glob("*.json"))
+    def _commit_times(self) -> list[int]:
+        """In ms, of the versions whose entries are there."""
+        times = self._table.history().selectExpr("unix_millis(timestamp) AS at").collect()
+        return [row["at"] for row in times]
 
     def _snapshot(self) -> Any:
         empty = self._jvm.scala.Option.empty

@@ -112,7 +112,7 @@ def test_old_entries_of_the_log_go_and_the_table_stays(spark: SparkSession, lake
     before = sorted(path.name for path in log.glob("*.json"))
     done = upkeep(spark, lake.path_of(FED), dry_run=False)
     left = sorted(path.name for path in log.glob("*.json"))
-    assert done.deleted_log_files == len(before) + 1 - len(left)
+    assert done.deleted_log_entries == len(before) + 1 - len(left)
     assert left[0] > before[0]
     assert delta.read(spark, lake, FED).count() == 2
     assert DeltaTable(str(log.parent)).to_pyarrow_table().num_rows == 2
