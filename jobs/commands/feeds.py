@@ -73,8 +73,5 @@ def publish(
     kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
     hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
     pace = job.Pace(start, restart, follow, interval)
-    return job.run(
-        *(lake, table, kafka, to, hook, pace),
-        run_id=options.uuid_of(run_id),
-        json_output=json_output,
-    )
+    run = options.uuid_of(run_id)
+    return job.run(lake, table, kafka, to, hook, pace, run_id=run, json_output=json_output)
