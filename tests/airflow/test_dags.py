@@ -167,3 +167,14 @@ def test_a_cluster_that_nobody_has_configured_is_named(airflow: Airflow, archive
     assert done.returncode == 1
     assert "the Variable kraftlake_clusters has no cluster payments: set it" in done.stdout
     assert calls.lines == []
+
+
+def test_a_backfill_has_a_run_for_each_interval_of_the_past(airflow: Airflow) -> None:
+    """Which captures such a run ingests, the recorded lines show."""
+    assert airflow.python("-m", "airflow", "dags", "reserialize").returncode == 0
+    between = ("--from-date", "2026-11-01T00:00:00", "--to-date", "2026-11-01T03:00:00")
+    asked = ("backfill", "create", "--dag-id", "kraftlake_ingest", *between, "--dry-run")
+    done = airflow.python("-m", "airflow", *asked)
+    assert done.returncode == 0, done.stdout
+    starts = re.findall(r"2026-11-01[T ](\d\d):00:00", done.stdout)
+    assert {"00", "01", "02"} <= set(starts) <= {"00", "01", "02", "03"}, done.stdout

@@ -69,7 +69,7 @@ def test_what_may_still_be_asked_for_stays(spark: SparkSession, lake: Lake) -> N
     feed, plain = FEED_RETENTION_DAYS, LEAST_RETENTION_DAYS
     young = [_orphan(lake, FED, feed - 1), _orphan(lake, PLAIN, plain - 1)]
     old = [_orphan(lake, FED, feed + 1), _orphan(lake, PLAIN, plain + 1)]
-    (changed,) = Path(lake.path_of(FED), "_change_data").iterdir()
+    (changed,) = Path(lake.path_of(FED), "_change_data").glob("*.parquet")
     _aged(changed, feed - 1)
     told = _changes(lake, 3)
     assert {row["_change_type"] for row in told} == {"update_preimage", "update_postimage"}
