@@ -25,7 +25,7 @@ def archive(airflow: Airflow, data: Path) -> Path:
     folder = airflow.home / "captures"
     for name, hour in HOURS.items():
         shutil.copytree(data / "kafka-3.7.2-static" / name, folder / name)
-        _stamp(folder / name, f"2026-11-21T{hour:02}:30:00.000Z")
+        _stamp(folder / name, f"2026-11-21T{hour:02}:20:00.000Z")
     return folder
 
 
