@@ -162,7 +162,7 @@ FROM (SELECT c.cluster_id, c.node_id AS node, 'damage' AS what, d.file AS place,
               PARTITION BY cluster_id, node_id, directory_id ORDER BY captured_at DESC
             ) AS age
             FROM bronze.captures) AS c ON c.capture_id = d.capture_id
-      WHERE c.age = 1
+      WHERE c.age = 1 AND d.kind NOT IN ('torn-tail', 'changed-while-read')
       UNION ALL
       SELECT NULL, NULL, action, table_name, meaning, unexpected_rows
       FROM gold.quality_results

@@ -14,11 +14,17 @@ _CAPTURE = {"capture_id": "new", "cluster_id": "c", "node_id": 1, "directory_id"
 _RESULT = {"table_name": "bronze.log_batches", "meaning": "a batch has an epoch"}
 
 
-def write_small_lake(lake: Path, *, damaged: str | None = None, broken: str | None = None) -> None:
-    """damaged: the id of the capture with a damage, `new` or `old`. broken: the action of an
-    expectation that the newest run found broken."""
+def write_small_lake(
+    lake: Path,
+    *,
+    damaged: str | None = None,
+    kind: str = "crc-mismatch",
+    broken: str | None = None,
+) -> None:
+    """damaged: the id of the capture with a damage of that kind, `new` or `old`. broken: the
+    action of an expectation that the newest run found broken."""
     old = {**_CAPTURE, "capture_id": "old", "captured_at": AT.replace(hour=4)}
-    damage = {"capture_id": damaged, "file": "nodes/1/0.log", "detail": "CRC"}
+    damage = {"capture_id": damaged, "file": "nodes/1/0.log", "kind": kind, "detail": "x"}
     results = [_judged(AT.replace(hour=4), "stop"), _judged(AT, broken)]
     tables = {
         "bronze/captures": [{**_CAPTURE, "captured_at": AT}, old],
