@@ -12,7 +12,7 @@ PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
 STAMP := $(VENV)/.made-from
 
-.PHONY: help setup jars package demo test test-all lint bench format lock clean
+.PHONY: help setup jars package airflow demo test test-all lint bench format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -68,6 +68,21 @@ package: setup ## dist/: the code as a zip and its Python packages as an archive
 demo: setup ## the main job on real Kafka metadata logs: ingest, build, query
 	@$(BIN)/kraftlake demo
 
+# Airflow's dependencies and kraftlake's don't go together: it submits to .venv, and imports nothing
+# from there. Made anew when the lock changes, as .venv is.
+airflow: ## make .venv-airflow, which the DAGs in airflow/dags run in (500 MB)
+	@set -e; \
+	key=$$({ cat airflow/requirements.lock; pwd; } | cksum); \
+	if test "$$(cat .venv-airflow/.made-from 2>/dev/null)" = "$$key" && \
+		.venv-airflow/bin/python -c '' 2>/dev/null; then \
+		exit 0; \
+	fi; \
+	echo "kraftlake: installing Airflow into .venv-airflow (500 MB, a minute or two)" >&2; \
+	$(or $(PYTHON),$(wildcard $(BIN)/python),python3) -m venv --clear .venv-airflow; \
+	.venv-airflow/bin/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes -r airflow/requirements.lock; \
+	echo "$$key" >.venv-airflow/.made-from
+
 test: setup ## the tests, without the slow ones
 	@$(BIN)/python -m tests.side_by_side "not slow"
 
@@ -95,14 +110,17 @@ format: setup ## let ruff rewrite the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-lock: ## make requirements.lock again from pyproject.toml, with the newest releases
+lock: ## make both requirements.lock again, with the newest releases
 	@test -x .venv-lock/bin/uv || { python3 -m venv .venv-lock && .venv-lock/bin/pip install -q uv; }
 	@.venv-lock/bin/uv pip compile pyproject.toml --extra lake --extra dev --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" --output-file requirements.lock
+	@.venv-lock/bin/uv pip compile airflow/requirements.in --quiet --upgrade \
+		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" --output-file airflow/requirements.lock
 
 clean: ## remove .venv and everything that tools leave behind
-	@rm -rf $(VENV) .venv-lock .demo build dist *.egg-info \
+	@rm -rf $(VENV) .venv-lock .venv-airflow .demo build dist *.egg-info \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find replica pipelines jobs tests -name __pycache__ -type d -prune -exec rm -rf {} + \
 		2>/dev/null || true

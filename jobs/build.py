@@ -12,8 +12,11 @@ import sys
 from jobs.output import complain, write_counts
 
 
-def run(*, lake: str, json_output: bool = False) -> int:
-    """Build the lake and print the rows per table; 0. Raises KraftlakeError."""
+def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> int:
+    """Build the lake and print the rows per table; 0. Raises KraftlakeError.
+
+    run_id: a UUID, of gold.quality_results and lineage.
+    """
     from pipelines.build import build
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
@@ -26,8 +29,8 @@ def run(*, lake: str, json_output: bool = False) -> int:
     refuse_half_forgotten(lake)
     complain("build: starting Spark")
     spark = spark_session("kraftlake build", lake=lake)
-    with told(lake), job_events("build", lake, complain, tables="bronze") as run_id:
-        counts = build(spark, Lake(lake), lambda line: complain(f"build: {line}"), run_id)
+    with told(lake), job_events("build", lake, complain, tables="bronze", run_id=run_id) as named:
+        counts = build(spark, Lake(lake), lambda line: complain(f"build: {line}"), named)
     write_counts(counts, json_output=json_output)
     return 0
 

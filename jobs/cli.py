@@ -62,8 +62,9 @@ def _kraftlake(
       kraftlake build --lake lake              make the answers
       kraftlake sql --lake lake --tables       which tables there are
 
-    Exit codes: 0 fine, 1 see the command, 2 usage, 130 interrupted, 141 the reader of our
-    output went away. KRAFTLAKE_DEBUG=1 shows tracebacks.
+    Exit codes: 0 fine, 1 see the command, 2 usage, 75 try again later (another process is at work
+    on the same, or the other side doesn't answer), 130 interrupted, 141 the reader of our output
+    went away. KRAFTLAKE_DEBUG=1 shows tracebacks.
     """
 
 
@@ -80,6 +81,7 @@ app.command(short_help="Ask the tables with SQL.")(lake.sql)
 app.command("lake", short_help="Show what a lake holds: captures, offsets, gaps, sizes.")(
     lake.contents
 )
+app.command(short_help="Compact the tables, delete what nobody may ask for.")(lake.maintain)
 app.command(short_help="Take captures out of a lake, as if never ingested.")(lake.forget)
 app.command(short_help="What the metadata was at an offset or a moment.")(lake.state)
 app.command(short_help="An incident as one HTML page, the verdict first.")(lake.report)

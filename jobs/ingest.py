@@ -51,31 +51,36 @@ def run(
     keep_secrets: bool = False,
     verify: bool = False,
     stream: Stream | None = None,
+    run_id: str | None = None,
+    accept_damage: bool = False,
     json_output: bool = False,
 ) -> int:
     """Ingest the paths; 0 where all was read, 1 where a row of bronze.damage was written.
 
     captured_at: ISO-8601 or ms; order: folder names, oldest capture first; as_replica:
     CLUSTER:NODE[:DIRECTORY] of what does not say so itself; verify: read bytes that the lake knows,
-    too; stream: again whenever a log has grown. Raises KraftlakeError.
+    too; stream: again whenever a log has grown; run_id: a UUID, of lineage, and of no stream, which
+    has many runs; accept_damage: 0 also where such a row was written. Raises KraftlakeError.
     """
     if is_uri(lake):
         raise UsageError(f"--lake {lake}: ingest needs a lake on a local or mounted file system")
     if stream is not None and (captured_at is not None or order):
         raise UsageError("--captured-at and --order are for captures, not for what is followed")
+    if stream is not None and run_id is not None:
+        raise UsageError("--run-id is for one run, and a stream has one for each look")
     options = Options(
         captured_at=moment_of("--captured-at", captured_at),
         order=tuple(order or ()),
         replica=None if as_replica is None else parse_replica(as_replica),
     )
-    work = _Work(tuple(paths), lake, options, keep_secrets, verify)
+    work = _Work(tuple(paths), lake, options, keep_secrets, verify, run_id)
     total: Counter[str] = Counter()
     if stream is None:
         total.update(work.run())
     else:
         _follow(work, stream, lambda: total.update(work.run()))
     write_counts(dict(total) or work.no_rows(), json_output=json_output)
-    return 1 if total["bronze.damage"] else 0
+    return 1 if total["bronze.damage"] and not accept_damage else 0
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,7 @@ class _Work:
     options: Options
     keep_secrets: bool
     verify: bool
+    run_id: str | None
 
     def run(self) -> dict[str, int]:
         """Rows added or changed, by table."""
@@ -101,7 +107,9 @@ class _Work:
                 looks = look_at(self.paths, options, spool)
                 for damage in _all_damages(looks):
                     complain(str(damage))
-                with job_events("ingest", self.lake, complain, paths=self.paths):
+                with job_events(
+                    "ingest", self.lake, complain, paths=self.paths, run_id=self.run_id
+                ):
                     counts = _write(looks, self.lake, self.keep_secrets)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")

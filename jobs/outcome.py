@@ -13,6 +13,8 @@ from replica.errors import KraftlakeError, UsageError
 DEBUG_VARIABLE = "KRAFTLAKE_DEBUG"
 FAILED = 1
 USAGE = 2
+TEMPORARY = 75
+"""EX_TEMPFAIL of sysexits.h: the same command may succeed later, as it is."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """What a shell reports of a program that a closed pipe ended (128 + SIGPIPE)."""
@@ -41,12 +43,18 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
             raise ending.__context__ from None
         raise
     except KraftlakeError as error:
-        return _fail(str(error), USAGE if isinstance(error, UsageError) else FAILED, error)
+        return _fail(str(error), _code_of(error), error)
     except OSError as error:
         return _fail(_os_text(error), FAILED, error)
     except Exception as error:  # noqa: BLE001 - users get a line, developers KRAFTLAKE_DEBUG
         return _unexpected(app, error, arguments)
     return result if isinstance(result, int) else 0
+
+
+def _code_of(error: KraftlakeError) -> int:
+    if error.is_temporary:
+        return TEMPORARY
+    return USAGE if isinstance(error, UsageError) else FAILED
 
 
 def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int:

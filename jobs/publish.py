@@ -1,4 +1,7 @@
-"""`kraftlake publish`: a gold table's changes to a Kafka topic, to files, or to a webhook."""
+"""`kraftlake publish`: a gold table's changes to a Kafka topic, to files, or to a webhook.
+
+Runs by spark-submit as the other jobs do, for schedulers, though it needs no Spark.
+"""
 
 from __future__ import annotations
 
@@ -70,11 +73,12 @@ def run(
     hook: Hook,
     pace: Pace,
     *,
+    run_id: str | None = None,
     json_output: bool = False,
 ) -> int:
     """0 when all is published, or --follow was interrupted. Raises KraftlakeError.
 
-    One of kafka.topic, folder and hook.url is what to publish to.
+    One of kafka.topic, folder and hook.url is what to publish to. run_id: a UUID, of lineage.
     """
     feed = ChangeFeed(table_uri(lake, table), _feed(table))
     start = next((known for known in _STARTS if known == pace.start), None)
@@ -87,7 +91,12 @@ def run(
     try:
         with (
             _target(feed, kafka, folder, hook, patient=pace.follow) as target,
-            job_events("publish", lake, complain, tables=table, writes=_written(kafka, folder)),
+            job_events(
+                *("publish", lake, complain),
+                tables=table,
+                writes=_written(kafka, folder),
+                run_id=run_id,
+            ),
         ):
             publish(feed, target, told, start=start, restart=pace.restart, wait=wait)
     except KeyboardInterrupt:
@@ -210,3 +219,9 @@ def _file(option: str, path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{option} {path}: {error.strerror}") from error
+
+
+if __name__ == "__main__":
+    from jobs.cli import main
+
+    main(["publish", *sys.argv[1:]])

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from pipelines.quality.gate import TableResult
 
 
-def run(*, lake: str, json_output: bool = False) -> int:
+def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> int:
     """Judge the lake's tables and print what was found; 0, or 1 where an expectation is broken.
 
-    Nothing is derived and nothing quarantined; the results go to the lake. Raises KraftlakeError.
+    Nothing is derived and nothing quarantined; the results go to the lake. run_id: as of build.
+    Raises KraftlakeError.
     """
     from pipelines.delta import Lake, exists
+    from pipelines.delta.failures import told
     from pipelines.lineage.job_events import job_events
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
@@ -38,8 +40,9 @@ def run(*, lake: str, json_output: bool = False) -> int:
         if suite.contract not in BRONZE and exists(spark, place, suite.contract)
     ]
     with (
-        job_events("quality", lake, complain) as run_id,
-        Gate(spark, place, lambda line: complain(f"quality: {line}"), run_id) as gate,
+        told(lake),
+        job_events("quality", lake, complain, run_id=run_id) as named,
+        Gate(spark, place, lambda line: complain(f"quality: {line}"), named) as gate,
     ):
         for schema in ("bronze", "silver", "gold"):
             gate.judge([one for one in (*BRONZE, *built) if one.schema_name == schema])

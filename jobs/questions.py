@@ -151,6 +151,26 @@ GROUP BY severity, rule, cluster_id
 ORDER BY CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, rule, cluster_id""",
     ),
     Question(
+        "doubts",
+        "What should somebody look at before the newest build is published?",
+        """\
+SELECT cluster_id, node, what, place, detail, unexpected_rows
+FROM (SELECT c.cluster_id, c.node_id AS node, 'damage' AS what, d.file AS place, d.detail,
+             1 AS unexpected_rows
+      FROM bronze.damage AS d
+      JOIN (SELECT *, row_number() OVER (
+              PARTITION BY cluster_id, node_id, directory_id ORDER BY captured_at DESC
+            ) AS age
+            FROM bronze.captures) AS c ON c.capture_id = d.capture_id
+      WHERE c.age = 1 AND d.kind NOT IN ('torn-tail', 'changed-while-read')
+      UNION ALL
+      SELECT NULL, NULL, action, table_name, meaning, unexpected_rows
+      FROM gold.quality_results
+      WHERE NOT success AND action <> 'warn'
+        AND at = (SELECT max(at) FROM gold.quality_results)) AS doubts
+ORDER BY what, place, detail""",
+    ),
+    Question(
         "broken-snapshots",
         "Which snapshots are broken, or can't be verified?",
         """\

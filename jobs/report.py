@@ -1,11 +1,13 @@
 """`kraftlake report`: what a lake knows of an incident, as one HTML file.
 
-Asked by delta-rs as `kraftlake sql` does, so neither Java nor Spark is needed.
+Asked by delta-rs as `kraftlake sql` does, so neither Java nor Spark is needed. It runs by
+spark-submit as the other jobs do, for schedulers.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -104,3 +106,9 @@ def _version() -> str:
         return version("kraftlake")
     except PackageNotFoundError:
         return "(from a checkout)"
+
+
+if __name__ == "__main__":
+    from jobs.cli import main
+
+    main(["report", *sys.argv[1:]])

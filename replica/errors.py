@@ -6,6 +6,7 @@ KraftlakeError
 │   ├── TruncatedDataError  the bytes end before the value does (a torn write, or a cut copy)
 │   ├── CorruptDataError    a checksum, a length or a value contradicts the format
 │   └── UnsupportedDataError  well formed, but of a version or type this release doesn't know
+├── BusyError               another process is at work on the same
 ├── NoLeaderError           of the nodes that could be asked, none leads or knows who does
 ├── PeerError               another process on the network did not answer as asked
 │   ├── UnreachablePeerError      no connection, or it broke, or no answer in time; may be temporary
@@ -22,6 +23,9 @@ from __future__ import annotations
 
 class KraftlakeError(Exception):
     """Root of every error this project raises on purpose. Its text is one line fit for a user."""
+
+    is_temporary = False
+    """Whether the same call may succeed later, though nobody has changed anything by hand."""
 
 
 class UsageError(KraftlakeError):
@@ -69,9 +73,17 @@ class UnsupportedDataError(DataError):
     """Well formed, but of a type or version this release doesn't know."""
 
 
+class BusyError(KraftlakeError):
+    """Another process changed the same meanwhile, or holds its lock: a later try finds it done."""
+
+    is_temporary = True
+
+
 class NoLeaderError(KraftlakeError):
     """Of the nodes that could be asked none leads, or knows who does; a later try may find one. The
     text has the reason of each."""
+
+    is_temporary = True
 
 
 class PeerError(KraftlakeError):
@@ -89,10 +101,14 @@ class PeerError(KraftlakeError):
 class UnreachablePeerError(PeerError):
     """No connection, or it broke, or no answer came in time."""
 
+    is_temporary = True
+
 
 class UnansweredConnectionError(UnreachablePeerError):
     """The peer closed a connection before it answered a request; it may be stopping, or want
     another security protocol or certificate than ours."""
+
+    is_temporary = False
 
 
 class UnsupportedByPeerError(PeerError):

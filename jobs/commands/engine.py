@@ -195,7 +195,7 @@ def describe(
     --json: cluster_id, leader_id, epoch, high_watermark, features, replicas (node_id, directory_id,
     role, is_voter, log_end_offset, lag, last_fetch, last_fetch_ms_ago, last_caught_up,
     last_caught_up_ms_ago, listeners), verdicts (severity, text); an object for each look. Exit
-    codes: 0 all replicas keep up, 1 one doesn't, or no leader answers, 2 usage, 130 ctrl-C.
+    codes: 0 all replicas keep up, 1 one doesn't, 75 no leader answers, 2 usage, 130 ctrl-C.
     """
     from jobs import replica_describe as job
 

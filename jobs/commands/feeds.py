@@ -23,6 +23,7 @@ def publish(
     follow: feed_options.Follow = False,
     interval: feed_options.Interval = 5.0,
     schema: feed_options.Schema = False,
+    run_id: options.RunId = None,
     json_output: options.Json = False,
 ) -> int:
     """Publish what changed in a table: to a Kafka topic, to files, or new errors to a webhook.
@@ -60,7 +61,8 @@ def publish(
       kraftlake publish --lake lake --table gold.findings --webhook @url.txt --progress sent.json
       kraftlake publish --table gold.findings --schema
 
-    Exit codes: 0, 1 when the other side refuses or doesn't answer (a later run goes on), 2 usage.
+    Exit codes: 0, 1 when the other side refuses, 75 when it doesn't answer or another publish is at
+    work on the same (a later run goes on), 2 usage.
     """
     from jobs import publish as job
 
@@ -71,4 +73,5 @@ def publish(
     kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
     hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
     pace = job.Pace(start, restart, follow, interval)
-    return job.run(lake, table, kafka, to, hook, pace, json_output=json_output)
+    run = options.uuid_of(run_id)
+    return job.run(lake, table, kafka, to, hook, pace, run_id=run, json_output=json_output)

@@ -1,4 +1,4 @@
-"""Commands over the lake: ingest, build, sql, lake, forget, state, report and demo."""
+"""Commands over the lake: ingest, build, sql, lake, maintain, forget, state, report and demo."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ def ingest(
     verify: options.Verify = False,
     follow: options.Follow = None,
     available_now: options.AvailableNow = False,
+    accept_damage: options.AcceptDamage = False,
+    run_id: options.RunId = None,
     json_output: options.Json = False,
 ) -> int:
     """Bring captures of metadata directories into the lake's bronze tables.
@@ -38,7 +40,7 @@ def ingest(
       kraftlake ingest --lake lake --order live,split,final incident/
 
     --json: table and rows, a line per table. Exit codes: 0, 1 when a row went to bronze.damage,
-    2 usage.
+    2 usage, 75 another writer was faster: run it again.
     """
     from jobs import ingest as job
 
@@ -53,12 +55,16 @@ def ingest(
             keep_secrets=keep_secrets,
             verify=verify,
             stream=job.Stream(follow) if follow is not None or available_now else None,
+            run_id=options.uuid_of(run_id),
+            accept_damage=accept_damage,
             json_output=json_output,
         )
     )
 
 
-def build(lake: options.Lake, json_output: options.Json = False) -> int:
+def build(
+    lake: options.Lake, run_id: options.RunId = None, json_output: options.Json = False
+) -> int:
     """Make the silver and gold tables from bronze: epochs, divergence, history, validity.
 
     For asking with SQL. Running it again gives the same rows; after another ingest it brings the
@@ -70,14 +76,17 @@ def build(lake: options.Lake, json_output: options.Json = False) -> int:
     Example:
       kraftlake build --lake lake
 
-    --json: table and rows, a line per table. Exit codes: 0, 1 when a table ends the build, 2 usage.
+    --json: table and rows, a line per table. Exit codes: 0, 1 when a table ends the build, 2 usage,
+    75 another writer was faster: run it again.
     """
     from jobs import build as job
 
-    return int(job.run(lake=lake, json_output=json_output))
+    return int(job.run(lake=lake, run_id=options.uuid_of(run_id), json_output=json_output))
 
 
-def quality(lake: options.Lake, json_output: options.Json = False) -> int:
+def quality(
+    lake: options.Lake, run_id: options.RunId = None, json_output: options.Json = False
+) -> int:
     """Hold every table of the lake to what is expected of it, by Great Expectations.
 
     `build` does the same between its layers. The results go to gold.quality_results, and to pages
@@ -93,7 +102,7 @@ def quality(lake: options.Lake, json_output: options.Json = False) -> int:
     """
     from jobs import quality as job
 
-    return int(job.run(lake=lake, json_output=json_output))
+    return int(job.run(lake=lake, run_id=options.uuid_of(run_id), json_output=json_output))
 
 
 def sql(
@@ -168,6 +177,43 @@ def contents(lake: options.Lake, json_output: options.Json = False) -> int:
     from jobs import lake as job
 
     return job.run(lake=lake, json_output=json_output)
+
+
+def maintain(
+    lake: options.Lake,
+    retain_days: options.RetainDays = 0,
+    dry_run: options.DryRun = False,
+    run_id: options.RunId = None,
+    json_output: options.Json = False,
+) -> int:
+    """Compact the lake's tables, and delete what nobody may ask for any more.
+
+    For a lake that grows for months, about once a day. Small files become large ones (OPTIMIZE);
+    data files that no version of the last 7 days needs are deleted (VACUUM), of the two tables
+    with a change data feed those of the last 30 days; so are entries of Delta's log after 30 days.
+    A table's own properties may ask for longer, --retain-days for files of all.
+
+    What the tables hold stays as it is. Earlier versions can be read, and `publish` can go on, for
+    those days.
+
+    \b
+    Examples:
+      kraftlake maintain --lake lake --dry-run
+      kraftlake maintain --lake lake --retain-days 90
+
+    --json: table, retention_days, files, files_after, deleted_files, deleted_log_entries, a line
+    per table; with --dry-run files_after and deleted_log_entries are null. Exit codes: 0, 2 usage,
+    75 another writer was faster: run it again.
+    """
+    from jobs import maintain as job
+
+    return job.run(
+        lake=lake,
+        retain_days=retain_days,
+        dry_run=dry_run,
+        run_id=options.uuid_of(run_id),
+        json_output=json_output,
+    )
 
 
 def forget(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from typing import Annotated, Optional
+from uuid import UUID
 
 import typer
+
+from replica.errors import UsageError
 
 # Optional[...]: typer reads these at run time and knows no other spelling in all its releases
 Texts = Optional[list[str]]  # noqa: UP045
@@ -62,6 +65,19 @@ Follow = Annotated[
 AvailableNow = Annotated[
     bool,
     typer.Option("--available-now", help="As a stream that ends with what is there now."),
+]
+
+AcceptDamage = Annotated[
+    bool,
+    typer.Option("--accept-damage", help="Exit with 0 also when a row went to bronze.damage."),
+]
+RunId = Annotated[
+    Text,
+    typer.Option(
+        "--run-id",
+        metavar="UUID",
+        help="A scheduler's own id of this run, the same at each attempt.",
+    ),
 ]
 
 Batches = Annotated[
@@ -197,6 +213,16 @@ Vacuum = Annotated[
         help="Also rebuild, and delete from disk what earlier versions of all tables need.",
     ),
 ]
+RetainDays = Annotated[
+    int,
+    typer.Option(
+        "--retain-days",
+        min=0,
+        metavar="DAYS",
+        help="Keep what was removed for so long, where the tables promise less.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would go.")]
 AtOffset = Annotated[
     Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
 ]
@@ -221,3 +247,11 @@ PlanOnly = Annotated[
     bool,
     typer.Option("--plan", help="Say what to do, and do nothing: there is no other way yet."),
 ]
+
+
+def uuid_of(run_id: str | None) -> str | None:
+    """--run-id as OpenLineage and the tables have it; UsageError where it is no UUID."""
+    try:
+        return None if run_id is None else str(UUID(run_id))
+    except ValueError as error:
+        raise UsageError(f"--run-id {run_id}: expected a UUID") from error

@@ -4,6 +4,7 @@ tables       lakes, and thin functions over delta-spark: append, overwrite, merg
 direct       append where the tasks write the Parquet files themselves: for bulk loads
 transaction  the one Delta commit behind it, by Delta's own code
 actions      what such a commit says of files, as Delta's JSON
+upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 """
 
 from __future__ import annotations

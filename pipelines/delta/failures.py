@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipelines.capture.spool import FOLDER
-from replica.errors import KraftlakeError, UnwritableFileError, UsageError
+from replica.errors import BusyError, KraftlakeError, UnwritableFileError, UsageError
 
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 _MISSING = re.compile(
@@ -19,7 +19,10 @@ _FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc))")
 _UNSEEN_SPOOL = re.compile(rf"(?:VanishedFileError|FileNotFoundError)[^\n]*/{FOLDER}/")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
-_CONFLICT = re.compile(r"Concurrent(?:Append|Transaction|Write|DeleteRead|DeleteDelete)Exception")
+_CONFLICT = re.compile(
+    r"Concurrent(?:Append|Transaction|Write|DeleteRead|DeleteDelete)Exception|"
+    r"(?:Metadata|Protocol)ChangedException"
+)
 
 
 @contextmanager
@@ -43,7 +46,7 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
             hint = "make room and run this again, nothing that was committed is lost"
             return UnwritableFileError(lake, f"{reason}; {hint}")
     if _CONFLICT.search(text):
-        return UsageError(f"{lake}: another writer changed it meanwhile: run this again")
+        return BusyError(f"{lake}: another writer changed it meanwhile: run this again")
     if _MISSING.search(text):
         file = _FILE.search(text)
         named = f": {file[1]} is missing" if file else ""

@@ -44,7 +44,7 @@ class FileTarget:
 @contextmanager
 def file_target(folder: str, feed: Feed, table_id: str) -> Iterator[FileTarget]:
     """The folder, made where it is missing, for one publisher at a time. UsageError,
-    UnwritableFileError."""
+    BusyError, UnwritableFileError."""
     if "://" in folder:
         raise UsageError(f"--to {folder}: expected a folder on a local or mounted file system")
     path = Path(folder)

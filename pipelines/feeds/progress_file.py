@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipelines.feeds.message import compact
 from pipelines.feeds.values import Progress
-from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
+from replica.errors import BusyError, DataError, UnreadableFileError, UnwritableFileError
 
 
 class ProgressFile:
@@ -65,7 +65,7 @@ def write_whole(path: Path, lines: Iterable[bytes]) -> int:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds a lock file, so that nobody else publishes to the same place meanwhile. UsageError:
+    """Holds a lock file, so that nobody else publishes to the same place meanwhile. BusyError:
     somebody does. The file stays; only who holds it counts."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -75,7 +75,9 @@ def locked(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UsageError(f"{path}: another kraftlake publish runs with it; end it") from error
+            raise BusyError(
+                f"{path}: another kraftlake publish runs with it; end it, or wait for its end"
+            ) from error
         yield
     finally:
         os.close(handle)

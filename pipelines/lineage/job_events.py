@@ -24,15 +24,17 @@ def job_events(
     paths: Sequence[str] = (),
     tables: str | None = None,
     writes: Sequence[str] = (),
+    run_id: str | None = None,
 ) -> Iterator[str]:
     """Tells OpenLineage that `job` begins and how it ended; gives the run's id, a UUID.
 
+    run_id: of whoever has one for this run already, as schedulers do.
     paths: files, folders or URIs that it reads; tables: the table, or the layer whose tables, it
     reads; writes: files, folders or URIs that it writes besides the lake's tables. Where no
     transport is configured nothing is imported or read. Whatever goes wrong with events is one
     line to `warn`, and never the job's concern.
     """
-    run_id = str(uuid.uuid4())
+    run_id = run_id or str(uuid.uuid4())
     file = wanted_transport()
     if file is None:
         yield run_id

@@ -44,7 +44,8 @@ class TableResult:
 class Gate:
     """The gates of one run. Leaving the context writes what was found.
 
-    progress: told a line for each expectation that is broken. run_id: of the results' rows.
+    progress: told a line for each expectation that is broken. run_id: of the results' rows, a UUID;
+    those of an earlier attempt with the same id are replaced.
     """
 
     def __init__(
@@ -176,7 +177,12 @@ class Gate:
         ]
         source = self._spark.createDataFrame(rows, QUALITY_RESULTS.schema).coalesce(1)
         delta.ensure_table(self._spark, self._lake, QUALITY_RESULTS)
-        delta.append(self._lake, QUALITY_RESULTS, source)
+        earlier = delta.read(self._spark, self._lake, QUALITY_RESULTS)
+        of_run = f"run_id = '{self.run_id}'"
+        if earlier.where(of_run).isEmpty():  # to replace nothing would take far longer
+            delta.append(self._lake, QUALITY_RESULTS, source)
+        else:
+            delta.overwrite(self._lake, QUALITY_RESULTS, source, replace_where=of_run)
 
     def _write_pages(self) -> None:
         """To a lake on a file system; an object store has the table only."""

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from jobs import dump as dump_job
-from replica.errors import UnreadableFileError
+from jobs.outcome import TEMPORARY
+from replica.errors import BusyError, KraftlakeError, NoLeaderError, UnreadableFileError
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
 
@@ -122,6 +123,19 @@ def test_an_error_that_is_not_the_user_s_fault_exits_with_1(
     monkeypatch.setattr(dump_job, "run", refuse)
     ended = kraftlake("dump", ".")
     assert (ended.code, ended.error) == (1, "/disk: Input/output error")
+
+
+@pytest.mark.parametrize("error", [BusyError, NoLeaderError])
+def test_an_error_that_may_be_gone_later_exits_with_75(
+    kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, error: type[KraftlakeError]
+) -> None:
+    def refuse(*_: object) -> int:
+        raise error("not now")
+
+    monkeypatch.setattr(dump_job, "run", refuse)
+    ended = kraftlake("dump", ".")
+    assert (ended.code, ended.error) == (TEMPORARY, "not now")
+    assert TEMPORARY == os.EX_TEMPFAIL
 
 
 def test_a_bug_is_one_line_unless_the_developer_asks(

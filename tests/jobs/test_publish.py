@@ -164,6 +164,6 @@ def test_a_cluster_that_does_not_answer_is_one_line(
     monkeypatch.setattr(kafka_topics, "_TIMEOUT_S", 1.0)
     nobody = f"127.0.0.1:{free_ports(1)[0]}"
     ended = kraftlake("publish", "--lake", lake, "-b", nobody, "--topic", "x")
-    assert ended.code == 1
+    assert ended.code == 75
     assert ended.error.startswith(f"{nobody}: ")
     assert "Connect" in ended.error

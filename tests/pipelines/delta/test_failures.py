@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipelines.delta.failures import meaning_of, told
-from replica.errors import UnwritableFileError, UsageError
+from replica.errors import BusyError, UnwritableFileError, UsageError
 
 MISSING = (
     "An error occurred while calling o87.collect: org.apache.spark.SparkException: "
@@ -64,9 +64,9 @@ def test_a_missing_data_file_is_named() -> None:
 
 
 def test_a_conflict_says_to_run_it_again() -> None:
-    assert str(meaning_of(CONFLICT, "/lake")).endswith(
-        "another writer changed it meanwhile: run this again"
-    )
+    meaning = meaning_of(CONFLICT, "/lake")
+    assert isinstance(meaning, BusyError)
+    assert str(meaning).endswith("another writer changed it meanwhile: run this again")
 
 
 @pytest.mark.parametrize("reason", ["No space left on device", "Disk quota exceeded"])

@@ -13,7 +13,7 @@ import pytest
 from pipelines.feeds.files import file_target
 from pipelines.feeds.publishing import Start, publish
 from pipelines.feeds.values import Position
-from replica.errors import DataError, UnwritableFileError, UsageError
+from replica.errors import BusyError, DataError, UnwritableFileError, UsageError
 from tests.pipelines.feeds.feed_table import CHANGES, FINDINGS, FeedTable, change, finding
 
 Told = list[tuple[Position, int]]
@@ -116,7 +116,7 @@ def test_only_one_publisher_writes_to_a_folder(table: FeedTable, folder: Path) -
     feed = table.opened()
     with (
         file_target(str(folder), feed.feed, feed.table_id),
-        pytest.raises(UsageError, match="another kraftlake publish runs with it"),
+        pytest.raises(BusyError, match="another kraftlake publish runs with it"),
     ):
         run(table, folder)
     assert run(table, folder)

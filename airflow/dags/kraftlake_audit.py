@@ -1,0 +1,32 @@
+"""Once a day: every table held to what is expected of it, and the report as a file.
+
+The run fails where an expectation is broken, and the report is written all the same.
+"""
+
+from __future__ import annotations
+
+import kraftlake_settings as settings
+from airflow.sdk import DAG
+from kraftlake_jobs import KraftlakeJob, dag_defaults
+
+with DAG(
+    "kraftlake_audit",
+    schedule=settings.timetable("AUDIT", "0 5 * * *"),
+    doc_md=__doc__,
+    **dag_defaults(),
+):
+    KraftlakeJob(
+        task_id="quality",
+        job="quality",
+        application_args=[
+            *("--lake", "{{ lake() }}", "--run-id", "{{ job_run_id(dag_run, 'quality') }}"),
+        ],
+    )
+    file = "{{ reports() }}/{{ data_interval_end.strftime('%Y-%m-%d') }}.html"
+    KraftlakeJob(
+        task_id="report",
+        job="report",
+        application_args=["--lake", "{{ lake() }}", "-o", file],
+        artifact=file,
+        outlets=[settings.REPORT],
+    )

@@ -1,0 +1,81 @@
+"""Whenever something was ingested: silver and gold anew, and published what changed in them.
+
+Between the two is a gate. Where the newest capture of a replica is damaged, or the build left rows
+out, nothing is published: a report goes to the quarantine instead. A later run that finds all well
+publishes what was held back; so does one with the parameter publish_doubts, after somebody looked.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import kraftlake_settings as settings
+from airflow.sdk import DAG, Param, task
+from kraftlake_jobs import KraftlakeJob, ask, dag_defaults, job_run_id
+
+_LOG = logging.getLogger(__name__)
+_DOUBTS_KEPT = 100
+_PARAMS = {
+    "publish_doubts": Param(False, type="boolean", description="Publish whatever the gate says."),
+}
+
+
+@task.branch
+def gate(**context: Any) -> str:
+    """Which way to go; what stands against publishing is in the log and in the XCom `doubts`."""
+    doubts = ask("sql", "--lake", settings.lake(), "--question", "doubts")
+    for doubt in doubts:
+        _LOG.warning("%s", doubt)
+    context["ti"].xcom_push(key="doubts", value=doubts[:_DOUBTS_KEPT])
+    is_fine = not doubts or context["params"]["publish_doubts"]
+    return "feeds" if is_fine else "quarantine"
+
+
+@task
+def feeds(**context: Any) -> list[list[str]]:
+    """Arguments of `kraftlake publish` for each feed."""
+    return [
+        [
+            *("--lake", settings.lake(), "--run-id"),
+            job_run_id(context["dag_run"], "publish", str(number)),
+            *(word for name, value in feed.items() for word in (f"--{name}", str(value))),
+        ]
+        for number, feed in enumerate(settings.feeds())
+    ]
+
+
+with DAG(
+    "kraftlake_refine",
+    schedule=[settings.BRONZE],
+    doc_md=__doc__,
+    params=_PARAMS,
+    **dag_defaults(),
+):
+    build = KraftlakeJob(
+        task_id="build",
+        job="build",
+        application_args=[
+            "--lake",
+            "{{ lake() }}",
+            "--run-id",
+            "{{ job_run_id(dag_run, 'build') }}",
+        ],
+        outlets=[settings.GOLD],
+    )
+    held_back = "{{ reports() }}/quarantine/{{ dag_run.run_id | replace(':', '') }}.html"
+    quarantine = KraftlakeJob(
+        task_id="quarantine",
+        job="report",
+        application_args=["--lake", "{{ lake() }}", "-o", held_back],
+        artifact=held_back,
+        outlets=[settings.QUARANTINE],
+    )
+    options = feeds()
+    publish = KraftlakeJob.partial(
+        task_id="publish",
+        job="publish",
+        outlets=[settings.FEEDS],
+        map_index_template="{{ task.application_args[5] }}",
+    ).expand(application_args=options)
+    build >> gate() >> [options, quarantine]

@@ -1,0 +1,95 @@
+"""Where the DAGs find what they work with.
+
+Read from the environment of scheduler and workers when the DAGs are parsed:
+
+KRAFTLAKE_HOME                the checkout with jobs/; by default the one that this file lies in
+KRAFTLAKE_VENV                kraftlake's own Python environment, with spark-submit;
+                              by default KRAFTLAKE_HOME/.venv
+KRAFTLAKE_POOL                the Airflow pool of all jobs; by default default_pool
+KRAFTLAKE_RETRY_SECONDS       the wait before the first of four retries, doubled for each; by
+                              default 60
+KRAFTLAKE_INGEST_CRON         when to ingest what was captured since; by default every hour
+KRAFTLAKE_AUDIT_CRON          when to report; by default at 05:00 UTC
+KRAFTLAKE_MAINTENANCE_CRON    when to compact and vacuum; by default on Sundays at 03:00 UTC
+
+Airflow Variables, read by each run (AIRFLOW_VAR_KRAFTLAKE_LAKE and so on set them as well):
+
+kraftlake_lake                the lake; by default /var/lib/kraftlake/lake
+kraftlake_clusters            JSON, what to ingest of each cluster by a name of yours:
+                              {"orders": {"captures": "/captures/orders"},
+                               "billing": {"replicas": ["/mnt/node1", "/mnt/node2"]}}
+                              captures: a folder, or URI, of folders by `kraftlake capture`;
+                              replicas: directories that are looked at as they are
+kraftlake_feeds               JSON, a list of options of `kraftlake publish`, one object a feed:
+                              [{"table": "gold.findings", "webhook": "@url.txt",
+                                "progress": "sent.json"}];
+                              by default both tables' changes to folders in /var/lib/kraftlake/feeds
+kraftlake_reports             where reports go; by default /var/lib/kraftlake/reports
+kraftlake_spark_properties    a file as spark-submit's --properties-file takes it, for clusters
+
+The connection spark_default says where Spark runs, best as JSON:
+AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[2]"}'
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import Asset, CronDataIntervalTimetable, Variable
+
+HOME = Path(os.environ.get("KRAFTLAKE_HOME") or Path(__file__).resolve().parents[2])
+VENV = Path(os.environ.get("KRAFTLAKE_VENV") or HOME / ".venv")
+POOL = os.environ.get("KRAFTLAKE_POOL") or "default_pool"
+RETRY_S = float(os.environ.get("KRAFTLAKE_RETRY_SECONDS") or 60)
+CONNECTION = "spark_default"
+
+_STATE = "/var/lib/kraftlake"
+_FEEDS = [
+    {"table": table, "to": f"{_STATE}/feeds/{table}"}
+    for table in ("gold.metadata_changes", "gold.findings")
+]
+
+BRONZE = Asset("kraftlake_bronze", uri="kraftlake://lake/bronze")
+GOLD = Asset("kraftlake_gold", uri="kraftlake://lake/gold")
+FEEDS = Asset("kraftlake_feeds", uri="kraftlake://lake/feeds")
+QUARANTINE = Asset("kraftlake_quarantine", uri="kraftlake://reports/quarantine")
+REPORT = Asset("kraftlake_report", uri="kraftlake://reports/daily")
+
+
+def timetable(name: str, default: str) -> CronDataIntervalTimetable:
+    """Of KRAFTLAKE_<name>_CRON, in UTC. Its runs are of intervals, also those of a backfill."""
+    cron = os.environ.get(f"KRAFTLAKE_{name}_CRON") or default
+    return CronDataIntervalTimetable(cron, timezone="UTC")
+
+
+def lake() -> str:
+    """The lake."""
+    return str(Variable.get("kraftlake_lake", default=f"{_STATE}/lake"))
+
+
+def reports() -> str:
+    """The folder of reports."""
+    return str(Variable.get("kraftlake_reports", default=f"{_STATE}/reports"))
+
+
+def spark_properties() -> str:
+    """The file of --properties-file, "" without one."""
+    return str(Variable.get("kraftlake_spark_properties", default=""))
+
+
+def clusters() -> dict[str, dict[str, Any]]:
+    """What to ingest, by the cluster's name; empty where nobody has said."""
+    found: dict[str, dict[str, Any]] = Variable.get(
+        "kraftlake_clusters", default={}, deserialize_json=True
+    )
+    return found
+
+
+def feeds() -> list[dict[str, str]]:
+    """Options of `kraftlake publish`, without their dashes, for each feed."""
+    found: list[dict[str, str]] = Variable.get(
+        "kraftlake_feeds", default=_FEEDS, deserialize_json=True
+    )
+    return found

@@ -1,0 +1,87 @@
+"""`kraftlake maintain`: a lake's tables compacted, and rid of what nobody may ask for any more.
+
+Also a Spark application with the same options:
+
+    spark-submit jobs/maintain.py --lake /data/lake
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from jobs.lake_tables import tables_of
+from jobs.output import complain, write_json, write_table
+from pipelines.forgetting import refuse_half_forgotten
+from pipelines.lake_lock import locked
+from pipelines.lake_paths import is_remote
+from pipelines.lineage.job_events import job_events
+from pipelines.schema_version import check_schema_version
+from replica.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipelines.delta.upkeep import Upkeep
+
+_WAITING = "maintain: an ingest is at work on {}: waiting for it to end"
+
+
+def run(
+    *,
+    lake: str,
+    retain_days: int = 0,
+    dry_run: bool = False,
+    run_id: str | None = None,
+    json_output: bool = False,
+) -> int:
+    """Print what was done, or would be, to each table; 0. Raises KraftlakeError.
+
+    retain_days: keep what was removed longer than the tables promise. run_id: a UUID, of lineage.
+    """
+    if is_remote(lake):
+        raise UsageError(f"--lake {lake}: maintain needs a lake on a local or mounted file system")
+    names = tables_of(lake)
+    check_schema_version(lake)
+    refuse_half_forgotten(lake)
+    if dry_run:
+        _print(_upkeep(lake, names, retain_days, dry_run=True), json_output=json_output)
+        return 0
+    with (
+        locked(lake, lambda: complain(_WAITING.format(lake))),
+        job_events("maintain", lake, complain, run_id=run_id),
+    ):
+        _print(_upkeep(lake, names, retain_days, dry_run=False), json_output=json_output)
+    return 0
+
+
+def _upkeep(
+    lake: str, names: tuple[str, ...], retain_days: int, *, dry_run: bool
+) -> Iterator[tuple[str, Upkeep]]:
+    from pipelines.delta import Lake
+    from pipelines.delta.failures import told
+    from pipelines.delta.upkeep import upkeep
+    from pipelines.session import spark_session
+
+    complain("maintain: starting Spark")
+    spark = spark_session("kraftlake maintain", lake=lake)
+    with told(lake):
+        for name in names:
+            complain(f"maintain: {name}")
+            path = Lake(lake).path(*name.split("."))
+            yield name, upkeep(spark, path, retain_days=retain_days, dry_run=dry_run)
+
+
+def _print(done: Iterator[tuple[str, Upkeep]], *, json_output: bool) -> None:
+    rows = [{"table": name, **asdict(one)} for name, one in done]
+    if json_output:
+        for row in rows:
+            write_json(row)
+    else:
+        write_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
+if __name__ == "__main__":
+    from jobs.cli import main
+
+    main(["maintain", *sys.argv[1:]])

@@ -1,0 +1,105 @@
+"""Upkeep of a table: its small files made into large ones, and deleted what nobody may ask for any
+more: data files of old versions (VACUUM) and old entries of Delta's log.
+
+What the table promises is kept, by its own properties: delta.deletedFileRetentionDuration and
+delta.logRetentionDuration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from time import time
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from pipelines.tables.contract import FEED_RETENTION_DAYS
+
+LEAST_RETENTION_DAYS = 7
+"""Delta's own default: younger files may still be read, or be about to be committed."""
+_CHANGE_FEED = "delta.enableChangeDataFeed"
+_DAY_MS = timedelta(days=1) // timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """retention_days: how long what a commit removed stays on disk. files: of the newest version,
+    before and after. deleted_files: data files deleted, or that would be; deleted_log_entries: of
+    _delta_log. What a dry run can't tell is None."""
+
+    retention_days: int
+    files: int
+    files_after: int | None
+    deleted_files: int
+    deleted_log_entries: int | None
+
+
+def upkeep(spark: SparkSession, path: str, *, retain_days: int = 0, dry_run: bool) -> Upkeep:
+    """Of the table at `path`. Run twice, the second run finds nothing to do.
+
+    retain_days: keep more than the table asks for. dry_run: change nothing.
+    """
+    table = DeltaTable.forPath(spark, path)
+    log = _Log(spark, path)
+    detail = table.detail().collect()[0]
+    feed = detail["properties"].get(_CHANGE_FEED) == "true"
+    least = FEED_RETENTION_DAYS if feed else LEAST_RETENTION_DAYS
+    days = max(least, retain_days, log.file_retention_days())
+    if dry_run:
+        unneeded = _unneeded(spark, path, days)
+        return Upkeep(days, detail["numFiles"], None, unneeded, None)
+    compacted = table.optimize().executeCompaction().collect()[0]["metrics"]
+    change = compacted["numFilesAdded"] - compacted["numFilesRemoved"]
+    unneeded = _unneeded(spark, path, days)
+    if unneeded:  # it writes two entries to the log, also when there is nothing to delete
+        spark.sql(f"VACUUM {_quoted(path)} RETAIN {24 * days} HOURS")
+    return Upkeep(days, detail["numFiles"], detail["numFiles"] + change, unneeded, log.clean_up())
+
+
+def _unneeded(spark: SparkSession, path: str, days: int) -> int:
+    return spark.sql(f"VACUUM {_quoted(path)} RETAIN {24 * days} HOURS DRY RUN").count()
+
+
+def _quoted(path: str) -> str:
+    return f"delta.`{path.replace('`', '``')}`"
+
+
+class _Log:
+    """A table's DeltaLog, which Delta's Python API doesn't have; no public API, as that of
+    pipelines.delta.transaction."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._jvm: Any = spark._jvm
+        self._delta_log = self._jvm.org.apache.spark.sql.delta.DeltaLog
+        self._log = self._delta_log.forTable(spark._jsparkSession, path)
+        self._table = DeltaTable.forPath(spark, path)
+
+    def file_retention_days(self) -> int:
+        """Of the table's properties, or Delta's default; whole days, not less."""
+        retention = self._delta_log.tombstoneRetentionMillis(self._snapshot().metadata())
+        return -(-int(retention) // _DAY_MS)
+
+    def clean_up(self) -> int:
+        """Delete expired entries, as Delta does at every tenth commit, which some tables never see;
+        how many they were.
+
+        Entries that newer versions are made from stay, whatever their age.
+        """
+        snapshot = self._snapshot()
+        retention = int(self._log.deltaRetentionMillis(snapshot.metadata()))
+        before = self._commit_times()
+        if 1000 * time() - min(before) <= retention:
+            return 0
+        self._log.checkpointAndCleanUpDeltaLog(snapshot, self._jvm.scala.Option.empty())
+        return len(before) - len(self._commit_times())
+
+    def _commit_times(self) -> list[int]:
+        """In ms, of the versions whose entries are there."""
+        times = self._table.history().selectExpr("unix_millis(timestamp) AS at").collect()
+        return [row["at"] for row in times]
+
+    def _snapshot(self) -> Any:
+        empty = self._jvm.scala.Option.empty
+        return self._log.update(False, empty(), empty())

@@ -1,0 +1,55 @@
+"""A kraftlake environment whose spark-submit writes down what it is called with, and ends as told.
+
+Everything before spark-submit is Airflow's own; what comes behind it test_pipeline.py runs for
+real.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_SUBMIT = """\
+#!{python}
+import json, sys
+from pathlib import Path
+here = Path(__file__).parent
+with (here / "lines.jsonl").open("a") as lines:
+    lines.write(json.dumps(sys.argv[1:]) + "\\n")
+codes = json.loads((here / "codes.json").read_text())
+(here / "codes.json").write_text(json.dumps(codes[1:]))
+print("kraftlake: as if it ended")
+sys.exit(codes[0] if codes else 0)
+"""
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """folder: for KRAFTLAKE_VENV."""
+
+    folder: Path
+
+    @property
+    def lines(self) -> list[list[str]]:
+        """The words after spark-submit, of each call."""
+        file = self.folder / "bin" / "lines.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def recorder(folder: Path, codes: Sequence[int] = ()) -> Recorder:
+    """codes: that the first calls end with, later ones with 0."""
+    binaries = folder / "bin"
+    binaries.mkdir(parents=True)
+    (binaries / "codes.json").write_text(json.dumps(list(codes)))
+    # no link: an interpreter finds its environment by where it was started from
+    _executable(binaries / "python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    _executable(binaries / "spark-submit", _SUBMIT.format(python=sys.executable))
+    return Recorder(folder)
+
+
+def _executable(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)

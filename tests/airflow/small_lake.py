@@ -1,0 +1,40 @@
+"""As much of a lake as the gate asks for, made by delta-rs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
+_CAPTURE = {"capture_id": "new", "cluster_id": "c", "node_id": 1, "directory_id": "d"}
+_RESULT = {"table_name": "bronze.log_batches", "meaning": "a batch has an epoch"}
+
+
+def write_small_lake(
+    lake: Path,
+    *,
+    damaged: str | None = None,
+    kind: str = "crc-mismatch",
+    broken: str | None = None,
+) -> None:
+    """damaged: the id of the capture with a damage of that kind, `new` or `old`. broken: the
+    action of an expectation that the newest run found broken."""
+    old = {**_CAPTURE, "capture_id": "old", "captured_at": AT.replace(hour=4)}
+    damage = {"capture_id": damaged, "file": "nodes/1/0.log", "kind": kind, "detail": "x"}
+    results = [_judged(AT.replace(hour=4), "stop"), _judged(AT, broken)]
+    tables = {
+        "bronze/captures": [{**_CAPTURE, "captured_at": AT}, old],
+        "bronze/damage": [damage],
+        "gold/quality_results": results,
+    }
+    for name, rows in tables.items():
+        write_deltalake(str(lake / name), pa.Table.from_pylist(rows), mode="overwrite")
+
+
+def _judged(at: datetime, broken: str | None) -> dict[str, Any]:
+    outcome = {"success": broken is None, "unexpected_rows": 0 if broken is None else 3}
+    return {**_RESULT, "at": at, "action": broken or "quarantine", **outcome}
