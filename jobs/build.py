@@ -16,6 +16,7 @@ def run(*, lake: str, json_output: bool = False) -> int:
     """Build the lake and print the rows per table; 0. Raises KraftlakeError."""
     from pipelines.build import build
     from pipelines.delta import Lake
+    from pipelines.delta.failures import told
     from pipelines.forgetting import refuse_half_forgotten
     from pipelines.lineage.job_events import job_events
     from pipelines.schema_version import check_schema_version
@@ -25,7 +26,7 @@ def run(*, lake: str, json_output: bool = False) -> int:
     refuse_half_forgotten(lake)
     complain("build: starting Spark")
     spark = spark_session("kraftlake build", lake=lake)
-    with job_events("build", lake, complain, tables="bronze") as run_id:
+    with told(lake), job_events("build", lake, complain, tables="bronze") as run_id:
         counts = build(spark, Lake(lake), lambda line: complain(f"build: {line}"), run_id)
     write_counts(counts, json_output=json_output)
     return 0

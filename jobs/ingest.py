@@ -20,7 +20,6 @@ from jobs.moments import moment_of
 from jobs.output import complain, write_counts
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
-from pipelines.capture.remote import is_uri
 from pipelines.capture.spool import Spool
 from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
@@ -59,8 +58,6 @@ def run(
     CLUSTER:NODE[:DIRECTORY] of what does not say so itself; verify: read bytes that the lake knows,
     too; stream: again whenever a log has grown. Raises KraftlakeError.
     """
-    if is_uri(lake):
-        raise UsageError(f"--lake {lake}: ingest needs a lake on a local or mounted file system")
     if stream is not None and (captured_at is not None or order):
         raise UsageError("--captured-at and --order are for captures, not for what is followed")
     options = Options(
@@ -102,7 +99,7 @@ class _Work:
                 for damage in _all_damages(looks):
                     complain(str(damage))
                 with job_events("ingest", self.lake, complain, paths=self.paths):
-                    counts = _write(looks, self.lake, self.keep_secrets)
+                    counts = _write(looks, self.lake, self.keep_secrets, spool.root)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
@@ -119,6 +116,7 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
     stream's checkpoint says when to look again."""
     from pyspark.sql import DataFrame
 
+    from pipelines.delta import Lake
     from pipelines.delta.streams import for_each_batch
     from pipelines.session import spark_session
     from pipelines.sources import register
@@ -132,7 +130,7 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
     for log in logs[1:]:
         every = DataFrame.union(every, log)
     name = hashlib.sha256(json.dumps(work.paths).encode()).hexdigest()[:16]
-    checkpoint = str(Path(work.lake, _CHECKPOINTS, name).absolute())
+    checkpoint = f"{Lake(work.lake).root}/{_CHECKPOINTS}/{name}"
     for_each_batch(every, checkpoint, ingest, every_s=stream.every_s)
 
 
@@ -151,7 +149,7 @@ def _all_damages(looks: Looks) -> list[Damage]:
     return [*looks.damages, *of_replicas]
 
 
-def _write(looks: Looks, lake: str, keep_secrets: bool) -> dict[str, int]:
+def _write(looks: Looks, lake: str, keep_secrets: bool, spool: Path) -> dict[str, int]:
     """Rows added or changed, by table. Spark starts here, after the paths have proved readable."""
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta import Lake
@@ -160,7 +158,7 @@ def _write(looks: Looks, lake: str, keep_secrets: bool) -> dict[str, int]:
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
-    key_file = lake_key_file(lake)
+    key_file = lake_key_file(lake, spool)
     write_schema_version(lake)
     complain("ingest: starting Spark")
     spark = spark_session("kraftlake ingest", lake=lake)

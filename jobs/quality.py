@@ -22,6 +22,7 @@ def run(*, lake: str, json_output: bool = False) -> int:
     Nothing is derived and nothing quarantined; the results go to the lake. Raises KraftlakeError.
     """
     from pipelines.delta import Lake, exists
+    from pipelines.delta.failures import told
     from pipelines.lineage.job_events import job_events
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
@@ -38,6 +39,7 @@ def run(*, lake: str, json_output: bool = False) -> int:
         if suite.contract not in BRONZE and exists(spark, place, suite.contract)
     ]
     with (
+        told(lake),
         job_events("quality", lake, complain) as run_id,
         Gate(spark, place, lambda line: complain(f"quality: {line}"), run_id) as gate,
     ):
