@@ -87,7 +87,8 @@ def check_place(path: str) -> str:
     """The path. UsageError for what is nearly a URI, and would be taken for a local path."""
     nearly = _NEARLY.match(path)
     if nearly is not None and not os.path.lexists(path):
-        raise UsageError(f"{path}: no URI: write {nearly[1]}://BUCKET/PATH")
+        shown = f"{nearly[1]}:" if "@" in path else path  # what stands before it may be a secret
+        raise UsageError(f"{shown}: no URI: write {nearly[1]}://BUCKET/PATH")
     return path
 
 
