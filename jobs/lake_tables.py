@@ -18,6 +18,13 @@ def tables_of(lake: str) -> tuple[str, ...]:
     return _remote_tables(lake) if is_remote(lake) else _local_tables(local_path(lake))
 
 
+def check_remote_lake(lake: str) -> None:
+    """UsageError for an object store without a lake there, UnreadableFileError where it refuses: at
+    once and in plain words, as Spark would say neither."""
+    if is_remote(lake):
+        tables_of(lake)
+
+
 def _local_tables(root: str) -> tuple[str, ...]:
     if not os.path.isdir(root):
         raise UsageError(f"--lake {root}: no such folder; `kraftlake ingest --lake` makes a lake")

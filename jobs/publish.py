@@ -11,14 +11,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from jobs.lake_tables import tables_of
+from jobs.lake_tables import check_remote_lake
 from jobs.output import complain, counted, write_json, write_line
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.publishing import Start, Target, publish
 from pipelines.feeds.schema import json_schema
 from pipelines.feeds.tables import FEEDS, Feed
 from pipelines.feeds.values import Position
-from pipelines.lake_paths import is_remote, table_uri
+from pipelines.lake_paths import table_uri
 from pipelines.lineage.job_events import job_events
 from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError
@@ -78,8 +78,7 @@ def run(
     One of kafka.topic, folder and hook.url is what to publish to.
     """
     known = _feed(table)
-    if is_remote(lake):
-        tables_of(lake)  # which tells a store's refusals apart
+    check_remote_lake(lake)
     feed = ChangeFeed(table_uri(lake, table), known)
     start = next((known for known in _STARTS if known == pace.start), None)
     if start is None:

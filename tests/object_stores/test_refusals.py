@@ -95,7 +95,7 @@ def test_a_key_that_is_not_there_is_told(server: S3Server, data: Path, tmp_path:
     for command, hint in {
         "ingest from there": "no such file or directory",
         "sql": "no tables in it; run `kraftlake ingest --lake` first",
-        "build": "has no bronze tables: run `kraftlake ingest",
+        "build": "no tables in it; run `kraftlake ingest --lake` first",
     }.items():
         code, line = refused(command, "s3://empty/lake", server.variables, data, tmp_path)
         assert (code, hint in line) == (2, True), line
