@@ -78,7 +78,7 @@ def test_a_capture_that_was_killed_is_left_out_and_goes_on(
     killed = subprocess.Popen(
         command_line("capture", nodes, "-o", uri), cwd=REPOSITORY, stderr=subprocess.DEVNULL
     )
-    arrived = bucket / "killed" / "node-2" / METADATA_FOLDER / LOG
+    arrived = bucket / "killed" / "node-3" / METADATA_FOLDER / LOG
     while not arrived.exists():
         assert killed.poll() is None, "it ended before it was killed"
         time.sleep(0.01)
