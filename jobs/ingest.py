@@ -20,16 +20,18 @@ from jobs.moments import moment_of
 from jobs.output import complain, write_counts
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
-from pipelines.capture.spool import Spool
+from pipelines.capture.spool import Spool, local_place
 from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
+from pipelines.lake_paths import is_remote
 from pipelines.schema_version import check_schema_version, write_schema_version
 from replica.errors import UsageError
 from replica.format.damage import Damage
 
 _WAITING = "ingest: another ingest is at work on {}: waiting for it to end"
 _CHECKPOINTS = "_ingest_streams"
-"""Below the lake; Delta tables never start with an underscore."""
+"""Below the lake, or beside its spool: a store has no renaming, which Spark's checkpoints need.
+Without one, what is there is looked at once more."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,6 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
     stream's checkpoint says when to look again."""
     from pyspark.sql import DataFrame
 
-    from pipelines.delta import Lake
     from pipelines.delta.streams import for_each_batch
     from pipelines.session import spark_session
     from pipelines.sources import register
@@ -129,8 +130,10 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
     every = logs[0]
     for log in logs[1:]:
         every = DataFrame.union(every, log)
-    name = hashlib.sha256(json.dumps(work.paths).encode()).hexdigest()[:16]
-    checkpoint = f"{Lake(work.lake).root}/{_CHECKPOINTS}/{name}"
+    place = local_place(work.lake)
+    followed = [work.lake, *work.paths] if is_remote(work.lake) else work.paths
+    name = hashlib.sha256(json.dumps(followed).encode()).hexdigest()[:16]
+    checkpoint = (place / _CHECKPOINTS / name).as_uri()
     for_each_batch(every, checkpoint, ingest, every_s=stream.every_s)
 
 

@@ -52,7 +52,7 @@ class Spool:
     @staticmethod
     def below(lake: str) -> Spool:
         """A new spool; what ingests that were killed long ago left behind is removed."""
-        folder = _spools_of(lake)
+        folder = local_place(lake) / FOLDER
         with suppress(FileNotFoundError):  # another ingest may be clearing up as well
             for left in folder.iterdir():
                 if time.time() - left.stat().st_mtime > ABANDONED_AFTER_S:
@@ -83,19 +83,17 @@ class Spool:
         return folder
 
 
-def _spools_of(lake: str) -> Path:
-    """The folder of the lake's spools; UsageError where it is another user's.
-
-    Of a lake in an object store it is local: Spark's tasks read files, which grow and have holes.
-    """
+def local_place(lake: str) -> Path:
+    """The folder for what an ingest keeps in files that grow, have holes or are renamed: the lake's
+    own, and a local one where it is in an object store. UsageError where that is another user's."""
     if not is_remote(lake):
-        return Path(local_path(lake), FOLDER)
+        return Path(local_path(lake)).absolute()
     named = os.environ.get(PLACE_VARIABLE)
     place = Path(named or Path(tempfile.gettempdir(), f"kraftlake-{os.getuid()}")).absolute()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     if place.stat().st_uid != os.getuid():
         raise UsageError(f"{place}: another user's; set {PLACE_VARIABLE} to a folder of your own")
-    return place / FOLDER
+    return place
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import pytest
 
 from jobs.lake_tables import tables_of
 from jobs.sql_delta_rs import answer
+from pipelines.capture.spool import PLACE_VARIABLE
 from pipelines.lake_claims import FOLDER as CLAIMS
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
@@ -132,13 +133,18 @@ def test_beside_its_tables_there_is_what_a_local_one_has(
 
 
 def test_what_it_has_is_not_ingested_twice_and_a_stream_goes_on(
-    said: Mapping[str, str], server: S3Server, data: Path, tmp_path: Path
+    said: Mapping[str, str],
+    server: S3Server,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lake = "s3://bucket/copy"
     shutil.copytree(server.folder / "bucket" / "lake", server.folder / "bucket" / "copy")
     again = run("ingest", "--lake", lake, "--json", CAPTURES)
     assert {json.loads(line)["rows"] for line in again.splitlines()} == {0}
     node = data / "kafka-4.1.1-dynamic" / "live" / "1"
+    monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path))
     streamed = run("ingest", "--lake", lake, "--json", "--available-now", str(node))
     rows = {row["table"]: row["rows"] for row in map(json.loads, streamed.splitlines())}
     assert rows["bronze.captures"] == 1
