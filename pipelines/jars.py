@@ -111,6 +111,11 @@ def jar_paths(wanted: JarSet, jars_dir: str | os.PathLike[str] | None = None) ->
     jars_dir: an offline folder; None: KRAFTLAKE_JARS, else cache and network.
     UsageError: a jar is missing from or damaged in the offline folder, or there's no network.
     """
+    if not wanted.jars:
+        raise UsageError(
+            f"this release has no list of {wanted.name} jars, so Spark can't write to S3: fill the "
+            "lake on a disk and copy it there, or give Spark the jars (spark.jars, or --jars)"
+        )
     offline = jars_dir or os.environ.get("KRAFTLAKE_JARS")
     if offline:
         return _offline(Path(offline), wanted)

@@ -16,6 +16,7 @@ from jobs.lake_tables import tables_of
 from jobs.sql_delta_rs import answer
 from pipelines.capture.spool import PLACE_VARIABLE
 from pipelines.lake_claims import FOLDER as CLAIMS
+from pipelines.s3a_jars import S3A
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD
@@ -23,7 +24,11 @@ from pipelines.tables.silver import SILVER
 from tests.kraftlake_process import REPOSITORY, kraftlake
 from tests.object_stores.s3_server import S3Server
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.skipif(not S3A.jars, reason="tests.object_stores.s3a_closure has not written them"),
+]
 
 CLUSTER = "kafka-3.7.2-static"
 LAKE, CAPTURES = "s3://bucket/lake", "s3://bucket/captures"
