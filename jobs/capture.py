@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jobs.output import complain, counted, write_json, write_line
-from pipelines.capture.remote import shown_uri
 from pipelines.capture.taking import Taken, directories, take
+from pipelines.object_store import shown_uri
 
 
 def run(paths: Sequence[str], *, output: str, json_output: bool = False) -> int:

@@ -17,7 +17,6 @@ from jobs.output import complain, counted, write_counts, write_json, write_table
 from pipelines import forgetting
 from pipelines.forgetting import Targets
 from pipelines.lake_lock import locked
-from pipelines.lake_paths import is_remote
 from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 
@@ -39,8 +38,6 @@ def run(
     captures: ids of captures or capture groups; vacuum: also build, and leave no earlier version,
     for which nothing need be named.
     """
-    if is_remote(lake):
-        raise UsageError(f"--lake {lake}: forget needs a lake on a local or mounted file system")
     if vacuum and not confirmed:
         raise UsageError("--vacuum can't be undone: add --yes")
     tables_of(lake)  # says so where it is none
@@ -97,12 +94,14 @@ def _forget(lake: str, targets: Targets) -> dict[str, int]:
     """Rows removed, by table. Spark starts here."""
     from pipelines.bronze.forget import forget
     from pipelines.delta import Lake
+    from pipelines.delta.failures import told
     from pipelines.session import spark_session
 
     forgetting.begin(lake, targets)
     complain("forget: starting Spark")
     spark = spark_session("kraftlake forget", lake=lake)
-    counts = forget(spark, Lake(lake), targets, lambda table: complain(f"forget: {table}"))
+    with told(lake):
+        counts = forget(spark, Lake(lake), targets, lambda table: complain(f"forget: {table}"))
     forgetting.end(lake)
     return counts
 

@@ -20,17 +20,18 @@ from jobs.moments import moment_of
 from jobs.output import complain, write_counts
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
-from pipelines.capture.remote import is_uri
-from pipelines.capture.spool import Spool
+from pipelines.capture.spool import Spool, local_place
 from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
+from pipelines.lake_paths import is_remote
 from pipelines.schema_version import check_schema_version, write_schema_version
 from replica.errors import UsageError
 from replica.format.damage import Damage
 
 _WAITING = "ingest: another ingest is at work on {}: waiting for it to end"
 _CHECKPOINTS = "_ingest_streams"
-"""Below the lake; Delta tables never start with an underscore."""
+"""Below the lake, or beside its spool: a store has no renaming, which Spark's checkpoints need.
+Without one, what is there is looked at once more."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,6 @@ def run(
     too; stream: again whenever a log has grown; run_id: a UUID, of lineage, and of no stream, which
     has many runs; accept_damage: 0 also where such a row was written. Raises KraftlakeError.
     """
-    if is_uri(lake):
-        raise UsageError(f"--lake {lake}: ingest needs a lake on a local or mounted file system")
     if stream is not None and (captured_at is not None or order):
         raise UsageError("--captured-at and --order are for captures, not for what is followed")
     if stream is not None and run_id is not None:
@@ -110,7 +109,7 @@ class _Work:
                 with job_events(
                     "ingest", self.lake, complain, paths=self.paths, run_id=self.run_id
                 ):
-                    counts = _write(looks, self.lake, self.keep_secrets)
+                    counts = _write(looks, self.lake, self.keep_secrets, spool.root)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
@@ -139,8 +138,10 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
     every = logs[0]
     for log in logs[1:]:
         every = DataFrame.union(every, log)
-    name = hashlib.sha256(json.dumps(work.paths).encode()).hexdigest()[:16]
-    checkpoint = str(Path(work.lake, _CHECKPOINTS, name).absolute())
+    place = local_place(work.lake)
+    followed = [work.lake, *work.paths] if is_remote(work.lake) else work.paths
+    name = hashlib.sha256(json.dumps(followed).encode()).hexdigest()[:16]
+    checkpoint = (place / _CHECKPOINTS / name).as_uri()
     for_each_batch(every, checkpoint, ingest, every_s=stream.every_s)
 
 
@@ -159,7 +160,7 @@ def _all_damages(looks: Looks) -> list[Damage]:
     return [*looks.damages, *of_replicas]
 
 
-def _write(looks: Looks, lake: str, keep_secrets: bool) -> dict[str, int]:
+def _write(looks: Looks, lake: str, keep_secrets: bool, spool: Path) -> dict[str, int]:
     """Rows added or changed, by table. Spark starts here, after the paths have proved readable."""
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta import Lake
@@ -168,7 +169,7 @@ def _write(looks: Looks, lake: str, keep_secrets: bool) -> dict[str, int]:
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
-    key_file = lake_key_file(lake)
+    key_file = lake_key_file(lake, spool)
     write_schema_version(lake)
     complain("ingest: starting Spark")
     spark = spark_session("kraftlake ingest", lake=lake)

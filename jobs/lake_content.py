@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from jobs.sql_delta_rs import answer
 from jobs.sql_text import tables_named
+from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
 from replica.errors import UnreadableFileError
 
@@ -108,7 +108,7 @@ def tables(lake: str, names: Iterable[str]) -> Iterator[Table]:
     for name in names:
         uri = table_uri(lake, name)
         try:
-            table = DeltaTable(uri)
+            table = open_table(uri)
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
         except (DeltaError, OSError) as error:
             raise UnreadableFileError(uri, str(error).splitlines()[0]) from error

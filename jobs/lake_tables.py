@@ -7,6 +7,7 @@ from typing import Any
 
 from jobs.sql_text import SCHEMAS
 from pipelines.lake_paths import is_remote, local_path
+from pipelines.object_store import check_bucket, opened
 from replica.errors import UsageError
 
 _LOG = "_delta_log"
@@ -15,6 +16,13 @@ _LOG = "_delta_log"
 def tables_of(lake: str) -> tuple[str, ...]:
     """`schema.table` of every table, sorted by layer. UsageError where there is no lake."""
     return _remote_tables(lake) if is_remote(lake) else _local_tables(local_path(lake))
+
+
+def check_remote_lake(lake: str) -> None:
+    """UsageError for an object store without a lake there, UnreadableFileError where it refuses: at
+    once and in plain words, as Spark would say neither."""
+    if is_remote(lake):
+        tables_of(lake)
 
 
 def _local_tables(root: str) -> tuple[str, ...]:
@@ -39,17 +47,16 @@ def _folders(path: str) -> list[str]:
 
 
 def _remote_tables(lake: str) -> tuple[str, ...]:
-    from pyarrow import ArrowInvalid, fs  # for remote lakes only: it takes a quarter of a second
+    from pyarrow import fs  # for remote lakes only: it takes a quarter of a second
 
     found: list[str] = []
-    try:
-        store, root = fs.FileSystem.from_uri(lake.replace("s3a://", "s3://", 1))
+    with opened(lake) as (store, root):
         for schema in SCHEMAS:
             selector: Any = fs.FileSelector(f"{root.rstrip('/')}/{schema}", allow_not_found=True)
             names = sorted(entry.base_name for entry in store.get_file_info(selector))
             found += [f"{schema}.{name}" for name in names]
-    except (ArrowInvalid, OSError) as error:
-        raise UsageError(f"--lake {lake}: {str(error).splitlines()[0]}") from error
+        if not found:
+            check_bucket(store, root, lake)
     if not found:
         raise UsageError(f"--lake {lake}: no tables in it; run `kraftlake ingest --lake` first")
     return tuple(found)

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from jobs.lake_tables import check_remote_lake
 from jobs.output import complain, counted, write_json, write_line
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.publishing import Start, Target, publish
@@ -80,7 +81,9 @@ def run(
 
     One of kafka.topic, folder and hook.url is what to publish to. run_id: a UUID, of lineage.
     """
-    feed = ChangeFeed(table_uri(lake, table), _feed(table))
+    known = _feed(table)
+    check_remote_lake(lake)
+    feed = ChangeFeed(table_uri(lake, table), known)
     start = next((known for known in _STARTS if known == pace.start), None)
     if start is None:
         raise UsageError(f"--from {pace.start}: expected {' or '.join(_STARTS)}")

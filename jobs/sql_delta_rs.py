@@ -9,13 +9,14 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from jobs.answer import Answer, QueryError
 from jobs.moments import NOW, Moment
 from jobs.sql_text import SCHEMAS
 from jobs.sql_views import DataFusion, View, statements
+from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
 from replica.errors import UnreadableFileError
 
@@ -46,7 +47,7 @@ def answer(
     for table in tables:
         uri = table_uri(lake, table)
         try:
-            builder.register(_quoted(table), DeltaTable(uri))
+            builder.register(_quoted(table), open_table(uri))
         except (DeltaError, TableNotFoundError, OSError) as error:
             raise UnreadableFileError(uri, _line(error)) from error
     for statement in statements(views, DataFusion(), moment):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from jobs.answer import Answer, write_answer
 from jobs.lake_tables import tables_of
 from jobs.output import one_line, write_line, write_table
 from jobs.sql_views import HISTORY, VIEWS, View
+from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
 from replica.errors import UnreadableFileError
 
@@ -50,7 +50,7 @@ class _Table:
 def _opened(lake: str, table: str) -> _Table:
     uri = table_uri(lake, table)
     try:
-        opened = DeltaTable(uri)
+        opened = open_table(uri)
         fields = opened.schema().fields
         description = opened.metadata().description or ""
     except (DeltaError, OSError) as error:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -21,7 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from pipelines.capture.remote import is_uri
+from pipelines.object_store import is_uri, opened
+from replica.errors import UnwritableFileError
 
 COMPRESSION = "snappy"
 """Spark's own choice too. With zstd files get a sixth smaller, and all takes a fifth longer."""
@@ -62,37 +64,38 @@ def write_data_file(
     have its columns by name, in its types. bounded: columns whose bounds are wanted. part: a
     number for the file's name, which is unique without it.
     ValueError: a batch lacks a column, has it in another type, or without a value where the schema
-    has it not nullable. OSError: the store refused.
+    has it not nullable. OSError: the disk refused. UnwritableFileError: the object store did.
     """
     groups = _row_groups(_conforming(batches, schema))
     first = next(groups, None)
     if first is None:
         return None
-    store, root = _store(folder)
     name = f"part-{part:05d}-{uuid.uuid4()}-c000.{COMPRESSION}.parquet"
-    path = f"{root}/{name}"
     counts: Counter[str] = Counter()
     encodings = _encodings(schema, bounded)
-    with (
-        store.open_output_stream(path) as out,
-        pq.ParquetWriter(out, schema, **encodings) as writer,
-    ):
-        for group in chain([first], groups):
-            counts.update({column: group[column].null_count for column in schema.names})
-            writer.write_table(group, row_group_size=group.num_rows)
+    with _opened(folder) as (store, root):
+        path = f"{root}/{name}"
+        with (
+            store.open_output_stream(path) as out,
+            pq.ParquetWriter(out, schema, **encodings) as writer,
+        ):
+            for group in chain([first], groups):
+                counts.update({column: group[column].null_count for column in schema.names})
+                writer.write_table(group, row_group_size=group.num_rows)
+        info = store.get_file_info(path)
     footer = writer.writer.metadata
-    info = store.get_file_info(path)
     return DataFile(
         name, info.size, info.mtime_ns // 10**6, footer.num_rows, counts, _bounds(footer, bounded)
     )
 
 
-def _store(folder: str) -> tuple[fs.FileSystem, str]:
+@contextmanager
+def _opened(folder: str) -> Iterator[tuple[fs.FileSystem, str]]:
     if not is_uri(folder):
-        return fs.LocalFileSystem(), folder
-    scheme, _, place = folder.partition("://")
-    store, root = fs.FileSystem.from_uri(f"{'s3' if scheme == 's3a' else scheme}://{place}")
-    return store, root.rstrip("/")
+        yield fs.LocalFileSystem(), folder
+        return
+    with opened(folder, UnwritableFileError) as (store, root):
+        yield store, root.rstrip("/")
 
 
 def _encodings(schema: pa.Schema, bounded: Collection[str]) -> dict[str, Any]:

@@ -7,10 +7,9 @@ to the lake asks `refuse_half_forgotten` first.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
+from pipelines import lake_files
 from replica.errors import UsageError
 
 FILE_NAME = "_forgetting.json"
@@ -34,36 +33,32 @@ class Targets:
 
 def begun(lake: str) -> Targets:
     """What an earlier run began to forget and did not finish."""
-    path = Path(lake, FILE_NAME)
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-        return Targets(frozenset(fields["captures"]), frozenset(fields["clusters"]))
-    except FileNotFoundError:
+    content = lake_files.read(lake, FILE_NAME)
+    if content is None:
         return Targets()
+    try:
+        fields = json.loads(content)
+        return Targets(frozenset(fields["captures"]), frozenset(fields["clusters"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path}: not what `kraftlake forget` writes: restore it") from error
+        raise UsageError(
+            f"{lake}/{FILE_NAME}: not what `kraftlake forget` writes: restore it"
+        ) from error
 
 
 def begin(lake: str, targets: Targets) -> None:
     """Say so durably, whole or not at all, before anything is changed."""
-    path = Path(lake, FILE_NAME)
     fields = {"captures": sorted(targets.captures), "clusters": sorted(targets.clusters)}
-    draft = path.with_suffix(".part")
-    with draft.open("w", encoding="utf-8") as file:
-        json.dump(fields, file)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    lake_files.write(lake, FILE_NAME, json.dumps(fields).encode())
 
 
 def end(lake: str) -> None:
     """Nothing is half forgotten any more."""
-    Path(lake, FILE_NAME).unlink(missing_ok=True)
+    lake_files.remove(lake, FILE_NAME)
 
 
 def refuse_half_forgotten(lake: str) -> None:
     """UsageError where a run of `kraftlake forget` did not come to its end."""
-    if Path(lake, FILE_NAME).exists():
+    if lake_files.read(lake, FILE_NAME) is not None:
         raise UsageError(
             f"{lake}: a `kraftlake forget` was interrupted: run `kraftlake forget --lake {lake} "
             "--yes`, which finishes it"

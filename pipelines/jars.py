@@ -1,15 +1,16 @@
-"""Finds Delta's two jars, and fetches them when this machine has never had them.
+"""Finds the jars that pyspark lacks, and fetches them when this machine has never had them: Delta's
+two, and for lakes in S3 Hadoop's s3a with what it needs of AWS' SDK (pipelines.s3a_jars).
 
 Looked for in this order:
 1. an offline folder: `--jars-dir`, else KRAFTLAKE_JARS, else `[jars] dir` of conf/kraftlake.toml.
    A folder that is named but lacks a jar is an error: nobody who names one wants a download;
-2. the cache: $XDG_CACHE_HOME/kraftlake/jars/<Delta's version>, by default below ~/.cache;
+2. the cache: $XDG_CACHE_HOME/kraftlake/jars/<version>, by default below ~/.cache;
 3. the network: the Ivy inside pyspark, run by plain Java with settings of our own.
 
 Our own Ivy settings matter. Ivy's defaults ask ~/.m2 first, where a half-filled repository (a pom
 without its jar) ends the search, and follow a parent pom's own repositories. Ours know one
-resolver, Ivy's built-in Maven 2 one at its default root, and the two modules come without their
-closure of 34 jars, which would load a second Hadoop beside pyspark's.
+resolver, Ivy's built-in Maven 2 one at its default root, and the modules come without their
+closure, which would load a second Hadoop beside pyspark's.
 
 Every jar is held to its SHA-256, also in the cache, so a cut copy is replaced, not loaded.
 """
@@ -22,7 +23,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +36,8 @@ DELTA_VERSION = "4.4.0"  # the jars' and the delta-spark package's: a test holds
 
 _FETCH_TIMEOUT_S = 600  # 9.6 MB: even 20 KB/s is enough
 _MIRROR = "KRAFTLAKE_MAVEN_MIRROR"
+_FEW = 3
+"""Names in a message."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,32 @@ class Jar:
     def file_name(self) -> str:
         """The name Maven, Ivy and `--jars` all give it."""
         return f"{self.module}-{self.revision}.jar"
+
+
+@dataclass(frozen=True)
+class JarSet:
+    """Jars that are used together. name: for messages. size: of all, MB. folder: in the cache; a
+    version has one of its own, so upgrades never mix. option: of `python -m pipelines.jars`."""
+
+    name: str
+    size: int
+    folder: str
+    jars: tuple[Jar, ...]
+    option: str = ""
+
+    @property
+    def cache(self) -> Path:
+        """Where they are kept once they are fetched."""
+        return cache_dir(self.folder)
+
+    @property
+    def shown(self) -> str:
+        """Their names, where they are few."""
+        if len(self.jars) > _FEW:
+            return (
+                f"the {len(self.jars)} jars that `python -m pipelines.jars {self.option}` fetches"
+            )
+        return _listed(jar.file_name for jar in self.jars)
 
 
 DELTA_JARS = (
@@ -68,43 +97,64 @@ DELTA_JARS = (
 )
 
 
+DELTA = JarSet("Delta's", 10, DELTA_VERSION, DELTA_JARS)
+
+
 def delta_jars(jars_dir: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
-    """Absolute paths of DELTA_JARS, in that order; see the module's text for where from.
+    """Absolute paths of DELTA_JARS, in that order; as `jar_paths`."""
+    return jar_paths(DELTA, jars_dir)
+
+
+def jar_paths(wanted: JarSet, jars_dir: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
+    """Absolute paths of a set's jars, in its order; see the module's text for where from.
 
     jars_dir: an offline folder; None: KRAFTLAKE_JARS, else cache and network.
     UsageError: a jar is missing from or damaged in the offline folder, or there's no network.
     """
+    if not wanted.jars:
+        raise UsageError(
+            f"this release has no list of {wanted.name} jars, so Spark can't write to S3: fill the "
+            "lake on a disk and copy it there, or give Spark the jars (spark.jars, or --jars)"
+        )
     offline = jars_dir or os.environ.get("KRAFTLAKE_JARS")
     if offline:
-        return _offline(Path(offline))
-    cache = cache_dir()
-    if not all(_intact(cache / jar.file_name, jar) for jar in DELTA_JARS):
-        _fetch(cache)
-    return tuple(cache / jar.file_name for jar in DELTA_JARS)
+        return _offline(Path(offline), wanted)
+    if not all(_intact(wanted.cache / jar.file_name, jar) for jar in wanted.jars):
+        _fetch(wanted)
+    return tuple(wanted.cache / jar.file_name for jar in wanted.jars)
 
 
-def cache_dir() -> Path:
-    """Where fetched jars are kept; a version has a folder of its own, so upgrades never mix."""
+def cache_dir(folder: str = DELTA_VERSION) -> Path:
+    """A folder of the cache, by default that of Delta's jars."""
     root = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification says to ignore a relative one.
     base = Path(root) if os.path.isabs(root) else Path(os.path.expanduser("~")) / ".cache"
-    return base / "kraftlake" / "jars" / DELTA_VERSION
+    return base / "kraftlake" / "jars" / folder
 
 
-def _offline(folder: Path) -> tuple[Path, ...]:
-    missing = [jar.file_name for jar in DELTA_JARS if not (folder / jar.file_name).is_file()]
+def _offline(folder: Path, wanted: JarSet) -> tuple[Path, ...]:
+    missing = [jar.file_name for jar in wanted.jars if not (folder / jar.file_name).is_file()]
     if missing:
+        where = f"`python -m pipelines.jars {wanted.option}`" if wanted.option else "`make jars`"
         raise UsageError(
-            f"{folder} lacks {' and '.join(missing)}: copy it there from a machine that has it "
-            f"(`make jars` prints where), or unset KRAFTLAKE_JARS / --jars-dir to download it."
+            f"{folder} lacks {_listed(missing)}: copy it there from a machine that has it "
+            f"({where} prints where), or unset KRAFTLAKE_JARS / --jars-dir to download it."
         )
-    for jar in DELTA_JARS:
+    for jar in wanted.jars:
         if not _intact(folder / jar.file_name, jar):
             raise UsageError(
                 f"{folder / jar.file_name} is damaged or another build (its SHA-256 is not "
                 f"{jar.sha256[:12]}...): copy it again."
             )
-    return tuple((folder / jar.file_name).resolve() for jar in DELTA_JARS)
+    return tuple((folder / jar.file_name).resolve() for jar in wanted.jars)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """All of them where they are few, else how many, and the first."""
+    known = list(names)
+    if len(known) > _FEW:
+        return f"{len(known)} jars, {known[0]} among them"
+    return " and ".join(known)
 
 
 def _intact(path: Path, jar: Jar) -> bool:
@@ -115,37 +165,38 @@ def _intact(path: Path, jar: Jar) -> bool:
         return False
 
 
-def _fetch(cache: Path) -> None:
+def _fetch(wanted: JarSet) -> None:
     """Downloads into a folder beside the cache's, checks, then renames file by file.
 
     Two processes may do so at once: a rename is atomic, and both bring the same bytes.
     """
-    java = find_java()
+    java, cache = find_java(), wanted.cache
     try:
         cache.mkdir(parents=True, exist_ok=True)
         # On the cache's own file system, or the rename would be a copy.
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache.parent) as work:
             sys.stderr.write(
-                f"kraftlake: fetching Delta {DELTA_VERSION}'s two jars (10 MB, once) to {cache}\n"
+                f"kraftlake: fetching {wanted.name} {len(wanted.jars)} jars ({wanted.size} MB, "
+                f"once) to {cache}\n"
             )
-            retrieved = _run_ivy(java.executable, Path(work))
-            for jar in DELTA_JARS:
+            retrieved = _run_ivy(java.executable, Path(work), wanted)
+            for jar in wanted.jars:
                 if not _intact(retrieved / jar.file_name, jar):
-                    raise _offline_advice(f"{jar.file_name} came damaged or not at all")
+                    raise _offline_advice(f"{jar.file_name} came damaged or not at all", wanted)
                 os.replace(retrieved / jar.file_name, cache / jar.file_name)
     except OSError as error:
         raise UsageError(
             f"cannot write the jar cache {cache} ({error.strerror}): set XDG_CACHE_HOME to a "
-            f"writable folder, or KRAFTLAKE_JARS to one that holds {_names()}."
+            f"writable folder, or KRAFTLAKE_JARS to one that holds {wanted.shown}."
         ) from error
 
 
-def _run_ivy(java: Path, work: Path) -> Path:
+def _run_ivy(java: Path, work: Path, wanted: JarSet) -> Path:
     """Runs Ivy with everything it keeps inside `work`; returns the folder with the jars."""
     settings = work / "ivysettings.xml"
     settings.write_text(_ivy_settings(work / "cache"), encoding="utf-8")
     module = work / "ivy.xml"
-    module.write_text(_ivy_module(), encoding="utf-8")
+    module.write_text(_ivy_module(wanted), encoding="utf-8")
     retrieved = work / "jars"
     command = [
         str(java),
@@ -169,9 +220,9 @@ def _run_ivy(java: Path, work: Path) -> Path:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise _offline_advice(f"no answer within {_FETCH_TIMEOUT_S} s") from error
+        raise _offline_advice(f"no answer within {_FETCH_TIMEOUT_S} s", wanted) from error
     if ran.returncode != 0:
-        raise _offline_advice(_ivy_reason(ran.stdout + ran.stderr))
+        raise _offline_advice(_ivy_reason(ran.stdout + ran.stderr), wanted)
     return retrieved
 
 
@@ -185,15 +236,12 @@ def _ivy_reason(output: str) -> str:
     return "Ivy gave no reason"
 
 
-def _offline_advice(reason: str) -> KraftlakeError:
+def _offline_advice(reason: str, wanted: JarSet) -> KraftlakeError:
     return UsageError(
-        f"cannot download Delta's jars ({reason}): without a network, copy {_names()} into a "
-        f"folder and set KRAFTLAKE_JARS to it; behind a mirror, set {_MIRROR} to its Maven URL."
+        f"cannot download {wanted.name} jars ({reason}): without a network, copy {wanted.shown} "
+        "into a folder and set KRAFTLAKE_JARS to it; behind a mirror, set "
+        f"{_MIRROR} to its Maven URL."
     )
-
-
-def _names() -> str:
-    return " and ".join(jar.file_name for jar in DELTA_JARS)
 
 
 def _ivy_jar() -> Path:
@@ -220,7 +268,7 @@ def _ivy_settings(ivy_cache: Path) -> str:
     )
 
 
-def _ivy_module() -> str:
+def _ivy_module(wanted: JarSet) -> str:
     """A module that depends on the jars alone: `master` is a pom's jar without its runtime.
 
     A mirror that holds jars without poms has no `master`, only `default`.
@@ -228,7 +276,7 @@ def _ivy_module() -> str:
     dependencies = "".join(
         f'    <dependency org="{jar.organisation}" name="{jar.module}" rev="{jar.revision}" '
         'conf="default->master(default)" transitive="false"/>\n'
-        for jar in DELTA_JARS
+        for jar in wanted.jars
     )
     return (
         '<ivy-module version="2.0">\n'
@@ -243,9 +291,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """`python -m pipelines.jars`: prints what `spark-submit --jars` takes; exit 0, or 2."""
     parser = argparse.ArgumentParser(prog="python -m pipelines.jars", description=main.__doc__)
     parser.add_argument("--jars-dir", help="an offline folder that holds the jars")
+    parser.add_argument("--s3", action="store_true", help="also those for lakes in S3")
     options = parser.parse_args(arguments)
     try:
-        paths = delta_jars(options.jars_dir)
+        paths = list(delta_jars(options.jars_dir))
+        if options.s3:
+            from pipelines.s3a_jars import S3A
+
+            paths += jar_paths(S3A, options.jars_dir)
     except KraftlakeError as error:
         sys.stderr.write(f"kraftlake: {error}\n")
         return 2

@@ -1,4 +1,6 @@
-"""One ingest at a time: a lock on a file of the lake, which the system frees with the process."""
+"""One ingest at a time: a lock on a file of the lake, which the system frees with the process.
+
+In an object store, claims are in its stead: pipelines.lake_claims."""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pipelines.lake_claims import claimed
+from pipelines.lake_paths import is_remote, local_path
 from replica.errors import UnwritableFileError
 
 FILE_NAME = "_ingest.lock"
@@ -20,7 +24,11 @@ def locked(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
     It is known to this machine, and to others where the file system hands locks on (NFS 4 does).
     UnwritableFileError where the lake's folder can't be made or written to.
     """
-    path = Path(lake, FILE_NAME)
+    if is_remote(lake):
+        with claimed(lake, waiting):
+            yield
+        return
+    path = Path(local_path(lake), FILE_NAME)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("ab")

@@ -7,37 +7,59 @@ import secrets
 import uuid
 from pathlib import Path
 
+from pipelines import lake_files
+from pipelines.lake_paths import is_remote, local_path
 from replica.errors import UsageError
 
 FILE_NAME = "_redaction.key"
 _KEY_BYTES = 32
 
 
-def lake_key_file(lake: str) -> str:
+def lake_key_file(lake: str, copies: Path | None = None) -> str:
     """The path of the lake's key file, readable by its owner only; made where it is absent.
 
-    Raises UsageError where the file is there and empty.
+    copies: where a copy of a key goes that lies in an object store. Two that make one there at
+    once would not agree, so only who holds the lake's lock may ask. Raises UsageError where the
+    file is there and empty.
     """
-    path = Path(lake, FILE_NAME)
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _create(path)
+    if is_remote(lake):
+        assert copies is not None, "a key in an object store has no path"
+        path = copies / FILE_NAME
+        _write_new(path, _remote_key(lake))
+    else:
+        path = Path(local_path(lake), FILE_NAME)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _create(path)
     if path.stat().st_size == 0:
-        raise UsageError(f"{path}: empty; remove it to have a new key made")
+        place = f"{lake}/{FILE_NAME}" if is_remote(lake) else path
+        raise UsageError(f"{place}: empty; remove it to have a new key made")
     return str(path)
+
+
+def _remote_key(lake: str) -> bytes:
+    key = lake_files.read(lake, FILE_NAME)
+    if key is None:
+        key = secrets.token_bytes(_KEY_BYTES)
+        lake_files.write(lake, FILE_NAME, key)
+    return key
 
 
 def _create(path: Path) -> None:
     """Whole or not at all; of several that do it at once, the first decides."""
     draft = path.with_name(f"{FILE_NAME}.{uuid.uuid4().hex}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(_KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
+        _write_new(draft, secrets.token_bytes(_KEY_BYTES))
         os.link(draft, path)
     except FileExistsError:
         pass
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
+
+
+def _write_new(path: Path, key: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(key)
+        file.flush()
+        os.fsync(file.fileno())

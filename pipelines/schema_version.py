@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from pipelines import lake_files
 from replica.errors import UsageError
 
 FILE_NAME = "_schema_version"
@@ -14,13 +13,11 @@ which has spans of every state."""
 
 def check_schema_version(lake: str) -> None:
     """UsageError where a lake with bronze tables is of another version; an empty one is of none."""
-    path = Path(lake, FILE_NAME)
-    try:
-        text = path.read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        text = "1" if Path(lake, "bronze", "captures", "_delta_log").is_dir() else ""
-    except ValueError:
-        text = "?"
+    content = lake_files.read(lake, FILE_NAME)
+    if content is not None:
+        text = content.decode("ascii", "replace").strip()
+    else:
+        text = "1" if lake_files.has_folder(lake, "bronze/captures/_delta_log") else ""
     if text not in ("", str(VERSION)):
         raise UsageError(
             f"{lake}: its tables are of schema version {text}, this release has {VERSION}: "
@@ -30,4 +27,4 @@ def check_schema_version(lake: str) -> None:
 
 def write_schema_version(lake: str) -> None:
     """Say that the lake's tables are of this release; before the first of them is made."""
-    Path(lake, FILE_NAME).write_text(f"{VERSION}\n", encoding="ascii")
+    lake_files.write(lake, FILE_NAME, f"{VERSION}\n".encode("ascii"))

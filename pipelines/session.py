@@ -36,15 +36,16 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from pipelines.jars import delta_jars
 from pipelines.java import find_java
+from pipelines.object_store import is_s3, s3a_settings
+from pipelines.session_jars import add_jars, bring_jars, has_s3a, jars_for
 from replica.errors import UsageError
 
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _LAKE = "spark.kraftlake.lake"
 _EXTENSIONS = "spark.sql.extensions"
-_JARS = "spark.jars"
+_HADOOP = "spark.hadoop."
 _MASTER = "spark.master"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 
@@ -94,11 +95,12 @@ def spark_session(
     asked = dict(extra_conf or {})
     if lake is not None:
         asked[_LAKE] = os.fspath(lake)
+    in_s3 = is_s3(asked.get(_LAKE, ""))
     if _active_context() is not None:
-        return _adopt(asked)
+        return _adopt(asked, in_s3=in_s3)
     conf_dir = conf_directory()
     defaults = read_defaults(conf_dir)
-    given = _given()
+    given = s3a_settings() | _given() if in_s3 else _given()
     given.update(asked)
     if master is not None:
         given[_MASTER] = master
@@ -106,9 +108,9 @@ def spark_session(
     settings = _settings(app_name, given, conf_dir)
     offline = jars_dir or os.environ.get("KRAFTLAKE_JARS") or defaults.jars_dir
     if SparkContext._gateway is not None:  # spark-submit's JVM, or a stopped session's
-        _bring_jars(settings, offline)
-    elif not _has_delta(settings):
-        _add_jars(settings, [str(path) for path in delta_jars(offline)])
+        bring_jars(settings, offline, in_s3=in_s3)
+    else:
+        add_jars(settings, jars_for(settings, offline, in_s3=in_s3))
     if _submitted():
         return SparkSession.builder.config(map=dict(settings)).getOrCreate()
     return _start(settings, conf_dir)
@@ -231,41 +233,7 @@ def _scratch_warehouse() -> str:
     return Path(folder).as_uri()
 
 
-def _has_delta(settings: Mapping[str, str]) -> bool:
-    """True where the settings bring Delta's jars themselves."""
-    named = f"{settings.get(_JARS, '')},{settings.get('spark.driver.extraClassPath', '')}"
-    return "delta-spark_" in named or "io.delta:delta-spark_" in settings.get(
-        "spark.jars.packages", ""
-    )
-
-
-def _add_jars(settings: dict[str, str], paths: list[str]) -> None:
-    before = [name for name in settings.get(_JARS, "").split(",") if name]
-    settings[_JARS] = ",".join([*before, *paths])
-
-
-def _bring_jars(settings: dict[str, str], offline: str | os.PathLike[str] | None) -> None:
-    """Delta's jars for a JVM that runs already.
-
-    `spark.jars` alone would only reach the executors, for the driver's class path is made before
-    Python starts; so the driver's loader is told too.
-    """
-    jvm = SparkContext._jvm
-    assert jvm is not None, "spark-submit's JVM is connected by _given()"
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    if loader.getResource(_DELTA_CATALOG.replace(".", "/") + ".class") is not None:
-        return
-    paths = delta_jars(offline)
-    if not hasattr(loader, "addURL"):
-        raise UsageError(
-            f"spark-submit has no Delta: add --jars {','.join(str(path) for path in paths)}"
-        )
-    for path in paths:
-        loader.addURL(jvm.java.net.URI.create(path.as_uri()).toURL())
-    _add_jars(settings, [str(path) for path in paths])
-
-
-def _adopt(asked: Mapping[str, str]) -> SparkSession:
+def _adopt(asked: Mapping[str, str], *, in_s3: bool) -> SparkSession:
     """The session that runs, held to UTC; what it has set stays as it is."""
     session = SparkSession.builder.getOrCreate()
     if _DELTA_EXTENSION not in (session.conf.get(_EXTENSIONS, "") or ""):
@@ -279,7 +247,22 @@ def _adopt(asked: Mapping[str, str]) -> SparkSession:
     forced = {key: asked[key] for key in asked if key == _LAKE} | _FORCED
     for key, value in forced.items():
         session.conf.set(key, value)
+    if in_s3:
+        _adopt_s3a(session)
     return session
+
+
+def _adopt_s3a(session: SparkSession) -> None:
+    """What the context doesn't say of s3a is said for this session, which Hadoop's readers see."""
+    if not has_s3a(SparkContext._jvm):
+        raise UsageError(
+            "the Spark session that runs in this process can't read S3: start it with the jars "
+            "that `python -m pipelines.jars --s3` prints."
+        )
+    said = session.sparkContext.getConf()
+    for key, value in s3a_settings().items():
+        if key.startswith(_HADOOP) and not said.contains(key):
+            session.conf.set(key.removeprefix(_HADOOP), value)
 
 
 def _start(settings: Mapping[str, str], conf_dir: Folder | None) -> SparkSession:

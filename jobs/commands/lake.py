@@ -7,7 +7,7 @@ from replica.errors import UsageError
 
 
 def ingest(
-    paths: options.Paths,
+    paths: options.PathsOrUris,
     lake: options.Lake,
     captured_at: options.CapturedAt = None,
     order: options.Order = None,

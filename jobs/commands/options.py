@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Optional
 from uuid import UUID
 
 import typer
 
+from pipelines.object_store import check_lake, check_local, check_place
 from replica.errors import UsageError
 
 # Optional[...]: typer reads these at run time and knows no other spelling in all its releases
@@ -14,21 +16,46 @@ Texts = Optional[list[str]]  # noqa: UP045
 Text = Optional[str]  # noqa: UP045
 Number = Optional[int]  # noqa: UP045
 
+
+def _each(check: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
+    return lambda paths: [check(path) for path in paths]
+
+
+_WHAT_IS_READ = (
+    "A segment, a snapshot, a metadata directory, a node's log directory, any folder above such "
+    "directories, or a .tar.gz or .zip of them"
+)
 Paths = Annotated[
     list[str],
     typer.Argument(
+        callback=_each(check_local),
         metavar="PATH...",
-        help="A segment, a snapshot, a metadata directory, a node's log directory, any folder "
-        "above such directories, or a .tar.gz or .zip of them.",
+        help=f"{_WHAT_IS_READ}.",
+        show_default=False,
+    ),
+]
+PathsOrUris = Annotated[
+    list[str],
+    typer.Argument(
+        callback=_each(check_place),
+        metavar="PATH...",
+        help=f"{_WHAT_IS_READ}; also as a URI such as s3://bucket/captures.",
         show_default=False,
     ),
 ]
 Lake = Annotated[
-    str, typer.Option("--lake", metavar="L", help="The lake: a folder, or a URI such as s3://...")
+    str,
+    typer.Option(
+        "--lake",
+        metavar="L",
+        help="The lake: a folder, or a URI such as s3://...",
+        callback=check_lake,
+    ),
 ]
 NodePaths = Annotated[
     list[str],
     typer.Argument(
+        callback=_each(check_place),
         metavar="LOGDIR...",
         help="A metadata directory, a node's log directory, or any folder above such directories.",
         show_default=False,
@@ -39,6 +66,7 @@ CaptureOutput = Annotated[
     typer.Option(
         "-o",
         "--output",
+        callback=check_place,
         metavar="FOLDER|URI",
         help="Where the capture goes: an empty or new folder, or a URI such as s3://bucket/name.",
         show_default=False,
@@ -122,9 +150,16 @@ RedactKey = Annotated[
     ),
 ]
 
-ReplicaA = Annotated[str, typer.Argument(metavar="A", help="A replica's directory.")]
+ReplicaA = Annotated[
+    str, typer.Argument(metavar="A", help="A replica's directory.", callback=check_local)
+]
 ReplicaB = Annotated[
-    str, typer.Argument(metavar="B", help="Another replica's, or a later copy of the same one.")
+    str,
+    typer.Argument(
+        metavar="B",
+        help="Another replica's, or a later copy of the same one.",
+        callback=check_local,
+    ),
 ]
 
 LeastSeverity = Annotated[

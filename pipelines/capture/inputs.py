@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pipelines.capture.bundle import is_bundle, unpack
-from pipelines.capture.remote import download, is_uri, shown_uri
+from pipelines.capture.remote import download
 from pipelines.capture.spool import Spool
+from pipelines.object_store import is_uri, shown_uri
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import MetadataDirectory

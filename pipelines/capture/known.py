@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
+from pipelines import lake_files
+from pipelines.lake_paths import table_uri
 from replica.errors import UsageError
 from replica.format.file_names import classify
 from replica.format.known_file import KnownFile, Place
@@ -55,13 +55,15 @@ NOTHING_KNOWN = KnownCaptures(None)
 
 
 def _bases(lake: str) -> dict[ReplicaId, Base]:
-    folder = Path(lake, "bronze", "captures")
-    if not os.path.isdir(folder / "_delta_log"):
+    folder = table_uri(lake, "bronze.captures")
+    if not lake_files.has_folder(lake, "bronze/captures/_delta_log"):
         return {}
-    from deltalake import DeltaTable, QueryBuilder
+    from deltalake import QueryBuilder
+
+    from pipelines.delta_rs import open_table
 
     try:
-        table = DeltaTable(str(folder))
+        table = open_table(folder)
         rows = QueryBuilder().register("c", table).execute(_NEWEST).read_all()
     except Exception as error:  # delta-rs raises just that where a data file is gone
         reason = " ".join(str(error).split())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pipelines.capture.grouping import capture_file
-from pipelines.capture.remote import is_uri
+from pipelines.object_store import is_uri
 from replica.errors import DataError, UnreadableFileError
 from replica.format import capture
 from replica.format.capture import CapturedFile, CaptureInfo

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from replica.errors import KraftlakeError, UnreadableFileError, UsageError
+from pipelines.object_store import check_bucket, is_unreachable, is_uri, opened, reason, shown_uri
+from replica.errors import UnreadableFileError, UsageError
 from replica.format import capture, meta_properties, quorum_properties, quorum_state
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER
 
-_URI = re.compile(r"[a-z][a-z0-9+.-]*://.+", re.IGNORECASE)
-_USER = re.compile(r"(?<=://)[^/?]*@")
 _BESIDE = (
     *(capture.FILE_NAME, capture.PART_NAME),
     *(meta_properties.FILE_NAME, quorum_properties.FILE_NAME, BOOTSTRAP_NAME),
 )
 """Files that lie above a partition's folder."""
 _CHUNK_BYTES = 8 * 1024 * 1024
-
-
-def is_uri(path: str) -> bool:
-    """Whether a path is a URI that pyarrow.fs may know, and no local path."""
-    return _URI.fullmatch(path) is not None
-
-
-def shown_uri(uri: str) -> str:
-    """The URI without what may be a secret: user, password and query. For messages and tables."""
-    return _USER.sub("", uri.partition("?")[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +46,8 @@ def download(uri: str, folder: str) -> Downloaded:
     """Copy the files of the metadata directories at or below the URI, keeping relative paths.
 
     Raises UsageError for a scheme pyarrow doesn't know or a URI with nothing below it,
-    UnreadableFileError where the store refuses as a whole; one file that can't be read is a damage.
+    UnreadableFileError where the store refuses as a whole, or can't be reached any more; one file
+    that can't be read is a damage.
     """
     files = remote_files(uri)
     if not files:
@@ -71,7 +59,9 @@ def download(uri: str, folder: str) -> Downloaded:
             try:
                 _copy(store, file, folder)
             except OSError as error:
-                damages.append(Damage(0, 0, DamageKind.UNREADABLE, _one_line(error, uri), shown))
+                if is_unreachable(error):
+                    raise
+                damages.append(Damage(0, 0, DamageKind.UNREADABLE, reason(error, uri), shown))
     if len(damages) == len(files):
         raise UnreadableFileError(damages[0].file, damages[0].detail)
     single = None if files[0].relative else str(Path(folder, files[0].name))
@@ -90,6 +80,7 @@ def remote_files(uri: str) -> list[RemoteFile]:
 
         info = store.get_file_info(root)
         if info.type == fs.FileType.NotFound:
+            check_bucket(store, root, uri)
             raise UsageError(f"{shown_uri(uri)}: no such file or directory")
         if info.type == fs.FileType.File:
             return [RemoteFile(uri, "", PurePosixPath(root).name, root)]
@@ -114,22 +105,6 @@ def size_of(uri: str) -> int:
     """Bytes of the file at a URI."""
     with opened(uri) as (store, path), store.open_input_file(path) as file:
         return int(file.size())
-
-
-@contextmanager
-def opened(uri: str) -> Iterator[tuple[Any, str]]:
-    """(store, path in it); its errors become ours, which never show the URI's secrets."""
-    from pyarrow import ArrowException, fs  # a heavy import, needed for URIs only
-
-    shown = shown_uri(uri)
-    try:
-        yield fs.FileSystem.from_uri(uri)
-    except KraftlakeError:
-        raise
-    except OSError as error:
-        raise UnreadableFileError(shown, _one_line(error, uri)) from None
-    except (ArrowException, ValueError) as error:
-        raise UsageError(f"{shown}: {_one_line(error, uri)}") from None
 
 
 def _is_below(path: str, prefix: str) -> bool:
@@ -173,16 +148,6 @@ def _copy(store: Any, file: RemoteFile, folder: str) -> None:
     with store.open_input_stream(file.path) as source, target.open("xb") as out:
         while chunk := source.read(_CHUNK_BYTES):
             out.write(chunk)
-
-
-def _one_line(error: Exception, uri: str) -> str:
-    """The error's first line, without what the URI holds besides the place."""
-    text = str(error).strip().split("\n", 1)[0].replace(uri, shown_uri(uri))
-    secrets = [uri.partition("?")[2], *(_USER.search(uri) or [""])[0].rstrip("@").split(":")]
-    for secret in secrets:
-        if len(secret) > 2:
-            text = text.replace(secret, "***")
-    return text
 
 
 def file_name(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from replica.errors import UnwritableFileError
+from pipelines.lake_paths import is_remote, local_path
+from replica.errors import UnwritableFileError, UsageError
 from replica.format.capture import canonical
 from replica.format.file_names import FileKind, FileName
 from replica.format.known_file import KnownFile, Resumed, resume_segment, resume_snapshot
@@ -21,6 +23,8 @@ from replica.scan.segments import scan
 
 FOLDER = "_spool"
 """Below the lake; Delta tables never start with an underscore."""
+PLACE_VARIABLE = "KRAFTLAKE_SPOOL"
+"""Names a folder for the spools of lakes in object stores."""
 ABANDONED_AFTER_S = 24 * 3600
 """Another ingest may be running beside this one, so only old spools are taken for left-overs."""
 
@@ -40,6 +44,8 @@ class Spool:
     root: Path
     lake: Path | None = None
     """The lake around the spool, which is never examined, whatever it lies below."""
+    is_shared: bool = False
+    """Whether the folder around it is of spools."""
     bytes_read: BytesRead = field(default_factory=BytesRead)
     _count: int = field(default=0)
 
@@ -49,17 +55,18 @@ class Spool:
 
         Its path is absolute, as Spark's workers need not share our working directory.
         """
-        folder = Path(lake, FOLDER).absolute()
+        folder = (local_place(lake) / FOLDER).absolute()
         with suppress(FileNotFoundError):  # another ingest may be clearing up as well
             for left in folder.iterdir():
                 if time.time() - left.stat().st_mtime > ABANDONED_AFTER_S:
                     shutil.rmtree(left, ignore_errors=True)
-        return Spool(folder / uuid.uuid4().hex, Path(lake))
+        root = folder / uuid.uuid4().hex
+        return Spool(root, None if is_remote(lake) else Path(local_path(lake)), is_shared=True)
 
     def not_examined(self) -> tuple[str, ...]:
         """Folders that a search from above must leave out."""
-        folders = (self.root,) if self.lake is None else (self.lake / FOLDER, self.lake)
-        return tuple(str(folder) for folder in folders)
+        folders = (self.root.parent if self.is_shared else self.root, self.lake)
+        return tuple(str(folder) for folder in folders if folder is not None)
 
     def __enter__(self) -> Spool:
         self.root.mkdir(parents=True)
@@ -67,7 +74,7 @@ class Spool:
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
-        if self.lake is not None:
+        if self.is_shared:
             with suppress(OSError):  # not empty: another ingest is at work
                 self.root.parent.rmdir()
 
@@ -77,6 +84,19 @@ class Spool:
         folder = self.root / f"{self._count:05d}"
         folder.mkdir()
         return folder
+
+
+def local_place(lake: str) -> Path:
+    """The folder for what an ingest keeps in files that grow, have holes or are renamed: the lake's
+    own, and a local one where it is in an object store. UsageError where that is another user's."""
+    if not is_remote(lake):
+        return Path(local_path(lake)).absolute()
+    named = os.environ.get(PLACE_VARIABLE)
+    place = Path(named or Path(tempfile.gettempdir(), f"kraftlake-{os.getuid()}")).absolute()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if place.stat().st_uid != os.getuid():
+        raise UsageError(f"{place}: another user's; set {PLACE_VARIABLE} to a folder of your own")
+    return place
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +146,7 @@ class Copying:
                     self.count.read += len(data)
                 out.truncate(size)
         except OSError as error:
-            hint = "make room on the lake's disk and ingest again"
+            hint = "make room on that disk and ingest again"
             raise UnwritableFileError(str(target), f"{error.strerror or error}; {hint}") from error
 
     def copy_of(self, relative: str) -> Path:

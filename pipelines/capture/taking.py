@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from pipelines.capture.grouping import replica_at
-from pipelines.capture.remote import is_uri, opened, shown_uri
+from pipelines.object_store import is_uri, opened, reason, shown_uri
 from replica.errors import DataError, UnwritableFileError, UsageError
 from replica.format import capture
 from replica.format.capture import CapturedFile, CaptureInfo
@@ -35,6 +35,10 @@ from replica.scan.segments import scan
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
 """What an interrupted capture sends again at most, besides the file it was at."""
+
+
+_WITH_FOLDERS = ("local", "hdfs")
+"""pyarrow's names of file systems; elsewhere a folder is but the beginning of names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ def take(
     """
     with _store(destination) as (store, root):
         at = now()
-        target = _Target(store, root, shown_uri(destination), at)
+        target = _Target(store, root, destination, at)
         target.resume()
         taken = []
         for folder, one in _named(found):
@@ -100,7 +104,7 @@ def take(
 @contextmanager
 def _store(destination: str) -> Iterator[tuple[Any, str]]:
     if is_uri(destination):
-        with opened(destination) as (store, root):
+        with opened(destination, UnwritableFileError) as (store, root):
             yield store, root.rstrip("/")
         return
     from pyarrow import fs  # a heavy import, not for `capture --help`
@@ -132,11 +136,15 @@ class _Target:
 
     store: Any
     root: str
-    shown: str
+    destination: str
     at: datetime
     arrived: dict[str, CapturedFile] = field(default_factory=dict)
     wanted: dict[str, CapturedFile] = field(default_factory=dict)
     _unsaved_bytes: int = 0
+
+    @property
+    def shown(self) -> str:
+        return shown_uri(self.destination)
 
     def resume(self) -> None:
         """Learn what an interrupted capture left; UsageError where the place is taken."""
@@ -203,7 +211,8 @@ class _Target:
     def _write(self, path: str, data: bytes) -> None:
         absolute = f"{self.root}/{path}"
         with self._refusals(path):
-            self.store.create_dir(os.path.dirname(absolute), recursive=True)
+            if self.store.type_name in _WITH_FOLDERS:
+                self.store.create_dir(os.path.dirname(absolute), recursive=True)
             with self.store.open_output_stream(absolute) as out:
                 out.write(data)
 
@@ -230,8 +239,8 @@ class _Target:
         try:
             yield
         except OSError as error:
-            reason = error.strerror or str(error).strip().split("\n", 1)[0]
-            raise UnwritableFileError(f"{self.shown}/{path}", reason) from error
+            why = error.strerror or reason(error, self.destination)
+            raise UnwritableFileError(f"{self.shown}/{path}", why) from None
 
 
 @dataclass

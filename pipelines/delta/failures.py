@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pipelines import object_store
 from pipelines.capture.spool import FOLDER
 from replica.errors import BusyError, KraftlakeError, UnwritableFileError, UsageError
 
@@ -45,6 +46,9 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
         if reason in text:
             hint = "make room and run this again, nothing that was committed is lost"
             return UnwritableFileError(lake, f"{reason}; {hint}")
+    refused = object_store.meaning(text) if object_store.is_s3(lake) else None
+    if refused is not None:
+        return UnwritableFileError(lake, f"{refused}; then run this again")
     if _CONFLICT.search(text):
         return BusyError(f"{lake}: another writer changed it meanwhile: run this again")
     if _MISSING.search(text):

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # pyspark's own idiom
 
 from pipelines.delta.transaction import newest_version
+from pipelines.object_store import s3a_uri
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
@@ -25,7 +26,7 @@ _IS_GONE = "_is_gone"
 
 @dataclass(frozen=True)
 class Lake:
-    """The root folder of the tables: a path, or a URI that Spark's Hadoop knows (s3a://...).
+    """The root folder of the tables: a path, or a URI that Spark's Hadoop knows; s3:// is s3a://.
 
     A local path is made absolute: Spark's JVM need not share our working directory.
     """
@@ -36,6 +37,7 @@ class Lake:
         text = os.fspath(root)
         if "://" not in text:
             text = str(Path(text.removeprefix("file:")).absolute())
+        text = s3a_uri(text)
         object.__setattr__(self, "root", text.rstrip("/") or "/")
 
     def path(self, schema: str, table: str) -> str:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from pipelines.delta_rs import open_table
 from pipelines.feeds.tables import Feed
 from pipelines.feeds.values import Change, Op, Row
 from pipelines.tables.contract import FEED_RETENTION_DAYS
@@ -97,7 +98,7 @@ class ChangeFeed:
 
     def _opened(self, version: int | None) -> DeltaTable:
         try:
-            return DeltaTable(self._uri, version=version)
+            return open_table(self._uri, version)
         except TableNotFoundError as error:
             raise UsageError(
                 f"{self._uri} is no table: run `kraftlake build --lake` first, or name another lake"

@@ -10,6 +10,7 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
@@ -88,6 +89,6 @@ def assertions(lake: str, run_id: str) -> list[Assertion]:
 
 def _opened(lake: str, contract: Contract) -> DeltaTable | None:
     try:
-        return DeltaTable(table_uri(lake, contract.name))
+        return open_table(table_uri(lake, contract.name))
     except TableNotFoundError:
         return None

@@ -13,13 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
-from pathlib import Path
 from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipelines import delta
+from pipelines import delta, lake_files
 from pipelines.quality.expectation import Action, Suite
 from pipelines.quality.rows import fewer_tasks, is_satisfied, judged_rows, without_broken
 from pipelines.quality.suites import SUITES
@@ -185,12 +184,10 @@ class Gate:
             delta.overwrite(self._lake, QUALITY_RESULTS, source, replace_where=of_run)
 
     def _write_pages(self) -> None:
-        """To a lake on a file system; an object store has the table only."""
-        if "://" in self._lake.root:
-            return
-        from pipelines.quality.pages import write_pages
+        from pipelines.quality.pages import pages
 
-        write_pages(Path(self._lake.root) / PAGES, [one.judged for one in self.results], self._at)
+        written = pages([one.judged for one in self.results], self._at)
+        lake_files.replace_folder(self._lake.root, PAGES, written)
 
 
 def _in_order(tables: Sequence[Contract]) -> list[Suite]:

@@ -10,7 +10,6 @@ import html
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
@@ -33,17 +32,13 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 """
 
 
-def write_pages(folder: Path, judged: Sequence[Judged], at: datetime) -> None:
-    """index.html, and a page for each table, of one run; those of the run before go away.
+def pages(judged: Sequence[Judged], at: datetime) -> dict[str, bytes]:
+    """index.html, and a page for each table, of one run, by file name.
 
     at: when the run was, in UTC.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    for stale in folder.glob("*.html"):
-        stale.unlink()
-    for one in judged:
-        _write(folder / _file_name(one), one.suite.name, _table_page(one))
-    _write(folder / "index.html", "Quality of the lake", _index(judged, at))
+    found = {_file_name(one): _page(one.suite.name, _table_page(one)) for one in judged}
+    return found | {"index.html": _page("Quality of the lake", _index(judged, at))}
 
 
 def _file_name(judged: Judged) -> str:
@@ -100,11 +95,11 @@ def _index_row(judged: Judged) -> str:
     )
 
 
-def _write(path: Path, title: str, body: str) -> None:
+def _page(title: str, body: str) -> bytes:
     text = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>"
         f"<body><h1>{html.escape(title)}</h1>{body}</body></html>"
     )
-    path.write_text(text, encoding="utf-8")
+    return text.encode()

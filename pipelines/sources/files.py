@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from pipelines.capture.remote import file_name, is_uri, remote_files, shown_uri
+from pipelines.capture.remote import file_name, remote_files
+from pipelines.object_store import is_uri, shown_uri
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.discovery import DirectoryPath, discover
 from replica.format.file_names import FileKind, classify

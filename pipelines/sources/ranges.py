@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from pipelines.capture.remote import file_name, is_uri, read_remote, size_of
+from pipelines.capture.remote import file_name, read_remote, size_of
+from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile
 from replica.errors import UnreadableFileError
 from replica.format.file_names import FileKind, classify

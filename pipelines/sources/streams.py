@@ -23,7 +23,8 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from pipelines.capture.remote import file_name, is_uri
+from pipelines.capture.remote import file_name
+from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile
 from pipelines.sources.kraft_log import KraftLogReader
 from pipelines.sources.kraft_snapshot import KraftSnapshotReader

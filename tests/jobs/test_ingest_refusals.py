@@ -64,7 +64,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_spool(data: Path, tmp_path: Path)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"kraftlake: error: {lake}/_spool/")
-    assert line.endswith("File too large; make room on the lake's disk and ingest again")
+    assert line.endswith("File too large; make room on that disk and ingest again")
     assert not (lake / "_spool").exists()
 
 

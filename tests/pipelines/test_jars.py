@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from pipelines.jars import DELTA_JARS, DELTA_VERSION, cache_dir, delta_jars
+from pipelines.jars import DELTA_JARS, DELTA_VERSION, JarSet, cache_dir, delta_jars, jar_paths
+from pipelines.s3a_jars import HADOOP_VERSION, S3A
 from replica.errors import UsageError
 
 NAMES = [jar.file_name for jar in DELTA_JARS]
@@ -32,10 +34,10 @@ def real_jars() -> tuple[Path, ...]:
     return delta_jars()
 
 
-def run_jars(**environment: str) -> subprocess.Popen[str]:
+def run_jars(*options: str, **environment: str) -> subprocess.Popen[str]:
     """`python -m pipelines.jars` as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "pipelines.jars"],
+        [sys.executable, "-m", "pipelines.jars", *options],
         env={**os.environ, **environment},
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
@@ -157,3 +159,39 @@ def test_an_unwritable_cache_says_what_to_do(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(UsageError, match=r"cannot write the jar cache .* set XDG_CACHE_HOME"):
         delta_jars()
+
+
+@pytest.mark.skipif(not S3A.jars, reason="tests.object_stores.s3a_closure has not written them")
+def test_s3a_is_of_pyspark_s_hadoop() -> None:
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    (hadoop,) = (Path(spec.origin).parent / "jars").glob("hadoop-client-api-*.jar")
+    assert hadoop.name == f"hadoop-client-api-{HADOOP_VERSION}.jar"
+    assert [jar.revision for jar in S3A.jars if jar.module == "hadoop-aws"] == [HADOOP_VERSION]
+
+
+@pytest.mark.skipif(not S3A.jars, reason="tests.object_stores.s3a_closure has not written them")
+def test_an_offline_folder_without_the_jars_for_s3_says_how_to_fill_it(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as missing:
+        jar_paths(S3A, tmp_path)
+    said = str(missing.value)
+    assert said.startswith(f"{tmp_path} lacks {len(S3A.jars)} jars, hadoop-aws-")
+    assert "`python -m pipelines.jars --s3` prints where" in said
+
+
+@pytest.mark.skipif(not S3A.jars, reason="tests.object_stores.s3a_closure has not written them")
+@pytest.mark.slow
+def test_the_jars_for_s3_are_fetched_when_they_are_asked_for(fresh: Path) -> None:
+    ran = run_jars("--s3")
+    stdout, stderr = ran.communicate(timeout=600)
+    assert ran.returncode == 0, stderr
+    paths = [Path(name) for name in stdout.strip().split(",")]
+    assert [path.name for path in paths] == [*NAMES, *(jar.file_name for jar in S3A.jars)]
+    assert all(path.is_file() for path in paths)
+    assert f"fetching s3a's {len(S3A.jars)} jars" in stderr
+
+
+def test_jars_that_this_release_does_not_know_are_said_to_be_missing() -> None:
+    with pytest.raises(UsageError, match="no list of x's jars, so Spark can't write to S3"):
+        jar_paths(JarSet("x's", 1, "x", ()))

@@ -13,13 +13,12 @@ from pyarrow import fs
 from pipelines.capture.looks import Options, look_at
 from pipelines.capture.remote import (
     download,
-    is_uri,
     read_remote,
     remote_files,
-    shown_uri,
     size_of,
 )
 from pipelines.capture.spool import Spool
+from pipelines.object_store import is_uri, shown_uri
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import DamageKind
 from replica.format.file_names import METADATA_FOLDER

@@ -10,8 +10,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pipelines import lake_files
+from pipelines.quality import pages as quality_pages
 from pipelines.quality.expectation import IN_SET
-from pipelines.quality.pages import write_pages
 from pipelines.quality.suites import SUITES
 from pipelines.quality.validation import Judged, Verdict, gx, gxe
 
@@ -33,7 +34,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages") / "_quality"
     folder.mkdir()
     (folder / "bronze.gone.html").write_text("of a run before")
-    write_pages(folder, [Judged(suite, verdicts, result)], datetime(2026, 1, 2, tzinfo=UTC))
+    made = quality_pages.pages([Judged(suite, verdicts, result)], datetime(2026, 1, 2, tzinfo=UTC))
+    lake_files.replace_folder(str(folder.parent), folder.name, made)
     return folder
 
 

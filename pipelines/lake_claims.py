@@ -1,0 +1,129 @@
+"""One ingest at a time in an object store, which has no locks: whoever is at work says so.
+
+Each leaves a claim, an object of its own below one prefix, and then looks who else has one. As a
+store lists what was written (S3 does since 2020), of two that come at once at least one sees the
+other; who sees another's takes its own back and tries again later. A claim is renewed while its
+owner lives; one that was not for EXPIRED_AFTER_S, by the store's clock, is of an owner that was
+killed, and is removed.
+
+An owner that was cut off for so long, and wakes up behind another, is told at its end. What it
+wrote meanwhile is sound: commits are Delta's, and an ingest that is run again adds nothing twice.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from pipelines.object_store import opened
+from replica.errors import UnwritableFileError, UsageError
+
+FOLDER = "_ingest.claims"
+"""Below the lake."""
+RENEWED_EVERY_S = 30.0
+EXPIRED_AFTER_S = 300.0
+_TRIED_EVERY_S = 2.0
+
+
+@contextmanager
+def claimed(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lake; `waiting` is told once where another process does.
+
+    UnwritableFileError: the store refuses. UsageError, at the end: the claim was lost meanwhile.
+    """
+    with opened(lake, UnwritableFileError) as (store, root):
+        claim = Claim(store, f"{root}/{FOLDER}")
+        is_told = False
+        while not claim.take():
+            if not is_told:
+                waiting()
+                is_told = True
+            time.sleep(_TRIED_EVERY_S * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+    try:
+        with _renewed(claim):
+            yield
+        if claim.is_lost:
+            raise UsageError(
+                f"{lake}: the store was out of reach for so long that another ingest may have "
+                "begun: run this one again"
+            )
+    finally:
+        with suppress(OSError):  # it expires
+            claim.give_back()
+
+
+@dataclass
+class Claim:
+    """store: a file system of pyarrow.fs. folder: of all claims."""
+
+    store: Any
+    folder: str
+    path: str = field(init=False)
+    is_lost: bool = False
+
+    def __post_init__(self) -> None:
+        self.path = f"{self.folder}/{uuid.uuid4().hex}"
+
+    def take(self) -> bool:
+        """Whether the lake is ours; nothing of ours is left where it isn't."""
+        self.renew()
+        if not self._others():
+            return True
+        self.give_back()
+        return False
+
+    def renew(self) -> None:
+        with self.store.open_output_stream(self.path) as file:
+            file.write(socket.gethostname().encode())
+
+    def is_held(self) -> bool:
+        return bool(self.store.get_file_info(self.path).is_file)
+
+    def give_back(self) -> None:
+        with suppress(FileNotFoundError):
+            self.store.delete_file(self.path)
+
+    def _others(self) -> list[str]:
+        """Claims of the living; those of the dead are removed. Ours must be just written."""
+        from pyarrow import fs
+
+        found = self.store.get_file_info(fs.FileSelector(self.folder))
+        times = {info.path: info.mtime for info in found if info.is_file}
+        mine = times.pop(self.path)  # just written: the store's time now
+        expired = [
+            path for path, at in times.items() if mine - at > timedelta(seconds=EXPIRED_AFTER_S)
+        ]
+        for path in expired:
+            with suppress(FileNotFoundError):
+                self.store.delete_file(path)
+        return sorted(set(times) - set(expired))
+
+
+@contextmanager
+def _renewed(claim: Claim) -> Iterator[None]:
+    """Renews the claim while the block runs."""
+    is_over = threading.Event()
+
+    def renew() -> None:
+        while not is_over.wait(RENEWED_EVERY_S):
+            with suppress(OSError):  # the next may come through
+                if not claim.is_held():
+                    claim.is_lost = True
+                    return
+                claim.renew()
+
+    thread = threading.Thread(target=renew, name="claim", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

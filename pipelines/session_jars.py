@@ -1,0 +1,96 @@
+"""The jars of a session: Delta's, for a lake in S3 also s3a's, each unless somebody brings it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkContext
+
+from pipelines.jars import DELTA, JarSet, jar_paths
+from pipelines.s3a_jars import S3A
+from replica.errors import UsageError
+
+_JARS = "spark.jars"
+
+
+@dataclass(frozen=True)
+class _Need:
+    """jars: a set. file, package: how settings name its main jar, as a file and for Maven.
+    main_class: is there where the set is."""
+
+    jars: JarSet
+    file: str
+    package: str
+    main_class: str
+
+    def is_named(self, settings: Mapping[str, str]) -> bool:
+        """True where the settings bring it themselves."""
+        named = f"{settings.get(_JARS, '')},{settings.get('spark.driver.extraClassPath', '')}"
+        return self.file in named or self.package in settings.get("spark.jars.packages", "")
+
+    def is_in(self, loader: Any) -> bool:
+        """True where a JVM has it on its class path."""
+        return loader.getResource(self.main_class.replace(".", "/") + ".class") is not None
+
+
+_DELTA = _Need(
+    DELTA,
+    "delta-spark_",
+    "io.delta:delta-spark_",
+    "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+)
+_S3A = _Need(
+    S3A,
+    "hadoop-aws-",
+    "org.apache.hadoop:hadoop-aws",
+    "org.apache.hadoop.fs.s3a.S3AFileSystem",
+)
+
+
+def jars_for(
+    settings: Mapping[str, str], offline: str | os.PathLike[str] | None, *, in_s3: bool
+) -> list[Path]:
+    """What a JVM that is about to start lacks. offline: a folder, see pipelines.jars."""
+    needs = [need for need in _needs(in_s3) if not need.is_named(settings)]
+    return [path for need in needs for path in jar_paths(need.jars, offline)]
+
+
+def add_jars(settings: dict[str, str], paths: Sequence[Path]) -> None:
+    """To those that the settings name."""
+    if paths:
+        before = [name for name in settings.get(_JARS, "").split(",") if name]
+        settings[_JARS] = ",".join([*before, *map(str, paths)])
+
+
+def bring_jars(
+    settings: dict[str, str], offline: str | os.PathLike[str] | None, *, in_s3: bool
+) -> None:
+    """What a JVM that runs already lacks.
+
+    `spark.jars` alone would only reach the executors, for the driver's class path is made before
+    Python starts; so the driver's loader is told too.
+    """
+    jvm = SparkContext._jvm
+    assert jvm is not None, "spark-submit's JVM is connected by _given()"
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    needs = [need for need in _needs(in_s3) if not need.is_in(loader)]
+    paths = [path for need in needs for path in jar_paths(need.jars, offline)]
+    if paths and not hasattr(loader, "addURL"):
+        names = " and ".join(need.jars.name for need in needs)
+        raise UsageError(f"spark-submit lacks {names} jars: add --jars {','.join(map(str, paths))}")
+    for path in paths:
+        loader.addURL(jvm.java.net.URI.create(path.as_uri()).toURL())
+    add_jars(settings, paths)
+
+
+def has_s3a(jvm: Any) -> bool:
+    """Whether a running JVM can read S3."""
+    return _S3A.is_in(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+
+
+def _needs(in_s3: bool) -> tuple[_Need, ...]:
+    return (_DELTA, _S3A) if in_s3 else (_DELTA,)

@@ -1,0 +1,77 @@
+"""Writes pipelines/s3a_jars.py: what Hadoop's s3a needs, resolved by Ivy, with each jar's SHA-256.
+
+    python -m tests.object_stores.s3a_closure
+
+For a new pyspark: set the versions below to its Hadoop, and to the SDK that this Hadoop names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.interop.maven_jars import Jar, Jars, _fetch
+from tests.kraftlake_process import REPOSITORY
+
+HADOOP, SDK, ACCELERATOR = "3.5.0", "2.35.4", "1.3.1"
+_AWS = "software.amazon.awssdk"
+_ASKED = (
+    Jar("org.apache.hadoop", "hadoop-aws", HADOOP, with_closure=False),
+    *(Jar(_AWS, name, SDK) for name in ("s3", "s3-transfer-manager", "sts")),
+    # s3a loads it even where it isn't enabled
+    Jar(
+        "software.amazon.s3.analyticsaccelerator",
+        "analyticsaccelerator-s3",
+        ACCELERATOR,
+        with_closure=False,
+    ),
+)
+_IN_SPARK = re.compile(r"netty-.*|slf4j-api|commons-logging|commons-codec")
+_HEAD = '''"""Hadoop's s3a for pyspark's Hadoop, with as much of AWS' SDK as it needs.
+
+Written by `python -m tests.object_stores.s3a_closure`. The SDK as one bundle would be 686 MB.
+"""
+
+from __future__ import annotations
+
+from pipelines.jars import Jar, JarSet
+
+HADOOP_VERSION = "{hadoop}"
+_JARS: tuple[Jar, ...] = (
+{jars})
+S3A = JarSet("s3a's", {size}, f"s3a-{{HADOOP_VERSION}}", _JARS, "--s3")
+'''
+
+
+def main() -> None:
+    """Resolve and write."""
+    with tempfile.TemporaryDirectory() as work:
+        _fetch(Path(work), Jars("s3a", HADOOP, _ASKED)._module)
+        found = sorted(Path(work, "ivy").glob("*/*/*/*.jar"), key=_order)
+        kept = [path for path in found if not _IN_SPARK.fullmatch(path.parts[-3])]
+        size = sum(path.stat().st_size for path in kept)
+        text = _HEAD.format(hadoop=HADOOP, jars="".join(map(_line, kept)), size=size // 10**6 + 1)
+    target = REPOSITORY / "pipelines" / "s3a_jars.py"
+    target.write_text(text, encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "ruff", "format", "-q", str(target)], check=True)
+    sys.stdout.write(f"{target}: {len(kept)} jars, {size} bytes\n")
+
+
+def _order(path: Path) -> tuple[bool, Path]:
+    return path.parts[-3] != "hadoop-aws", path
+
+
+def _line(path: Path) -> str:
+    """path: ORGANISATION/MODULE/jars/MODULE-REVISION.jar in Ivy's cache."""
+    organisation, module = path.parts[-4:-2]
+    revision = path.stem.removeprefix(f"{module}-")
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return f'    Jar("{organisation}", "{module}", "{revision}", "{sha256}"),\n'
+
+
+if __name__ == "__main__":
+    main()

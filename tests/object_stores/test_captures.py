@@ -1,0 +1,128 @@
+"""Captures sent to a real object store, and read from there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from pipelines.capture.looks import Looks, Options, look_at
+from pipelines.capture.remote import read_remote, size_of
+from pipelines.capture.spool import Spool
+from replica.format.file_names import METADATA_FOLDER
+from tests.kraftlake_process import REPOSITORY, command_line, kraftlake
+from tests.object_stores.s3_server import S3Server
+from tests.pipelines.growing import large_node
+
+pytestmark = pytest.mark.slow
+
+LIVE = "kafka-3.7.2-static/live"
+LOG = f"{0:020d}.log"
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def looks_at(uri: str, tmp_path: Path) -> Looks:
+    with Spool(tmp_path / "spool") as spool:
+        return look_at([uri], Options(), spool)
+
+
+@pytest.fixture
+def bucket(server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A bucket of the test's own, as the server's folder; its name is the folder's."""
+    for name, value in server.variables.items():
+        monkeypatch.setenv(name, value)
+    return server.make_bucket(f"captures-{os.urandom(4).hex()}")
+
+
+def test_a_capture_in_a_store_is_the_directories_byte_by_byte(
+    bucket: Path, data: Path, tmp_path: Path
+) -> None:
+    uri = f"s3://{bucket.name}/incident-7"
+    ended = kraftlake("capture", data / LIVE, "-o", uri)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[-1] == f"next: kraftlake ingest --lake LAKE {uri}"
+    stored = files_below(bucket / "incident-7")
+    manifest = json.loads(stored.pop("capture.json"))
+    assert {file["path"] for file in manifest["files"]} == set(stored)
+    assert stored == {f"node-{path}": content for path, content in files_below(data / LIVE).items()}
+    ((group,),) = looks_at(uri, tmp_path).rounds
+    with Spool(tmp_path / "other") as spool:
+        ((same,),) = look_at([str(data / LIVE)], Options(), spool).rounds
+    assert group.group_id == same.group_id
+    assert not [damage for look in group.looks for damage in look.directory.damages]
+    again = kraftlake("capture", data / LIVE, "-o", uri)
+    assert again.returncode == 2
+    assert again.stderr.strip().endswith(f"{uri}: holds a finished capture; name another folder")
+
+
+def test_a_capture_that_was_killed_is_left_out_and_goes_on(
+    bucket: Path, data: Path, tmp_path: Path
+) -> None:
+    nodes = tmp_path / "nodes"
+    nodes.mkdir()
+    for number in "1234":
+        node = large_node(data, nodes / number, 12_000_000)
+        properties = node / "meta.properties"
+        text = properties.read_text().replace("node.id=1", f"node.id={number}")
+        properties.write_text(text)
+    uri = f"s3://{bucket.name}/killed"
+    killed = subprocess.Popen(
+        command_line("capture", nodes, "-o", uri), cwd=REPOSITORY, stderr=subprocess.DEVNULL
+    )
+    arrived = bucket / "killed" / "node-3" / METADATA_FOLDER / LOG
+    while not arrived.exists():
+        assert killed.poll() is None, "it ended before it was killed"
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert not (bucket / "killed" / "capture.json").exists()
+    left = looks_at(uri, tmp_path)
+    assert left.rounds == ()
+    assert "interrupted capture" in left.damages[0].detail
+
+    ended = kraftlake("capture", "--json", nodes, "-o", uri)
+    assert ended.returncode == 0, ended.stderr
+    rows = [json.loads(line) for line in ended.stdout.splitlines()]
+    first = next(row for row in rows if row["folder"] == "node-1")
+    assert first["sent_bytes"] < first["size_bytes"] / 10, "what had arrived is not sent again"
+    stored = files_below(bucket / "killed")
+    assert stored.pop("capture.json")
+    assert stored == {f"node-{path}": content for path, content in files_below(nodes).items()}
+
+
+def test_what_a_store_lost_of_a_capture_is_told(bucket: Path, data: Path, tmp_path: Path) -> None:
+    uri = f"s3://{bucket.name}/lost"
+    assert kraftlake("capture", data / LIVE / "1", "-o", uri).returncode == 0
+    (bucket / "lost" / "node-1" / METADATA_FOLDER / LOG).unlink()
+    ((group,),) = looks_at(uri, tmp_path).rounds
+    (damage,) = (
+        d for look in group.looks for d in look.directory.damages if "captured" in d.detail
+    )
+    assert damage.file.endswith(LOG)
+    assert "not in this copy" in damage.detail
+
+
+def test_a_bundle_in_a_store_is_read_as_the_directory_is(
+    bucket: Path, data: Path, tmp_path: Path
+) -> None:
+    shutil.make_archive(str(bucket / "incident"), "gztar", data / LIVE)
+    ((group,),) = looks_at(f"s3://{bucket.name}/incident.tar.gz", tmp_path).rounds
+    assert {look.replica.node_id for look in group.looks} == {1, 2, 3, 11}
+
+
+def test_ranges_of_a_segment_are_read_where_it_lies(bucket: Path, data: Path) -> None:
+    source = data / LIVE / "1" / METADATA_FOLDER / LOG
+    shutil.copy(source, bucket / LOG)
+    uri, content = f"s3://{bucket.name}/{LOG}", source.read_bytes()
+    assert size_of(uri) == len(content)
+    assert read_remote(uri, 100, 250) == content[100:250]
+    assert read_remote(uri, 100, None) == content[100:]

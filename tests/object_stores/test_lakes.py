@@ -1,0 +1,165 @@
+"""A lake in a real object store, filled and built as docs/object-stores.md says, holds what the
+same lake on a disk holds, and is asked alike."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from jobs.lake_tables import tables_of
+from jobs.sql_delta_rs import answer
+from pipelines.capture.spool import PLACE_VARIABLE
+from pipelines.lake_claims import FOLDER as CLAIMS
+from pipelines.s3a_jars import S3A
+from pipelines.tables.bronze import BRONZE
+from pipelines.tables.contract import Contract
+from pipelines.tables.gold import GOLD
+from pipelines.tables.silver import SILVER
+from tests.kraftlake_process import REPOSITORY, kraftlake
+from tests.object_stores.s3_server import S3Server
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.skipif(not S3A.jars, reason="tests.object_stores.s3a_closure has not written them"),
+]
+
+CLUSTER = "kafka-3.7.2-static"
+LAKE, CAPTURES = "s3://bucket/lake", "s3://bucket/captures"
+PAGE = REPOSITORY / "docs" / "object-stores.md"
+ORDERS = ("ingest_seq",)
+"""Columns that say in which order lakes were filled."""
+
+
+def commands() -> list[list[str]]:
+    """What the page says to type."""
+    (block,) = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    return [shlex.split(line)[1:] for line in block.splitlines()]
+
+
+def run(*words: str) -> str:
+    """What a command prints."""
+    ended = kraftlake(*words)
+    assert ended.returncode == 0, (words, ended.stderr)
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def said(
+    server: S3Server, data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[str, str]]:
+    """What each of the page's commands printed, by its name. Its captures are followed by those
+    of the same nodes at later moments."""
+    folder = tmp_path_factory.mktemp("page")
+    server.make_bucket("bucket")
+    printed = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in server.variables.items():
+            patch.setenv(name, value)
+        for words in commands():
+            # processes run in the repository
+            given = [
+                str(data / CLUSTER / "live" / w[6:]) if w[:6] == "nodes/" else w for w in words
+            ]
+            given = [str(folder / w) if w.endswith(".html") else w for w in given]
+            printed[words[0]] = run(*given)
+            if words[0] == "capture":
+                for moment in ("split", "final"):
+                    run("capture", str(data / CLUSTER / moment), "-o", f"{CAPTURES}/{moment}")
+        printed["page"] = (folder / "incident.html").read_text(encoding="utf-8")
+        yield printed
+
+
+def contents(lake: str, contract: Contract, cluster: str, places: Mapping[str, str]) -> list[str]:
+    """The cluster's rows as sorted text. places: what differs between lakes -> what stands for
+    it."""
+    names = [f'"{name}"' for name in contract.column_names if name not in ORDERS]
+    query = f"SELECT {', '.join(names)} FROM {contract.name} WHERE cluster_id = '{cluster}'"
+    found = []
+    for row in answer(lake, (contract.name,), query).rows:
+        text = json.dumps(list(row), default=str)
+        for here, same in places.items():
+            text = text.replace(here, same)
+        found.append(text)
+    return sorted(found)
+
+
+def moments(lake: str, cluster: str) -> dict[str, str]:
+    """The times of the lake's captures, which are of its ingests -> their order."""
+    query = f"SELECT DISTINCT captured_at FROM bronze.captures WHERE cluster_id = '{cluster}'"
+    times = sorted(str(row[0]) for row in answer(lake, ("bronze.captures",), query).rows)
+    return {time: f"time {number}" for number, time in enumerate(times)}
+
+
+def test_a_lake_in_a_store_holds_what_a_local_one_holds(
+    said: Mapping[str, str], built_lake: Path, data: Path
+) -> None:
+    query = "SELECT DISTINCT cluster_id FROM bronze.captures"
+    ((cluster,),) = answer(LAKE, ("bronze.captures",), query).rows
+    local = str(built_lake)
+    remote_places = moments(LAKE, cluster) | {f"{CAPTURES}/": "", "/node-": "/"}
+    local_places = moments(local, cluster) | {f"{data / CLUSTER}/": ""}
+    compared = 0
+    for contract in (*BRONZE, *SILVER, *GOLD):
+        if "cluster_id" in contract.column_names:
+            here = contents(LAKE, contract, cluster, remote_places)
+            assert here == contents(local, contract, cluster, local_places), contract.name
+            compared += len(here)
+    assert compared > 5000
+    assert set(tables_of(LAKE)) == set(tables_of(local))
+
+
+def test_it_is_asked_as_a_local_one_is(said: Mapping[str, str]) -> None:
+    assert "Lr3U" not in said["sql"]
+    assert len(said["sql"].splitlines()) > 4
+    assert said["state"].count("partition") > 10
+    assert "<html" in said["page"]
+    assert "gold.findings" in said["lake"]
+    query = "select count(*) as n from bronze.log_records"
+    by_spark = run("sql", "--lake", LAKE, "--engine", "spark", "--json", query)
+    assert json.loads(by_spark) == json.loads(run("sql", "--lake", LAKE, "--json", query))
+
+
+def test_beside_its_tables_there_is_what_a_local_one_has(
+    said: Mapping[str, str], server: S3Server, built_lake: Path
+) -> None:
+    root = server.folder / "bucket" / "lake"
+    assert (root / "_schema_version").read_text() == (built_lake / "_schema_version").read_text()
+    assert len((root / "_redaction.key").read_bytes()) == 32
+    assert not [path for path in (root / CLAIMS).glob("*") if path.is_file()]
+    pages = {path.name for path in (root / "_quality").iterdir()}
+    assert pages == {path.name for path in (built_lake / "_quality").iterdir()}
+
+
+def test_what_it_has_is_not_ingested_twice_and_a_stream_goes_on(
+    said: Mapping[str, str],
+    server: S3Server,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lake = "s3://bucket/copy"
+    shutil.copytree(server.folder / "bucket" / "lake", server.folder / "bucket" / "copy")
+    again = run("ingest", "--lake", lake, "--json", CAPTURES)
+    assert {json.loads(line)["rows"] for line in again.splitlines()} == {0}
+    node = data / "kafka-4.1.1-dynamic" / "live" / "1"
+    monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path))
+    streamed = run("ingest", "--lake", lake, "--json", "--available-now", str(node))
+    rows = {row["table"]: row["rows"] for row in map(json.loads, streamed.splitlines())}
+    assert rows["bronze.captures"] == 1
+    assert rows["bronze.log_records"] > 100
+    run("forget", "--lake", lake, "--cluster", cluster_of(lake, node), "--yes")
+    count = "select count(*) as n from bronze.log_records"
+    assert run("sql", "--lake", lake, count) == run("sql", "--lake", LAKE, count)
+
+
+def cluster_of(lake: str, node: Path) -> str:
+    text = (node / "meta.properties").read_text()
+    (cluster,) = re.findall(r"^cluster\.id=(.*)$", text, re.M)
+    return str(cluster)
