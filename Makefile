@@ -10,7 +10,7 @@ PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
 STAMP := $(VENV)/.made-from
 
-.PHONY: help setup jars demo test test-all lint bench format lock clean
+.PHONY: help setup jars demo test test-all lint bench format lock wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -85,6 +85,9 @@ lock: ## make requirements.lock again from pyproject.toml, with the newest relea
 	@.venv-lock/bin/uv pip compile pyproject.toml --extra lake --extra dev --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" --output-file requirements.lock
+
+wheel: setup ## dist/: the wheel, the same bytes for the same commit, and the sdist
+	@$(BIN)/python -m tests.packages.building dist
 
 clean: ## remove .venv and everything that tools leave behind
 	@rm -rf $(VENV) .venv-lock .demo build dist *.egg-info \
