@@ -95,8 +95,9 @@ def _offline(folder: Path) -> tuple[Path, ...]:
     missing = [jar.file_name for jar in DELTA_JARS if not (folder / jar.file_name).is_file()]
     if missing:
         raise UsageError(
-            f"{folder} lacks {' and '.join(missing)}: copy it there from a machine that has it "
-            f"(`make jars` prints where), or unset KRAFTLAKE_JARS / --jars-dir to download it."
+            f"{folder} lacks {' and '.join(missing)}{_what_it_has(folder)}: copy it there from a "
+            "machine that has it (`python -m pipelines.jars` prints where), or unset "
+            "KRAFTLAKE_JARS / --jars-dir to download it."
         )
     for jar in DELTA_JARS:
         if not _intact(folder / jar.file_name, jar):
@@ -105,6 +106,14 @@ def _offline(folder: Path) -> tuple[Path, ...]:
                 f"{jar.sha256[:12]}...): copy it again."
             )
     return tuple((folder / jar.file_name).resolve() for jar in DELTA_JARS)
+
+
+def _what_it_has(folder: Path) -> str:
+    if not folder.is_dir():
+        return " (there is no such folder)"
+    known = {jar.file_name for jar in DELTA_JARS}
+    others = sorted({path.name for path in folder.glob("delta-*.jar")} - known)
+    return f" (it has {', '.join(others)}, made for another release)" if others else ""
 
 
 def _intact(path: Path, jar: Jar) -> bool:

@@ -36,6 +36,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.jars import delta_jars
 from pipelines.java import find_java
+from pipelines.spark_versions import check_installed, names_delta
 from replica.errors import UsageError
 
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -84,8 +85,10 @@ def spark_session(
 
     lake: recorded as spark.kraftlake.lake, so that event logs and bug reports say which lake.
     master, jars_dir, extra_conf: as spark-submit's --master, an offline folder, and --conf.
-    UsageError: no Java 17+, no jars and no network, or a running session that has no Delta.
+    UsageError: no Java 17+, no jars and no network, a running session that has no Delta, or another
+    release of Spark or Delta than this code is for.
     """
+    check_installed()
     asked = dict(extra_conf or {})
     if lake is not None:
         asked[_LAKE] = os.fspath(lake)
@@ -224,10 +227,8 @@ def _scratch_warehouse() -> str:
 
 def _has_delta(settings: Mapping[str, str]) -> bool:
     """True where the settings bring Delta's jars themselves."""
-    named = f"{settings.get(_JARS, '')},{settings.get('spark.driver.extraClassPath', '')}"
-    return "delta-spark_" in named or "io.delta:delta-spark_" in settings.get(
-        "spark.jars.packages", ""
-    )
+    keys = (_JARS, "spark.driver.extraClassPath", "spark.jars.packages")
+    return names_delta(settings.get(key, "") for key in keys)
 
 
 def _add_jars(settings: dict[str, str], paths: list[str]) -> None:
@@ -244,7 +245,9 @@ def _bring_jars(settings: dict[str, str], offline: str | os.PathLike[str] | None
     jvm = SparkContext._jvm
     assert jvm is not None, "spark-submit's JVM is connected by _given()"
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    if loader.getResource(_DELTA_CATALOG.replace(".", "/") + ".class") is not None:
+    found = loader.getResource(_DELTA_CATALOG.replace(".", "/") + ".class")
+    if found is not None:
+        names_delta([found.toString()])
         return
     paths = delta_jars(offline)
     if not hasattr(loader, "addURL"):
