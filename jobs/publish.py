@@ -19,6 +19,7 @@ from pipelines.feeds.tables import FEEDS, Feed
 from pipelines.feeds.values import Position
 from pipelines.lake_paths import table_uri
 from pipelines.lineage.job_events import job_events
+from pipelines.schema_version import refuse_newer
 from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError
 from replica.format.java_properties import ENCODING, properties_in
@@ -76,6 +77,7 @@ def run(
 
     One of kafka.topic, folder and hook.url is what to publish to.
     """
+    refuse_newer(lake)
     feed = ChangeFeed(table_uri(lake, table), _feed(table))
     start = next((known for known in _STARTS if known == pace.start), None)
     if start is None:

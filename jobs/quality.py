@@ -23,9 +23,11 @@ def run(*, lake: str, json_output: bool = False) -> int:
     """
     from pipelines.delta import Lake, exists
     from pipelines.lineage.job_events import job_events
+    from pipelines.schema_version import check_schema_version
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
+    check_schema_version(lake)
     complain("quality: starting Spark")
     spark = spark_session("kraftlake quality", lake=lake)
     from pipelines.quality.gate import Gate

@@ -197,6 +197,13 @@ Vacuum = Annotated[
         help="Also rebuild, and delete from disk what earlier versions of all tables need.",
     ),
 ]
+Upgrade = Annotated[
+    bool,
+    typer.Option("--upgrade", help="Bring the tables of an earlier release to this one's."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="With --upgrade: only tell what would be done.")
+]
 AtOffset = Annotated[
     Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
 ]

@@ -4,6 +4,8 @@ tables       lakes, and thin functions over delta-spark: append, overwrite, merg
 direct       append where the tasks write the Parquet files themselves: for bulk loads
 transaction  the one Delta commit behind it, by Delta's own code
 actions      what such a commit says of files, as Delta's JSON
+evolution    a table's columns brought to its contract
+lake_versions  the table of who wrote the lake, by delta-rs
 """
 
 from __future__ import annotations
