@@ -7,7 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
@@ -38,10 +38,21 @@ class Installation:
         self, *arguments: object, cwd: Path, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Its command, with no checkout on the path."""
+        return self._run(self.command, arguments, cwd, variables)
+
+    def python(
+        self, *arguments: object, cwd: Path, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Its interpreter."""
+        return self._run(self.folder / "bin" / "python", arguments, cwd, variables)
+
+    def _run(
+        self, program: Path, arguments: Iterable[object], cwd: Path, variables: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[str]:
         hidden = ("PYTHONPATH", "KRAFTLAKE_", "SPARK_", "PYSPARK_")
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
         return subprocess.run(
-            [self.command, *map(str, arguments)],
+            [program, *map(str, arguments)],
             cwd=cwd,
             env={**inherited, **variables},
             capture_output=True,

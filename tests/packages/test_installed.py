@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,21 @@ def test_the_demo_names_the_recorded_logs_that_no_wheel_has(
     (line,) = done.stderr.splitlines()
     assert line.endswith("not there; the demo runs in a checkout of kraftlake")
     assert done.returncode == 2
+
+
+def test_the_installed_code_finds_its_settings_and_its_templates(
+    core: Installation, tmp_path: Path
+) -> None:
+    """With the libraries of the extra lent by the environment of the tests."""
+    code = (
+        "import pipelines.report.page as page\n"
+        "from pipelines.session import conf_directory, read_defaults\n"
+        "print(page.__file__, conf_directory(), read_defaults(conf_directory()).cores_max)\n"
+        "print(page._environment().get_template('report.html').filename)\n"
+    )
+    done = core.python("-c", code, cwd=tmp_path, PYTHONPATH=sysconfig.get_path("purelib"))
+    assert done.returncode == 0, done.stderr
+    module, conf, cores, template = done.stdout.split()
+    assert module.startswith(str(core.site_packages))
+    assert template.startswith(str(core.site_packages))
+    assert (conf, cores) == (str(core.folder / "share" / "kraftlake" / "conf"), "8")
