@@ -12,7 +12,7 @@ PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
 STAMP := $(VENV)/.made-from
 
-.PHONY: help setup jars package airflow demo test test-all lint bench format lock clean
+.PHONY: help setup jars package wheel airflow demo test test-all lint bench format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -118,6 +118,9 @@ lock: ## make both requirements.lock again, with the newest releases
 	@.venv-lock/bin/uv pip compile airflow/requirements.in --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" --output-file airflow/requirements.lock
+
+wheel: setup ## dist/: the wheel, the same bytes for the same commit, and the sdist
+	@$(BIN)/python -m tests.packages.building dist
 
 clean: ## remove .venv and everything that tools leave behind
 	@rm -rf $(VENV) .venv-lock .venv-airflow .demo build dist *.egg-info \

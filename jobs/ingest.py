@@ -24,7 +24,12 @@ from pipelines.capture.spool import Spool, local_place
 from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
 from pipelines.lake_paths import is_remote
-from pipelines.schema_version import check_schema_version, write_schema_version
+from pipelines.schema_version import (
+    VERSION,
+    check_schema_version,
+    schema_version,
+    write_schema_version,
+)
 from replica.errors import UsageError
 from replica.format.damage import Damage
 
@@ -165,12 +170,15 @@ def _write(looks: Looks, lake: str, keep_secrets: bool, spool: Path) -> dict[str
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
+    from pipelines.delta.lake_versions import note_written
     from pipelines.redaction import lake_key_file
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
     key_file = lake_key_file(lake, spool)
+    is_new = schema_version(lake) is None
     write_schema_version(lake)
+    note_written(lake, VERSION, is_new=is_new)
     complain("ingest: starting Spark")
     spark = spark_session("kraftlake ingest", lake=lake)
     ingest = Ingest(spark, Lake(lake), None if keep_secrets else key_file)

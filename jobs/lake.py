@@ -1,4 +1,4 @@
-"""`kraftlake lake`: what a lake holds, without Spark."""
+"""`kraftlake lake`: what a lake holds, and who wrote it, without Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNTED = ("captures", "first_captured", "last_captured", "log_start_offset", "
 
 
 def run(*, lake: str, json_output: bool = False) -> int:
-    """Print clusters, replicas, captures and tables; 0. Raises KraftlakeError."""
+    """Print clusters, replicas, captures, tables and versions; 0. Raises KraftlakeError."""
     names = tables_of(lake)
     missing = [name for name in _NEEDED if name not in names]
     if missing:
@@ -30,6 +30,7 @@ def run(*, lake: str, json_output: bool = False) -> int:
         "replica": [_fields(one) for one in lake_content.replicas(lake)],
         "capture": lake_content.captures(lake),
         "table": [asdict(one) for one in lake_content.tables(lake, names)],
+        "version": lake_content.versions(lake, names),
     }
     if json_output:
         for kind, rows in content.items():

@@ -31,6 +31,8 @@ SELECT {owner}, count(*) AS captures, min(captured_at) AS first_captured,
        max(captured_at) AS last_captured, min(log_start_offset) AS log_start_offset,
        max(log_end_offset) AS log_end_offset
 FROM bronze.captures GROUP BY {owner} ORDER BY {owner}"""
+_VERSIONS = """\
+SELECT at, action, schema_version, release FROM bronze.lake_versions ORDER BY at"""
 # A run begins where a batch starts behind everything that starts before it.
 _HELD = """\
 SELECT {owner}, min(base_offset) AS start, max(last_offset) + 1 AS stop
@@ -115,6 +117,12 @@ def tables(lake: str, names: Iterable[str]) -> Iterator[Table]:
         count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
         rows = next(_rows(lake, count))["rows"]
         yield Table(name, table.version(), len(sizes), sum(sizes), rows)
+
+
+def versions(lake: str, names: Iterable[str]) -> list[dict[str, Any]]:
+    """Rows of bronze.lake_versions, oldest first; none where the lake, whose tables have these
+    names, is older than that."""
+    return list(_rows(lake, _VERSIONS)) if "bronze.lake_versions" in names else []
 
 
 def _held(lake: str, columns: Sequence[str]) -> list[Held]:

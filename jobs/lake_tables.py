@@ -8,13 +8,15 @@ from typing import Any
 from jobs.sql_text import SCHEMAS
 from pipelines.lake_paths import is_remote, local_path
 from pipelines.object_store import check_bucket, opened
+from pipelines.schema_version import refuse_newer
 from replica.errors import UsageError
 
 _LOG = "_delta_log"
 
 
 def tables_of(lake: str) -> tuple[str, ...]:
-    """`schema.table` of every table, sorted by layer. UsageError where there is no lake."""
+    """`schema.table` of every table, sorted by layer. UsageError where there is no lake, or one of
+    a newer release."""
     return _remote_tables(lake) if is_remote(lake) else _local_tables(local_path(lake))
 
 
@@ -28,6 +30,7 @@ def check_remote_lake(lake: str) -> None:
 def _local_tables(root: str) -> tuple[str, ...]:
     if not os.path.isdir(root):
         raise UsageError(f"--lake {root}: no such folder; `kraftlake ingest --lake` makes a lake")
+    refuse_newer(root)
     found = [
         f"{schema}.{name}"
         for schema in SCHEMAS

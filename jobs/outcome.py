@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 
 import typer
 
@@ -67,7 +68,10 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
         name = (error.name or str(error)).split(".")[0]
         if name in ("jobs", "replica", "pipelines"):
             return _fail(f"this command is not part of this installation ({error})", FAILED, error)
-        return _fail(f"{name} is not installed: pip install 'kraftlake[lake]'", FAILED, error)
+        lack = (
+            "not installed" if _is_absent(name) else f"of a release without what we use ({error})"
+        )
+        return _fail(f"{name} is {lack}: pip install 'kraftlake[lake]'", FAILED, error)
     kind = type(error).__name__
     first = (str(error).splitlines() or [""])[0]
     return _fail(
@@ -75,6 +79,13 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
         FAILED,
         error,
     )
+
+
+def _is_absent(name: str) -> bool:
+    try:
+        return find_spec(name) is None
+    except ValueError:  # what a test has put in its place has no spec
+        return True
 
 
 def _command(app: typer.Typer, arguments: list[str]) -> tuple[str, ...]:

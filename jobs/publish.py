@@ -23,6 +23,7 @@ from pipelines.feeds.tables import FEEDS, Feed
 from pipelines.feeds.values import Position
 from pipelines.lake_paths import table_uri
 from pipelines.lineage.job_events import job_events
+from pipelines.schema_version import refuse_newer
 from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError
 from replica.format.java_properties import ENCODING, properties_in
@@ -83,6 +84,7 @@ def run(
     """
     known = _feed(table)
     check_remote_lake(lake)
+    refuse_newer(lake)
     feed = ChangeFeed(table_uri(lake, table), known)
     start = next((known for known in _STARTS if known == pace.start), None)
     if start is None:

@@ -26,10 +26,12 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
     from pipelines.delta import Lake, exists
     from pipelines.delta.failures import told
     from pipelines.lineage.job_events import job_events
+    from pipelines.schema_version import check_schema_version
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
     check_remote_lake(lake)
+    check_schema_version(lake)
     complain("quality: starting Spark")
     spark = spark_session("kraftlake quality", lake=lake)
     from pipelines.quality.gate import Gate

@@ -20,6 +20,7 @@ from jobs.sql_views import Spark, View, statements
 from pipelines.delta import Lake, register
 from pipelines.session import spark_session
 from pipelines.tables import bronze, gold, silver
+from pipelines.tables.lake_versions import LAKE_VERSIONS
 
 
 def answer(
@@ -38,7 +39,7 @@ def answer(
     time.tzset()
     # it would print what QueryError says, with a page of stack traces
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    contracts = (*bronze.BRONZE, *silver.SILVER, *gold.GOLD, *gold.QUALITY)
+    contracts = (*bronze.BRONZE, LAKE_VERSIONS, *silver.SILVER, *gold.GOLD, *gold.QUALITY)
     spark = spark_session("kraftlake sql", lake=lake)
     try:
         register(spark, Lake(lake), [one for one in contracts if one.name in tables])

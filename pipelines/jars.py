@@ -137,8 +137,9 @@ def _offline(folder: Path, wanted: JarSet) -> tuple[Path, ...]:
     if missing:
         where = f"`python -m pipelines.jars {wanted.option}`" if wanted.option else "`make jars`"
         raise UsageError(
-            f"{folder} lacks {_listed(missing)}: copy it there from a machine that has it "
-            f"({where} prints where), or unset KRAFTLAKE_JARS / --jars-dir to download it."
+            f"{folder} lacks {_listed(missing)}{_what_it_has(folder)}: copy it there from a "
+            f"machine that has it ({where} prints where), or unset KRAFTLAKE_JARS / --jars-dir to "
+            "download it."
         )
     for jar in wanted.jars:
         if not _intact(folder / jar.file_name, jar):
@@ -155,6 +156,14 @@ def _listed(names: Iterable[str]) -> str:
     if len(known) > _FEW:
         return f"{len(known)} jars, {known[0]} among them"
     return " and ".join(known)
+
+
+def _what_it_has(folder: Path) -> str:
+    if not folder.is_dir():
+        return " (there is no such folder)"
+    known = {jar.file_name for jar in DELTA_JARS}
+    others = sorted({path.name for path in folder.glob("delta-*.jar")} - known)
+    return f" (it has {', '.join(others)}, made for another release)" if others else ""
 
 
 def _intact(path: Path, jar: Jar) -> bool:

@@ -39,6 +39,7 @@ from pyspark.sql import SparkSession
 from pipelines.java import find_java
 from pipelines.object_store import is_s3, s3a_settings
 from pipelines.session_jars import add_jars, bring_jars, has_s3a, jars_for
+from pipelines.spark_versions import check_installed
 from replica.errors import UsageError
 
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -90,8 +91,10 @@ def spark_session(
 
     lake: recorded as spark.kraftlake.lake, so that event logs and bug reports say which lake.
     master, jars_dir, extra_conf: as spark-submit's --master, an offline folder, and --conf.
-    UsageError: no Java 17+, no jars and no network, or a running session that has no Delta.
+    UsageError: no Java 17+, no jars and no network, a running session that has no Delta, or another
+    release of Spark or Delta than this code is for.
     """
+    check_installed()
     asked = dict(extra_conf or {})
     if lake is not None:
         asked[_LAKE] = os.fspath(lake)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,41 +12,47 @@ from pyspark import SparkContext
 
 from pipelines.jars import DELTA, JarSet, jar_paths
 from pipelines.s3a_jars import S3A
+from pipelines.spark_versions import names_delta
 from replica.errors import UsageError
 
 _JARS = "spark.jars"
+_NAMING = (_JARS, "spark.driver.extraClassPath", "spark.jars.packages")
 
 
 @dataclass(frozen=True)
 class _Need:
-    """jars: a set. file, package: how settings name its main jar, as a file and for Maven.
-    main_class: is there where the set is."""
+    """jars: a set. is_among: whether names of files, URLs or Maven coordinates name its main jar;
+    UsageError where they name one of another release. main_class: is there where the set is."""
 
     jars: JarSet
-    file: str
-    package: str
+    is_among: Callable[[Iterable[str]], bool]
     main_class: str
 
     def is_named(self, settings: Mapping[str, str]) -> bool:
         """True where the settings bring it themselves."""
-        named = f"{settings.get(_JARS, '')},{settings.get('spark.driver.extraClassPath', '')}"
-        return self.file in named or self.package in settings.get("spark.jars.packages", "")
+        return self.is_among(settings.get(key, "") for key in _NAMING)
 
     def is_in(self, loader: Any) -> bool:
         """True where a JVM has it on its class path."""
-        return loader.getResource(self.main_class.replace(".", "/") + ".class") is not None
+        found = loader.getResource(self.main_class.replace(".", "/") + ".class")
+        if found is None:
+            return False
+        self.is_among([found.toString()])
+        return True
+
+
+def _names_s3a(named: Iterable[str]) -> bool:
+    return any("hadoop-aws" in one for one in named)
 
 
 _DELTA = _Need(
     DELTA,
-    "delta-spark_",
-    "io.delta:delta-spark_",
+    names_delta,
     "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 )
 _S3A = _Need(
     S3A,
-    "hadoop-aws-",
-    "org.apache.hadoop:hadoop-aws",
+    _names_s3a,
     "org.apache.hadoop.fs.s3a.S3AFileSystem",
 )
 

@@ -161,19 +161,36 @@ def sql(
     )
 
 
-def contents(lake: options.Lake, json_output: options.Json = False) -> int:
-    """Show what a lake holds: clusters, replicas, captures, and the tables with their sizes.
+def contents(
+    lake: options.Lake,
+    upgrade: options.Upgrade = False,
+    dry_run: options.DryRun = False,
+    json_output: options.Json = False,
+) -> int:
+    """Show what a lake holds: clusters, replicas, captures, the tables with their sizes, and which
+    releases of kraftlake wrote it.
 
     For knowing what can be asked. Of each cluster and replica: the offsets that some capture holds
     undamaged, and the gaps between log start and log end that none does; ends are exclusive.
 
-    \b
-    Example:
-      kraftlake lake --lake lake
+    --upgrade brings the tables of a lake that an earlier release made to this one's: columns are
+    added, and told from what is there; nothing that was captured is lost. Make a copy of the lake
+    first. Interrupted, it is run again; then `kraftlake build` makes the silver and gold tables.
 
-    --json: kind (cluster, replica, capture, table) and its fields, sizes in bytes. Exit codes: 0,
-    1 when a table can't be read, 2 usage.
+    \b
+    Examples:
+      kraftlake lake --lake lake
+      kraftlake lake --lake lake --upgrade --dry-run
+
+    --json: kind (cluster, replica, capture, table, version) and its fields, sizes in bytes; with
+    --upgrade table, what, detail. Exit codes: 0, 1 when a table can't be read, 2 usage.
     """
+    if upgrade:
+        from jobs import upgrade as upgrading
+
+        return upgrading.run(lake=lake, dry_run=dry_run, json_output=json_output)
+    if dry_run:
+        raise UsageError("--dry-run goes with --upgrade")
     from jobs import lake as job
 
     return job.run(lake=lake, json_output=json_output)

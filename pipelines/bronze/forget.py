@@ -25,6 +25,7 @@ from pipelines.bronze.new_records import of_replica
 from pipelines.bronze.remaining import (
     Moment,
     Row,
+    moment_of,
     remaining_batch,
     remaining_groups,
     remaining_snapshot,
@@ -95,7 +96,7 @@ class _Forgetting:
         found: dict[ReplicaId, list[Moment]] = {}
         for index, row in enumerate(self.captures):
             found.setdefault(replica_of(row), []).append(
-                _moment(row, is_kept=index in self.remaining)
+                moment_of(row, is_kept=index in self.remaining)
             )
         return {
             replica: tuple(sorted(moments, key=lambda moment: moment.at))
@@ -208,23 +209,6 @@ class _Forgetting:
         rows = rows.withColumn("capture_group", F.col("remaining_group"))
         overwrite(self.lake, bronze.CAPTURES, rows)
         return len(self.captures) - len(self.remaining)
-
-
-def _moment(row: Row, *, is_kept: bool) -> Moment:
-    return Moment(
-        capture_id=row["capture_id"],
-        at=row["captured_at"],
-        ingest_seq=row["ingest_seq"],
-        source=row["source"],
-        log_start_offset=row["log_start_offset"],
-        uncovered=tuple((gap["start"], gap["end"]) for gap in row["uncovered"]),
-        files={
-            file["path"].partition("/")[2]: file["sha256"]
-            for file in row["files"]
-            if "/" in file["path"]
-        },
-        is_kept=is_kept,
-    )
 
 
 def _changed_batches(

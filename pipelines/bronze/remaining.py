@@ -7,7 +7,7 @@ A row comes out as if the captures had never been ingested. One fact is kept as 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -51,6 +51,24 @@ class Moment:
         )
 
 
+def moment_of(row: Mapping[str, Any], *, is_kept: bool = True) -> Moment:
+    """Of a row of bronze.captures."""
+    return Moment(
+        capture_id=row["capture_id"],
+        at=row["captured_at"],
+        ingest_seq=row["ingest_seq"],
+        source=row["source"],
+        log_start_offset=row["log_start_offset"],
+        uncovered=tuple((gap["start"], gap["end"]) for gap in row["uncovered"]),
+        files={
+            file["path"].partition("/")[2]: file["sha256"]
+            for file in row["files"]
+            if "/" in file["path"]
+        },
+        is_kept=is_kept,
+    )
+
+
 def remaining_groups(captures: Iterable[Mapping[str, Any]], forgotten: set[int]) -> dict[int, str]:
     """Of captures, rows of bronze.captures by index: those that stay, each with its group's id.
 
@@ -85,7 +103,7 @@ def remaining_batch(row: Mapping[str, Any], moments: Sequence[Moment]) -> Row | 
     seen = [moment for moment in kept if moment.has_in(row["seen"])]
     if not seen:
         return None
-    spans = {name: _spans(row[name], kept) for name in ("in_log", "undamaged", "seen")}
+    spans = {name: _spans_of(row[name], kept) for name in ("in_log", "undamaged", "seen")}
     vanished = next(
         (
             moment
@@ -140,21 +158,27 @@ def first_ingested(moments: Iterable[Moment]) -> Moment:
     return min(moments, key=lambda moment: moment.ingest_seq)
 
 
-def _spans(old: Iterable[Mapping[str, Any]], kept: Sequence[Moment]) -> list[Row]:
-    """The runs of captures that stay and lie in the spans; a run with the newest is open."""
+def spans_over(moments: Iterable[Moment], is_held: Callable[[Moment], bool]) -> list[Row]:
+    """The runs of moments, given in the order of their time, that hold something; a run with the
+    newest is open."""
     spans: list[Row] = []
-    old = list(old)
     goes_on = False
-    for moment in kept:
-        is_held = moment.has_in(old)
-        if is_held and goes_on:
+    for moment in moments:
+        held = is_held(moment)
+        if held and goes_on:
             spans[-1]["to"] = moment.at
-        elif is_held:
+        elif held:
             spans.append({"from": moment.at, "to": moment.at})
-        goes_on = is_held
+        goes_on = held
     if goes_on:
         spans[-1]["to"] = None
     return spans
+
+
+def _spans_of(old: Iterable[Mapping[str, Any]], kept: Sequence[Moment]) -> list[Row]:
+    """Of the captures that stay, those that lie in the spans."""
+    spans = list(old)
+    return spans_over(kept, lambda moment: moment.has_in(spans))
 
 
 def _file(row: Mapping[str, Any], moments: Sequence[Moment], first: Moment) -> str:

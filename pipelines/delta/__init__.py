@@ -5,6 +5,8 @@ direct       append where the tasks write the Parquet files themselves: for bulk
 transaction  the one Delta commit behind it, by Delta's own code
 actions      what such a commit says of files, as Delta's JSON
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
+evolution    a table's columns brought to its contract
+lake_versions  the table of who wrote the lake, by delta-rs
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
 from pipelines.tables.gold import GOLD, QUALITY
+from pipelines.tables.lake_versions import LAKE_VERSIONS
 from pipelines.tables.silver import SILVER
 from replica.metadata.changes import CHANGES
 
@@ -20,7 +21,10 @@ directory_id)` says which one. `kraftlake sql --lake LAKE --tables` prints the s
 """
 
 
-def markdown(contracts: Iterable[Contract] = (*BRONZE, *SILVER, *GOLD, *QUALITY)) -> str:
+_TABLES = (*BRONZE, LAKE_VERSIONS, *SILVER, *GOLD, *QUALITY)
+
+
+def markdown(contracts: Iterable[Contract] = _TABLES) -> str:
     """The whole page."""
     tables = (line for one in contracts for line in _table(one))
     return "\n".join([_HEAD, *tables, *_changes()])

@@ -12,7 +12,6 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 TOP_LEVEL = ("replica", "pipelines", "jobs")
-LOCKED_EXTRAS = ("lake", "dev")  # those that `make lock` names
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 70
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
@@ -137,27 +136,6 @@ def test_the_wheel_has_our_three_packages_at_top_level() -> None:
         for path in python_files(REPOSITORY, *TOP_LEVEL)
     }
     assert folders == set(packages), "a folder with modules but no __init__.py is left out"
-
-
-def test_the_lock_covers_pyproject() -> None:
-    """A dependency added to pyproject.toml alone would not be installed: `make lock`."""
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = list(project["dependencies"])
-    for extra in LOCKED_EXTRAS:
-        wanted += project["optional-dependencies"][extra]
-    locked = {
-        line.split("==")[0].lower()
-        for line in (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").splitlines()
-        if "==" in line and not line.startswith((" ", "#"))
-    }
-    from packaging.requirements import Requirement
-
-    missing = sorted(
-        name
-        for requirement in wanted
-        if (name := Requirement(requirement).name.lower().replace("_", "-")) not in locked
-    )
-    assert not missing, f"run make lock: requirements.lock lacks {missing}"
 
 
 class TestTheChecksThemselves:

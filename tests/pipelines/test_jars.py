@@ -140,6 +140,12 @@ def test_offline_folder(
         delta_jars()
     assert str(missing.value).startswith(f"{folder} lacks {NAMES[1]}: copy it there")
     assert NAMES[0] not in str(missing.value)
+    other = NAMES[0].replace("_2.13-", "_2.12-")
+    (folder / other).touch()
+    with pytest.raises(UsageError, match=rf"lacks {NAMES[1]} \(it has {other}, made for another"):
+        delta_jars()
+    with pytest.raises(UsageError, match=r"nowhere lacks .* \(there is no such folder\)"):
+        delta_jars(tmp_path / "nowhere")
 
     shutil.copy(real_jars[1], folder)
     assert delta_jars() == tuple(folder / name for name in NAMES)

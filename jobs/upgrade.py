@@ -1,0 +1,81 @@
+"""`kraftlake lake --upgrade`: the tables of a lake that an earlier release made.
+
+Also a Spark application with the same options:
+
+    spark-submit jobs/upgrade.py --lake /data/lake
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+
+from jobs.lake_tables import tables_of
+from jobs.output import complain, write_json, write_table
+from pipelines.forgetting import refuse_half_forgotten
+from pipelines.lake_lock import locked
+from pipelines.lake_paths import is_remote
+from pipelines.schema_version import (
+    VERSION,
+    refuse_newer,
+    schema_version,
+    write_schema_version,
+)
+from replica.errors import UsageError
+
+_WAITING = "upgrade: an ingest is at work on {}: waiting for it to end"
+
+
+def run(*, lake: str, dry_run: bool = False, json_output: bool = False) -> int:
+    """Upgrade the lake, or only tell what would be done; 0. Raises KraftlakeError."""
+    if is_remote(lake):
+        raise UsageError(f"--lake {lake}: an upgrade needs a lake on a mounted file system")
+    tables_of(lake)  # says so where it is none
+    with locked(lake, lambda: complain(_WAITING.format(lake))):
+        refuse_newer(lake)
+        refuse_half_forgotten(lake)
+        version = schema_version(lake) or VERSION
+        changes = _changes(lake, version, dry_run)
+    if json_output:
+        for change in changes:
+            write_json(change)
+    elif changes:
+        write_table(tuple(changes[0]), [tuple(change.values()) for change in changes])
+    if dry_run:
+        complain(f"upgrade: {len(changes)} changes; nothing was written")
+    elif changes or version < VERSION:
+        complain(f"upgrade: now run `kraftlake build --lake {lake}`")
+    else:
+        complain(f"upgrade: nothing to do, the lake is of schema version {VERSION}")
+    return 0
+
+
+def _changes(lake: str, version: int, dry_run: bool) -> list[dict[str, str]]:
+    """Spark starts here."""
+    from pipelines.delta import Lake
+    from pipelines.delta.failures import told
+    from pipelines.delta.lake_versions import note_upgraded
+    from pipelines.session import spark_session
+    from pipelines.upgrading import steps_of_an_upgrade
+
+    complain("upgrade: starting Spark")
+    spark = spark_session("kraftlake upgrade", lake=lake)
+    with told(lake):
+        steps = steps_of_an_upgrade(spark, Lake(lake), version)
+        changes = [asdict(step.change) for step in steps]
+        if dry_run or not (steps or version < VERSION):
+            return changes
+        # who is interrupted leaves a lake that is to be upgraded first of all
+        write_schema_version(lake, VERSION - 1)
+        for step in steps:
+            complain(f"upgrade: {' '.join(asdict(step.change).values())}")
+            step.apply()
+    write_schema_version(lake)
+    note_upgraded(lake, VERSION)
+    return changes
+
+
+if __name__ == "__main__":
+    from jobs.cli import main
+
+    main(["lake", "--upgrade", *sys.argv[1:]])

@@ -1,0 +1,85 @@
+"""bronze.lake_versions, by delta-rs: a row now and then isn't worth the seconds of a Spark job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import TableNotFoundError
+
+from pipelines.lake_paths import table_uri
+from pipelines.object_store import storage_options
+from pipelines.tables.lake_versions import LAKE_VERSIONS
+
+_TYPES = {"timestamp": pa.timestamp("us", tz="UTC"), "int": pa.int32(), "string": pa.string()}
+_SCHEMA = pa.schema(
+    pa.field(
+        column.name,
+        _TYPES[column.data_type.simpleString()],
+        column.nullable,
+        {"comment": column.description},
+    )
+    for column in LAKE_VERSIONS.columns
+)
+_CHECKOUT = "unknown"
+"""Of code that is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LakeVersion:
+    """A row of bronze.lake_versions."""
+
+    at: datetime
+    action: str
+    schema_version: int
+    release: str
+
+
+def lake_versions(lake: str) -> list[LakeVersion]:
+    """All rows, oldest first; none of a lake that has no such table."""
+    try:
+        uri = table_uri(lake, LAKE_VERSIONS.name)
+        table = DeltaTable(uri, storage_options=storage_options(uri))
+    except TableNotFoundError:
+        return []
+    rows = table.to_pyarrow_table(columns=list(LAKE_VERSIONS.column_names)).to_pylist()
+    return [LakeVersion(**row) for row in sorted(rows, key=lambda row: row["at"])]
+
+
+def note_written(lake: str, schema_version: int, *, is_new: bool) -> None:
+    """Adds a row unless the last one has this release and version already.
+
+    is_new: whether the lake has no tables yet. Who calls this holds the lake's lock.
+    """
+    rows = lake_versions(lake)
+    if rows and (rows[-1].schema_version, rows[-1].release) == (schema_version, release()):
+        return
+    _append(lake, "created" if is_new else "written", schema_version)
+
+
+def note_upgraded(lake: str, schema_version: int) -> None:
+    """Adds a row."""
+    _append(lake, "upgraded", schema_version)
+
+
+def release() -> str:
+    """This release of kraftlake."""
+    try:
+        return version("kraftlake")
+    except PackageNotFoundError:
+        return _CHECKOUT
+
+
+def _append(lake: str, action: str, schema_version: int) -> None:
+    row = [datetime.now(UTC), action, schema_version, release()]
+    columns = [pa.array([value], field.type) for value, field in zip(row, _SCHEMA, strict=True)]
+    write_deltalake(
+        table_uri(lake, LAKE_VERSIONS.name),
+        pa.Table.from_arrays(columns, schema=_SCHEMA),
+        mode="append",
+        storage_options=storage_options(lake),
+        description=LAKE_VERSIONS.description,
+    )

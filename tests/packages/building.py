@@ -1,0 +1,73 @@
+"""Wheel and sdist of this checkout, by the build backend that is installed already: no network.
+
+    python -m tests.packages.building dist
+
+The same sources give the same wheel, byte for byte: they are copied first, so nothing that an
+earlier build left behind comes along, and its files have the time of SOURCE_DATE_EPOCH
+(reproducible-builds.org), by default that of the last commit. The sdist has times of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+PACKAGES = ("replica", "pipelines", "jobs")
+_INPUTS = (*PACKAGES, "conf", "pyproject.toml", "README.md", "LICENSE")
+_IGNORED = shutil.ignore_patterns("__pycache__")
+_BACKEND = (
+    "import sys; from setuptools import build_meta as b; getattr(b, sys.argv[1])(sys.argv[2])"
+)
+_ENDING = {"wheel": ".whl", "sdist": ".tar.gz"}
+
+
+def copy_of_the_checkout(folder: Path) -> Path:
+    """What packages are made from, in a folder of its own: builds leave files where they run."""
+    folder.mkdir(parents=True)
+    for name in _INPUTS:
+        path = REPOSITORY / name
+        if path.is_dir():
+            shutil.copytree(path, folder / name, ignore=_IGNORED, copy_function=shutil.copyfile)
+        else:
+            shutil.copyfile(path, folder / name)
+    return folder
+
+
+def build(kind: str, source: Path, output: Path, epoch: int) -> Path:
+    """kind: wheel or sdist. source: an unpacked tree. epoch: SOURCE_DATE_EPOCH, s since 1970."""
+    output.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _BACKEND, f"build_{kind}", str(output.absolute())],
+        cwd=source,
+        env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    built = (path for path in output.iterdir() if path.name.endswith(_ENDING[kind]))
+    return max(built, key=lambda path: path.stat().st_mtime_ns)
+
+
+def main(output: str) -> int:
+    """Both, into the folder."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH") or _time_of_the_last_commit()
+    for kind in ("wheel", "sdist"):
+        with tempfile.TemporaryDirectory() as folder:
+            source = copy_of_the_checkout(Path(folder, "source"))
+            sys.stdout.write(f"{build(kind, source, Path(output), int(epoch))}\n")
+    return 0
+
+
+def _time_of_the_last_commit() -> str:
+    call = ["git", "log", "-1", "--format=%ct"]
+    return subprocess.run(call, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

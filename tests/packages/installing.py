@@ -1,0 +1,92 @@
+"""The wheel in an environment of its own: beside it only what its core needs, no extra."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from tests.packages.building import REPOSITORY
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A virtual environment."""
+
+    folder: Path
+
+    @property
+    def command(self) -> Path:
+        """Its `kraftlake`."""
+        return self.folder / "bin" / "kraftlake"
+
+    @property
+    def site_packages(self) -> Path:
+        """Where its packages lie."""
+        paths = {"base": str(self.folder), "platbase": str(self.folder)}
+        return Path(sysconfig.get_path("purelib", "venv", paths))
+
+    def kraftlake(
+        self, *arguments: object, cwd: Path, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Its command, with no checkout on the path."""
+        return self._run(self.command, arguments, cwd, variables)
+
+    def python(
+        self, *arguments: object, cwd: Path, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Its interpreter."""
+        return self._run(self.folder / "bin" / "python", arguments, cwd, variables)
+
+    def _run(
+        self, program: Path, arguments: Iterable[object], cwd: Path, variables: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        hidden = ("PYTHONPATH", "KRAFTLAKE_", "SPARK_", "PYSPARK_")
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
+        return subprocess.run(
+            [program, *map(str, arguments)],
+            cwd=cwd,
+            env={**inherited, **variables},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=150,
+            check=False,
+        )
+
+
+def install_core(wheel: Path, folder: Path) -> Installation:
+    """By pip, without the network: what the core needs comes from the environment of the tests."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    installation = Installation(folder)
+    for one in _needed({}, _core_requirements()).values():
+        for name in {file.parts[0] for file in one.files or ()} - {".."}:
+            target = installation.site_packages / name
+            if not target.exists():
+                target.symlink_to(one.locate_file(name))
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+    offline = ("--quiet", "--no-index", "--disable-pip-version-check")
+    subprocess.run([*pip, "install", *offline, str(wheel)], check=True)
+    return installation
+
+
+def _core_requirements() -> list[str]:
+    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    return list(tomllib.loads(text)["project"]["dependencies"])
+
+
+def _needed(found: dict[str, Distribution], texts: Iterable[str]) -> dict[str, Distribution]:
+    """`found` and, by name, what is installed here of the requirements, and of theirs in turn."""
+    for requirement in map(Requirement, texts):
+        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if wanted and requirement.name not in found:
+            found[requirement.name] = distribution(requirement.name)
+            _needed(found, found[requirement.name].requires or ())
+    return found

@@ -1,0 +1,130 @@
+"""The wheel installed without extras: the core works, and a command that needs an extra says so."""
+
+from __future__ import annotations
+
+import json
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from jobs.cli import app
+from pipelines.schema_version import FILE_NAME, VERSION
+from tests.packages.installing import Installation, install_core
+
+pytestmark = pytest.mark.slow
+LAKE = "pip install 'kraftlake[lake]'"
+
+CORE = {"dump", "diff", "check", "explain", "recover", "simulate", "consume", "replica"}
+IN_A_CHECKOUT = {"demo"}
+# What a command needs to be given until it comes to where its libraries are.
+WITH_LAKE = {
+    "ingest": ("--lake", "new", "node"),
+    "build": ("--lake", "lake"),
+    "quality": ("--lake", "lake"),
+    "sql": ("--lake", "lake", "select 1"),
+    "lake": ("--lake", "lake"),
+    "forget": ("--lake", "lake", "--cluster", "c"),
+    "state": ("--lake", "lake"),
+    "report": ("--lake", "lake"),
+    "publish": ("--lake", "lake", "--to", "changes"),
+    "capture": ("node", "-o", "copied"),
+}
+
+
+@pytest.fixture(scope="session")
+def core(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    return install_core(wheel, tmp_path_factory.mktemp("core") / "venv")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, data: Path) -> Path:
+    """Where commands run: `node`, a node's log directory, and `lake`, which has the tables' folders
+    that are looked for before a library is needed."""
+    (tmp_path / "node").symlink_to(data / "kafka-3.7.2-static" / "final" / "1")
+    for table in ("bronze/captures", "bronze/log_batches", "gold/metadata_changes"):
+        (tmp_path / "lake" / table / "_delta_log").mkdir(parents=True)
+    (tmp_path / "lake" / FILE_NAME).write_text(f"{VERSION}\n")
+    return tmp_path
+
+
+def test_every_command_is_known_to_these_tests() -> None:
+    commands = {each.name or each.callback.__name__ for each in app.registered_commands}  # type: ignore[union-attr]
+    groups = {each.typer_instance.info.name for each in app.registered_groups}  # type: ignore[union-attr]
+    assert commands | groups == CORE | WITH_LAKE.keys() | IN_A_CHECKOUT
+
+
+def test_the_command_is_there_and_tells_its_version(core: Installation, tmp_path: Path) -> None:
+    told = core.kraftlake("--version", cwd=tmp_path)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout == "kraftlake 0.1.0\n"
+    assert "First steps" in core.kraftlake("--help", cwd=tmp_path).stdout
+
+
+def test_directories_are_read_without_any_extra(core: Installation, data: Path) -> None:
+    split = "kafka-3.7.2-static/split"
+    dumped = core.kraftlake("dump", "--json", f"{split}/2", cwd=data)
+    assert (dumped.returncode, dumped.stderr) == (0, "")
+    assert json.loads(dumped.stdout.splitlines()[0])["type"] == "LEADER_CHANGE"
+
+    checked = core.kraftlake("check", "--json", split, cwd=data)
+    assert (checked.returncode, checked.stderr) == (1, "")
+    assert "log-divergence" in {json.loads(line)["rule"] for line in checked.stdout.splitlines()}
+
+    compared = core.kraftlake("diff", "--json", f"{split}/2", f"{split}/3", cwd=data)
+    assert compared.stderr == ""
+    assert json.loads(compared.stdout)["divergence_offset"] == 750
+
+    planned = core.kraftlake("recover", "--plan", f"{split}/2", f"{split}/3", cwd=data)
+    assert (planned.stderr, "would win the election" in planned.stdout) == ("", True)
+
+
+def test_the_rest_of_the_core_comes_up_without_any_extra(core: Installation, folder: Path) -> None:
+    for call in (
+        ("explain", "log-divergence"),
+        ("simulate", "ghost-writes", "-o", "ghosts"),
+        ("replica", "observe", "--help"),
+        ("consume", "--help"),
+    ):
+        done = core.kraftlake(*call, cwd=folder)
+        assert done.returncode == 0, (call, done.stderr)
+        assert done.stdout
+
+
+@pytest.mark.parametrize("command", WITH_LAKE)
+def test_a_command_that_needs_the_lake_s_extra_names_it_in_one_line(
+    core: Installation, folder: Path, command: str
+) -> None:
+    done = core.kraftlake(command, *WITH_LAKE[command], cwd=folder)
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("kraftlake: error: ")
+    assert line.endswith(LAKE)
+    assert done.returncode == 1
+
+
+def test_the_demo_names_the_recorded_logs_that_no_wheel_has(
+    core: Installation, folder: Path
+) -> None:
+    done = core.kraftlake("demo", "--lake", "new", cwd=folder)
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("not there; the demo runs in a checkout of kraftlake")
+    assert done.returncode == 2
+
+
+def test_the_installed_code_finds_its_settings_and_its_templates(
+    core: Installation, tmp_path: Path
+) -> None:
+    """With the libraries of the extra lent by the environment of the tests."""
+    code = (
+        "import pipelines.report.page as page\n"
+        "from pipelines.session import conf_directory, read_defaults\n"
+        "print(page.__file__, conf_directory(), read_defaults(conf_directory()).cores_max)\n"
+        "print(page._environment().get_template('report.html').filename)\n"
+    )
+    done = core.python("-c", code, cwd=tmp_path, PYTHONPATH=sysconfig.get_path("purelib"))
+    assert done.returncode == 0, done.stderr
+    module, conf, cores, template = done.stdout.split()
+    assert module.startswith(str(core.site_packages))
+    assert template.startswith(str(core.site_packages))
+    assert (conf, cores) == (str(core.folder / "share" / "kraftlake" / "conf"), "8")

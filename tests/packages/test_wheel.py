@@ -1,0 +1,82 @@
+"""What the wheel and the sdist hold; that the same sources give the same bytes."""
+
+from __future__ import annotations
+
+import tarfile
+from email import message_from_string
+from pathlib import Path, PurePosixPath
+from zipfile import ZipFile
+
+from tests.packages.building import PACKAGES, REPOSITORY, build, copy_of_the_checkout
+from tests.packages.conftest import EPOCH
+
+_SHARE = "share/kraftlake/conf"
+
+
+def names_in(wheel: Path) -> set[str]:
+    with ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if not name.endswith("/")}
+
+
+def metadata_of(wheel: Path) -> str:
+    with ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return archive.read(name).decode()
+
+
+def test_the_wheel_has_every_file_of_the_three_packages_and_nothing_else(wheel: Path) -> None:
+    tops = {PurePosixPath(name).parts[0] for name in names_in(wheel)}
+    stem = "-".join(wheel.name.split("-")[:2])
+    assert tops == {*PACKAGES, f"{stem}.dist-info", f"{stem}.data"}
+
+    ours = {name for name in names_in(wheel) if name.split("/")[0] in PACKAGES}
+    assert ours == {
+        path.relative_to(REPOSITORY).as_posix()
+        for package in PACKAGES
+        for path in (REPOSITORY / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_the_wheel_says_that_replica_is_typed(wheel: Path) -> None:
+    assert "replica/py.typed" in names_in(wheel)
+
+
+def test_the_wheel_brings_the_settings_that_the_checkout_has(wheel: Path) -> None:
+    stem = "-".join(wheel.name.split("-")[:2])
+    prefix = f"{stem}.data/data/{_SHARE}/"
+    installed = {name.removeprefix(prefix) for name in names_in(wheel) if ".data/" in name}
+    conf = REPOSITORY / "conf"
+    assert installed == {
+        path.relative_to(conf).as_posix() for path in conf.rglob("*") if path.is_file()
+    }
+
+
+def test_the_wheel_names_its_command_and_its_extras(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        assert archive.read(name).decode().split() == [
+            *("[console_scripts]", "kraftlake", "=", "jobs.cli:main")
+        ]
+    metadata = message_from_string(metadata_of(wheel))
+    assert set(metadata.get_all("Provides-Extra", [])) == {"scan", "lake", "dev"}
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "Apache-2.0"
+
+
+def test_the_same_sources_give_the_same_wheel_wherever_and_whenever(
+    wheel: Path, tmp_path: Path
+) -> None:
+    source = copy_of_the_checkout(tmp_path / "elsewhere" / "source")
+    again = build("wheel", source, tmp_path / "dist", EPOCH)
+    assert again.name == wheel.name
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+def test_the_sdist_builds_the_same_wheel(sdist: Path, wheel: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (source,) = (tmp_path / "unpacked").iterdir()
+    again = build("wheel", source, tmp_path / "dist", EPOCH)
+    assert names_in(again) == names_in(wheel)
+    assert again.read_bytes() == wheel.read_bytes()
