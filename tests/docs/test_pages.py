@@ -32,8 +32,8 @@ from tests.docs.pages import (
 from tests.docs.reader import Reader, logical_lines
 from tests.docs.said import is_said
 
-COMING = ("airflow.md", "cluster.md", "object-stores.md", "catalogs.md", "REPLAY.md")
-"""Pages that others name already."""
+COMING = ("airflow.md", "cluster.md", "object-stores.md", "catalogs.md")
+"""Pages that the index names already."""
 ReaderOf = Callable[[list[Step]], Reader]
 
 
