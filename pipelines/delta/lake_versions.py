@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
+from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
 from pipelines.object_store import storage_options
 from pipelines.tables.lake_versions import LAKE_VERSIONS
@@ -41,8 +42,7 @@ class LakeVersion:
 def lake_versions(lake: str) -> list[LakeVersion]:
     """All rows, oldest first; none of a lake that has no such table."""
     try:
-        uri = table_uri(lake, LAKE_VERSIONS.name)
-        table = DeltaTable(uri, storage_options=storage_options(uri))
+        table = open_table(table_uri(lake, LAKE_VERSIONS.name))
     except TableNotFoundError:
         return []
     rows = table.to_pyarrow_table(columns=list(LAKE_VERSIONS.column_names)).to_pylist()

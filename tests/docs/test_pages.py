@@ -1,54 +1,202 @@
-"""The pages below docs show what really comes out; REWRITE_EXAMPLES=1 writes it there."""
+"""README and the pages below docs say what is true: their commands run, their outputs are the real
+ones, their links lead somewhere. REWRITE_EXAMPLES=1 writes the outputs anew; read the diff.
+
+tests/docs/pages.py says how a page's blocks are marked, and what is not run here but elsewhere.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+import typer.main
 
 from jobs.cli import app
-from jobs.outcome import run as run_command
-from tests.docs.examples import Run, examples, rewritten
+from jobs.questions import DEMO
+from tests.docs.pages import (
+    DEMO_LAKE,
+    PAGES,
+    ROOT,
+    Step,
+    blocks,
+    needs_lake,
+    rewritten,
+    steps,
+)
+from tests.docs.reader import Reader, logical_lines
+from tests.docs.said import is_said
 
-ROOT = Path(__file__).parents[2]
-RUNBOOKS = ROOT / "docs" / "runbooks.md"
+COMING = ("airflow.md", "cluster.md", "object-stores.md", "catalogs.md")
+"""Pages that the index names already."""
+ReaderOf = Callable[[list[Step]], Reader]
+
+
+def _text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def _quick(page: Path) -> list[Step]:
+    return [step for step in steps(_text(page)) if not step.block.is_slow]
+
+
+def _pages() -> list[object]:
+    """Those that speak of the demo's lake need Spark, which makes it. What is wrong with a page's
+    marks is for its test to say, not for the collection of all."""
+    return [
+        pytest.param(page, id=_name(page), marks=[pytest.mark.spark] if _has_lake(page) else [])
+        for page in PAGES
+    ]
+
+
+def _has_lake(page: Path) -> bool:
+    return DEMO_LAKE in _text(page) or "```sql\n" in _text(page)
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs kraftlake in an empty folder, where later commands find what earlier ones wrote."""
-    monkeypatch.chdir(tmp_path)
+def reader_of(
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> ReaderOf:
+    def make(wanted: list[Step]) -> Reader:
+        lake = request.getfixturevalue("built_lake") if any(map(needs_lake, wanted)) else None
+        monkeypatch.chdir(tmp_path)
+        reader = Reader(tmp_path, capsys)
+        if lake is not None:
+            reader.give_lake(lake)
+        return reader
 
-    def kraftlake(arguments: list[str]) -> str:
-        capsys.readouterr()
-        assert run_command(app, arguments) in (0, 1), capsys.readouterr().err
-        return capsys.readouterr().out
-
-    return kraftlake
+    return make
 
 
-def test_every_output_in_the_runbooks_is_the_real_one(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = RUNBOOKS.read_text(encoding="utf-8")
+def _follow(page: Path, wanted: list[Step], reader_of: ReaderOf) -> None:
+    reader = reader_of(wanted)
+    outputs = []
+    for step in wanted:
+        output = reader.output(step)
+        if not os.environ.get("REWRITE_EXAMPLES"):
+            assert step.expected in (None, output), step.text
+        outputs.append((step, output))
     if os.environ.get("REWRITE_EXAMPLES"):
-        folder = tmp_path / "rewriting"
-        folder.mkdir()
-        monkeypatch.chdir(folder)
-        RUNBOOKS.write_text(rewritten(text, run), encoding="utf-8")
+        page.write_text(rewritten(_text(page), outputs), encoding="utf-8")
         pytest.skip("written anew")
-    found = list(examples(text))
-    assert len(found) > 20
-    for example in found:
-        assert example.output(run) == example.expected, example.arguments
 
 
-def test_every_link_within_the_runbooks_leads_to_a_heading() -> None:
-    text = RUNBOOKS.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", _pages())
+def test_whoever_types_what_a_page_says_sees_what_it_shows(page: Path, reader_of: ReaderOf) -> None:
+    _follow(page, _quick(page), reader_of)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "<!-- slow -->" in _text(page)], ids=_name
+)
+def test_whoever_types_all_of_a_page_sees_what_it_shows(
+    page: Path,
+    reader_of: ReaderOf,
+    spark: object,  # is there before the commands ask for it
+) -> None:
+    _follow(page, list(steps(_text(page))), reader_of)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_what_a_page_does_not_run_is_shown_by_a_test_that_exists(page: Path) -> None:
+    for block in blocks(_text(page)):
+        if block.shown_by:
+            path, _, name = block.shown_by.partition("::")
+            assert (ROOT / path).is_file(), block.shown_by
+            assert path.startswith("tests/"), block.shown_by
+            assert f"def {name}(" in _text(ROOT / path) or not name, block.shown_by
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_kraftlake_command_a_page_names_is_one_with_these_options(page: Path) -> None:
+    root = typer.main.get_command(app)
+    for line in _kraftlake_lines(_text(page)):
+        assert _unknown(root, shlex.split(line, comments=True)) is None, line
+
+
+def _kraftlake_lines(text: str) -> list[str]:
+    """All that stand in blocks of commands, and in the running text between backticks."""
+    shown = [block for block in blocks(text) if block.kind in ("sh", "console")]
+    lines = [line for block in shown for line in logical_lines(block.body)]
+    lines = [line for line in lines if "2>&1" not in line]  # the page shows what is wrong with it
+    outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    lines += [" ".join(code.split()) for code in re.findall(r"`([^`]*)`", outside)]
+    named = (re.match(r"(?:\$ )?(?:\.venv/bin/)?kraftlake ([a-z-].*)", line) for line in lines)
+    return [re.split(r" [|>&<]|\d>", one[1])[0] for one in named if one]
+
+
+def _unknown(command: Any, arguments: list[str]) -> str | None:
+    """The first word that names no command or option, None where all do."""
+    known = {name for option in command.params for name in option.opts + option.secondary_opts}
+    for index, word in enumerate(arguments):
+        if hasattr(command, "commands") and not word.startswith("-"):
+            inner = command.commands.get(word)
+            return word if inner is None else _unknown(inner, arguments[index + 1 :])
+        if re.match(r"--?[a-zA-Z]", word) and word not in known | {"-h", "--help"}:
+            return word
+    return None
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=_name)
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", _text(page)):
+        path, _, anchor = target.partition("#")
+        if re.match(r"[a-z]+:", path):
+            continue
+        file = (page.parent / path).resolve() if path else page
+        if file.name in COMING and not file.exists():
+            continue
+        assert file.exists(), target
+        assert not anchor or anchor in _anchors(_text(file)), target
+
+
+def _anchors(text: str) -> set[str]:
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
-    links = re.findall(r"\]\(#([^)]*)\)", text)
-    assert links
-    assert set(links) <= anchors
+    return {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+
+
+def test_the_readme_asks_the_questions_of_the_demo() -> None:
+    text = _text(ROOT / "README.md")
+    for question in DEMO:
+        assert f"### {question.title}\n\n```sql\n{question.sql}\n```\n" in text
+
+
+def test_the_index_names_every_page() -> None:
+    index = _text(ROOT / "docs" / "README.md")
+    for page in PAGES[1:]:
+        assert page.name == "README.md" or f"]({page.name})" in index, page.name
+
+
+@pytest.mark.parametrize("drawing", sorted((ROOT / "docs" / "images").iterdir()), ids=_name)
+def test_a_drawing_is_whole_has_a_title_and_needs_nothing_from_elsewhere(drawing: Path) -> None:
+    root = ElementTree.fromstring(_text(drawing))  # noqa: S314, ours
+    names = [element.tag.rpartition("}")[2] for element in root.iter()]
+    assert {"title", "desc"} <= set(names)
+    assert not {"script", "image", "foreignObject"} & set(names)
+    assert "prefers-color-scheme: dark" in _text(drawing)
+    assert any(f"(images/{drawing.name})" in _text(page) for page in PAGES)
+
+
+def test_every_error_line_that_no_command_here_shows_is_one_that_the_program_says() -> None:
+    page = _text(ROOT / "docs" / "troubleshooting.md")
+    lines = [line for one in blocks(page) if one.kind == "text" for line in one.body.splitlines()]
+    assert len(lines) > 20
+    assert [line for line in lines if not is_said(line)] == []
+
+
+def test_a_line_that_the_program_does_not_say_is_noticed() -> None:
+    assert not is_said("kraftlake: error: Java 17 or newer is wanted: PATH has no java.")

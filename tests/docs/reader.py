@@ -1,0 +1,112 @@
+"""Types what a page of the documentation says, in a folder like the one it speaks of."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobs.cli import app
+from jobs.outcome import run as run_command
+from tests.docs.pages import DEMO_LAKE, ROOT, Step
+
+_WITHIN_S = 600.0
+_FILTER = re.compile(r"( 2>&1)?(?: \| head -(\d+))?$")
+_SHELL = re.compile(r"[|<>&;$`(){}*~]")
+_NAMES = ("kraftlake", ".venv/bin/kraftlake")
+
+
+class Reader:
+    """kraftlake runs in this process, which is quick; whatever else there is, in a shell."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """folder: an empty one, and the working directory."""
+        self._folder = folder
+        self._capsys = capsys
+        (folder / "tests").mkdir()
+        (folder / "tests" / "data").symlink_to(ROOT / "tests" / "data")
+        (folder / ".venv" / "bin").mkdir(parents=True)
+        command = folder / ".venv" / "bin" / "kraftlake"
+        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m jobs.cli "$@"\n')
+        command.chmod(0o755)
+
+    def give_lake(self, lake: Path) -> None:
+        """lake: is what the page calls the demo's."""
+        place = self._folder / DEMO_LAKE
+        place.parent.mkdir()
+        place.symlink_to(lake)
+
+    def output(self, step: Step) -> str:
+        """What comes out; fails where the command does."""
+        for name, source in step.block.copies:
+            if not Path(self._folder, name).exists():
+                shutil.copytree(ROOT / source, self._folder / name)
+        if step.kind == "sql":
+            return self._kraftlake(["sql", "--lake", DEMO_LAKE, step.text])
+        if step.kind == "console":
+            return self._typed(step.text)
+        if step.kind == "python":
+            return self._process([sys.executable, "-c", step.text], ends_with=(0,))
+        lines = [words(line) for line in logical_lines(step.text)]
+        if all(line is not None for line in lines):
+            return "".join(self._kraftlake(line) for line in lines if line)
+        return self._process(["sh", "-u", "-c", step.text])
+
+    def _typed(self, line: str) -> str:
+        found = _FILTER.search(line)
+        assert found is not None
+        arguments = words(line[: found.start()])
+        if arguments is None:
+            return self._process(["sh", "-u", "-c", line])
+        printed = self._kraftlake(arguments, with_stderr=found[1] is not None)
+        kept = None if found[2] is None else int(found[2])
+        return "".join(printed.splitlines(keepends=True)[:kept])
+
+    def _kraftlake(self, arguments: list[str], *, with_stderr: bool = False) -> str:
+        """with_stderr: the page shows what goes wrong, so the command may fail."""
+        self._capsys.readouterr()
+        code = run_command(app, arguments)
+        said = self._capsys.readouterr()
+        assert with_stderr or (code in (0, 1) and not _errors(said.err)), (arguments, said.err)
+        return said.out + said.err if with_stderr else said.out
+
+    def _process(self, command: list[str], ends_with: tuple[int, ...] = (0, 1)) -> str:
+        path = f"{self._folder / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        ended = subprocess.run(
+            command,
+            cwd=self._folder,
+            env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_WITHIN_S,
+        )
+        assert ended.returncode in ends_with, (command, ended.stderr)
+        assert not _errors(ended.stderr), (command, ended.stderr)
+        return ended.stdout
+
+
+def _errors(stderr: str) -> list[str]:
+    return [line for line in stderr.splitlines() if line.startswith("kraftlake: error: ")]
+
+
+def logical_lines(script: str) -> list[str]:
+    """The lines of a script that are no comments, those that a backslash ends joined."""
+    joined = script.replace("\\\n", " ").splitlines()
+    return [line for line in joined if line.strip() and not line.lstrip().startswith("#")]
+
+
+def words(line: str) -> list[str] | None:
+    """kraftlake's arguments, None where the line is another command or needs a shell."""
+    bare = re.sub(r"'[^']*'|\"[^\"$`]*\"", "", line)  # quoted text is no shell syntax
+    bare = re.sub(r"(^|\s)#.*", "", bare)
+    if _SHELL.search(bare):
+        return None
+    found = shlex.split(line, comments=True)
+    return found[1:] if found and found[0] in _NAMES else None
