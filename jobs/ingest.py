@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -133,7 +134,13 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
         every = DataFrame.union(every, log)
     name = hashlib.sha256(json.dumps(work.paths).encode()).hexdigest()[:16]
     checkpoint = str(Path(work.lake, _CHECKPOINTS, name).absolute())
-    for_each_batch(every, checkpoint, ingest, every_s=stream.every_s)
+    # a service manager's way to end it is as good as Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        for_each_batch(every, checkpoint, ingest, every_s=stream.every_s)
+    except KeyboardInterrupt:
+        if stream.every_s is None:
+            raise
 
 
 def _shown(size: int) -> str:

@@ -1,0 +1,104 @@
+"""The commands that a soak consists of, as processes, and what they said."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.kraftlake_process import started
+from tests.soak.memory import held
+
+ENDED_S = 900.0
+_BAD = re.compile(r"\b(ERROR|FATAL)\b|Traceback|Exception|internal error|kraftlake: error")
+_WARNING = re.compile(r"\bWARN(ING)?\b")
+
+
+class Command:
+    """`kraftlake` with these arguments, left to go on; what it says goes to folder/name.txt.
+
+    exit_code: None while it runs.
+    """
+
+    def __init__(self, name: str, folder: Path, *arguments: object) -> None:
+        self.name = name
+        self.output = folder / f"{name}.txt"
+        self._process: subprocess.Popen[bytes] = started(self.output, *arguments)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.poll()
+
+    @property
+    def said(self) -> str:
+        return self.output.read_text(errors="replace")
+
+    def wait_for(self, text: str) -> None:
+        """Until it has said `text`; AssertionError where it ended before, or took too long."""
+        deadline = time.monotonic() + ENDED_S
+        while text not in self.said:
+            assert self.exit_code is None, f"{self.name} ended before {text!r}:\n{self.said}"
+            assert time.monotonic() < deadline, f"{self.name} never said {text!r}:\n{self.said}"
+            time.sleep(0.5)
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Its exit code. TimeoutExpired where it doesn't end."""
+        self._process.send_signal(how)
+        return self._process.wait(ENDED_S)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that ran to its end. highest: most resident bytes seen, by kind (see held)."""
+
+    name: str
+    exit_code: int
+    seconds: float
+    highest: dict[str, int]
+
+
+def run(name: str, folder: Path, *arguments: object) -> Ran:
+    """To its end, which is killed where it takes too long."""
+    began = time.monotonic()
+    command = Command(name, folder, *arguments)
+    highest: dict[str, int] = {}
+    try:
+        while command.exit_code is None and time.monotonic() - began < ENDED_S:
+            for kind, size in held(command.pid).items():
+                highest[kind] = max(size, highest.get(kind, 0))
+            time.sleep(0.5)
+    finally:
+        command.kill()
+    code = command.exit_code
+    assert code is not None
+    return Ran(name, code, time.monotonic() - began, highest)
+
+
+def bad_lines(folder: Path) -> list[str]:
+    """`name: line` for each line that tells of an error, in what any of the commands said."""
+    return _lines(folder, _BAD)
+
+
+def warnings(folder: Path) -> list[str]:
+    """The same for warnings."""
+    return _lines(folder, _WARNING)
+
+
+def _lines(folder: Path, wanted: re.Pattern[str]) -> list[str]:
+    return [
+        f"{path.stem}: {line.strip()}"
+        for path in sorted(folder.glob("*.txt"))
+        for line in path.read_text(errors="replace").splitlines()
+        if wanted.search(line)
+    ]
