@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import pickle
 import sys
 import tempfile
 from pathlib import Path
 
 from tests.kraftlake_process import REPOSITORY
-from tests.soak.course import Plan, Soak
+from tests.soak.course import STORY, Plan, Soak, Story
 from tests.soak.judging import judged
 from tests.soak.record import RECORD, text
 
@@ -24,19 +25,14 @@ from tests.soak.record import RECORD, text
 def main() -> int:
     asked = _arguments()
     os.environ.setdefault("PYTHONPATH", str(REPOSITORY))
-    plan = Plan(
-        minutes=asked.minutes,
-        rate=asked.rate,
-        kill_s=asked.kill_every * 60,
-        build_s=asked.build_every * 60,
-        follow_s=asked.follow,
-        seed=asked.seed,
-    )
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="kraftlake-soak-"))
     folder.mkdir(parents=True, exist_ok=True)
-    sys.stdout.write(f"soak: in {folder}, see state.json and said/\n")
-    sys.stdout.flush()
-    story = Soak(plan, folder).run()
+    if asked.judge:
+        story: Story = pickle.loads((folder / STORY).read_bytes())  # noqa: S301 - our own
+    else:
+        sys.stdout.write(f"soak: in {folder}, see state.json and said/\n")
+        sys.stdout.flush()
+        story = Soak(_plan(asked), folder).run()
     verdict = judged(story, folder)
     said = text(story, verdict, folder)
     (folder / RECORD.name).write_text(said, encoding="utf-8")
@@ -44,6 +40,17 @@ def main() -> int:
     if asked.write is not None:
         asked.write.write_text(said, encoding="utf-8")
     return 0 if verdict.is_passed else 1
+
+
+def _plan(asked: argparse.Namespace) -> Plan:
+    return Plan(
+        minutes=asked.minutes,
+        rate=asked.rate,
+        kill_s=asked.kill_every * 60,
+        build_s=asked.build_every * 60,
+        follow_s=asked.follow,
+        seed=asked.seed,
+    )
 
 
 def _arguments() -> argparse.Namespace:
@@ -56,6 +63,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--follow", type=int, default=plan.follow_s, metavar="S")
     parser.add_argument("--seed", type=int, default=plan.seed)
     parser.add_argument("--folder", type=Path, help="new or empty, kept; without, a temporary one")
+    parser.add_argument("--judge", action="store_true", help="again, what --folder has")
     parser.add_argument("--write", type=Path, nargs="?", const=RECORD, help=f"also {RECORD.name}")
     return parser.parse_args()
 

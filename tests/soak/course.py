@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import threading
 import time
@@ -18,7 +19,7 @@ from tests.kraftlake_process import REPOSITORY
 from tests.soak.background import Background
 from tests.soak.commands import ENDED_S, Command, Ran, run
 from tests.soak.ends import LakeTables, Messages, consumed, folded, recorded
-from tests.soak.kills import Kill, LeaderKills
+from tests.soak.kills import Kill, LeaderKills, patiently
 from tests.soak.load import MetadataLoad
 from tests.soak.memory import Sample, held, live_heap, size
 
@@ -26,7 +27,10 @@ TOPIC = "metadata-changes"
 SETTINGS: dict[str, object] = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
-    "broker.session.timeout.ms": 60_000,  # a busy machine is no reason to fence the broker
+    # a busy machine is no reason to elect another leader, or to fence the broker
+    "controller.quorum.election.timeout.ms": 5_000,
+    "controller.quorum.fetch.timeout.ms": 15_000,
+    "broker.session.timeout.ms": 60_000,
     "transaction.state.log.min.isr": 1,
     "transaction.state.log.replication.factor": 1,
     "transaction.state.log.num.partitions": 1,
@@ -34,6 +38,7 @@ SETTINGS: dict[str, object] = {
     "log.index.size.max.bytes": 1_048_576,
 }
 HEAP = "1g"
+STORY = "story.pickle"
 CHANGES = "SELECT count(*) FROM gold_metadata_changes"
 _END = 'SELECT max("offset") + 1 FROM silver_committed_log'
 
@@ -124,6 +129,7 @@ class Soak:
             self.story.failures.append(f"{type(error).__name__}: {error}")
         self.story.seconds = self._now
         self.write_state()
+        (self.folder / STORY).write_bytes(pickle.dumps(self.story))
         return self.story
 
     def write_state(self) -> None:
@@ -238,9 +244,8 @@ class Soak:
         one before it holds."""
         by_name = {command.name: command for command in self._running}
         self.story.high_watermark = _high_watermark(cluster)
-        cluster.wait_until(
-            lambda: _observed_end(cluster) >= self.story.high_watermark, "never recorded to the end"
-        )
+        wanted = self.story.high_watermark
+        patiently(lambda: cluster.wait_until(lambda: _observed_end(cluster) >= wanted, "not read"))
         self._end(by_name["observe"])
         batches = recorded(self.recording)
         self.story.end = batches[-1].last_offset + 1
@@ -252,13 +257,13 @@ class Soak:
             both = self.recording, archive
             self._note(run("ingest-archive", self.said, "ingest", "--lake", self.lake, *both))
         self._build()
+        by_name["publish"].wait_for(" version ")
         self._end(by_name["publish"])
         self._note(run("publish-rest", self.said, *self._publish(cluster)))
         self.story.messages = folded(consumed(cluster.broker, TOPIC))
-        cluster.wait_until(
-            lambda: _high_watermark(cluster) >= self.story.end, "what was recorded never committed"
-        )
-        self.story.leader = cluster.leader()
+        end = self.story.end
+        patiently(lambda: cluster.wait_until(lambda: _high_watermark(cluster) >= end, "not safe"))
+        self.story.leader = patiently(cluster.leader)
 
     def _end(self, command: Command) -> None:
         """By SIGTERM, as a service manager does."""
@@ -277,7 +282,7 @@ class Soak:
 
 def _partition(cluster: KafkaCluster) -> dict[str, Any]:
     """As the leader describes it."""
-    found = cluster.described(cluster.leader())
+    found = cluster.described(patiently(cluster.leader))
     return {} if found is None else found
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
+from typing import TypeVar
 
 from tests.interop.kafka_cluster import STARTED, KafkaCluster
 
 _DOWN_S = 5.0
 _JITTER = 0.2
+_ATTEMPTS = 5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,12 +42,20 @@ class LeaderKills:
             self.kills.append(self._kill(began))
 
     def _kill(self, began: float) -> Kill:
-        old = self._cluster.leader()
+        old = patiently(self._cluster.leader)
         at = time.monotonic()
         self._cluster.nodes[old].kill()
-        self._cluster.leader(other_than=old)
+        patiently(lambda: self._cluster.leader(other_than=old))
         elected = time.monotonic()
         time.sleep(_DOWN_S)
         self._cluster.nodes[old].start()
-        self._cluster.nodes[old].wait_for(STARTED)
+        patiently(lambda: self._cluster.nodes[old].wait_for(STARTED))
         return Kill(old, at - began, elected - at)
+
+
+def patiently(wait: Callable[[], T]) -> T:
+    """Some times as long as a test would wait, as the machine may be busy for hours."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(AssertionError):
+            return wait()
+    return wait()
