@@ -11,6 +11,7 @@ import hashlib
 import json
 import signal
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -134,13 +135,11 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
         every = DataFrame.union(every, log)
     name = hashlib.sha256(json.dumps(work.paths).encode()).hexdigest()[:16]
     checkpoint = str(Path(work.lake, _CHECKPOINTS, name).absolute())
-    # a service manager's way to end it is as good as Ctrl-C
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        for_each_batch(every, checkpoint, ingest, every_s=stream.every_s)
-    except KeyboardInterrupt:
-        if stream.every_s is None:
-            raise
+    stop = threading.Event()
+    if stream.every_s is not None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+    for_each_batch(every, checkpoint, ingest, every_s=stream.every_s, stop=stop)
 
 
 def _shown(size: int) -> str:

@@ -13,6 +13,7 @@ from tests.kraftlake_process import started
 from tests.soak.memory import held
 
 ENDED_S = 3600.0
+_STOP_S = 600.0
 _BAD = re.compile(r"\b(ERROR|FATAL)\b|Traceback|internal error|kraftlake: error")
 _WARNING = re.compile(r"\bWARN(ING)?\b")
 
@@ -51,7 +52,7 @@ class Command:
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Its exit code. TimeoutExpired where it doesn't end."""
         self._process.send_signal(how)
-        return self._process.wait(ENDED_S)
+        return self._process.wait(_STOP_S)
 
     def kill(self) -> None:
         self._process.kill()

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import shutil
+import subprocess
 import threading
 import time
 from contextlib import ExitStack
@@ -267,10 +268,14 @@ class Soak:
 
     def _end(self, command: Command) -> None:
         """By SIGTERM, as a service manager does."""
-        code = command.end()
+        try:
+            code: int | None = command.end()
+        except subprocess.TimeoutExpired:
+            code = None
+            command.kill()
         self._running.remove(command)
-        if code:
-            self.story.failures.append(f"{command.name} ended with {code}")
+        if code != 0:
+            self.story.failures.append(f"{command.name} ended with {code} at SIGTERM")
 
     def _wait_for_ingest(self, ingest: Command) -> None:
         tables, deadline = LakeTables(self.lake), time.monotonic() + ENDED_S
