@@ -16,6 +16,8 @@ from tests.bench.memory import descendants, resident
 RISE_SHARE, RISE_BYTES = 0.05, 4 * 2**20
 """Flat is what rises by no more than this an hour: a share of the median, or bytes where that is
 more."""
+WINDOW_S = 300.0
+"""What works now and then is compared by the highest of each five minutes."""
 _ATTACH_S = 120
 
 
@@ -29,7 +31,8 @@ class Sample:
 
 @dataclass(frozen=True)
 class Course:
-    """How what a process holds went: bytes. rise: of the last half, bytes an hour."""
+    """How what a process holds went: bytes. rise: of the highest of each window of the last half,
+    bytes an hour."""
 
     first: int
     median: int
@@ -50,13 +53,24 @@ class Course:
 def course(samples: Sequence[Sample]) -> Course:
     """Of at least one sample, oldest first."""
     sizes = [sample.size for sample in samples]
-    rise = slope(samples[len(samples) // 2 :]) * 3600
+    rise = slope(highest(samples[len(samples) // 2 :])) * 3600
     return Course(sizes[0], int(median(sizes)), max(sizes), sizes[-1], rise)
 
 
+def highest(samples: Sequence[Sample]) -> list[Sample]:
+    """The highest sample of each window of WINDOW_S, from the first sample on; a last window with
+    less than half of the first one's samples is left out."""
+    windows: dict[int, list[Sample]] = {}
+    for sample in samples:
+        windows.setdefault(int((sample.at_s - samples[0].at_s) // WINDOW_S), []).append(sample)
+    sizes = [len(window) for window in windows.values()]
+    found = [max(window, key=lambda sample: sample.size) for window in windows.values()]
+    return found[:-1] if sizes[-1] < sizes[0] / 2 else found
+
+
 def slope(samples: Sequence[Sample]) -> float:
-    """Bytes a second, by the median of the slopes between all pairs (Theil and Sen): peaks don't
-    count. 0 for fewer than two."""
+    """Bytes a second, by the median of the slopes between all pairs (Theil and Sen): outliers
+    don't count. 0 for fewer than two."""
     slopes = [(b.size - a.size) / (b.at_s - a.at_s) for a, b in combinations(samples, 2)]
     return median(slopes) if slopes else 0.0
 

@@ -14,7 +14,7 @@ from tests.soak.commands import warnings
 from tests.soak.course import HEAP, Story
 from tests.soak.ends import LakeTables
 from tests.soak.judging import Verdict, courses
-from tests.soak.memory import RISE_BYTES, RISE_SHARE
+from tests.soak.memory import RISE_BYTES, RISE_SHARE, WINDOW_S
 
 RECORD = Path(__file__).with_name("SOAK.md")
 
@@ -84,9 +84,9 @@ def _about_memory(story: Story) -> str:
 
 Resident MB, sampled every {plan.sample_s:g} s; workers: all of Spark's Python workers together;
 live objects: what a full collection, every {plan.heap_s / 60:g} minutes, leaves in the heap. The
-rise is the median slope between all pairs of samples of the last half (Theil and Sen). Flat is what
-rises by no more than {RISE_SHARE:.0%} of its median an hour, or {RISE_BYTES // 2**20} MiB where
-that is more.
+rise is that of the highest of each {WINDOW_S / 60:g} minutes in the last half: the median slope
+between all pairs of them (Theil and Sen). Flat is what rises by no more than {RISE_SHARE:.0%} of
+its median an hour, or {RISE_BYTES // 2**20} MiB where that is more.
 """
 
 

@@ -36,9 +36,13 @@ def test_memory_that_grows_until_the_end_is_not_flat() -> None:
     assert not found.is_flat
 
 
-def test_peaks_are_no_growth() -> None:
-    sizes = [100 * MIB + (400 * MIB if number % 5 == 0 else 0) for number in range(120)]
-    assert course(samples(*sizes)).is_flat
+def test_peaks_are_no_growth_unless_they_grow_themselves() -> None:
+    def peaks(growth: int) -> list[Sample]:
+        peak = [(number % 3 == 0) * (400 * MIB + number * growth) for number in range(120)]
+        return samples(*(100 * MIB + size for size in peak))
+
+    assert course(peaks(0)).is_flat
+    assert not course(peaks(MIB)).is_flat
 
 
 def test_a_few_bytes_that_a_small_process_grows_by_are_flat() -> None:
