@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +17,25 @@ _BAD = re.compile(r"\b(ERROR|FATAL)\b|Traceback|internal error|kraftlake: error"
 _WARNING = re.compile(r"\bWARN(ING)?\b")
 
 
+@dataclass(frozen=True)
+class Place:
+    """said: the folder for what commands say. conf: of their settings (KRAFTLAKE_CONF)."""
+
+    said: Path
+    conf: Path
+
+
 class Command:
-    """`kraftlake` with these arguments, left to go on; what it says goes to folder/name.txt.
+    """`kraftlake` with these arguments, left to go on; what it says goes to said/name.txt.
 
     exit_code: None while it runs.
     """
 
-    def __init__(self, name: str, folder: Path, *arguments: object) -> None:
+    def __init__(self, name: str, place: Place, *arguments: object) -> None:
         self.name = name
-        self.output = folder / f"{name}.txt"
-        self._process: subprocess.Popen[bytes] = started(self.output, *arguments)
+        self.output = place.said / f"{name}.txt"
+        variables = {"KRAFTLAKE_CONF": str(place.conf)}
+        self._process = started(self.output, *arguments, variables=variables)
 
     @property
     def pid(self) -> int:
@@ -69,10 +77,10 @@ class Ran:
     highest: dict[str, int]
 
 
-def run(name: str, folder: Path, *arguments: object) -> Ran:
+def run(name: str, place: Place, *arguments: object) -> Ran:
     """To its end, which is killed where it takes too long."""
     began = time.monotonic()
-    command = Command(name, folder, *arguments)
+    command = Command(name, place, *arguments)
     highest: dict[str, int] = {}
     try:
         while command.exit_code is None and time.monotonic() - began < ENDED_S:
@@ -86,20 +94,20 @@ def run(name: str, folder: Path, *arguments: object) -> Ran:
     return Ran(name, code, time.monotonic() - began, highest)
 
 
-def bad_lines(folder: Path) -> list[str]:
+def bad_lines(said: Path) -> list[str]:
     """`name: line` for each line that tells of an error, in what any of the commands said."""
-    return _lines(folder, _BAD)
+    return _lines(said, _BAD)
 
 
-def warnings(folder: Path) -> list[str]:
+def warnings(said: Path) -> list[str]:
     """The same for warnings."""
-    return _lines(folder, _WARNING)
+    return _lines(said, _WARNING)
 
 
-def _lines(folder: Path, wanted: re.Pattern[str]) -> list[str]:
+def _lines(said: Path, wanted: re.Pattern[str]) -> list[str]:
     return [
         f"{path.stem}: {line.strip()}"
-        for path in sorted(folder.glob("*.txt"))
+        for path in sorted(said.glob("*.txt"))
         for line in path.read_text(errors="replace").splitlines()
         if wanted.search(line)
     ]

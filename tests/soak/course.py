@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ from typing import Any
 from tests.interop.kafka_cluster import KafkaCluster
 from tests.kraftlake_process import REPOSITORY
 from tests.soak.background import Background
-from tests.soak.commands import ENDED_S, Command, Ran, run
+from tests.soak.commands import ENDED_S, Command, Place, Ran, run
 from tests.soak.ends import LakeTables, Messages, consumed, folded, recorded
 from tests.soak.kills import Kill, LeaderKills, patiently
 from tests.soak.load import MetadataLoad
@@ -107,7 +106,7 @@ class Soak:
         self.folder = folder
         self.lake = folder / "lake"
         self.recording = folder / "recording"
-        self.said = folder / "said"
+        self._place = Place(folder / "said", folder / "conf")
         self.story = Story(plan)
         self._plan = plan
         self._running: list[Command] = []
@@ -115,7 +114,7 @@ class Soak:
 
     def run(self) -> Story:
         """The whole of it; what goes wrong is among the story's failures."""
-        self.said.mkdir(parents=True)
+        self._place.said.mkdir(parents=True)
         self._set_heap()
         try:
             with KafkaCluster(self.folder / "kafka", SETTINGS) as cluster:
@@ -144,15 +143,13 @@ class Soak:
 
     def _set_heap(self) -> None:
         """The commands' settings are ours, but for the driver's heap."""
-        conf = self.folder / "conf"
-        shutil.copytree(REPOSITORY / "conf", conf)
-        defaults = conf / "spark-defaults.conf"
+        shutil.copytree(REPOSITORY / "conf", self._place.conf)
+        defaults = self._place.conf / "spark-defaults.conf"
         lines = [line for line in defaults.read_text().splitlines() if "driver.memory" not in line]
         defaults.write_text("\n".join([*lines, f"spark.driver.memory {HEAP}", ""]))
-        os.environ["KRAFTLAKE_CONF"] = str(conf)
 
     def _start(self, name: str, *arguments: object) -> Command:
-        command = Command(name, self.said, *arguments)
+        command = Command(name, self._place, *arguments)
         self._running.append(command)
         return command
 
@@ -178,9 +175,10 @@ class Soak:
                 raise worker.failure
 
     def _build_until(self, end_s: float, cluster: KafkaCluster, workers: list[Background]) -> None:
-        """Builds from the first finished ingest on; the first one starts the publisher."""
+        """Builds from the first finished ingest on; the first one starts the publisher, however
+        late it is."""
         due = 0.0
-        while self._now < end_s:
+        while self._now < end_s or not self.story.builds:
             self._check(workers)
             if self._now >= due and LakeTables(self.lake).log_end():
                 due = self._now + self._plan.build_s
@@ -201,7 +199,7 @@ class Soak:
 
     def _build(self) -> None:
         at = self._now
-        ran = run(f"build-{len(self.story.builds) + 1}", self.said, "build", "--lake", self.lake)
+        ran = run(f"build-{len(self.story.builds) + 1}", self._place, "build", "--lake", self.lake)
         self._note(ran)
         tables = LakeTables(self.lake)
         self.story.builds.append(
@@ -256,11 +254,11 @@ class Soak:
         if any(archive.iterdir()):
             self.story.archived_batches = len(recorded(archive))
             both = self.recording, archive
-            self._note(run("ingest-archive", self.said, "ingest", "--lake", self.lake, *both))
+            self._note(run("ingest-archive", self._place, "ingest", "--lake", self.lake, *both))
         self._build()
         by_name["publish"].wait_for(" version ")
         self._end(by_name["publish"])
-        self._note(run("publish-rest", self.said, *self._publish(cluster)))
+        self._note(run("publish-rest", self._place, *self._publish(cluster)))
         self.story.messages = folded(consumed(cluster.broker, TOPIC))
         end = self.story.end
         patiently(lambda: cluster.wait_until(lambda: _high_watermark(cluster) >= end, "not safe"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,7 @@ def test_a_short_soak_ends_with_equal_counts(tmp_path: Path) -> None:
     verdict = judged(story, tmp_path / "soak", with_memory=False)
     assert verdict.is_passed, text(story, verdict, tmp_path / "soak")
     assert len(verdict.checks) > 10, text(story, verdict, tmp_path / "soak")
-    assert story.heaps
+    assert story.heaps or shutil.which("jcmd") is None
 
 
 def test_a_soak_that_failed_at_once_has_a_record_that_says_so(tmp_path: Path) -> None:
