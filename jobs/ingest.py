@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -147,7 +149,11 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
     followed = [work.lake, *work.paths] if is_remote(work.lake) else work.paths
     name = hashlib.sha256(json.dumps(followed).encode()).hexdigest()[:16]
     checkpoint = (place / _CHECKPOINTS / name).as_uri()
-    for_each_batch(every, checkpoint, ingest, every_s=stream.every_s)
+    stop = threading.Event()
+    if stream.every_s is not None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+    for_each_batch(every, checkpoint, ingest, every_s=stream.every_s, stop=stop)
 
 
 def _shown(size: int) -> str:

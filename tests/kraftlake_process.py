@@ -36,15 +36,25 @@ def kraftlake(
     )
 
 
-def started(output: Path, *arguments: object) -> subprocess.Popen[bytes]:
+def started(
+    output: Path, *arguments: object, variables: Mapping[str, str] = NO_VARIABLES
+) -> subprocess.Popen[bytes]:
     """Left to go on, until whoever started it ends it; what it says goes to the end of `output`."""
-    return logged(output, command_line(*arguments))
+    return logged(output, command_line(*arguments), variables)
 
 
-def logged(output: Path, words: list[str]) -> subprocess.Popen[bytes]:
+def logged(
+    output: Path, words: list[str], variables: Mapping[str, str] = NO_VARIABLES
+) -> subprocess.Popen[bytes]:
     """Any process beside it, as `started`."""
     with output.open("ab") as out:
-        return subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT, cwd=REPOSITORY)
+        return subprocess.Popen(
+            words,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            cwd=REPOSITORY,
+            env={**os.environ, **variables},
+        )
 
 
 @contextmanager

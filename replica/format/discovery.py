@@ -81,14 +81,15 @@ def discover(
     """Everything to read at or below the paths, in the order given, folders sorted by name.
 
     skip: folders that are not searched where they are met below a path.
-    Raises UsageError for a path that doesn't exist, or below which there is nothing to read;
-    UnreadableFileError for a folder that can't be listed, unless `on_error` takes it.
+    Raises UsageError for a path that doesn't exist, or below which there is nothing to read,
+    unless it is a recorder's archive, to which nothing was lost yet; UnreadableFileError for a
+    folder that can't be listed, unless `on_error` takes it.
     """
     found: list[Found] = []
     for path in paths:
         search = _Search(frozenset(skip), on_error)
         below = list(search.run(path))
-        if not below and not search.failed:
+        if not below and not search.failed and not _is_archive(path):
             raise UsageError(
                 f"{path}: no metadata directory below it; expected a {METADATA_FOLDER} folder, "
                 "a segment (.log) or a snapshot (.checkpoint)"
@@ -188,6 +189,11 @@ def _printable(name: str) -> str:
 def _is_metadata_folder(path: str) -> bool:
     named = os.path.basename(os.path.abspath(path)) == METADATA_FOLDER
     return named or os.path.lexists(os.path.join(path, quorum_state.FILE_NAME))
+
+
+def _is_archive(path: str) -> bool:
+    folder, name = os.path.split(os.path.abspath(path))
+    return name == ARCHIVE_FOLDER and os.path.isdir(os.path.join(folder, METADATA_FOLDER))
 
 
 def kind_of_file(path: str) -> FileName:

@@ -29,12 +29,12 @@ class Peak:
     def sample(self) -> None:
         jvm, workers = 0, 0
         for pid in descendants(os.getpid()):
-            size, name = _resident(pid)
+            size, name = resident(pid)
             if name == "java":
                 jvm += size
             else:
                 workers += size
-        driver, _ = _resident(os.getpid())
+        driver, _ = resident(os.getpid())
         self.jvm, self.workers = max(self.jvm, jvm), max(self.workers, workers)
         self.driver = max(self.driver, driver)
         self.together = max(self.together, jvm + workers + driver)
@@ -57,7 +57,8 @@ def peak() -> Iterator[Peak]:
         thread.join()
 
 
-def _resident(pid: int) -> tuple[int, str]:
+def resident(pid: int) -> tuple[int, str]:
+    """Bytes, and the program's name; 0 where it has ended."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * _PAGE, Path(f"/proc/{pid}/comm").read_text().strip()

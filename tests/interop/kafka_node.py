@@ -34,14 +34,16 @@ def _bound(free: socket.socket) -> int:
             return port
 
 
-def run_tool(main_class: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def run_tool(
+    main_class: str, *arguments: object, within_s: float = _TOOL_S
+) -> subprocess.CompletedProcess[str]:
     """A command-line tool of Kafka's; what its classes log at WARN or above is in stderr."""
     return subprocess.run(
         java_command("warn", main_class, map(str, arguments)),
         capture_output=True,
         text=True,
         check=False,
-        timeout=_TOOL_S,
+        timeout=within_s,
     )
 
 

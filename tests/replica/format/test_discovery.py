@@ -82,6 +82,18 @@ def test_a_path_with_nothing_or_nowhere_is_a_usage_error(tmp_path: Path) -> None
         discover([str(tmp_path / "absent")])
 
 
+def test_a_recorders_archive_may_be_empty_and_no_other_folder(tmp_path: Path) -> None:
+    make(tmp_path, f"{METADATA_FOLDER}/{LOG}", "archive/x", "other/x")
+    recorded, archive = tmp_path / METADATA_FOLDER, tmp_path / "archive"
+    assert [one.path for one in discover([str(tmp_path), f"{archive}/"])] == [str(recorded)]
+    with pytest.raises(UsageError, match="no metadata directory below it"):
+        discover([str(tmp_path / "other")])
+    (recorded / LOG).unlink()
+    recorded.rmdir()
+    with pytest.raises(UsageError, match="no metadata directory below it"):
+        discover([str(archive)])
+
+
 def test_links_are_followed_once_and_never_in_a_circle(tmp_path: Path) -> None:
     make(tmp_path, f"real/1/{METADATA_FOLDER}/{LOG}")
     (tmp_path / "link").symlink_to(tmp_path / "real")

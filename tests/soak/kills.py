@@ -1,0 +1,61 @@
+"""kill -9 of the controller that leads, again and again, each time with its restart."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+from tests.interop.kafka_cluster import STARTED, KafkaCluster
+
+_DOWN_S = 5.0
+_JITTER = 0.2
+_ATTEMPTS = 5
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Kill:
+    """node_id: who led; at_s: since the start of the kills; leaderless_s: until another one led."""
+
+    node_id: int
+    at_s: float
+    leaderless_s: float
+
+
+class LeaderKills:
+    """`run` kills about every `every_s` seconds; every node runs again when it ends."""
+
+    def __init__(self, cluster: KafkaCluster, every_s: float, draw: Random) -> None:
+        self.kills: list[Kill] = []
+        self._cluster = cluster
+        self._every_s = every_s
+        self._draw = draw
+
+    def run(self, stop: threading.Event) -> None:
+        began = time.monotonic()
+        while not stop.wait(self._every_s * self._draw.uniform(1 - _JITTER, 1 + _JITTER)):
+            self.kills.append(self._kill(began))
+
+    def _kill(self, began: float) -> Kill:
+        old = patiently(self._cluster.leader)
+        at = time.monotonic()
+        self._cluster.nodes[old].kill()
+        patiently(lambda: self._cluster.leader(other_than=old))
+        elected = time.monotonic()
+        time.sleep(_DOWN_S)
+        self._cluster.nodes[old].start()
+        patiently(lambda: self._cluster.nodes[old].wait_for(STARTED))
+        return Kill(old, at - began, elected - at)
+
+
+def patiently(wait: Callable[[], T]) -> T:
+    """Some times as long as a test would wait, as the machine may be busy for hours."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(AssertionError):
+            return wait()
+    return wait()
