@@ -109,6 +109,27 @@ def spark_session(
     return _start(settings, conf_dir)
 
 
+def client_settings(asked: Mapping[str, str]) -> dict[str, str]:
+    """What other programs of Spark's on this machine need to read a lake as spark_session does.
+
+    asked: the caller's own, which win over conf/spark-defaults.conf. Delta's jars are those that
+    pipelines.jars finds.
+    """
+    conf_dir = conf_directory()
+    defaults = read_defaults(conf_dir)
+    own = {} if conf_dir is None else read_properties(conf_dir / "spark-defaults.conf")
+    jars = delta_jars(os.environ.get("KRAFTLAKE_JARS") or defaults.jars_dir)
+    return {
+        _MASTER: defaults.master or f"local[{_cores(defaults.cores_max)}]",
+        **own,
+        **_ESSENTIAL,
+        _EXTENSIONS: _DELTA_EXTENSION,
+        _JARS: ",".join(str(path) for path in jars),
+        **asked,
+        **_FORCED,
+    }
+
+
 def conf_directory() -> Path | None:
     """The folder of kraftlake.toml and Spark's two files: KRAFTLAKE_CONF, else the checkout's
     conf/, else the one that a wheel installs; None where there is none (a job shipped as a zip).
