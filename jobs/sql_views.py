@@ -163,7 +163,7 @@ def _configs(dialect: Dialect) -> str:
 def _case(number: str, names: Iterable[tuple[int, str]]) -> str:
     """A code's name; of one that isn't known its digits."""
     when = " ".join(f"WHEN {code} THEN '{name}'" for code, name in names)
-    return f"CASE {number} {when} ELSE CAST({number} AS VARCHAR(20)) END"
+    return f"CASE {number} {when} ELSE CAST({number} AS STRING) END"
 
 
 _PARTITION = (

@@ -39,7 +39,8 @@ def metastore_settings(catalog: str) -> dict[str, str]:
         "spark.hadoop.javax.jdo.option.ConnectionURL": (
             f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true"
         ),
-        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        # a path: Spark would escape a URI's %20 once more
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
         # or it would lie in the caller's folder
         "spark.driver.extraJavaOptions": f'"-Dderby.stream.error.file={folder / "derby.log"}"',
     }

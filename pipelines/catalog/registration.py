@@ -211,7 +211,7 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        raise _explained(_causes(error)) from error
+        raise explained(_causes(error)) from error
 
 
 def _causes(error: Exception) -> str:
@@ -224,8 +224,9 @@ def _causes(error: Exception) -> str:
     return "\n".join(said)
 
 
-def _explained(said: str) -> KraftlakeError:
-    locked = re.search(r"may have already booted the database (\S+?)\.?$", said, re.MULTILINE)
+def explained(said: str) -> KraftlakeError:
+    """For a user. said: the messages of an error and its causes, a line each."""
+    locked = re.search(r"may have already booted the database (.+?)\.?$", said, re.MULTILINE)
     if locked:
         return CatalogError(
             f"{locked[1]} is open in another process, and Derby serves one at a time: end the "

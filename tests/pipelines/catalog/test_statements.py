@@ -9,7 +9,7 @@ import pytest
 from jobs.register import views_of
 from jobs.sql_views import VIEWS
 from pipelines.catalog.metastore import metastore_settings, properties_text
-from pipelines.catalog.registration import Entry, entry_of, same_place
+from pipelines.catalog.registration import Entry, entry_of, explained, same_place
 from pipelines.catalog.statements import (
     LAYERS,
     NamedQuery,
@@ -102,7 +102,7 @@ def test_a_folder_becomes_an_embedded_metastore_with_all_its_files_inside(tmp_pa
     assert settings["spark.hadoop.javax.jdo.option.ConnectionURL"] == (
         f"jdbc:derby:;databaseName={folder}/metastore_db;create=true"
     )
-    assert settings["spark.sql.warehouse.dir"] == f"{tmp_path.as_uri()}/the%20catalog/warehouse"
+    assert settings["spark.sql.warehouse.dir"] == f"{folder}/warehouse"
     file = tmp_path / "spark.conf"
     file.write_text(properties_text(settings))
     assert read_properties(file) == settings
@@ -120,3 +120,24 @@ def test_a_uri_is_a_metastore_service() -> None:
 def test_a_catalog_that_nothing_can_open_is_refused(catalog: str) -> None:
     with pytest.raises(UsageError, match="--catalog"):
         metastore_settings(catalog)
+
+
+def test_what_a_metastore_fails_with_becomes_one_line_that_says_what_to_do() -> None:
+    locked = (
+        "Unable to open a test connection\njava.sql.SQLException: ERROR XSDB6: Another instance of "
+        "Derby may have already booted the database /my data/catalog/metastore_db.\n"
+    )
+    assert str(explained(locked)) == (
+        "/my data/catalog/metastore_db is open in another process, and Derby serves one at a time: "
+        "end the spark-sql, Thrift server or notebook that has it, or use a Hive metastore service"
+    )
+    away = (
+        "MetaException(message:Could not connect to meta store using any of the URIs provided. "
+        "Most recent failure: org.apache.thrift.transport.TTransportException: "
+        "java.net.ConnectException: Connection refused\n\tat org.apache.thrift"
+    )
+    assert str(explained(away)) == (
+        "no Hive metastore answers (org.apache.thrift.transport.TTransportException: "
+        "java.net.ConnectException: Connection refused): check --catalog"
+    )
+    assert str(explained("A\n\nB: disk full\n")) == "the catalog failed: B: disk full"
