@@ -84,6 +84,7 @@ app.command("lake", short_help="Show what a lake holds: captures, offsets, gaps,
 app.command(short_help="Compact the tables, delete what nobody may ask for.")(lake.maintain)
 app.command(short_help="Take captures out of a lake, as if never ingested.")(lake.forget)
 app.command(short_help="What the metadata was at an offset or a moment.")(lake.state)
+app.command(short_help="Give a lake's tables names in a Hive metastore.")(lake.register)
 app.command(short_help="An incident as one HTML page, the verdict first.")(lake.report)
 app.command(short_help="Publish a table's changes: Kafka, files, a webhook.")(feeds.publish)
 app.command(short_help="Show the whole way on recorded logs.")(lake.demo)

@@ -17,6 +17,7 @@ from pyspark.sql.types import VariantVal
 from jobs.answer import Answer, QueryError
 from jobs.moments import NOW, Moment
 from jobs.sql_views import Spark, View, statements
+from pipelines.catalog.metastore import IMPLEMENTATION
 from pipelines.delta import Lake, register
 from pipelines.session import spark_session
 from pipelines.tables import bronze, gold, silver
@@ -40,7 +41,9 @@ def answer(
     # it would print what QueryError says, with a page of stack traces
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     contracts = (*bronze.BRONZE, LAKE_VERSIONS, *silver.SILVER, *gold.GOLD, *gold.QUALITY)
-    spark = spark_session("kraftlake sql", lake=lake)
+    # names for this query alone, whatever metastore the user's own settings name
+    in_memory = {IMPLEMENTATION: "in-memory"}
+    spark = spark_session("kraftlake sql", lake=lake, extra_conf=in_memory)
     try:
         register(spark, Lake(lake), [one for one in contracts if one.name in tables])
         for statement in statements(views, Spark(), moment):

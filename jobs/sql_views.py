@@ -163,7 +163,7 @@ def _configs(dialect: Dialect) -> str:
 def _case(number: str, names: Iterable[tuple[int, str]]) -> str:
     """A code's name; of one that isn't known its digits."""
     when = " ".join(f"WHEN {code} THEN '{name}'" for code, name in names)
-    return f"CASE {number} {when} ELSE CAST({number} AS VARCHAR(20)) END"
+    return f"CASE {number} {when} ELSE CAST({number} AS STRING) END"
 
 
 _PARTITION = (
@@ -257,20 +257,24 @@ def views_in(names: Iterable[str]) -> tuple[View, ...]:
 def statements(views: Iterable[View], dialect: Dialect, moment: Moment) -> Iterator[str]:
     """What makes the views, for queries at this moment."""
     for view in views:
-        yield (
-            f"CREATE OR REPLACE VIEW {view.name} AS "
-            f"WITH all_held AS ({_held(moment)}), "
-            f"held AS (SELECT * FROM all_held WHERE entity = '{view.entity}') "
-            f"{view.select(dialect)}"
-        )
+        yield f"CREATE OR REPLACE VIEW {view.name} AS {select(view, dialect, moment)}"
 
 
-def _held(moment: Moment) -> str:
+def select(view: View, dialect: Dialect, moment: Moment, history: str = HISTORY) -> str:
+    """The query behind a view. history: what HISTORY is called where the query runs."""
+    return (
+        f"WITH all_held AS ({_held(moment, history)}), "
+        f"held AS (SELECT * FROM all_held WHERE entity = '{view.entity}') "
+        f"{view.select(dialect)}"
+    )
+
+
+def _held(moment: Moment, history: str) -> str:
     """The versions that are valid, of every cluster."""
     if moment.at_offset is not None:
-        return f"SELECT * FROM {HISTORY} WHERE {valid_at(moment.at_offset)}"
+        return f"SELECT * FROM {history} WHERE {valid_at(moment.at_offset)}"
     if moment.at_time is None:
-        return f"SELECT * FROM {HISTORY} WHERE valid_to_offset IS NULL"
+        return f"SELECT * FROM {history} WHERE valid_to_offset IS NULL"
     # by offsets, of which one is always valid: clocks may go back
     asked = f"TIMESTAMP '{moment.at_time.isoformat(sep=' ')}'"
     # one aggregate for each bound: DataFusion fails at a union of columns with unequal comments
@@ -280,10 +284,10 @@ def _held(moment: Moment) -> str:
     )
     ends = (
         f"SELECT cluster_id, greatest({begun}, {ended}) + 1 AS end_offset "
-        f"FROM {HISTORY} GROUP BY cluster_id"
+        f"FROM {history} GROUP BY cluster_id"
     )
     return (
-        f"SELECT h.* FROM {HISTORY} h JOIN ({ends}) e ON e.cluster_id = h.cluster_id "
+        f"SELECT h.* FROM {history} h JOIN ({ends}) e ON e.cluster_id = h.cluster_id "
         "WHERE h.valid_from_offset < e.end_offset "
         "AND (h.valid_to_offset IS NULL OR h.valid_to_offset >= e.end_offset)"
     )

@@ -119,6 +119,29 @@ def spark_session(
     return _start(settings, conf_dir)
 
 
+def client_settings(asked: Mapping[str, str]) -> dict[str, str]:
+    """What other programs of Spark's on this machine need to read a lake as spark_session does.
+
+    asked: the caller's own, which win over conf/spark-defaults.conf. Delta's jars are those that
+    pipelines.jars finds.
+    """
+    conf_dir = conf_directory()
+    defaults = read_defaults(conf_dir)
+    settings: dict[str, str] = {}
+    offline = os.environ.get("KRAFTLAKE_JARS") or defaults.jars_dir
+    add_jars(settings, jars_for(settings, offline, in_s3=False))
+    master = defaults.master or f"local[{_cores(defaults.cores_max)}]"
+    return {
+        _MASTER: master,
+        **_files_settings(conf_dir, {_MASTER: master, **asked}),
+        **_ESSENTIAL,
+        _EXTENSIONS: _DELTA_EXTENSION,
+        **settings,
+        **asked,
+        **_FORCED,
+    }
+
+
 def conf_directory() -> Folder | None:
     """The folder of kraftlake.toml and Spark's files: KRAFTLAKE_CONF, else conf/ beside the code,
     in a checkout or in the zip of `make package`, else the one that a wheel installs; None where
@@ -209,13 +232,19 @@ def _is_local(settings: Mapping[str, str]) -> bool:
     return settings[_MASTER].split("[")[0] in ("local", "local-cluster")
 
 
-def _settings(app_name: str, given: Mapping[str, str], conf_dir: Folder | None) -> dict[str, str]:
-    settings = {"spark.app.name": app_name, **_ESSENTIAL}
-    if conf_dir is not None:
-        settings |= read_properties(conf_dir / "spark-defaults.conf")
+def _files_settings(conf_dir: Folder | None, given: Mapping[str, str]) -> dict[str, str]:
+    """What conf/ says for the given master."""
+    if conf_dir is None:
+        return {}
+    settings = read_properties(conf_dir / "spark-defaults.conf")
     if _is_local(given):
-        if conf_dir is not None:
-            settings |= read_properties(conf_dir / "spark-local.conf")
+        settings |= read_properties(conf_dir / "spark-local.conf")
+    return settings
+
+
+def _settings(app_name: str, given: Mapping[str, str], conf_dir: Folder | None) -> dict[str, str]:
+    settings = {"spark.app.name": app_name, **_ESSENTIAL, **_files_settings(conf_dir, given)}
+    if _is_local(given):
         settings["spark.pyspark.python"] = sys.executable
         settings["spark.pyspark.driver.python"] = sys.executable
     settings |= given

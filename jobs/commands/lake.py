@@ -318,6 +318,45 @@ def state(
     return job.run_diff(lake=lake, cluster=cluster, moments=(a, b), **about)
 
 
+def register(
+    lake: options.Lake,
+    catalog: options.Catalog = None,
+    prefix: options.Prefix = "",
+    client_file: options.ClientFile = None,
+    drop: options.DropNames = False,
+    json_output: options.Json = False,
+) -> int:
+    """Give a lake's tables and views names in a Hive metastore, for whatever else reads one.
+
+    For Spark SQL, BI tools through the Spark Thrift server and notebooks, which then know
+    gold.leader_epoch_history and so on by name. The tables are external: nothing in the lake is
+    written, and names stay right after any ingest and build. Views are those of `kraftlake sql`, at
+    the end of the log. To run it again is safe; a name that stands for something else is refused.
+
+    A folder as the catalog serves one process at a time, and gets a file spark.conf with all that
+    spark-sql and spark-submit need. Without --catalog it is what spark-submit's own settings name.
+
+    \b
+    Examples:
+      kraftlake register --lake lake --catalog catalog
+      kraftlake register --lake s3://bucket/lake --catalog thrift://metastore:9083 --prefix kraft_
+      kraftlake register --lake lake --catalog catalog --drop
+
+    --json: action (registered, kept, dropped), kind (table, view), name, location, a line each.
+    Exit codes: 0, 1 when the metastore fails, 2 usage (also a name that is taken).
+    """
+    from jobs import register as job
+
+    return job.run(
+        lake=lake,
+        catalog=catalog,
+        prefix=prefix,
+        client_file=client_file,
+        drop=drop,
+        json_output=json_output,
+    )
+
+
 def report(
     lake: options.Lake,
     output: options.ReportOutput = "report.html",

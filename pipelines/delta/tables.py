@@ -16,6 +16,7 @@ from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # pyspark's own idiom
 
+from pipelines.catalog.statements import create_table
 from pipelines.delta.transaction import newest_version
 from pipelines.object_store import s3a_uri
 from pipelines.tables.contract import Contract
@@ -131,8 +132,7 @@ def register(spark: SparkSession, lake: Lake, contracts: Iterable[Contract]) -> 
         # An external table: only the catalog's entry goes.
         spark.sql(f"DROP TABLE IF EXISTS {contract.name}")
         if exists(spark, lake, contract):
-            location = lake.path_of(contract).replace("\\", "\\\\").replace("'", "\\'")
-            spark.sql(f"CREATE TABLE {contract.name} USING DELTA LOCATION '{location}'")
+            spark.sql(create_table(contract.name, contract, lake.path_of(contract)))
             registered.append(contract.name)
     return tuple(registered)
 

@@ -1,0 +1,74 @@
+"""Which Hive metastore keeps the names, and Spark's settings for it. Starts nothing.
+
+A folder holds an embedded one, in Derby: for one machine, and one process at a time. A URI names a
+Hive metastore service, which any number of processes ask.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from replica.errors import UsageError
+
+IMPLEMENTATION = "spark.sql.catalogImplementation"
+_SERVICE = re.compile(r"thrift://[^\s/,:]+:\d+")
+_UNFIT = re.compile(r'[;"\n]')  # they end a part of Derby's URL, or of a Java option
+
+
+def metastore_settings(catalog: str) -> dict[str, str]:
+    """Spark's settings for a metastore, given as a folder or as thrift://HOST:PORT,...
+
+    UsageError for another kind of URI, and for a folder that Derby's URL can't name.
+    """
+    if "://" in catalog and not catalog.startswith("file:"):
+        if not all(_SERVICE.fullmatch(uri) for uri in catalog.split(",")):
+            raise UsageError(
+                f"--catalog {catalog}: give a folder, or a Hive metastore as thrift://HOST:PORT "
+                "(several with a comma)"
+            )
+        return {IMPLEMENTATION: "hive", "spark.hadoop.hive.metastore.uris": catalog}
+    folder = catalog_folder(catalog)
+    if _UNFIT.search(str(folder)):
+        raise UsageError(f"--catalog {catalog}: Derby can't take ; or quotes in a path")
+    return {
+        IMPLEMENTATION: "hive",
+        # of a hive-site.xml it would win over the folder
+        "spark.hadoop.hive.metastore.uris": "",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": (
+            f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true"
+        ),
+        # a path: Spark would escape a URI's %20 once more
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        # or it would lie in the caller's folder
+        "spark.driver.extraJavaOptions": f'"-Dderby.stream.error.file={folder / "derby.log"}"',
+    }
+
+
+def is_folder(catalog: str) -> bool:
+    """Whether the metastore is embedded."""
+    return "://" not in catalog or catalog.startswith("file:")
+
+
+def catalog_folder(catalog: str) -> Path:
+    """The folder of an embedded metastore, absolute."""
+    return Path(catalog.removeprefix("file://").removeprefix("file:")).absolute()
+
+
+def properties_text(settings: Mapping[str, str]) -> str:
+    """A file for `--properties-file` of spark-submit and spark-sql."""
+    lines = (f"{key} {_escaped(value)}".rstrip() for key, value in settings.items())
+    return "\n".join([_HEAD, *lines, ""])
+
+
+_HEAD = """\
+# Written by `kraftlake register`, anew each time: with these settings any program of Spark's knows
+# the lake's tables by name and reads them as kraftlake does (Delta, times in UTC).
+#   spark-sql --properties-file FILE -e "SELECT * FROM gold.leader_epoch_history"
+"""
+
+
+def _escaped(value: str) -> str:
+    """As java.util.Properties reads it back."""
+    return value.replace("\\", "\\\\")

@@ -1,0 +1,239 @@
+"""Gives a lake's tables names in a session's catalog, and takes them away. Never touches data.
+
+What a name stands for decides whose it is: a table by where it lies, a view and a database by the
+property in which the lake is written. Names of others are refused before anything is changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pipelines.catalog.metastore import IMPLEMENTATION
+from pipelines.catalog.statements import (
+    LAYERS,
+    OWNER,
+    NamedQuery,
+    create_database,
+    create_table,
+    create_view,
+)
+from pipelines.delta import Lake
+from pipelines.tables.contract import Contract
+from replica.errors import KraftlakeError, UsageError
+
+REGISTERED, KEPT, DROPPED = "registered", "kept", "dropped"
+
+
+class CatalogError(KraftlakeError):
+    """The metastore refused or failed; the message has its reason in one line."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the catalog knows by a name. kind: table or view; lake: of a view that we made."""
+
+    name: str
+    kind: str
+    location: str = ""
+    lake: str = ""
+    is_external: bool = False
+
+
+@dataclass(frozen=True)
+class Change:
+    """action: registered, kept or dropped."""
+
+    action: str
+    entry: Entry
+
+
+def register(
+    spark: SparkSession,
+    lake: Lake,
+    contracts: Sequence[Contract],
+    views: Sequence[NamedQuery],
+    prefix: str = "",
+) -> list[Change]:
+    """Names for these tables, which the lake holds, and views, whose names have the prefix.
+
+    Done again it changes nothing but views, which are made anew, and names of this lake that it
+    has no table for any more, which go. UsageError where a name stands for something else;
+    CatalogError where the metastore fails.
+    """
+    with _failures():
+        _require_metastore(spark)
+        held = _entries(spark, prefix)
+        tables = {
+            f"{prefix}{one.name}": (one, Entry(f"{prefix}{one.name}", "table", lake.path_of(one)))
+            for one in contracts
+        }
+        wanted = {name: entry for name, (_, entry) in tables.items()} | {
+            view.name: Entry(view.name, "view", lake=lake.root) for view in views
+        }
+        for entry in wanted.values():
+            _refuse_other(entry, held.get(entry.name))
+        _make_databases(spark, lake, prefix)
+        changes = []
+        for name, (contract, entry) in tables.items():
+            if name not in held:
+                spark.sql(create_table(name, contract, entry.location))
+            changes.append(Change(KEPT if name in held else REGISTERED, entry))
+        for view in views:
+            spark.sql(create_view(view, lake.root))
+            changes.append(Change(KEPT if view.name in held else REGISTERED, wanted[view.name]))
+        others = [entry for entry in held.values() if entry.name not in wanted]
+        return changes + _drop(spark, [one for one in others if _is_of(lake, prefix, one)])
+
+
+def unregister(spark: SparkSession, lake: Lake, prefix: str = "") -> list[Change]:
+    """Takes away the lake's names, and databases that were made for it and are empty now."""
+    with _failures():
+        _require_metastore(spark)
+        held = _entries(spark, prefix).values()
+        changes = _drop(spark, [entry for entry in held if _is_of(lake, prefix, entry)])
+        for layer in LAYERS:
+            database = f"{prefix}{layer}"
+            if not spark.catalog.databaseExists(database):
+                continue
+            is_empty = not spark.catalog.listTables(database)
+            if is_empty and _owner(spark, database) == lake.root:
+                spark.sql(f"DROP DATABASE {database} RESTRICT")
+        return changes
+
+
+def entry_of(name: str, information: str) -> Entry:
+    """From what SHOW TABLE EXTENDED says of a table or view."""
+    kind = _line("Type", information)
+    properties = _line("Table Properties", information)
+    owner = re.search(rf"[\[ ]{re.escape(OWNER)}=([^,\]]*)", properties)
+    return Entry(
+        name,
+        "view" if kind == "VIEW" else "table",
+        _line("Location", information),
+        owner[1] if owner else "",
+        kind == "EXTERNAL",
+    )
+
+
+def same_place(a: str, b: str) -> bool:
+    """Whether two spellings of a table's location are one."""
+    return _normal(a) == _normal(b)
+
+
+def _normal(location: str) -> str:
+    text = location.rstrip("/")
+    if text.startswith("file:"):
+        return "/" + unquote(text.removeprefix("file:")).lstrip("/")
+    return text.replace("s3a://", "s3://", 1)
+
+
+def _line(field: str, information: str) -> str:
+    found = re.search(rf"^{field}: (.*)$", information, re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def _is_of(lake: Lake, prefix: str, entry: Entry) -> bool:
+    """Whether it is a name as `register` gives it."""
+    if entry.kind == "view":
+        return entry.lake == lake.root
+    layer, table = entry.name.removeprefix(prefix).split(".")
+    return entry.is_external and same_place(entry.location, lake.path(layer, table))
+
+
+def _refuse_other(wanted: Entry, found: Entry | None) -> None:
+    if found is None:
+        return
+    if wanted.kind == found.kind == "view" and found.lake == wanted.lake:
+        return
+    if wanted.kind == found.kind == "table" and same_place(found.location, wanted.location):
+        return
+    what = f"a view of {found.lake}" if found.lake else f"a {found.kind} {found.location}".rstrip()
+    raise UsageError(
+        f"{found.name} is {what} in the catalog: register with another --prefix, or take that "
+        "name away first; nothing was changed"
+    )
+
+
+def _require_metastore(spark: SparkSession) -> None:
+    if spark.conf.get(IMPLEMENTATION, "in-memory") != "hive":
+        raise UsageError(
+            "this Spark session keeps names in its memory alone: give --catalog FOLDER or "
+            f"thrift://HOST:PORT, or start it with {IMPLEMENTATION}=hive and your hive-site.xml"
+        )
+
+
+def _entries(spark: SparkSession, prefix: str) -> dict[str, Entry]:
+    """What the catalog has in the databases of this prefix, by name."""
+    found: dict[str, Entry] = {}
+    for layer in LAYERS:
+        database = f"{prefix}{layer}"
+        if not spark.catalog.databaseExists(database):
+            continue
+        for row in spark.sql(f"SHOW TABLE EXTENDED IN {database} LIKE '*'").collect():
+            if not row["isTemporary"]:
+                name = f"{database}.{row['tableName']}"
+                found[name] = entry_of(name, row["information"])
+    return found
+
+
+def _make_databases(spark: SparkSession, lake: Lake, prefix: str) -> None:
+    """Beside the default database, as any other would be."""
+    beside = spark.catalog.getDatabase("default").locationUri.rstrip("/")
+    for layer in LAYERS:
+        name = f"{prefix}{layer}"
+        if not spark.catalog.databaseExists(name):  # IF NOT EXISTS warns where it does
+            spark.sql(create_database(name, layer, lake.root, f"{beside}/{name}.db"))
+
+
+def _owner(spark: SparkSession, database: str) -> str:
+    rows = spark.sql(f"DESCRIBE DATABASE EXTENDED {database}").collect()
+    said = next((row[1] for row in rows if row[0] == "Properties"), "") or ""
+    found = re.search(rf"\({re.escape(OWNER)},(.*?)\)", said)
+    return found[1].strip() if found else ""
+
+
+def _drop(spark: SparkSession, entries: Sequence[Entry]) -> list[Change]:
+    for entry in entries:
+        spark.sql(f"DROP {entry.kind.upper()} {entry.name}")
+    return [Change(DROPPED, entry) for entry in entries]
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise explained(_causes(error)) from error
+
+
+def _causes(error: Exception) -> str:
+    """The messages of an error of Java's and all its causes."""
+    said = [str(error)]
+    java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    while java is not None:
+        said.append(str(java.toString()))
+        java = java.getCause()
+    return "\n".join(said)
+
+
+def explained(said: str) -> KraftlakeError:
+    """For a user. said: the messages of an error and its causes, a line each."""
+    locked = re.search(r"may have already booted the database (.+?)\.?$", said, re.MULTILINE)
+    if locked:
+        return CatalogError(
+            f"{locked[1]} is open in another process, and Derby serves one at a time: end the "
+            "spark-sql, Thrift server or notebook that has it, or use a Hive metastore service"
+        )
+    away = re.search(r"Most recent failure: (.*)", said)
+    if "Could not connect to meta store" in said and away:
+        return CatalogError(f"no Hive metastore answers ({away[1].strip()}): check --catalog")
+    last = [line.strip() for line in said.splitlines() if line.strip()]
+    return CatalogError(f"the catalog failed: {last[-1] if last else 'it gave no reason'}")
