@@ -339,3 +339,9 @@ def test_the_agreed_branch_does_not_follow_a_newer_log_that_contradicts_a_proof(
     assert branch(replica(1, 1, 6, 6), replica(2, 1, 6, 6), usurper) == (
         BranchPart(0, 3, KEYS[1], PROVEN),
     )
+
+
+def test_where_two_proofs_contradict_the_agreed_branch_is_one_history_and_no_mixture():
+    """{2, 3} committed without what 1's snapshot shows to be committed, behind their end too."""
+    older = replica(1, 1, 1, 1, 1, snapshots=[(4, 1)])
+    assert branch(older, replica(2, 1, 2), replica(3, 1, 2)) == (BranchPart(0, 2, KEYS[2], PROVEN),)
