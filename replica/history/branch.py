@@ -48,6 +48,36 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
     return tuple(sorted(parts, key=lambda part: part.start))
 
 
+def overruled_parts(
+    group: GroupComparison, commitment: Commitment, branch: Sequence[BranchPart]
+) -> tuple[BranchPart, ...]:
+    """What each log holds proven and the agreed branch has not, as another proof contradicts it.
+
+    branch: the group's agreed_branch. Empty unless the cluster broke Raft's safety, or a snapshot
+    that was taken for valid is not.
+    """
+    if not commitment.contested:
+        return ()
+    found: list[BranchPart] = []
+    for log in group.logs:
+        left = difference(
+            commitment.ranges(log.key, Verdict.PROVEN), _shared(group, branch, log.key)
+        )
+        found.extend(BranchPart(r.start, r.end, log.key, Verdict.PROVEN) for r in left)
+    return tuple(found)
+
+
+def _shared(group: GroupComparison, branch: Sequence[BranchPart], key: ReplicaKey) -> Ranges:
+    """What a log holds of the branch."""
+    shared: list[Ranges] = []
+    for part in branch:
+        of_part: Ranges = (OffsetRange(part.start, part.end),)
+        if part.key != key:
+            of_part = intersection(of_part, group.between(part.key, key).ranges(same=True))
+        shared.append(of_part)
+    return union(*shared)
+
+
 def _tip(logs: Sequence[ReplicaLog], commitment: Commitment) -> ReplicaLog | None:
     holding = [log for log in logs if log.batches]
     clean = [log for log in holding if not commitment.ranges(log.key, Verdict.SUPERSEDED)]

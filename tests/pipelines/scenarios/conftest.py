@@ -1,0 +1,83 @@
+"""One lake of all named scenarios: each is a cluster of its own, so that three ingests and one
+build do for all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from pipelines.delta import Lake
+from pipelines.tables.bronze import CAPTURES
+from pipelines.tables.contract import Contract
+from replica.simulate.scenarios.library import SCENARIOS
+from replica.simulate.scenarios.writing import write_capture
+from tests.pipelines.scenarios.played import ORDER, Played, play
+
+Row = dict[str, Any]
+
+
+@dataclass
+class ScenarioLake:
+    """The built lake. Read only.
+
+    moments: the name of each capture group's moment. A moment that shows the very files of the one
+    before has no group.
+    """
+
+    path: Path
+    moments: dict[str, str] = field(default_factory=dict)
+    _tables: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
+
+    def rows(self, contract: Contract, played: Played, moment: str | None = None) -> list[Row]:
+        """Those of the scenario's cluster, and of one moment of it, by the table's keys."""
+        if contract.name not in self._tables:
+            self._tables[contract.name] = self._read(contract)
+        rows = self._tables[contract.name].get(played.cluster_id, [])
+        if moment is None:
+            return rows
+        return [row for row in rows if self.moments[row["capture_group"]] == moment]
+
+    def moments_of(self, played: Played) -> list[str]:
+        """The moments that have a group."""
+        groups = {row["capture_group"] for row in self.rows(CAPTURES, played)}
+        return sorted({self.moments[group] for group in groups}, key=ORDER.index)
+
+    def _read(self, contract: Contract) -> dict[str, list[Row]]:
+        table = DeltaTable(Lake(self.path).path_of(contract)).to_pyarrow_table()
+        by_cluster = defaultdict(list)
+        for row in table.sort_by([(name, "ascending") for name in contract.keys]).to_pylist():
+            by_cluster[row["cluster_id"]].append(row)
+        return by_cluster
+
+
+@pytest.fixture(scope="session")
+def plays() -> dict[str, Played]:
+    """All named scenarios, by name."""
+    return {scenario.name: play(scenario) for scenario in SCENARIOS}
+
+
+@pytest.fixture(scope="session")
+def scenario_lake(
+    spark: SparkSession, plays: dict[str, Played], tmp_path_factory: pytest.TempPathFactory
+) -> ScenarioLake:
+    from jobs.build import run as build
+    from jobs.ingest import run as ingest
+
+    folder = tmp_path_factory.mktemp("scenarios")
+    for name, played in plays.items():
+        for moment in played.moments:
+            write_capture(moment.capture, str(folder / "captures" / moment.name / name))
+    lake = ScenarioLake(folder / "lake")
+    assert ingest([str(folder / "captures")], lake=str(lake.path), order=ORDER) == 1  # damage
+    assert build(lake=str(lake.path)) == 0
+    for played in plays.values():
+        for row in lake.rows(CAPTURES, played):
+            (moment,) = set(Path(row["source"]).parts) & set(ORDER)
+            lake.moments[row["capture_group"]] = moment
+    return lake
