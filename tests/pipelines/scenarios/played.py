@@ -3,7 +3,10 @@ moments, and the chronicle of what led there."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import cast
 
 from replica.format import meta_properties
@@ -22,6 +25,9 @@ BEFORE, TOLD, HEALED = "before", "told", "healed"
 ORDER = (BEFORE, TOLD, HEALED)
 """Right before the last crash, else the first cut; at the telling moment, tampered with where the
 scenario says so; and after all nodes have found together again."""
+
+FAST = ("ghost-writes", "wiped-voter")
+"""One quorum that keeps its promises, one that can't; the tests of the others are slow."""
 
 _CRC = slice(17, 21)
 _SEGMENT = ".log"
@@ -44,13 +50,19 @@ class Standing:
 @dataclass(frozen=True)
 class Moment:
     """standings: by node, without those that are down. lost: how much of the chronicle's losses
-    had happened; committed: the batches that were committed by then."""
+    had happened; committed: the batches that were committed by then. tampered: the node whose
+    files are not what it wrote."""
 
     name: str
     capture: Capture
     standings: dict[int, Standing]
     lost: int
     committed: frozenset[BatchId]
+    tampered: int | None = None
+
+    def is_tampered_with(self, *node_ids: int) -> bool:
+        """Whether one of these nodes is the tampered one."""
+        return self.tampered in node_ids
 
     def replicas(self) -> dict[ReplicaKey, Files]:
         """All disks by whose they are."""
@@ -102,20 +114,21 @@ class _Captured(ScriptedQuorum):
         return Moment(name, capture, standings, len(chronicle.lost), committed)
 
 
-def play(scenario: Scenario) -> Played:
-    """The same each time."""
+def play(scenario: Scenario, names: Sequence[str] = ORDER) -> Played:
+    """The same each time. names: of the moments that are kept."""
     quorum = _Captured(scenario)
     scenario.script(quorum)
     before, told = quorum.before, quorum.moment(TOLD)
     moments = [told] if before is None or not before.standings else [before, told]
     if scenario.tampering is not None:
-        tampered = scenario.tampered(told.capture)
-        moments[-1] = Moment(TOLD, tampered, told.standings, told.lost, told.committed)
+        capture, node_id = scenario.tampered(told.capture), scenario.tampering.node_id
+        moments[-1] = replace(told, capture=capture, tampered=node_id)
     else:
         _heal(quorum, scenario)
         moments.append(quorum.moment(HEALED))
     branch = _branch(quorum, is_safe=scenario.is_safe)
-    return Played(scenario, quorum.cluster_id, quorum.chronicle, tuple(moments), branch)
+    kept = tuple(moment for moment in moments if moment.name in names)
+    return Played(scenario, quorum.cluster_id, quorum.chronicle, kept, branch)
 
 
 def batches(files: Files) -> dict[int, BatchId]:
@@ -135,6 +148,26 @@ def seen_epochs(played: Played) -> list[Begun]:
     disks = [files for moment in played.moments for files in moment.capture.files.values()]
     seen = {(batch.base, batch.epoch) for files in disks for batch in batches(files).values()}
     return [begun for begun in played.chronicle.begun if (begun.start, begun.epoch) in seen]
+
+
+def vanished(played: Played) -> dict[tuple[ReplicaKey, datetime], list[BatchId]]:
+    """What each replica lost between two moments, of what the first of them shows."""
+    found: dict[tuple[ReplicaKey, datetime], list[BatchId]] = {}
+    for earlier, later in pairwise(played.moments):
+        losses = played.chronicle.lost[earlier.lost : later.lost]
+        now = {key: batches(files) for key, files in later.replicas().items()}
+        for key, files in earlier.replicas().items():
+            held = batches(files).values()
+            cut = {lost.batch for lost in losses if lost.key == key}
+            gone = [one for one in held if one in cut and one not in now.get(key, {}).values()]
+            if gone:
+                found[key, moment_of(later.capture.captured_at_ms)] = gone
+    return found
+
+
+def moment_of(ms: int) -> datetime:
+    """UTC."""
+    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def _heal(quorum: _Captured, scenario: Scenario) -> None:
