@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from itertools import combinations, pairwise
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import combinations
 
 import pytest
 
 from pipelines.tables.gold import DIVERGENCE_POINTS, LEADER_EPOCH_HISTORY, TRUNCATIONS
 from pipelines.tables.silver import COMMITTED_LOG
-from replica.simulate.scenarios.library import SCENARIOS
 from replica.types import ReplicaKey
 from tests.pipelines.scenarios.chronicle import BatchId
-from tests.pipelines.scenarios.conftest import Row, ScenarioLake
-from tests.pipelines.scenarios.played import Moment, Played, batches, seen_epochs
+from tests.pipelines.scenarios.conftest import Row, ScenarioLake, each_scenario
+from tests.pipelines.scenarios.played import (
+    Moment,
+    Played,
+    batches,
+    moment_of,
+    seen_epochs,
+    vanished,
+)
 
 pytestmark = pytest.mark.spark
 
-every_scenario = pytest.mark.parametrize("name", [scenario.name for scenario in SCENARIOS])
 
-
-@every_scenario
+@each_scenario()
 def test_the_agreed_branch_is_the_log_that_the_quorum_goes_on_with(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
+    lake: ScenarioLake, played: Played
 ) -> None:
-    played = plays[name]
-    rows = scenario_lake.rows(COMMITTED_LOG, played)
+    rows = lake.rows(COMMITTED_LOG, played)
     found = [(row["offset"], row["leader_epoch"], row["crc"]) for row in rows]
     assert found == [
         (offset, entry.epoch, int.from_bytes(entry.crc, "big"))
@@ -36,19 +40,16 @@ def test_the_agreed_branch_is_the_log_that_the_quorum_goes_on_with(
         assert {row["commitment"] for row in rows} == {"proven"}
 
 
-@every_scenario
-def test_every_epoch_has_its_leader_and_its_offsets(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
-) -> None:
-    played = plays[name]
-    rows = scenario_lake.rows(LEADER_EPOCH_HISTORY, played)
+@each_scenario()
+def test_every_epoch_has_its_leader_and_its_offsets(lake: ScenarioLake, played: Played) -> None:
+    rows = lake.rows(LEADER_EPOCH_HISTORY, played)
     captured = seen_epochs(played)
     assert [row["epoch"] for row in rows] == sorted({begun.epoch for begun in captured})
     committed = {(entry.base, entry.epoch) for entry in played.branch}
     for row in rows:
         told = row["leader_id"], row["start_offset"], row["started_at"]
         begun = [one for one in captured if one.epoch == row["epoch"]]
-        assert told in [(one.leader.node_id, one.start, _time(one.at_ms)) for one in begun]
+        assert told in [(one.leader.node_id, one.start, moment_of(one.at_ms)) for one in begun]
         granting = {voter["voter_id"] for voter in row["granting_voters"]}
         assert granting in [one.granting for one in begun]
         if played.scenario.is_safe:
@@ -57,23 +58,16 @@ def test_every_epoch_has_its_leader_and_its_offsets(
             assert row["commitment"] == ("proven" if is_committed else "superseded")
 
 
-@every_scenario
-def test_logs_part_where_the_disks_differ(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
-) -> None:
-    played = plays[name]
-    tampering = played.scenario.tampering
-    for moment in played.moments:
-        rows = scenario_lake.rows(DIVERGENCE_POINTS, played, moment.name)
+@each_scenario()
+def test_logs_part_where_the_disks_differ(lake: ScenarioLake, played: Played) -> None:
+    for moment in (played.at(name) for name in lake.moments_of(played)):
+        rows = lake.rows(DIVERGENCE_POINTS, played, moment.name)
         logs = {key: batches(files) for key, files in moment.replicas().items()}
-        if moment.name not in scenario_lake.moments_of(played):
-            continue
         assert len(rows) == len(list(combinations(logs, 2)))
         for row in rows:
-            if tampering is not None and tampering.node_id in (row["node_a"], row["node_b"]):
-                continue
-            a, b = (logs[ReplicaKey(row[f"node_{x}"], row[f"directory_{x}"])] for x in "ab")
-            check_pair(row, a, b, moment)
+            if not moment.is_tampered_with(row["node_a"], row["node_b"]):
+                a, b = (logs[ReplicaKey(row[f"node_{x}"], row[f"directory_{x}"])] for x in "ab")
+                check_pair(row, a, b, moment)
 
 
 def check_pair(row: Row, a: dict[int, BatchId], b: dict[int, BatchId], moment: Moment) -> None:
@@ -97,63 +91,35 @@ def check_pair(row: Row, a: dict[int, BatchId], b: dict[int, BatchId], moment: M
     assert row["superseded_lost"] <= count(lost) - committed
 
 
-@every_scenario
-def test_what_vanished_is_what_the_replicas_cut_off(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
-) -> None:
-    played = plays[name]
-    if played.scenario.tampering is not None:
-        return  # what the tampering takes from a file, no replica cut off
+@each_scenario(lambda scenario: scenario.tampering is None)
+def test_what_vanished_is_what_the_replicas_cut_off(lake: ScenarioLake, played: Played) -> None:
     found: dict[tuple[ReplicaKey, datetime], set[int]] = {}
-    for row in scenario_lake.rows(TRUNCATIONS, played):
+    for row in lake.rows(TRUNCATIONS, played):
         place = ReplicaKey(row["node_id"], row["directory_id"]), row["seen_at"]
         found.setdefault(place, set()).update(range(row["from_offset"], row["to_offset"]))
     expected = vanished(played)
     assert found == {place: offsets_of(lost) for place, lost in expected.items()}
 
 
-@every_scenario
+@each_scenario(lambda scenario: scenario.tampering is None)
 def test_a_loss_of_committed_records_is_called_so_and_no_other(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
+    lake: ScenarioLake, played: Played
 ) -> None:
-    played = plays[name]
-    if played.scenario.tampering is not None:
-        return
-    expected = vanished(played)
+    rows = lake.rows(TRUNCATIONS, played)
     committed_end = played.branch[-1].last + 1
-    for row in scenario_lake.rows(TRUNCATIONS, played):
-        key = ReplicaKey(row["node_id"], row["directory_id"])
-        lost = expected[key, row["seen_at"]]
+    for (key, seen_at), lost in vanished(played).items():
+        mine = [row for row in rows if (row["node_id"], row["seen_at"]) == (key.node_id, seen_at)]
         committed = count(batch for batch in lost if batch in played.chronicle.committed)
-        assert row["committed_lost"] == committed, row
+        assert sum(row["committed_lost"] for row in mine) == committed
         if played.scenario.is_safe:
             reached = [offset for offset in offsets_of(lost) if offset < committed_end]
-            assert row["superseded_lost"] == len(reached)
-
-
-def vanished(played: Played) -> dict[tuple[ReplicaKey, datetime], list[BatchId]]:
-    """What each replica lost between two moments, of what the first of them shows."""
-    found: dict[tuple[ReplicaKey, datetime], list[BatchId]] = {}
-    for earlier, later in pairwise(played.moments):
-        losses = played.chronicle.lost[earlier.lost : later.lost]
-        now = {key: batches(files) for key, files in later.replicas().items()}
-        for key, files in earlier.replicas().items():
-            held = batches(files).values()
-            cut = {lost.batch for lost in losses if lost.key == key}
-            gone = [one for one in held if one in cut and one not in now.get(key, {}).values()]
-            if gone:
-                found[key, _time(later.capture.captured_at_ms)] = gone
-    return found
+            assert sum(row["superseded_lost"] for row in mine) == len(reached)
 
 
 def offsets_of(log: list[BatchId]) -> set[int]:
     return {offset for batch in log for offset in range(batch.base, batch.last + 1)}
 
 
-def count(log: object) -> int:
+def count(log: Iterable[BatchId]) -> int:
     """Records."""
-    return sum(batch.last - batch.base + 1 for batch in log)  # type: ignore[attr-defined]
-
-
-def _time(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
+    return sum(batch.last - batch.base + 1 for batch in log)

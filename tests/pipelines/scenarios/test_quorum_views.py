@@ -6,22 +6,16 @@ from __future__ import annotations
 import pytest
 
 from pipelines.tables.quorum import ELECTIONS, REPLICA_STATUS, VOTER_BELIEFS, VOTES
-from replica.simulate.scenarios.library import SCENARIOS
 from replica.types import ZERO_UUID
-from tests.pipelines.scenarios.conftest import Row, ScenarioLake
+from tests.pipelines.scenarios.conftest import Row, ScenarioLake, each_scenario
 from tests.pipelines.scenarios.played import HEALED, TOLD, Moment, Played, Standing, seen_epochs
 
 pytestmark = pytest.mark.spark
 
-every_scenario = pytest.mark.parametrize("name", [scenario.name for scenario in SCENARIOS])
 
-
-@every_scenario
-def test_each_replica_stands_where_it_stood(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
-) -> None:
-    played = plays[name]
-    for moment, row, standing in standing_rows(scenario_lake, played):
+@each_scenario()
+def test_each_replica_stands_where_it_stood(lake: ScenarioLake, played: Played) -> None:
+    for moment, row, standing in standing_rows(lake, played):
         assert (row["leader_epoch"], row["leader_id"]) == (
             *(standing.epoch, None if standing.leader_id < 0 else standing.leader_id),
         )
@@ -30,17 +24,16 @@ def test_each_replica_stands_where_it_stood(
         itself = row["node_id"], row["directory_id"]
         is_voter = itself in standing.voters or (row["node_id"], ZERO_UUID) in standing.voters
         assert row["is_voter"] == (is_voter and row["node_id"] in ids)
-        if not is_tampered_with(played, moment, row):
+        if not moment.is_tampered_with(row["node_id"]):
             assert row["log_start_offset"] == standing.log_start
             assert row["log_end_offset"] == standing.log_end
 
 
-@every_scenario
+@each_scenario()
 def test_everything_below_a_proven_high_watermark_was_committed(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
+    lake: ScenarioLake, played: Played
 ) -> None:
-    played = plays[name]
-    for moment, row, standing in standing_rows(scenario_lake, played):
+    for moment, row, standing in standing_rows(lake, played):
         proven = row["high_watermark"] or 0
         assert proven <= max(batch.last + 1 for batch in moment.committed or [(0, -1)])
         if moment is played.moments[-1] and played.scenario.is_safe:
@@ -48,13 +41,10 @@ def test_everything_below_a_proven_high_watermark_was_committed(
             assert (row["own_records"], row["lag_records"]) == (0, 0)
 
 
-@every_scenario
-def test_elections_are_counted_by_who_won_them(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
-) -> None:
-    played = plays[name]
+@each_scenario()
+def test_elections_are_counted_by_who_won_them(lake: ScenarioLake, played: Played) -> None:
     begun = seen_epochs(played)
-    rows = scenario_lake.rows(ELECTIONS, played)
+    rows = lake.rows(ELECTIONS, played)
     epochs = {one.epoch for one in begun}
     assert sum(row["elections"] for row in rows) == len(epochs)
     assert {leader for row in rows for leader in row["leaders"]} <= {
@@ -65,12 +55,9 @@ def test_elections_are_counted_by_who_won_them(
     assert sum(row["leaderless_epochs"] for row in rows) == newest - len(epochs)
 
 
-@every_scenario
-def test_every_vote_was_cast_and_none_twice(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
-) -> None:
-    played = plays[name]
-    rows = scenario_lake.rows(VOTES, played)
+@each_scenario()
+def test_every_vote_was_cast_and_none_twice(lake: ScenarioLake, played: Played) -> None:
+    rows = lake.rows(VOTES, played)
     found = {(row["epoch"], row["voter_id"], row["candidate_id"]) for row in rows}
     assert found <= played.chronicle.votes
     granted = {(b.epoch, v, b.leader.node_id) for b in seen_epochs(played) for v in b.granting}
@@ -79,17 +66,16 @@ def test_every_vote_was_cast_and_none_twice(
         assert not any(row["is_double"] for row in rows)
 
 
-@every_scenario
+@each_scenario()
 def test_the_voters_in_force_are_those_that_the_replica_goes_by(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
+    lake: ScenarioLake, played: Played
 ) -> None:
-    played = plays[name]
     for moment in played.moments:
-        rows = scenario_lake.rows(VOTER_BELIEFS, played, moment.name)
+        rows = lake.rows(VOTER_BELIEFS, played, moment.name)
         for node_id, standing in moment.standings.items():
             mine = [row for row in rows if row["node_id"] == node_id]
             told = [row for row in mine if row["source"] in ("log", "snapshot")]
-            if not told or is_tampered_with(played, moment, mine[0]):
+            if not told or moment.is_tampered_with(node_id):
                 continue
             newest = max(told, key=lambda row: row["offset"])
             found = {(v["voter_id"], v["directory_id"] or ZERO_UUID) for v in newest["voters"]}
@@ -99,18 +85,18 @@ def test_the_voters_in_force_are_those_that_the_replica_goes_by(
             assert found == expected, (moment.name, node_id)
 
 
+@each_scenario(lambda scenario: scenario.name == "replaced-disk")
 def test_a_voter_with_a_new_disk_is_not_the_voter_that_the_others_know(
-    scenario_lake: ScenarioLake, plays: dict[str, Played]
+    lake: ScenarioLake, played: Played
 ) -> None:
-    rows = scenario_lake.rows(VOTER_BELIEFS, plays["replaced-disk"], TOLD)
+    rows = lake.rows(VOTER_BELIEFS, played, TOLD)
     denied = [(row["node_id"], row["source"]) for row in rows if row["agrees"] is False]
     assert denied == [(2, "meta_properties")]
 
 
-def test_in_two_quorums_two_sides_name_other_voters(
-    scenario_lake: ScenarioLake, plays: dict[str, Played]
-) -> None:
-    rows = scenario_lake.rows(VOTER_BELIEFS, plays["two-quorums"], TOLD)
+@each_scenario(lambda scenario: scenario.name == "two-quorums")
+def test_in_two_quorums_two_sides_name_other_voters(lake: ScenarioLake, played: Played) -> None:
+    rows = lake.rows(VOTER_BELIEFS, played, TOLD)
     named = {
         row["node_id"]: {voter["voter_id"] for voter in row["voters"]}
         for row in rows
@@ -120,31 +106,21 @@ def test_in_two_quorums_two_sides_name_other_voters(
     assert {row["node_id"] for row in rows if row["agrees"] is False} == {1, 4}
 
 
-@every_scenario
+@each_scenario(lambda scenario: scenario.is_safe and scenario.name != "replaced-disk")
 def test_in_a_quorum_that_is_whole_again_all_agree_on_the_voters(
-    scenario_lake: ScenarioLake, plays: dict[str, Played], name: str
+    lake: ScenarioLake, played: Played
 ) -> None:
-    played = plays[name]
-    if not played.scenario.is_safe or name == "replaced-disk":
-        return
-    rows = scenario_lake.rows(VOTER_BELIEFS, played, HEALED)
+    rows = lake.rows(VOTER_BELIEFS, played, HEALED)
     assert [row for row in rows if row["agrees"] is False] == []
 
 
-def standing_rows(
-    scenario_lake: ScenarioLake, played: Played
-) -> list[tuple[Moment, Row, Standing]]:
+def standing_rows(lake: ScenarioLake, played: Played) -> list[tuple[Moment, Row, Standing]]:
     """The rows of gold.replica_status of nodes that ran when they were captured."""
     found = [
         (moment, row, moment.standings[row["node_id"]])
         for moment in played.moments
-        for row in scenario_lake.rows(REPLICA_STATUS, played, moment.name)
+        for row in lake.rows(REPLICA_STATUS, played, moment.name)
         if row["node_id"] in moment.standings
     ]
     assert found, "nothing was compared"
     return found
-
-
-def is_tampered_with(played: Played, moment: Moment, row: Row) -> bool:
-    tampering = played.scenario.tampering
-    return tampering is not None and moment.name == TOLD and row["node_id"] == tampering.node_id
