@@ -73,8 +73,17 @@ lint: setup ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: setup ## measure decoding against real Kafka, into tests/bench/RESULTS.md (minutes)
-	@$(BIN)/python -m tests.bench.decode --write
+# Each by itself: make bench BENCHES=decode. BENCH_FOLDER keeps the logs of `replay`, 2 GB.
+BENCHES := decode ingest replay sql
+BENCH_FOLDER := build/bench
+BENCH_decode := --write
+BENCH_ingest := --size 10000 --write
+BENCH_replay := $(BENCH_FOLDER) --write
+BENCH_sql := .demo/lake --write
+
+bench: setup $(if $(filter sql,$(BENCHES)),demo) ## measure decoding, ingest, replay, questions (hours)
+	@set -e; mkdir -p $(BENCH_FOLDER); $(foreach one,$(BENCHES), \
+		$(BIN)/python -m tests.bench.$(one) $(BENCH_$(one));)
 
 format: setup ## let ruff rewrite the code
 	@$(BIN)/ruff check --fix .

@@ -10,6 +10,7 @@ is a process of its own, as a user has it.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import struct
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from replica.format.file_names import METADATA_FOLDER
@@ -145,10 +147,21 @@ def page(size: int, costs: list[Cost]) -> str:
     )
     return f"""## A log of {size:,} MB
 
+On {os.cpu_count()} cores, load {os.getloadavg()[2]:.1f} in the last 15 minutes,
+{datetime.now(UTC):%Y-%m-%d}.
+
 | ingested | read of the log | log | seconds | peak memory of one process |
 |---|---|---|---|---|
 {rows}
 """
+
+
+def _with(record: str, section: str) -> str:
+    """The record with this section in the place of the one of its heading, or at the end."""
+    heading = section.splitlines()[0]
+    others = re.split(r"^(?=## )", record, flags=re.MULTILINE)
+    kept = [other.rstrip() for other in others if other.splitlines()[:1] != [heading]]
+    return "\n\n".join([*kept, section])
 
 
 def main() -> None:
@@ -162,8 +175,7 @@ def main() -> None:
     text = page(asked.size, costs)
     sys.stdout.write(text)
     if asked.write:
-        old = RECORD.read_text(encoding="utf-8")
-        RECORD.write_text(f"{old.rstrip()}\n\n{text}", encoding="utf-8")
+        RECORD.write_text(_with(RECORD.read_text(encoding="utf-8"), text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python -m tests.fuzz.ingest_kills --kills 100 --seed 1 --write
 
-kills ingests of the recorded captures at random moments, each on a copy of one lake, runs them
-again and compares all bronze tables with those of a run that nobody disturbed; INGEST_KILLS.md
+kills ingests of the recorded captures at random moments, some times on one lake, runs them to
+their end and compares all bronze tables with those of a run that nobody disturbed; INGEST_KILLS.md
 says how the last campaign went.
 """
 
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ BEFORE = ("kafka-3.7.2-static/live/3", "kafka-4.1.1-dynamic/live/1")
 AFTER = ("kafka-3.7.2-static/split/3", "kafka-4.1.1-dynamic/split/1")
 """Node 3 loses the head of its log to a snapshot, node 1 of the other cluster gets a new disk."""
 RECORD = Path(__file__).with_name("INGEST_KILLS.md")
+KILLS_OF_ROUND = 10
 TABLES = (
     *("captures", "log_batches", "log_records", "snapshots", "snapshot_records"),
     *("replica_state", "damage", "findings"),
@@ -57,9 +59,11 @@ def second(lake: Path) -> None:
     ingest(lake, AFTER, "2026-11-21T02:00Z")
 
 
-def kill_second(lake: Path, *, at_line: str | None = None, after_s: float | None = None) -> str:
+def kill_second(
+    lake: Path, *, at_line: str | None = None, after_s: float | None = None
+) -> str | None:
     """The second ingest, killed when it says a line that ends so, or after some seconds; the last
-    line that it said, "" where it had ended before."""
+    line of its own that it said ("": none yet), None where it had ended before."""
     asked = command(lake, AFTER, "2026-11-21T02:00Z")
     process = subprocess.Popen(asked, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
@@ -77,9 +81,9 @@ def kill_second(lake: Path, *, at_line: str | None = None, after_s: float | None
                 process.send_signal(signal.SIGKILL)
                 last = line.rstrip()
                 break
-        process.stderr.close()
+    process.stderr.close()
     process.wait()
-    return last if process.returncode == -signal.SIGKILL else ""
+    return last if process.returncode == -signal.SIGKILL else None
 
 
 def tables(lake: Path) -> dict[str, list[str]]:
@@ -97,50 +101,76 @@ def tables(lake: Path) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Killed:
-    """after_s: when, said: the last line it said, equal: whether the tables are right at last."""
+    """after_s: when, seconds from the start of the process; said: the last line it said."""
 
     after_s: float
     said: str
+
+
+@dataclass(frozen=True)
+class Round:
+    """One lake: its kills, and whether the run behind the last of them made the tables right."""
+
+    kills: tuple[Killed, ...]
     equal: bool
 
 
-def campaign(kills: int, seed: int, folder: Path, longest_s: float) -> list[Killed]:
-    """Random kills, each on a fresh copy of the first ingest's lake."""
+def campaign(kills: int, seed: int, folder: Path) -> list[Round]:
+    """At least so many random kills, up to KILLS_OF_ROUND of them one after another on a fresh
+    copy of the first ingest's lake."""
     draw = random.Random(seed)
     base, whole = folder / "base", folder / "whole"
     first(base)
     shutil.copytree(base, whole)
     began = time.monotonic()
     second(whole)
-    took = min(longest_s, time.monotonic() - began)
+    took = time.monotonic() - began
     expected = tables(whole)
-    results = []
-    for number in range(kills):
+    rounds: list[Round] = []
+    while (done := sum(len(one.kills) for one in rounds)) < kills:
         lake = folder / "killed"
         shutil.copytree(base, lake)
+        most = min(KILLS_OF_ROUND, kills - done)
+        killed = tuple(_killed_in_a_row(lake, draw, took, most))
+        if len(killed) == most:
+            second(lake)
+        rounds.append(Round(killed, tables(lake) == expected))
+        _tell(done, rounds[-1])
+        shutil.rmtree(lake)
+    return rounds
+
+
+def _killed_in_a_row(lake: Path, draw: random.Random, took: float, most: int) -> Iterator[Killed]:
+    """Until one has ended before it could be killed; took: seconds that one needs undisturbed."""
+    for _ in range(most):
         after_s = draw.uniform(0.1, took)
         said = kill_second(lake, after_s=after_s)
-        second(lake)
-        result = Killed(after_s, said, tables(lake) == expected)
-        results.append(result)
-        end = "equal" if result.equal else "NOT EQUAL"
-        sys.stdout.write(f"{number + 1}: {after_s:.1f} s, {said or 'had ended'}: {end}\n")
-        sys.stdout.flush()
-        shutil.rmtree(lake)
-    return results
+        if said is None:
+            return
+        yield Killed(after_s, said)
 
 
-def report(results: list[Killed], seed: int) -> str:
+def _tell(before: int, done: Round) -> None:
+    end = "equal" if done.equal else "NOT EQUAL"
+    for number, kill in enumerate(done.kills, before + 1):
+        sys.stdout.write(f"{number}: {kill.after_s:.1f} s, {kill.said or 'nothing said'}\n")
+    sys.stdout.write(f"{end} behind {before + len(done.kills)} kills\n")
+    sys.stdout.flush()
+
+
+def report(rounds: list[Round], seed: int, seconds: float) -> str:
     """INGEST_KILLS.md."""
-    said = Counter(one.said.rpartition(": ")[2] or "(had ended)" for one in results)
+    kills = [kill for one in rounds for kill in one.kills]
+    said = Counter(kill.said.rpartition(": ")[2] or "(nothing yet)" for kill in kills)
     rows = "\n".join(f"| {line} | {count} |" for line, count in sorted(said.items()))
-    right = sum(one.equal for one in results)
+    right = sum(one.equal for one in rounds)
     return f"""# Ingests killed with -9 at random moments
 
-`python -m tests.fuzz.ingest_kills --kills {len(results)} --seed {seed} --write`
+`python -m tests.fuzz.ingest_kills --kills {len(kills)} --seed {seed} --write`, {seconds:,.0f} s
 
-{len(results)} ingests were killed, and run again: in {right} of {len(results)} cases all bronze
-tables then held the rows of a run that nobody disturbed. What a killed one had said last:
+{len(kills)} ingests were killed on {len(rounds)} lakes, up to {KILLS_OF_ROUND} of them one after
+another on one lake, and one ran to its end: on {right} of {len(rounds)} lakes all
+bronze tables then held the rows of a run that nobody disturbed. What a killed one had said last:
 
 | step | kills |
 |---|---|
@@ -152,17 +182,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--longest-s", type=float, default=60)
     parser.add_argument("--write", action="store_true", help=f"write {RECORD.name}")
     asked = parser.parse_args()
     os.environ.setdefault("PYTHONPATH", str(REPOSITORY))
+    began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        results = campaign(asked.kills, asked.seed, Path(folder), asked.longest_s)
-    text = report(results, asked.seed)
+        rounds = campaign(asked.kills, asked.seed, Path(folder))
+    text = report(rounds, asked.seed, time.monotonic() - began)
     sys.stdout.write(text)
     if asked.write:
         RECORD.write_text(text, encoding="utf-8")
-    return 0 if all(one.equal for one in results) else 1
+    return 0 if all(one.equal for one in rounds) else 1
 
 
 if __name__ == "__main__":
