@@ -23,6 +23,7 @@ from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
 from pipelines.gold.truncations import truncations
 from pipelines.silver.branch_batches import branch_batches
+from pipelines.silver.branch_pieces import proven_ranges
 from pipelines.silver.branch_records import branch_records
 from pipelines.silver.committed_log import committed_log
 from pipelines.silver.control_records import control_records
@@ -178,7 +179,8 @@ class _Building:
         epochs = known_epochs(of.batches, derived.control, of.state)
         self._write(gold.LEADER_EPOCH_HISTORY, leader_epoch_history(epochs, derived.groups))
         self._write(gold.DIVERGENCE_POINTS, divergence_points(derived.groups))
-        self._write(gold.TRUNCATIONS, truncations(of.batches, derived.committed))
+        proven = proven_ranges(derived.held, derived.groups)
+        self._write(gold.TRUNCATIONS, truncations(of.batches, derived.committed, proven))
 
     def _judgements(self, of: _Bronze, derived: _Silver, branch: DataFrame, buckets: int) -> None:
         replay = self._keep(replayed(branch, of.snapshots, of.snapshot_records, buckets))

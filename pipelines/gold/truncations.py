@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from pipelines.silver.branch_pieces import BATCH
 from pipelines.silver.held_batches import entries_end
 from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.gold import TRUNCATIONS
@@ -12,39 +13,30 @@ from pipelines.tables.gold import TRUNCATIONS
 _LOOK = (*REPLICA_KEYS, "seen_at")
 
 
-def truncations(log_batches: DataFrame, committed_log: DataFrame) -> DataFrame:
+def truncations(log_batches: DataFrame, committed_log: DataFrame, proven: DataFrame) -> DataFrame:
     """The table: a row for each run of offsets that one capture shows to be gone.
 
-    log_batches: bronze's, committed_log: silver's. What was deleted behind a snapshot is no
-    truncation: that is removed_at.
+    log_batches: bronze's, committed_log: silver's, proven: from proven_ranges. What was deleted
+    behind a snapshot is no truncation: that is removed_at.
     """
     gone = log_batches.where(F.col("truncated_at").isNotNull() & F.col("crc_valid"))
     gone = gone.withColumn("seen_at", F.col("truncated_at"))
     end = entries_end()
+    gone = gone.where(end > F.col("base_offset")).join(proven, on=list(BATCH), how="left")
     offsets = F.explode(F.sequence("base_offset", end - 1)).alias("offset")
-    entries = gone.where(end > F.col("base_offset")).select(
-        *_LOOK, "last_seen", "leader_epoch", "crc", offsets
-    )
-    agreed = committed_log.select(
-        "cluster_id",
-        "offset",
-        *(F.col(name).alias(f"agreed_{name}") for name in ("leader_epoch", "crc", "commitment")),
-    )
-    judged = entries.join(agreed, on=["cluster_id", "offset"], how="left").withColumn(
-        "verdict", _verdict()
-    )
-    return TRUNCATIONS.select(_runs(judged))
+    entries = gone.select(*_LOOK, "last_seen", "leader_epoch", "crc", "proven", offsets)
+    agreed = committed_log.select("cluster_id", "offset", "commitment")
+    judged = entries.join(agreed, on=["cluster_id", "offset"], how="left")
+    return TRUNCATIONS.select(_runs(judged.withColumn("verdict", _verdict())))
 
 
 def _verdict() -> Column:
     """committed: the vanished entry itself is proven; superseded: another one at its offset is."""
-    is_proven = F.coalesce(F.col("agreed_commitment") == "proven", F.lit(False))
-    is_same = (F.col("agreed_leader_epoch") == F.col("leader_epoch")) & (
-        F.col("agreed_crc") == F.col("crc")
-    )
+    offset = F.col("offset")
+    is_proven = F.exists("proven", lambda r: (r["low"] <= offset) & (offset < r["high"]))
     return (
-        F.when(is_proven & is_same, F.lit("committed"))
-        .when(is_proven, F.lit("superseded"))
+        F.when(is_proven, F.lit("committed"))
+        .when(F.col("commitment") == "proven", F.lit("superseded"))
         .otherwise(F.lit("unproven"))
     )
 

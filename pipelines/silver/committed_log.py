@@ -1,7 +1,8 @@
 """silver.committed_log: the agreed branch of a cluster, entry by entry, over all captures.
 
-What is proven in one capture group stays so. Of what no group proves the newest group decides
-whose branch reaches the offset, as it does for gold.leader_epoch_history.
+What is proven in one capture group stays so, up to where a newer group proves another history (in
+a cluster that broke Raft's promises). Of what no group proves the newest group decides whose branch
+reaches the offset, as it does for gold.leader_epoch_history.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.silver.held_batches import entries_end
+from pipelines.silver.branch_pieces import BATCH, pieces_of
 from pipelines.tables.silver import COMMITTED_LOG
 
-_PIECE = ("cluster_id", "base_offset", "leader_epoch", "crc", "low", "high", "commitment")
+_PIECE = (*BATCH, "low", "high", "commitment")
 
 
 def committed_log(held: DataFrame, findings: DataFrame) -> DataFrame:
@@ -41,12 +42,34 @@ def _pieces(held: DataFrame, findings: DataFrame) -> DataFrame:
     counted entry by entry later doesn't grow with the number of captures.
     """
     parts = findings.select("cluster_id", _moment(), F.inline("branch_parts"))
-    joined = held.join(F.broadcast(parts), on=["cluster_id", "capture_id"], how="inner")
-    cut = joined.withColumns(
-        {"low": F.greatest("start", "base_offset"), "high": F.least("end", entries_end())}
+    pieces = pieces_of(held, parts).groupBy(*_PIECE).agg(F.max("moment").alias("moment"))
+    joined = pieces.join(
+        F.broadcast(_successors(findings)), on=["cluster_id", "leader_epoch"], how="left"
     )
-    pieces = cut.where(F.col("low") < F.col("high"))
-    return pieces.groupBy(*_PIECE).agg(F.max("moment").alias("moment"))
+    newer = F.filter("successors", lambda one: one["moment"] > F.col("moment"))
+    begun = F.array_min(F.transform(newer, lambda one: one["start_offset"]))
+    return joined.withColumn("high", F.least("high", begun)).where(F.col("low") < F.col("high"))
+
+
+def _successors(findings: DataFrame) -> DataFrame:
+    """cluster_id, leader_epoch, and `successors`: for each group that proves a newer epoch, where
+    the first such one begins. No record of leader_epoch was committed at that offset or later."""
+    proven = F.filter("branch_parts", lambda part: part["commitment"] == "proven")
+    end = F.array_max(F.transform(proven, lambda part: part["end"]))
+    branches = findings.select("cluster_id", _moment(), end.alias("end"), F.inline("branch"))
+    newer = branches.where(F.col("start_offset") < F.col("end"))
+    epochs = findings.select("cluster_id", F.inline("epochs"))
+    older = epochs.select("cluster_id", F.col("epoch").alias("leader_epoch")).distinct()
+    pairs = older.join(F.broadcast(newer), on="cluster_id", how="inner")
+    first = (
+        pairs.where(F.col("epoch") > F.col("leader_epoch"))
+        .groupBy("cluster_id", "leader_epoch", "moment")
+        .agg(F.min("start_offset").alias("start_offset"))
+    )
+    successor = F.struct("moment", "start_offset")
+    return first.groupBy("cluster_id", "leader_epoch").agg(
+        F.collect_list(successor).alias("successors")
+    )
 
 
 def _judges(findings: DataFrame) -> DataFrame:

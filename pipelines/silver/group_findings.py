@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.silver.replica_log import replica_logs_of
-from replica.history.branch import BranchPart, agreed_branch
+from replica.history.branch import BranchPart, agreed_branch, overruled_parts
 from replica.history.commitment import (
     Commitment,
     GroupComparison,
@@ -76,6 +76,7 @@ FINDINGS = pa.schema(
         ("epochs", pa.list_(pa.struct([*_EPOCH_START, ("commitment", pa.string())]))),
         ("branch", pa.list_(pa.struct(_EPOCH_START))),
         ("branch_parts", pa.list_(_PART)),
+        ("overruled", pa.list_(_PART)),
         ("branch_start", pa.int64()),
         ("branch_end", pa.int64()),
         ("progress", pa.list_(_PROGRESS)),
@@ -88,7 +89,8 @@ unless in conflict. contested: offsets from `start` to `end` (exclusive) with tw
 the capture of the first replica that holds `start`, and the epoch there. epochs: where each
 replica's log first holds an epoch, and the commitment of that entry. branch: the epochs of the
 agreed branch with their first offsets there, ascending; branch_parts: which capture's log holds it
-from `start` (inclusive) to `end` (exclusive); branch_start inclusive, branch_end exclusive, NULL
+from `start` (inclusive) to `end` (exclusive); overruled: what each capture's log holds proven
+beside the branch, where proofs contradict; branch_start inclusive, branch_end exclusive, NULL
 where all logs are empty. progress: replica.history.progress of each replica; evidence: majority or
 snapshot, and the proving entry, its offset inclusive; holders: node ids that hold it; position:
 last epoch and end offset with which the replica stands in an election.
@@ -107,6 +109,7 @@ def _findings_of(rows: pa.Table) -> pa.Table:
     group = compare_group([log for _, log in captures])
     commitment = classify_compared(group)
     parts = agreed_branch(group, commitment)
+    overruled = overruled_parts(group, commitment, parts)
     progress = progress_of(group, commitment, parts)
     capture_of = {log.key: capture_id for capture_id, log in captures}
     finding = {
@@ -119,6 +122,7 @@ def _findings_of(rows: pa.Table) -> pa.Table:
         "epochs": _epoch_heads(group.logs, commitment),
         "branch": [_epoch_start(entry) for entry in _branch_epochs(group.logs, parts)],
         "branch_parts": [_part(part, capture_of[part.key]) for part in parts],
+        "overruled": [_part(part, capture_of[part.key]) for part in overruled],
         "branch_start": parts[0].start if parts else None,
         "branch_end": parts[-1].end if parts else None,
         "progress": [_progress(log, progress[log.key], capture_of[log.key]) for log in group.logs],

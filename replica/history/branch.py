@@ -26,7 +26,8 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
 
     Its tip is the log that would win an election among those without a superseded entry. What the
     tip lacks (a head deleted behind a snapshot, a damaged batch) comes from logs that agree with
-    it, or is proven wherever it is. Every entry of it is proven or unproven. Empty for empty logs.
+    it, or is proven wherever it is. Every entry of it is proven or unproven. Where two proofs
+    contradict each other it is the tip's history, without a mixture. Empty for empty logs.
     """
     tip = _tip(group.logs, commitment)
     if tip is None:
@@ -39,10 +40,42 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
             commitment.ranges(log.key, Verdict.PROVEN),
             _on_branch(group, commitment, tip, log),
         )
+        if log is not tip:
+            kept = below(kept, _contradiction(group, commitment, tip, log))
         taken = difference(kept, covered)
         covered = union(covered, taken)
         parts.extend(_labelled(log.key, taken, commitment))
     return tuple(sorted(parts, key=lambda part: part.start))
+
+
+def overruled_parts(
+    group: GroupComparison, commitment: Commitment, branch: Sequence[BranchPart]
+) -> tuple[BranchPart, ...]:
+    """What each log holds proven and the agreed branch has not, as another proof contradicts it.
+
+    branch: the group's agreed_branch. Empty unless the cluster broke Raft's safety, or a snapshot
+    that was taken for valid is not.
+    """
+    if not commitment.contested:
+        return ()
+    found: list[BranchPart] = []
+    for log in group.logs:
+        left = difference(
+            commitment.ranges(log.key, Verdict.PROVEN), _shared(group, branch, log.key)
+        )
+        found.extend(BranchPart(r.start, r.end, log.key, Verdict.PROVEN) for r in left)
+    return tuple(found)
+
+
+def _shared(group: GroupComparison, branch: Sequence[BranchPart], key: ReplicaKey) -> Ranges:
+    """What a log holds of the branch."""
+    shared: list[Ranges] = []
+    for part in branch:
+        of_part: Ranges = (OffsetRange(part.start, part.end),)
+        if part.key != key:
+            of_part = intersection(of_part, group.between(part.key, key).ranges(same=True))
+        shared.append(of_part)
+    return union(*shared)
 
 
 def _tip(logs: Sequence[ReplicaLog], commitment: Commitment) -> ReplicaLog | None:
@@ -71,6 +104,16 @@ def _on_branch(
     # Without one equal entry nobody knows where below they parted.
     agreement = group.between(tip.key, log.key).agreement
     return () if agreement is None else below(unproven, agreement.end)
+
+
+def _contradiction(
+    group: GroupComparison, commitment: Commitment, tip: ReplicaLog, log: ReplicaLog
+) -> int:
+    """The first offset where `log` holds another entry than the tip's proven one; the end of `log`
+    where there is none. No history has both, nor what follows the one and the other."""
+    proven = commitment.ranges(tip.key, Verdict.PROVEN)
+    others = intersection(group.between(tip.key, log.key).ranges(same=False), proven)
+    return others[0].start if others else log.end_offset
 
 
 def _labelled(key: ReplicaKey, taken: Ranges, commitment: Commitment) -> list[BranchPart]:

@@ -16,7 +16,7 @@ from enum import Enum
 from itertools import combinations
 
 from replica.errors import UsageError
-from replica.history.divergence import Comparison, Divergence, Span, compare
+from replica.history.divergence import Comparison, Divergence, compare
 from replica.history.log import BOOTSTRAP_SNAPSHOT, OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.history.voters import is_majority, voter_sets_in_force
@@ -137,7 +137,7 @@ def classify_compared(group: GroupComparison) -> Commitment:
         for log in group.logs
     }
     contested = [
-        intersection(_spans(comparison, same=False), intersection(proven[a], proven[b]))
+        intersection(comparison.ranges(same=False), intersection(proven[a], proven[b]))
         for (a, b), comparison in group.pairs.items()
     ]
     return Commitment(verdicts, tuple(proofs), union(*contested))
@@ -205,7 +205,7 @@ def _proven(
     sources = [below(group.runs[log.key], proven_ends[log.key])]
     for other in group.logs:
         if other.key != log.key and proven_ends[other.key]:
-            same = _spans(group.between(log.key, other.key), same=True)
+            same = group.between(log.key, other.key).ranges(same=True)
             sources.append(below(same, proven_ends[other.key]))
     return union(*sources)
 
@@ -215,7 +215,7 @@ def _superseded(
 ) -> Ranges:
     """What `log` holds where another replica holds another, proven entry."""
     found = [
-        intersection(_spans(group.between(log.key, other.key), same=False), proven[other.key])
+        intersection(group.between(log.key, other.key).ranges(same=False), proven[other.key])
         for other in group.logs
         if other.key != log.key
     ]
@@ -246,17 +246,9 @@ def _epoch_ranges(log: ReplicaLog) -> list[tuple[int, int, int]]:
 
 def _lineage(comparison: Comparison) -> Ranges:
     """The equal entries below the first difference: beyond it two logs are two branches."""
-    same = _spans(comparison, same=True)
+    same = comparison.ranges(same=True)
     parted = comparison.divergence_offset
     return same if parted is None else below(same, parted)
-
-
-def _spans(comparison: Comparison, *, same: bool) -> Ranges:
-    return tuple(_range_of(span) for span in comparison.spans if span.same is same)
-
-
-def _range_of(span: Span) -> OffsetRange:
-    return OffsetRange(span.start, span.end)
 
 
 def _contains(ranges: Ranges, offset: int) -> bool:

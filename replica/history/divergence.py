@@ -61,6 +61,10 @@ class Comparison:
         """The first common offset where (epoch, batch bytes) differ."""
         return next((span.start for span in self.spans if not span.same), None)
 
+    def ranges(self, *, same: bool) -> tuple[OffsetRange, ...]:
+        """The offsets at which both hold the same, or at which they differ."""
+        return tuple(OffsetRange(s.start, s.end) for s in self.spans if s.same is same)
+
     @property
     def agreement(self) -> OffsetRange | None:
         """From the first common offset to the first difference or the end; None without one."""

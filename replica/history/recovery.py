@@ -150,7 +150,7 @@ def _standing(
     comparison = group.between(winner.key, log.key)
     # in the order in which the pair was compared, which names the offsets alike either way
     relation = diverge_compared(winner, log, comparison).relation
-    same = tuple(OffsetRange(s.start, s.end) for s in comparison.spans if s.same)
+    same = comparison.ranges(same=True)
     held = group.runs[log.key]
     own = difference(held, same)
     # below its log start the winner has a snapshot, which holds committed records alone

@@ -58,7 +58,7 @@ class _Scripted(MetadataWorkload):
         return ()
 
 
-class _Unwatched(Invariants):
+class Unwatched(Invariants):
     """For what no quorum survives, such as voters that forget their votes with their disks."""
 
     def opened(self, host: SimulatedHost) -> None:
@@ -71,20 +71,21 @@ class _Unwatched(Invariants):
 class ScriptedQuorum:
     """All nodes run and nobody leads. Voters are nodes 1 to n, the observers behind them brokers.
 
-    name: of the scenario; it makes the cluster id. is_watched: whether the simulator's invariants
-    are checked. What doesn't come within PATIENCE_MS of simulated time raises
-    BrokenInvariantError, liveness: the script is wrong, or the engine is.
+    name: of the scenario; it makes the cluster id. invariants: the class of what watches every
+    step. What doesn't come within PATIENCE_MS of simulated time raises BrokenInvariantError,
+    liveness: the script is wrong, or the engine is.
     """
 
-    def __init__(self, name: str, layout: Layout, *, is_watched: bool = True) -> None:
+    def __init__(
+        self, name: str, layout: Layout, *, invariants: type[Invariants] = Invariants
+    ) -> None:
         self.cluster_id = uuid_of(f"cluster of {name}")
         self.layout = replace(layout, workload=_Scripted())
         self.simulation = Simulation(zlib.crc32(name.encode()), self.layout, is_faulty=False)
-        if not is_watched:
-            static = self.nodes[1].config.static_voters
-            self.simulation.invariants = _Unwatched(
-                self.layout.workload, self.layout.first_voters, static
-            )
+        static = self.nodes[1].config.static_voters
+        self.simulation.invariants = invariants(
+            self.layout.workload, self.layout.first_voters, static
+        )
         for node in self.nodes.values():
             node.offset_ms, node.drift = START_MS, 0
             self.configure(node.node_id, cluster_id=self.cluster_id, **_KEEP_ALL)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from replica.simulate.invariants import Invariants
 from replica.simulate.node import Layout
-from replica.simulate.scenarios.quorum import Capture, Files, ScriptedQuorum
+from replica.simulate.scenarios.quorum import Capture, Files, ScriptedQuorum, Unwatched
 
 Script = Callable[[ScriptedQuorum], None]
 
@@ -44,7 +45,8 @@ class Scenario:
 
     def play(self) -> ScriptedQuorum:
         """Run the script; the quorum as it is at its end. The same each time."""
-        quorum = ScriptedQuorum(self.name, self.layout, is_watched=self.is_safe)
+        watch = Invariants if self.is_safe else Unwatched
+        quorum = ScriptedQuorum(self.name, self.layout, invariants=watch)
         self.script(quorum)
         return quorum
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pipelines.gold.divergence_points import divergence_points
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.truncations import truncations
+from pipelines.silver.branch_pieces import proven_ranges
 from pipelines.silver.committed_log import committed_log
 from pipelines.silver.group_findings import group_findings
 from pipelines.silver.known_epochs import known_epochs
@@ -21,6 +22,8 @@ pytestmark = pytest.mark.spark
 FIRST = epoch(1, 1, 0, 10)
 GHOSTS = (*FIRST, Batch(10, 14, 1))
 ELECTED = (*FIRST, *epoch(2, 3, 10, 30))
+FORGOTTEN = (*FIRST, Batch(10, 39, 1))
+ANEW = (*FIRST, *epoch(2, 3, 10, 20))
 LOST_ELECTION = (*FIRST, *epoch(2, 2, 10, 13))
 LATER = (*FIRST, *epoch(3, 3, 10, 30))
 TRIMMED = (Batch(5, 9, 1), *epoch(2, 3, 10, 30))
@@ -54,6 +57,9 @@ LOOKS = (
     # all that was agreed on, and then one voter alone without it
     *(Look("lost data", node, 0, ELECTED, quorum_epoch=2) for node in (1, 2, 3)),
     Look("lost data", 2, 1, FIRST, quorum_epoch=2),
+    # voter 2 forgets what it has committed with 1, and commits something else with 3
+    *(Look("forgetful", node, 0, FORGOTTEN, quorum_epoch=1) for node in (1, 2)),
+    *(Look("forgetful", node, 1, ANEW, quorum_epoch=2) for node in (2, 3)),
 )
 
 
@@ -109,10 +115,14 @@ def branches(committed: DataFrame) -> dict[str, list[tuple[int, int, int, str]]]
 
 
 @pytest.fixture(scope="module")
-def vanished(tables: dict[str, DataFrame], committed: DataFrame) -> dict[str, list[Row]]:
+def vanished(
+    tables: dict[str, DataFrame], committed: DataFrame, findings: DataFrame
+) -> dict[str, list[Row]]:
     """gold.truncations by cluster."""
     by_cluster: dict[str, list[Row]] = defaultdict(list)
-    for row in truncations(tables["log_batches"], committed).orderBy("from_offset").collect():
+    proven = proven_ranges(tables["held"], findings)
+    found = truncations(tables["log_batches"], committed, proven)
+    for row in found.orderBy("from_offset").collect():
         by_cluster[row.cluster_id].append(row)
     return by_cluster
 
@@ -245,6 +255,7 @@ def test_what_a_newer_group_shows_in_its_place_ends_an_unproven_epoch(
         ("lagging", [(0, 9, 1, "proven"), (10, 29, 2, "proven")]),
         ("replaced", [(0, 9, 1, "unproven"), (10, 29, 3, "unproven")]),
         ("lost data", [(0, 9, 1, "proven"), (10, 29, 2, "proven")]),
+        ("forgetful", [(0, 9, 1, "proven"), (10, 19, 2, "proven")]),
     ],
 )
 def test_the_committed_log_is_the_agreed_branch_to_its_end(
@@ -265,6 +276,7 @@ def test_each_offset_is_in_the_committed_log_once(committed: DataFrame) -> None:
         ("split", (10, 15), [1], (0, 0, 5)),
         ("replaced", (10, 13), [2], (0, 3, 0)),
         ("lost data", (10, 30), [2], (20, 0, 0)),
+        ("forgetful", (10, 40), [1], (30, 0, 0)),
     ],
 )
 def test_a_truncation_says_whether_what_vanished_was_committed(
@@ -283,4 +295,4 @@ def test_a_truncation_says_whether_what_vanished_was_committed(
 
 
 def test_only_what_vanished_is_a_truncation(vanished: dict[str, list[Row]]) -> None:
-    assert set(vanished) == {"split", "replaced", "lost data"}
+    assert set(vanished) == {"split", "replaced", "lost data", "forgetful"}

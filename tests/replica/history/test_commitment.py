@@ -3,7 +3,7 @@
 import pytest
 
 from replica.errors import UsageError
-from replica.history.branch import BranchPart, agreed_branch
+from replica.history.branch import BranchPart, agreed_branch, overruled_parts
 from replica.history.commitment import (
     Commitment,
     Losses,
@@ -339,3 +339,21 @@ def test_the_agreed_branch_does_not_follow_a_newer_log_that_contradicts_a_proof(
     assert branch(replica(1, 1, 6, 6), replica(2, 1, 6, 6), usurper) == (
         BranchPart(0, 3, KEYS[1], PROVEN),
     )
+
+
+def test_where_two_proofs_contradict_the_agreed_branch_is_one_history_and_no_mixture():
+    """{2, 3} committed without what 1's snapshot shows to be committed, behind their end too."""
+    older = replica(1, 1, 1, 1, 1, snapshots=[(4, 1)])
+    group = compare_group([older, replica(2, 1, 2), replica(3, 1, 2)])
+    commitment = classify_compared(group)
+    parts = agreed_branch(group, commitment)
+    assert parts == (BranchPart(0, 2, KEYS[2], PROVEN),)
+    overruled = overruled_parts(group, commitment, parts)
+    assert overruled == (BranchPart(1, 4, KEYS[1], PROVEN),)
+
+
+def test_without_a_contradiction_nothing_proven_is_beside_the_agreed_branch():
+    group = compare_group([replica(1, 1, 1, 2, 2), replica(2, 1, 1, 2), replica(3, 1, 1, 1)])
+    commitment = classify_compared(group)
+    parts = agreed_branch(group, commitment)
+    assert overruled_parts(group, commitment, parts) == ()

@@ -1,0 +1,129 @@
+"""Lakes of the named scenarios: a small one for `make test`, and one of all others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from pipelines.delta import Lake
+from pipelines.tables.bronze import CAPTURES
+from pipelines.tables.contract import Contract
+from replica.simulate.scenarios.library import SCENARIOS
+from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.writing import write_capture
+from tests.pipelines.scenarios.played import FAST, ORDER, Played, play
+
+Row = dict[str, Any]
+
+
+@dataclass
+class ScenarioLake:
+    """The built lake. Read only.
+
+    moments: the name of each capture group's moment. A moment that shows the very files of the one
+    before has no group.
+    """
+
+    path: Path
+    moments: dict[str, str] = field(default_factory=dict)
+    _tables: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
+
+    def rows(self, contract: Contract, played: Played, moment: str | None = None) -> list[Row]:
+        """Those of the scenario's cluster, and of one moment of it, by the table's keys."""
+        if contract.name not in self._tables:
+            self._tables[contract.name] = self._read(contract)
+        rows = self._tables[contract.name].get(played.cluster_id, [])
+        if moment is None:
+            return rows
+        return [row for row in rows if self.moments[row["capture_group"]] == moment]
+
+    def moments_of(self, played: Played) -> list[str]:
+        """The moments that have a group."""
+        groups = {row["capture_group"] for row in self.rows(CAPTURES, played)}
+        return sorted({self.moments[group] for group in groups}, key=ORDER.index)
+
+    def _read(self, contract: Contract) -> dict[str, list[Row]]:
+        table = DeltaTable(Lake(self.path).path_of(contract)).to_pyarrow_table()
+        by_cluster = defaultdict(list)
+        for row in table.sort_by([(name, "ascending") for name in contract.keys]).to_pylist():
+            by_cluster[row["cluster_id"]].append(row)
+        return by_cluster
+
+
+def each_scenario(
+    wanted: Callable[[Scenario], bool] = lambda _: True,
+) -> pytest.MarkDecorator:
+    """A test for each such scenario, by `name`; those that the small lake hasn't are slow."""
+    names = [scenario.name for scenario in SCENARIOS if wanted(scenario)]
+    slow = pytest.mark.slow
+    return pytest.mark.parametrize(
+        "name", [name if name in FAST else pytest.param(name, marks=slow) for name in names]
+    )
+
+
+@pytest.fixture(scope="session")
+def plays() -> dict[str, Played]:
+    """All named scenarios, by name; of the fast ones the last two moments."""
+    return {
+        scenario.name: play(scenario, ORDER[1:] if scenario.name in FAST else ORDER)
+        for scenario in SCENARIOS
+    }
+
+
+@pytest.fixture
+def played(plays: dict[str, Played], name: str) -> Played:
+    """The scenario that the test is about."""
+    return plays[name]
+
+
+@pytest.fixture
+def lake(request: pytest.FixtureRequest, name: str) -> ScenarioLake:
+    """The lake that the scenario is in."""
+    found: ScenarioLake = request.getfixturevalue("fast_lake" if name in FAST else "slow_lake")
+    return found
+
+
+@pytest.fixture(scope="session")
+def fast_lake(
+    spark: SparkSession, plays: dict[str, Played], tmp_path_factory: pytest.TempPathFactory
+) -> ScenarioLake:
+    return built([plays[name] for name in FAST], tmp_path_factory.mktemp("fast"))
+
+
+@pytest.fixture(scope="session")
+def slow_lake(
+    spark: SparkSession, plays: dict[str, Played], tmp_path_factory: pytest.TempPathFactory
+) -> ScenarioLake:
+    """Of all other scenarios."""
+    others = [played for name, played in plays.items() if name not in FAST]
+    return built(others, tmp_path_factory.mktemp("slow"))
+
+
+def built(plays: list[Played], folder: Path) -> ScenarioLake:
+    """One lake of some scenarios: each is a cluster of its own, so that an ingest for each moment
+    and one build do for all."""
+    from jobs.build import run as build
+    from jobs.ingest import run as ingest
+
+    names = set()
+    for played in plays:
+        for moment in played.moments:
+            names.add(moment.name)
+            shown = folder / "captures" / moment.name / played.scenario.name
+            write_capture(moment.capture, str(shown))
+    order = [name for name in ORDER if name in names]
+    lake = ScenarioLake(folder / "lake")
+    ingest([str(folder / "captures")], lake=str(lake.path), order=order)
+    assert build(lake=str(lake.path)) == 0
+    for played in plays:
+        for row in lake.rows(CAPTURES, played):
+            (moment_name,) = set(Path(row["source"]).parts) & set(ORDER)
+            lake.moments[row["capture_group"]] = moment_name
+    return lake
