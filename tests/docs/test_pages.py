@@ -32,8 +32,6 @@ from tests.docs.pages import (
 from tests.docs.reader import Reader, logical_lines
 from tests.docs.said import is_said
 
-COMING = ("airflow.md", "cluster.md", "object-stores.md", "catalogs.md")
-"""Pages that the index names already."""
 ReaderOf = Callable[[list[Step]], Reader]
 
 
@@ -158,8 +156,6 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
         if re.match(r"[a-z]+:", path):
             continue
         file = (page.parent / path).resolve() if path else page
-        if file.name in COMING and not file.exists():
-            continue
         assert file.exists(), target
         assert not anchor or anchor in _anchors(_text(file)), target
 
