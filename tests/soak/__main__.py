@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import pickle
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +25,8 @@ from tests.soak.record import RECORD, text
 
 def main() -> int:
     asked = _arguments()
+    for number in (signal.SIGTERM, signal.SIGINT):  # ends what it started, then has its record
+        signal.signal(number, signal.default_int_handler)
     os.environ.setdefault("PYTHONPATH", str(REPOSITORY))
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="kraftlake-soak-"))
     folder.mkdir(parents=True, exist_ok=True)
