@@ -11,13 +11,14 @@ from pipelines.session_jars import add_jars, jars_for
 from replica.errors import UsageError
 
 DELTA = f"/opt/{DELTA_JARS[0].file_name}"
+DELTA_PACKAGE = f"io.delta:{DELTA_JARS[0].module}:{DELTA_JARS[0].revision}"
 
 
 @pytest.mark.parametrize(
     "settings",
     [
         {"spark.jars": f"{DELTA},/opt/hadoop-aws-3.5.0.jar"},
-        {"spark.jars.packages": "io.delta:delta-spark_4.2_2.13:1,org.apache.hadoop:hadoop-aws:1"},
+        {"spark.jars.packages": f"{DELTA_PACKAGE},org.apache.hadoop:hadoop-aws:3.5.0"},
         {"spark.jars": DELTA, "spark.driver.extraClassPath": "/opt/hadoop-aws-3.5.0.jar"},
     ],
 )
