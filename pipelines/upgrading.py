@@ -20,7 +20,7 @@ from pipelines.bronze.earlier_batches import told_anew
 from pipelines.bronze.remaining import Moment, moment_of
 from pipelines.capture.known import replica_of
 from pipelines.delta import Lake, exists, merge, read
-from pipelines.delta.evolution import Difference, add_columns, difference, remake
+from pipelines.delta.evolution import Difference, add_columns, allow_nulls, difference, remake
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD, QUALITY
@@ -107,6 +107,7 @@ def _tell_batches_anew(spark: SparkSession, lake: Lake) -> None:
         replica: tuple(sorted(each, key=lambda moment: moment.at))
         for replica, each in moments.items()
     }
+    allow_nulls(spark, lake, bronze.LOG_BATCHES)
     rows = _rows_told_anew(read(spark, lake, bronze.LOG_BATCHES), ordered)
     merge(
         spark,

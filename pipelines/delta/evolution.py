@@ -69,6 +69,17 @@ def add_columns(spark: SparkSession, lake: Lake, contract: Contract, found: Diff
         spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({_ddl(column)})")
 
 
+def allow_nulls(spark: SparkSession, lake: Lake, contract: Contract) -> None:
+    """Lets columns be NULL where the contract lets them, each in a commit of its own."""
+    path = lake.path_of(contract)
+    held = DeltaTable.forPath(spark, path).toDF().schema
+    wanted = {field.name for field in contract.schema if field.nullable}
+    quoted = path.replace("`", "``")
+    for field in held:
+        if field.name in wanted and not field.nullable:
+            spark.sql(f"ALTER TABLE delta.`{quoted}` ALTER COLUMN `{field.name}` DROP NOT NULL")
+
+
 def remake(spark: SparkSession, lake: Lake, contract: Contract) -> None:
     """Gives a table that is computed anew anyway the contract's columns, and no rows."""
     empty = spark.createDataFrame([], contract.schema)

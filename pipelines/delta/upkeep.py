@@ -59,7 +59,8 @@ def upkeep(spark: SparkSession, path: str, *, retain_days: int = 0, dry_run: boo
 
 
 def _unneeded(spark: SparkSession, path: str, days: int) -> int:
-    return spark.sql(f"VACUUM {_quoted(path)} RETAIN {24 * days} HOURS DRY RUN").count()
+    found = spark.sql(f"VACUUM {_quoted(path)} RETAIN {24 * days} HOURS DRY RUN")
+    return found.where("path LIKE '%.parquet'").count()  # it names folders, too
 
 
 def _quoted(path: str) -> str:
