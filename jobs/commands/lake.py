@@ -219,7 +219,7 @@ def maintain(
       kraftlake maintain --lake lake --retain-days 90
 
     --json: table, retention_days, files, files_after, deleted_files, deleted_log_entries, a line
-    per table; with --dry-run files_after and deleted_log_entries are null. Exit codes: 0, 2 usage,
+    per table; null is what --dry-run can't tell. Exit codes: 0, 2 usage,
     75 another writer was faster: run it again.
     """
     from jobs import maintain as job

@@ -32,34 +32,39 @@ class Upkeep:
     retention_days: int
     files: int
     files_after: int | None
-    deleted_files: int
+    deleted_files: int | None
     deleted_log_entries: int | None
 
 
 def upkeep(spark: SparkSession, path: str, *, retain_days: int = 0, dry_run: bool) -> Upkeep:
     """Of the table at `path`. Run twice, the second run finds nothing to do.
 
-    retain_days: keep more than the table asks for. dry_run: change nothing.
+    retain_days: keep more than the table asks for, which its properties say from then on, as VACUUM
+    goes by them alone. dry_run: change nothing.
     """
     table = DeltaTable.forPath(spark, path)
     log = _Log(spark, path)
     detail = table.detail().collect()[0]
     feed = detail["properties"].get(_CHANGE_FEED) == "true"
     least = FEED_RETENTION_DAYS if feed else LEAST_RETENTION_DAYS
-    days = max(least, retain_days, log.file_retention_days())
+    promised = log.file_retention_days()
+    days = max(least, retain_days, promised)
     if dry_run:
-        unneeded = _unneeded(spark, path, days)
+        unneeded = None if days > promised else _unneeded(spark, path)
         return Upkeep(days, detail["numFiles"], None, unneeded, None)
+    if days > promised:
+        properties = f"'delta.deletedFileRetentionDuration' = 'interval {days} days'"
+        spark.sql(f"ALTER TABLE {_quoted(path)} SET TBLPROPERTIES ({properties})")
     compacted = table.optimize().executeCompaction().collect()[0]["metrics"]
     change = compacted["numFilesAdded"] - compacted["numFilesRemoved"]
-    unneeded = _unneeded(spark, path, days)
+    unneeded = _unneeded(spark, path)
     if unneeded:  # it writes two entries to the log, also when there is nothing to delete
-        spark.sql(f"VACUUM {_quoted(path)} RETAIN {24 * days} HOURS")
+        spark.sql(f"VACUUM {_quoted(path)}")
     return Upkeep(days, detail["numFiles"], detail["numFiles"] + change, unneeded, log.clean_up())
 
 
-def _unneeded(spark: SparkSession, path: str, days: int) -> int:
-    found = spark.sql(f"VACUUM {_quoted(path)} RETAIN {24 * days} HOURS DRY RUN")
+def _unneeded(spark: SparkSession, path: str) -> int:
+    found = spark.sql(f"VACUUM {_quoted(path)} DRY RUN")
     return found.where("path LIKE '%.parquet'").count()  # it names folders, too
 
 

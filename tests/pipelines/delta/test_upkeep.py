@@ -96,7 +96,9 @@ def test_what_may_still_be_asked_for_stays(spark: SparkSession, lake: Lake) -> N
 def test_more_is_kept_where_that_is_asked(spark: SparkSession, lake: Lake) -> None:
     file = _orphan(lake, PLAIN, 20)
     path = lake.path_of(PLAIN)
-    assert upkeep(spark, path, retain_days=21, dry_run=True).deleted_files == 0
+    assert upkeep(spark, path, retain_days=21, dry_run=True).deleted_files is None
+    assert upkeep(spark, path, retain_days=21, dry_run=False).deleted_files == 0
+    assert file.exists()
     spark.sql(
         f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES "
         "('delta.deletedFileRetentionDuration' = 'interval 500 hours')"
