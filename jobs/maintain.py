@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from jobs.lake_tables import tables_of
-from jobs.output import complain, write_json, write_table
+from jobs.output import complain, write_rows
 from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
 from pipelines.lake_paths import is_remote
@@ -73,12 +73,7 @@ def _upkeep(
 
 
 def _print(done: Iterator[tuple[str, Upkeep]], *, json_output: bool) -> None:
-    rows = [{"table": name, **asdict(one)} for name, one in done]
-    if json_output:
-        for row in rows:
-            write_json(row)
-    else:
-        write_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+    write_rows([{"table": name, **asdict(one)} for name, one in done], json_output=json_output)
 
 
 if __name__ == "__main__":

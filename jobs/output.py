@@ -208,6 +208,15 @@ def _aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool])
     return "  ".join(padded).rstrip()
 
 
+def write_rows(rows: Sequence[Mapping[str, Any]], *, json_output: bool) -> None:
+    """Rows of the same columns as lines of JSON or a table; nothing where there are none."""
+    if json_output:
+        for row in rows:
+            write_json(row)
+    elif rows:
+        write_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
 def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
     """Rows per table, as `ingest` and `build` report them."""
     if json_output:

@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict
 
 from jobs.lake_tables import tables_of
-from jobs.output import complain, write_json, write_table
+from jobs.output import complain, write_rows
 from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
 from pipelines.lake_paths import is_remote
@@ -36,11 +36,7 @@ def run(*, lake: str, dry_run: bool = False, json_output: bool = False) -> int:
         refuse_half_forgotten(lake)
         version = schema_version(lake) or VERSION
         changes = _changes(lake, version, dry_run)
-    if json_output:
-        for change in changes:
-            write_json(change)
-    elif changes:
-        write_table(tuple(changes[0]), [tuple(change.values()) for change in changes])
+    write_rows(changes, json_output=json_output)
     if dry_run:
         complain(f"upgrade: {len(changes)} changes; nothing was written")
     elif changes or version < VERSION:

@@ -8,7 +8,7 @@ here they only get the columns that it writes. No table has had another name so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipelines.bronze.earlier_batches import told_anew
-from pipelines.bronze.remaining import Moment, moment_of
+from pipelines.bronze.remaining import Moments, by_replica, moment_of
 from pipelines.capture.known import replica_of
 from pipelines.delta import Lake, exists, merge, read
 from pipelines.delta.evolution import Difference, add_columns, allow_nulls, difference, remake
@@ -26,9 +26,7 @@ from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD, QUALITY
 from pipelines.tables.silver import SILVER
 from replica.errors import UsageError
-from replica.types import ReplicaId
 
-_Moments = Mapping[ReplicaId, tuple[Moment, ...]]
 _TOLD_ANEW = ("last_seen", "in_log", "undamaged", "seen")
 
 
@@ -100,15 +98,9 @@ def _derived(spark: SparkSession, lake: Lake, contract: Contract) -> Iterator[St
 
 def _tell_batches_anew(spark: SparkSession, lake: Lake) -> None:
     captures = read(spark, lake, bronze.CAPTURES).toArrow().to_pylist()
-    moments: dict[ReplicaId, list[Moment]] = {}
-    for row in captures:
-        moments.setdefault(replica_of(row), []).append(moment_of(row))
-    ordered = {
-        replica: tuple(sorted(each, key=lambda moment: moment.at))
-        for replica, each in moments.items()
-    }
+    moments = by_replica((replica_of(row), moment_of(row)) for row in captures)
     allow_nulls(spark, lake, bronze.LOG_BATCHES)
-    rows = _rows_told_anew(read(spark, lake, bronze.LOG_BATCHES), ordered)
+    rows = _rows_told_anew(read(spark, lake, bronze.LOG_BATCHES), moments)
     merge(
         spark,
         lake,
@@ -119,7 +111,7 @@ def _tell_batches_anew(spark: SparkSession, lake: Lake) -> None:
     )
 
 
-def _rows_told_anew(batches: DataFrame, moments: _Moments) -> DataFrame:
+def _rows_told_anew(batches: DataFrame, moments: Moments) -> DataFrame:
     """Those that change."""
     schema = bronze.LOG_BATCHES.schema
     change = partial(_changed, moments=moments, schema=to_arrow_schema(schema, timezone="UTC"))
@@ -127,7 +119,7 @@ def _rows_told_anew(batches: DataFrame, moments: _Moments) -> DataFrame:
 
 
 def _changed(
-    batches: Iterable[pa.RecordBatch], moments: _Moments, schema: pa.Schema
+    batches: Iterable[pa.RecordBatch], moments: Moments, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """In a task."""
     for batch in batches:

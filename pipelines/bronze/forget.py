@@ -23,8 +23,9 @@ from pipelines.bronze.log_batches import FOLDED_COLUMNS
 from pipelines.bronze.moved_damage import moved_damage
 from pipelines.bronze.new_records import of_replica
 from pipelines.bronze.remaining import (
-    Moment,
+    Moments,
     Row,
+    by_replica,
     moment_of,
     remaining_batch,
     remaining_groups,
@@ -36,9 +37,7 @@ from pipelines.forgetting import Targets
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from replica.format.damage import DamageKind
-from replica.types import ReplicaId
 
-Moments = Mapping[ReplicaId, tuple[Moment, ...]]
 _OF_A_CAPTURE = (bronze.FINDINGS, bronze.REPLICA_STATE)
 _BATCH_CHANGES = (*FOLDED_COLUMNS, "file")
 _SNAPSHOT_CHANGES = ("file", "state", "first_seen", "last_seen", "captures")
@@ -93,13 +92,12 @@ class _Forgetting:
     @cached_property
     def moments(self) -> Moments:
         """Of the replicas that lose a capture, in the order of their time."""
-        found: dict[ReplicaId, list[Moment]] = {}
-        for index, row in enumerate(self.captures):
-            found.setdefault(replica_of(row), []).append(
-                moment_of(row, is_kept=index in self.remaining)
-            )
+        found = by_replica(
+            (replica_of(row), moment_of(row, is_kept=index in self.remaining))
+            for index, row in enumerate(self.captures)
+        )
         return {
-            replica: tuple(sorted(moments, key=lambda moment: moment.at))
+            replica: moments
             for replica, moments in found.items()
             if not all(moment.is_kept for moment in moments)
         }

@@ -6,16 +6,14 @@ An ingest tells it once, of the first capture that brings the batch: later ones 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.bronze.remaining import Moment, Row, file_in, first_ingested
+from pipelines.bronze.remaining import Moment, Moments, Row, file_in, first_ingested
 from replica.format.file_names import FileKind, classify
 from replica.types import ReplicaId
-
-Moments = Mapping[ReplicaId, Sequence[Moment]]
 
 
 def moved_damage(damage: Sequence[Row], batches: DataFrame, moments: Moments) -> list[Row]:

@@ -15,6 +15,7 @@ from typing import Any
 from replica.format.capture import group_id
 from replica.format.file_names import FileKind, classify
 from replica.format.snapshot import SnapshotState
+from replica.types import ReplicaId
 
 Row = dict[str, Any]
 _DELETED = ".deleted"
@@ -51,6 +52,9 @@ class Moment:
         )
 
 
+Moments = Mapping[ReplicaId, tuple[Moment, ...]]
+
+
 def moment_of(row: Mapping[str, Any], *, is_kept: bool = True) -> Moment:
     """Of a row of bronze.captures."""
     return Moment(
@@ -67,6 +71,17 @@ def moment_of(row: Mapping[str, Any], *, is_kept: bool = True) -> Moment:
         },
         is_kept=is_kept,
     )
+
+
+def by_replica(moments: Iterable[tuple[ReplicaId, Moment]]) -> Moments:
+    """Each replica's in the order of their time."""
+    found: dict[ReplicaId, list[Moment]] = {}
+    for replica, moment in moments:
+        found.setdefault(replica, []).append(moment)
+    return {
+        replica: tuple(sorted(each, key=lambda moment: moment.at))
+        for replica, each in found.items()
+    }
 
 
 def remaining_groups(captures: Iterable[Mapping[str, Any]], forgotten: set[int]) -> dict[int, str]:

@@ -9,7 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
-from pipelines.delta.tables import Lake
+from pipelines.delta.tables import Lake, identifier
 from pipelines.tables.contract import Contract
 
 
@@ -64,9 +64,9 @@ def add_columns(spark: SparkSession, lake: Lake, contract: Contract, found: Diff
 
     Delta lets no column that is added be NOT NULL; the quality gate holds rows to that.
     """
-    path = lake.path_of(contract).replace("`", "``")
+    table = identifier(lake.path_of(contract))
     for column in found.added:
-        spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({_ddl(column)})")
+        spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({_ddl(column)})")
 
 
 def allow_nulls(spark: SparkSession, lake: Lake, contract: Contract) -> None:
@@ -74,10 +74,9 @@ def allow_nulls(spark: SparkSession, lake: Lake, contract: Contract) -> None:
     path = lake.path_of(contract)
     held = DeltaTable.forPath(spark, path).toDF().schema
     wanted = {field.name for field in contract.schema if field.nullable}
-    quoted = path.replace("`", "``")
     for field in held:
         if field.name in wanted and not field.nullable:
-            spark.sql(f"ALTER TABLE delta.`{quoted}` ALTER COLUMN `{field.name}` DROP NOT NULL")
+            spark.sql(f"ALTER TABLE {identifier(path)} ALTER COLUMN `{field.name}` DROP NOT NULL")
 
 
 def remake(spark: SparkSession, lake: Lake, contract: Contract) -> None:

@@ -331,5 +331,15 @@ def _set_missing_properties(spark: SparkSession, path: str, contract: Contract) 
     present = DeltaTable.forPath(spark, path).detail().collect()[0]["properties"]
     missing = {key: value for key, value in contract.properties.items() if key not in present}
     if missing:
-        pairs = ", ".join(f"'{key}' = '{value}'" for key, value in missing.items())
-        spark.sql(f"ALTER TABLE delta.`{path.replace('`', '``')}` SET TBLPROPERTIES ({pairs})")
+        set_properties(spark, path, missing)
+
+
+def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
+    """Sets them on the table at `path`, in one commit."""
+    pairs = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    spark.sql(f"ALTER TABLE {identifier(path)} SET TBLPROPERTIES ({pairs})")
+
+
+def identifier(path: str) -> str:
+    """The table at `path`, as SQL names it."""
+    return f"delta.`{path.replace('`', '``')}`"

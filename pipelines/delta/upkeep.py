@@ -15,10 +15,12 @@ from typing import Any
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from pipelines.delta.tables import identifier, set_properties
 from pipelines.tables.contract import FEED_RETENTION_DAYS
 
 LEAST_RETENTION_DAYS = 7
 """Delta's own default: younger files may still be read, or be about to be committed."""
+_FILE_RETENTION = "delta.deletedFileRetentionDuration"
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _DAY_MS = timedelta(days=1) // timedelta(milliseconds=1)
 
@@ -53,23 +55,18 @@ def upkeep(spark: SparkSession, path: str, *, retain_days: int = 0, dry_run: boo
         unneeded = None if days > promised else _unneeded(spark, path)
         return Upkeep(days, detail["numFiles"], None, unneeded, None)
     if days > promised:
-        properties = f"'delta.deletedFileRetentionDuration' = 'interval {days} days'"
-        spark.sql(f"ALTER TABLE {_quoted(path)} SET TBLPROPERTIES ({properties})")
+        set_properties(spark, path, {_FILE_RETENTION: f"interval {days} days"})
     compacted = table.optimize().executeCompaction().collect()[0]["metrics"]
     change = compacted["numFilesAdded"] - compacted["numFilesRemoved"]
     unneeded = _unneeded(spark, path)
     if unneeded:  # it writes two entries to the log, also when there is nothing to delete
-        spark.sql(f"VACUUM {_quoted(path)}")
+        spark.sql(f"VACUUM {identifier(path)}")
     return Upkeep(days, detail["numFiles"], detail["numFiles"] + change, unneeded, log.clean_up())
 
 
 def _unneeded(spark: SparkSession, path: str) -> int:
-    found = spark.sql(f"VACUUM {_quoted(path)} DRY RUN")
+    found = spark.sql(f"VACUUM {identifier(path)} DRY RUN")
     return found.where("path LIKE '%.parquet'").count()  # it names folders, too
-
-
-def _quoted(path: str) -> str:
-    return f"delta.`{path.replace('`', '``')}`"
 
 
 class _Log:
