@@ -16,24 +16,29 @@ from replica.simulate.workload import METADATA, OPAQUE, Workload
 from replica.storage.recovery import open_log
 from replica.types import ReplicaKey
 
+_QUORUM = 16
+"""Characters of a directory id that are the quorum's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The quorum at the beginning: nodes 1 to `voters` vote, as many more as `observers` don't.
 
     is_static: the voters are those of the configuration (kraft.version 0), no log names them.
-    workload: what is replicated.
+    workload: what is replicated. quorum: the 16 characters that its replicas' directory ids begin
+    with; no other quorum's do.
     """
 
     voters: int = 3
     observers: int = 0
     is_static: bool = False
     workload: Workload = OPAQUE
+    quorum: str = "node" * 4
 
     @property
     def first_voters(self) -> VoterSet:
         """In force before any log names some."""
-        voters = voter_set(voter(node_id) for node_id in range(1, self.voters + 1))
+        voters = voter_set(voter(self.quorum, node_id) for node_id in range(1, self.voters + 1))
         return without_directories(voters) if self.is_static else voters
 
 
@@ -116,7 +121,9 @@ class Node:
         self._name()
 
     def _name(self) -> None:
-        self.config = replace(self.config, local=voter(self.node_id, self.wiped, self.moved))
+        quorum = self.local.key.directory_id[:_QUORUM]
+        local = voter(quorum, self.node_id, self.wiped, self.moved)
+        self.config = replace(self.config, local=local)
 
 
 def key_of(host: SimulatedHost) -> ReplicaKey:
@@ -124,9 +131,9 @@ def key_of(host: SimulatedHost) -> ReplicaKey:
     return host.config.local.key
 
 
-def voter(node_id: int, wiped: int = 0, moved: int = 0) -> Voter:
-    """wiped, moved: how often its disk and its endpoint were replaced."""
-    key = ReplicaKey(node_id, f"{'node' * 4}{node_id:03}{wiped:02}A")
+def voter(quorum: str, node_id: int, wiped: int = 0, moved: int = 0) -> Voter:
+    """quorum: see Layout. wiped, moved: how often its disk and its endpoint were replaced."""
+    key = ReplicaKey(node_id, f"{quorum}{node_id:03}{wiped:02}A")
     return Voter(key, (Endpoint("CONTROLLER", f"node{node_id}", 9093 + moved),))
 
 
@@ -160,7 +167,7 @@ def first_nodes(random: Random, layout: Layout) -> dict[int, Node]:
             _format(disk, voters)
         config = Config(
             "cluster",
-            voter(node_id),
+            voter(layout.quorum, node_id),
             static_voters=voters if layout.is_static else VoterSet(),
             bootstrap_ids=tuple(-10 - voter_id for voter_id in voters.ids),
             retention_bytes=random.choice((0, 8000, -1)),

@@ -71,7 +71,7 @@ class Unwatched(Invariants):
 class ScriptedQuorum:
     """All nodes run and nobody leads. Voters are nodes 1 to n, the observers behind them brokers.
 
-    name: of the scenario; it makes the cluster id. invariants: the class of what watches every
+    name: of the scenario; it makes the cluster id and the directory ids. invariants: the class of what watches every
     step. What doesn't come within PATIENCE_MS of simulated time raises BrokenInvariantError,
     liveness: the script is wrong, or the engine is.
     """
@@ -80,7 +80,7 @@ class ScriptedQuorum:
         self, name: str, layout: Layout, *, invariants: type[Invariants] = Invariants
     ) -> None:
         self.cluster_id = uuid_of(f"cluster of {name}")
-        self.layout = replace(layout, workload=_Scripted())
+        self.layout = replace(layout, workload=_Scripted(), quorum=self.cluster_id[:16])
         self.simulation = Simulation(zlib.crc32(name.encode()), self.layout, is_faulty=False)
         static = self.nodes[1].config.static_voters
         self.simulation.invariants = invariants(
