@@ -41,13 +41,12 @@ def _judged(known_epochs: DataFrame, findings: DataFrame) -> DataFrame:
     )
     seen = known_epochs.join(F.broadcast(groups), on="cluster_id", how="left")
     can_judge = _branch_reaches_epoch()
-    is_in_branch = F.exists("branch", lambda entry: entry["epoch"] == F.col("epoch"))
     facts = [name for name in known_epochs.columns if name not in ("cluster_id", "epoch")]
     judged = seen.groupBy("cluster_id", "epoch").agg(
         F.first(F.struct(*facts)).alias("fact"),
         F.bool_or(_is_proven_here()).alias("is_proven"),
         F.bool_or(_is_superseded_here()).alias("is_superseded"),
-        F.max_by(is_in_branch, F.when(can_judge, F.col("moment"))).alias("is_in_newest_branch"),
+        F.max_by(_is_in_branch(), F.when(can_judge, F.col("moment"))).alias("is_in_newest_branch"),
     )
     is_proven = F.coalesce("is_proven", F.lit(False))
     is_superseded = F.coalesce("is_superseded", F.lit(False)) & ~is_proven
@@ -68,7 +67,7 @@ def _judged(known_epochs: DataFrame, findings: DataFrame) -> DataFrame:
 
 def _branch_reaches_epoch() -> Column:
     """Whether the group's branch holds the epoch's first offset, or will hold another one there."""
-    last_epoch = F.element_at("branch", -1)["epoch"]
+    last_epoch = F.try_element_at("branch", F.lit(-1))["epoch"]
     is_below_end = F.col("start_offset") < F.col("branch_end")
     is_passed = last_epoch > F.col("epoch")
     return (F.col("branch_start") <= F.col("start_offset")) & (is_below_end | is_passed)
@@ -83,8 +82,8 @@ def _is_proven_here() -> Column:
 
 
 def _is_superseded_here() -> Column:
-    """Of a log whose head is cut only the head itself would tell."""
-    return F.exists(
+    """The group holds the head and knows that it lost, or proves another entry at its offset."""
+    lost_head = F.exists(
         "epochs",
         lambda head: (
             (head["epoch"] == F.col("epoch"))
@@ -92,3 +91,16 @@ def _is_superseded_here() -> Column:
             & (head["commitment"] == "superseded")
         ),
     )
+    is_proven_there = F.exists(
+        "branch_parts",
+        lambda part: (
+            (part["commitment"] == "proven")
+            & (part["start"] <= F.col("start_offset"))
+            & (F.col("start_offset") < part["end"])
+        ),
+    )
+    return lost_head | (is_proven_there & ~_is_in_branch())
+
+
+def _is_in_branch() -> Column:
+    return F.exists("branch", lambda entry: entry["epoch"] == F.col("epoch"))

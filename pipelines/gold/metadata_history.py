@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY
@@ -18,7 +18,23 @@ def metadata_changes(written: DataFrame) -> DataFrame:
     changes = written.where("is_change").withColumns(
         {"offset": F.col("record_offset"), "at": F.col("valid_from")}
     )
-    # Branches that lost may share their first records, and each tells them.
-    agreed = "coalesce(commitment, '') = 'proven'"
-    others = changes.where(f"NOT {agreed}").dropDuplicates(list(METADATA_CHANGES.keys))
-    return METADATA_CHANGES.select(changes.where(agreed).unionByName(others))
+    proven = "coalesce(commitment, '') = 'proven'"
+    agreed = changes.where(proven)
+    others = _one_of_each(changes.where(f"NOT {proven}"))
+    return METADATA_CHANGES.select(agreed.unionByName(_beside(agreed, others)))
+
+
+def _one_of_each(changes: DataFrame) -> DataFrame:
+    """Branches that lost may share their first records, and each tells them."""
+    one_change = Window.partitionBy(*METADATA_CHANGES.keys)
+    place = F.row_number().over(one_change.orderBy(F.desc("commitment"), "new", "old"))
+    return changes.withColumn("place", place).where("place = 1").drop("place")
+
+
+def _beside(agreed: DataFrame, others: DataFrame) -> DataFrame:
+    """The others without those whose keys the agreed branch has: where a quorum broke its promises,
+    one epoch has two records at an offset."""
+    keys = list(METADATA_CHANGES.keys)
+    lost = F.broadcast(others.where("commitment = 'superseded'").select(*keys))
+    taken = F.broadcast(agreed.select(*keys).join(lost, on=keys, how="left_semi"))
+    return others.join(taken, on=keys, how="left_anti")

@@ -74,7 +74,7 @@ def _successors(findings: DataFrame) -> DataFrame:
 
 def _judges(findings: DataFrame) -> DataFrame:
     """For each cluster what its groups know of the branch, in one array."""
-    last_epoch = F.element_at("branch", -1)["epoch"].alias("last_epoch")
+    last_epoch = F.try_element_at("branch", F.lit(-1))["epoch"].alias("last_epoch")
     group = F.struct(_moment(), "branch_start", "branch_end", last_epoch)
     with_branch = findings.where(F.size("branch") > 0)
     return with_branch.groupBy("cluster_id").agg(F.collect_list(group).alias("judges"))
