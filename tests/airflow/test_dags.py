@@ -24,8 +24,9 @@ _IMPORT = """\
 import json, os, sys
 for name in sys.argv[1:]:
     sys.modules[name] = None
-from airflow.dag_processing.dagbag import DagBag
-bag = DagBag(dag_folder=os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+from airflow.dag_processing.dagbag import BundleDagBag
+folder = os.environ["AIRFLOW__CORE__DAGS_FOLDER"]
+bag = BundleDagBag(folder, bundle_path=folder, bundle_name="dags-folder")
 print(json.dumps({"dags": sorted(bag.dags), "errors": list(bag.import_errors.values())}))
 """
 _PROVIDER = "airflow.providers.apache.spark.operators.spark_submit"
