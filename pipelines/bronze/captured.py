@@ -69,8 +69,9 @@ def place(
 ) -> tuple[Captured, ...]:
     """The looks of groups that the lake doesn't have yet, each at its moment.
 
-    A look without a time of its own gets `now`, or, where the clock is behind the replica's newest
-    capture, the first free moment after that: what is looked at now is newer than what was before.
+    A look without a time of its own gets `now`, or, where the clock is behind the newest capture of
+    a replica of its group, the first free moment after that: what is looked at now is newer than
+    what was before, and what is looked at together is of one moment.
     UsageError: a look rests on a capture which is not the newest any more.
     """
     known = list(known)
@@ -80,10 +81,11 @@ def place(
     for group in groups:
         if group.group_id in groups_known:
             continue
+        together = _moment_of(group, known, now)
         for look in group.looks:
             others = [row for row in known if row.replica == look.replica]
             newest = max((row.at for row in others), default=now)
-            at = next_free(look.captured_at or max(now, newest), {row.at for row in others})
+            at = next_free(look.captured_at or together, {row.at for row in others})
             if look.base is not None and (look.base.at != newest or at < newest):
                 raise UsageError(
                     f"{look.location.shown}: another ingest of it has ended meanwhile: "
@@ -102,3 +104,10 @@ def place(
                 )
             )
     return tuple(placed)
+
+
+def _moment_of(group: Group, known: Iterable[KnownCapture], now: datetime) -> datetime:
+    """For those of its looks that have none: behind all captures of these replicas."""
+    replicas = {look.replica for look in group.looks if look.captured_at is None}
+    taken = {row.at for row in known if row.replica in replicas}
+    return next_free(max(now, *taken) if taken else now, taken)

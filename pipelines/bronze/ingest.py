@@ -229,7 +229,10 @@ class _Round:
         moments = self.spark.createDataFrame(
             [_moment(one) for one in self.captured], log_batches.MOMENT_SCHEMA
         )
-        seen = log_batches.one_row_per_batch(reads.batches())
+        kept = [rows for one in self.captured if (rows := _kept(one)) is not None]
+        seen = log_batches.one_row_per_batch(
+            reads.batches(), table.where(reduce(Column.__or__, kept)) if kept else None
+        )
         rows = log_batches.fold(table.where(touched), seen, moments)
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -308,25 +311,44 @@ def _touched(one: Captured) -> Column:
 
     What the newest capture held of bytes that were known, this one holds, too, so those rows stay:
     they are those from the first offset of the known bytes on. Rows that are closed change only
-    where the batch comes again, among the new ones.
+    where the batch comes again, among the new ones. What a .log.deleted file holds may be any row.
     """
-    directory, base = one.look.directory, one.look.base
-    replica = of_replica(one.look.replica)
-    deleted = bool(directory.deleted_segments) or (base is not None and base.has_deleted)
-    known = [segment for segment in directory.segments if segment.scan.sparse_until]
-    if base is None or deleted or not known:
+    replica, held = of_replica(one.look.replica), _held(one)
+    if held is None or _has_deleted(one):
         return replica
-    held = F.lit(False)
-    for start, end in _joined(known):
-        held = held | F.col("base_offset").between(start, end - 1)
     new = [
         batch.header.base_offset
-        for segment in directory.segments
+        for segment in one.look.directory.segments
         for batch in segment.scan.new_batches
     ]
     is_open = F.col("last_seen").isNull()
     may_return = F.col("base_offset") >= min(new) if new else F.lit(False)
     return replica & ~held & (is_open | may_return)
+
+
+def _kept(one: Captured) -> Column | None:
+    """Which of the touched rows are of batches in known bytes of the log, so that they aren't among
+    those that were read; None where there can't be any."""
+    held = _held(one)
+    if held is None or not _has_deleted(one):
+        return None
+    was_in_log = F.exists("in_log", lambda span: span["to"].isNull())
+    return of_replica(one.look.replica) & held & was_in_log
+
+
+def _held(one: Captured) -> Column | None:
+    """Whether base_offset is in bytes of the log that were known; None where none were."""
+    known = [segment for segment in one.look.directory.segments if segment.scan.sparse_until]
+    if one.look.base is None or not known:
+        return None
+    ranges = (F.col("base_offset").between(start, end - 1) for start, end in _joined(known))
+    return reduce(Column.__or__, ranges)
+
+
+def _has_deleted(one: Captured) -> bool:
+    """Whether there are .log.deleted files, or were in the newest capture."""
+    base = one.look.base
+    return bool(one.look.directory.deleted_segments) or (base is not None and base.has_deleted)
 
 
 def _joined(segments: Sequence[SegmentFile]) -> list[tuple[int, int]]:

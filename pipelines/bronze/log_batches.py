@@ -44,14 +44,19 @@ _FACTS = (
 _NO_SPANS = "array<struct<from:timestamp,to:timestamp>>"
 
 
-def one_row_per_batch(batches: DataFrame) -> DataFrame:
+def one_row_per_batch(batches: DataFrame, kept: DataFrame | None = None) -> DataFrame:
     """Batches of kraft_log with a replica; of a batch in several files, the one in the log.
 
+    kept: rows of LOG_BATCHES that the log still holds, in bytes that were not read again.
     Adds `held`: whether a .log file (not .log.deleted) holds it undamaged.
     """
     held = F.col("crc_valid") & ~F.col("file").endswith(".deleted")
-    best = F.struct(held.alias("held"), F.negative("position").alias("rank"), *_FACTS, "crc_valid")
-    rows = batches.groupBy(*BATCH_KEYS).agg(F.max(best).alias("best"))
+    names = (*BATCH_KEYS, *_FACTS, "crc_valid", "held")
+    rows = batches.withColumn("held", held).select(*names)
+    if kept is not None:
+        rows = rows.unionByName(kept.withColumn("held", F.lit(True)).select(*names))
+    best = F.struct("held", F.negative("position").alias("rank"), *_FACTS, "crc_valid")
+    rows = rows.groupBy(*BATCH_KEYS).agg(F.max(best).alias("best"))
     facts = [F.col(f"best.{name}").alias(name) for name in (*_FACTS, "crc_valid", "held")]
     return rows.select(*BATCH_KEYS, *facts)
 

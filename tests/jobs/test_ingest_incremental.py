@@ -71,6 +71,18 @@ def test_an_ingest_of_a_grown_log_reads_and_writes_what_is_new(
     assert query(lake, "log_batches", held_rows) == [(batches + new,)]
 
 
+def test_batches_beside_a_deleted_segment_that_is_gone_later_are_still_held(
+    spark: SparkSession, data: Path, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    for hour, name in enumerate(("split", "final"), start=1):
+        node = data / "kafka-3.7.2-static" / name / "12"
+        assert run([str(node)], lake=str(lake), captured_at=f"2026-11-21T0{hour}:00Z") == 0
+    held = "SELECT count(*), min(base_offset) FROM t WHERE last_seen IS NULL"
+    assert query(lake, "log_batches", held) == [(133, 519)]
+    assert query(lake, "log_batches", "SELECT count(*) FROM t") == [(133,)]
+
+
 @pytest.mark.slow
 def test_captures_that_come_one_by_one_make_the_tables_of_all_at_once(
     spark: SparkSession, recorded_lake: Path, data: Path, tmp_path: Path

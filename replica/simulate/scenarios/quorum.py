@@ -71,9 +71,9 @@ class Unwatched(Invariants):
 class ScriptedQuorum:
     """All nodes run and nobody leads. Voters are nodes 1 to n, the observers behind them brokers.
 
-    name: of the scenario; it makes the cluster id and the directory ids. invariants: the class of what watches every
-    step. What doesn't come within PATIENCE_MS of simulated time raises BrokenInvariantError,
-    liveness: the script is wrong, or the engine is.
+    name: of the scenario; it makes the cluster id and the directory ids. invariants: the class of
+    what watches every step. What doesn't come within PATIENCE_MS of simulated time raises
+    BrokenInvariantError, liveness: the script is wrong, or the engine is.
     """
 
     def __init__(
