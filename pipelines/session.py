@@ -115,7 +115,8 @@ def spark_session(
     else:
         add_jars(settings, jars_for(settings, offline, in_s3=in_s3))
     if _submitted():
-        return SparkSession.builder.config(map=dict(settings)).getOrCreate()
+        with _environment({} if "PYSPARK_PYTHON" in os.environ else _interpreter(settings)):
+            return SparkSession.builder.config(map=dict(settings)).getOrCreate()
     return _start(settings, conf_dir)
 
 
@@ -321,10 +322,13 @@ def _jvm_environment(settings: Mapping[str, str], conf_dir: Folder | None) -> di
         wanted["SPARK_CONF_DIR"] = str(conf_dir)  # how the JVM finds log4j2.properties
     if _is_local(settings):
         wanted["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
-        # Workers import this code, so they need this interpreter; the setting of the same name
-        # is only read by spark-submit.
-        wanted["PYSPARK_PYTHON"] = sys.executable
-    return wanted
+    return wanted | _interpreter(settings)
+
+
+def _interpreter(settings: Mapping[str, str]) -> dict[str, str]:
+    """Local workers import this code, so they need this interpreter; the setting of the same name
+    is read by spark-submit alone, before it starts this process."""
+    return {"PYSPARK_PYTHON": sys.executable} if _is_local(settings) else {}
 
 
 @contextmanager

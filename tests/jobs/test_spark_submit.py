@@ -18,10 +18,11 @@ def _submit(*arguments: str) -> subprocess.CompletedProcess[str]:
     binaries = Path(sys.executable).parent
     environment = {
         **os.environ,
-        "PATH": f"{binaries}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
     }
-    environment["PYSPARK_PYTHON"] = sys.executable
+    # as a scheduler has it: workers are to take the driver's interpreter, not the PATH's
+    environment["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    environment.pop("PYSPARK_PYTHON", None)
     return subprocess.run(
         [str(binaries / "spark-submit"), "--master", "local[2]", *arguments],
         cwd=ROOT,
