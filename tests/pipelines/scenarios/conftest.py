@@ -1,4 +1,4 @@
-"""Lakes of the named scenarios: a small one for `make test`, and one of all others."""
+"""A lake of all named scenarios."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipelines.tables.contract import Contract
 from replica.simulate.scenarios.library import SCENARIOS
 from replica.simulate.scenarios.scenario import Scenario
 from replica.simulate.scenarios.writing import write_capture
-from tests.pipelines.scenarios.played import FAST, ORDER, Played, play
+from tests.pipelines.scenarios.played import ORDER, Played, play
 
 Row = dict[str, Any]
 
@@ -60,21 +60,14 @@ class ScenarioLake:
 def each_scenario(
     wanted: Callable[[Scenario], bool] = lambda _: True,
 ) -> pytest.MarkDecorator:
-    """A test for each such scenario, by `name`; those that the small lake hasn't are slow."""
-    names = [scenario.name for scenario in SCENARIOS if wanted(scenario)]
-    slow = pytest.mark.slow
-    return pytest.mark.parametrize(
-        "name", [name if name in FAST else pytest.param(name, marks=slow) for name in names]
-    )
+    """A test for each such scenario, by `name`."""
+    return pytest.mark.parametrize("name", [one.name for one in SCENARIOS if wanted(one)])
 
 
 @pytest.fixture(scope="session")
 def plays() -> dict[str, Played]:
-    """All named scenarios, by name; of the fast ones the last two moments."""
-    return {
-        scenario.name: play(scenario, ORDER[1:] if scenario.name in FAST else ORDER)
-        for scenario in SCENARIOS
-    }
+    """All named scenarios, by name."""
+    return {scenario.name: play(scenario) for scenario in SCENARIOS}
 
 
 @pytest.fixture
@@ -83,32 +76,16 @@ def played(plays: dict[str, Played], name: str) -> Played:
     return plays[name]
 
 
-@pytest.fixture
-def lake(request: pytest.FixtureRequest, name: str) -> ScenarioLake:
-    """The lake that the scenario is in."""
-    found: ScenarioLake = request.getfixturevalue("fast_lake" if name in FAST else "slow_lake")
-    return found
-
-
 @pytest.fixture(scope="session")
-def fast_lake(
+def lake(
     spark: SparkSession, plays: dict[str, Played], tmp_path_factory: pytest.TempPathFactory
 ) -> ScenarioLake:
-    return built([plays[name] for name in FAST], tmp_path_factory.mktemp("fast"))
-
-
-@pytest.fixture(scope="session")
-def slow_lake(
-    spark: SparkSession, plays: dict[str, Played], tmp_path_factory: pytest.TempPathFactory
-) -> ScenarioLake:
-    """Of all other scenarios."""
-    others = [played for name, played in plays.items() if name not in FAST]
-    return built(others, tmp_path_factory.mktemp("slow"))
+    """Each scenario is a cluster of its own, so that an ingest for each moment and one build do for
+    all."""
+    return built(list(plays.values()), tmp_path_factory.mktemp("scenarios"))
 
 
 def built(plays: list[Played], folder: Path) -> ScenarioLake:
-    """One lake of some scenarios: each is a cluster of its own, so that an ingest for each moment
-    and one build do for all."""
     from jobs.build import run as build
     from jobs.ingest import run as ingest
 

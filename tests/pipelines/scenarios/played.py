@@ -3,7 +3,6 @@ moments, and the chronicle of what led there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -26,8 +25,6 @@ ORDER = (BEFORE, TOLD, HEALED)
 """Right before the last crash, else the first cut; at the telling moment, tampered with where the
 scenario says so; and after all nodes have found together again."""
 
-FAST = ("ghost-writes", "wiped-voter")
-"""One quorum that keeps its promises, one that can't; the tests of the others are slow."""
 
 _CRC = slice(17, 21)
 _SEGMENT = ".log"
@@ -114,8 +111,8 @@ class _Captured(ScriptedQuorum):
         return Moment(name, capture, standings, len(chronicle.lost), committed)
 
 
-def play(scenario: Scenario, names: Sequence[str] = ORDER) -> Played:
-    """The same each time. names: of the moments that are kept."""
+def play(scenario: Scenario) -> Played:
+    """The same each time."""
     quorum = _Captured(scenario)
     scenario.script(quorum)
     before, told = quorum.before, quorum.moment(TOLD)
@@ -127,8 +124,7 @@ def play(scenario: Scenario, names: Sequence[str] = ORDER) -> Played:
         _heal(quorum, scenario)
         moments.append(quorum.moment(HEALED))
     branch = _branch(quorum, is_safe=scenario.is_safe)
-    kept = tuple(moment for moment in moments if moment.name in names)
-    return Played(scenario, quorum.cluster_id, quorum.chronicle, kept, branch)
+    return Played(scenario, quorum.cluster_id, quorum.chronicle, tuple(moments), branch)
 
 
 def batches(files: Files) -> dict[int, BatchId]:

@@ -22,7 +22,7 @@ from tests.pipelines.scenarios.played import (
     vanished,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @each_scenario()

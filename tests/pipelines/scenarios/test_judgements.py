@@ -20,7 +20,7 @@ from tests.pipelines.report.test_page import report_of
 from tests.pipelines.scenarios.conftest import Row, ScenarioLake, each_scenario
 from tests.pipelines.scenarios.played import BEFORE, HEALED, TOLD, Played, vanished
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @each_scenario()

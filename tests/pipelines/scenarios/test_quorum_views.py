@@ -10,7 +10,7 @@ from replica.types import ZERO_UUID
 from tests.pipelines.scenarios.conftest import Row, ScenarioLake, each_scenario
 from tests.pipelines.scenarios.played import HEALED, TOLD, Moment, Played, Standing, seen_epochs
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 OF_ONE_MIND = each_scenario(lambda scenario: scenario.name != "two-quorums")
 """Where each replica's configuration names the voters that the log names; the tables go by the log,
