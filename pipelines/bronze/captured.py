@@ -110,4 +110,4 @@ def _moment_of(group: Group, known: Iterable[KnownCapture], now: datetime) -> da
     """For those of its looks that have none: behind all captures of these replicas."""
     replicas = {look.replica for look in group.looks if look.captured_at is None}
     taken = {row.at for row in known if row.replica in replicas}
-    return next_free(max(now, *taken) if taken else now, taken)
+    return next_free(max([now, *taken]), taken)

@@ -16,8 +16,8 @@ from replica.simulate.workload import METADATA, OPAQUE, Workload
 from replica.storage.recovery import open_log
 from replica.types import ReplicaKey
 
-_QUORUM = 16
-"""Characters of a directory id that are the quorum's."""
+QUORUM_CHARACTERS = 16
+"""How many at the beginning of a directory id are the quorum's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Layout:
     """The quorum at the beginning: nodes 1 to `voters` vote, as many more as `observers` don't.
 
     is_static: the voters are those of the configuration (kraft.version 0), no log names them.
-    workload: what is replicated. quorum: the 16 characters that its replicas' directory ids begin
-    with; no other quorum's do.
+    workload: what is replicated. quorum: the QUORUM_CHARACTERS with which its replicas' directory
+    ids begin, and no other quorum's do.
     """
 
     voters: int = 3
@@ -121,7 +121,7 @@ class Node:
         self._name()
 
     def _name(self) -> None:
-        quorum = self.local.key.directory_id[:_QUORUM]
+        quorum = self.local.key.directory_id[:QUORUM_CHARACTERS]
         local = voter(quorum, self.node_id, self.wiped, self.moved)
         self.config = replace(self.config, local=local)
 

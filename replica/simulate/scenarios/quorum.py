@@ -20,7 +20,7 @@ from replica.raft.roles.leader import Leader
 from replica.simulate.disk import SimulatedDisk
 from replica.simulate.host import FOLDER, SimulatedHost
 from replica.simulate.invariants import Invariants
-from replica.simulate.node import Layout, Node
+from replica.simulate.node import QUORUM_CHARACTERS, Layout, Node
 from replica.simulate.scenarios import records
 from replica.simulate.scenarios.records import Records, uuid_of
 from replica.simulate.simulation import Simulation
@@ -80,7 +80,8 @@ class ScriptedQuorum:
         self, name: str, layout: Layout, *, invariants: type[Invariants] = Invariants
     ) -> None:
         self.cluster_id = uuid_of(f"cluster of {name}")
-        self.layout = replace(layout, workload=_Scripted(), quorum=self.cluster_id[:16])
+        quorum = self.cluster_id[:QUORUM_CHARACTERS]
+        self.layout = replace(layout, workload=_Scripted(), quorum=quorum)
         self.simulation = Simulation(zlib.crc32(name.encode()), self.layout, is_faulty=False)
         static = self.nodes[1].config.static_voters
         self.simulation.invariants = invariants(

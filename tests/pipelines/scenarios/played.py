@@ -25,7 +25,6 @@ ORDER = (BEFORE, TOLD, HEALED)
 """Right before the last crash, else the first cut; at the telling moment, tampered with where the
 scenario says so; and after all nodes have found together again."""
 
-
 _CRC = slice(17, 21)
 _SEGMENT = ".log"
 
