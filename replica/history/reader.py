@@ -32,12 +32,12 @@ class Uncommitted:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Case 2: known to be committed, not held here yet. OFFSET_NOT_AVAILABLE."""
+    """Case 2: not held here, and committed for all that is known here. OFFSET_NOT_AVAILABLE."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfRange:
-    """OFFSET_OUT_OF_RANGE: below `log_start` (case 3), or above everything known (case 4)."""
+    """OFFSET_OUT_OF_RANGE: below `log_start` (case 3), or above all that is known (case 4)."""
 
     log_start: int
     high_watermark: int
@@ -60,8 +60,10 @@ def reader_fetch(
     """Decide what a reader gets that asks for `fetch_offset` (the next offset it wants).
 
     high_watermark, leader_high_watermark: exclusive, None while unknown (a new leader before its
-    epoch commits); then nothing above the log start is known to be committed, and what lies below
-    was in a snapshot. requested_leader_epoch: -1 when the reader names none, else it is checked.
+    epoch commits, a replica that has just started); then nothing above the log start is known to be
+    committed, what lies below was in a snapshot, and no offset is known to be too high: out of
+    range, from a node that the reader takes for the leader, would reset it.
+    requested_leader_epoch: -1 when the reader names none, else it is checked.
     last_fetched_epoch: of the record before `fetch_offset`, -1 when the reader names none;
     Diverging where what is committed here shows another record there (KIP-595's field, which
     Kafka's brokers heed in consumers' fetches too).
@@ -74,6 +76,7 @@ def reader_fetch(
     local = log.log_start if high_watermark is None else min(high_watermark, log.log_end)
     local = max(local, log.log_start)
     leaders = local if leader_high_watermark is None else leader_high_watermark
+    knows_none = high_watermark is None and leader_high_watermark is None
     if fetch_offset < log.log_start:
         return OutOfRange(log.log_start, local)
     diverging = _diverging(log, local, fetch_offset, last_fetched_epoch)
@@ -85,7 +88,7 @@ def reader_fetch(
         return CaughtUp()
     if fetch_offset <= log.log_end:
         return Uncommitted()
-    if fetch_offset <= leaders:
+    if fetch_offset <= leaders or knows_none:
         return Unavailable()
     return OutOfRange(log.log_start, local)
 

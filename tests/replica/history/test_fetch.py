@@ -208,6 +208,12 @@ def test_a_new_leader_serves_nothing_above_its_log_start_until_its_epoch_commits
     assert reader_fetch(READER_LOG, None, None, 11, 5) == Uncommitted()
 
 
+def test_a_replica_that_knows_no_high_watermark_calls_nothing_out_of_range_but_what_is_gone():
+    assert reader_fetch(READER_LOG, None, None, 31, 5) == Unavailable()
+    assert reader_fetch(READER_LOG, None, 30, 31, 5) == OutOfRange(10, 10)
+    assert reader_fetch(READER_LOG, None, None, 9, 5) == OutOfRange(10, 10)
+
+
 def test_a_follower_behind_a_raw_high_watermark_serves_its_log_and_waits_at_its_end():
     assert reader_fetch(READER_LOG, 50, 50, 12, 5) == Committed(30)
     assert reader_fetch(READER_LOG, 50, 50, 30, 5) == CaughtUp()
