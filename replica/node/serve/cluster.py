@@ -106,7 +106,7 @@ def _topic(partition: ServedPartition) -> Message:
                 "errorCode": int(error),
                 "partitionIndex": 0,
                 "leaderId": leader,
-                "leaderEpoch": partition.epoch,
+                "leaderEpoch": partition.leader_epoch,
                 "replicaNodes": replicas,
                 "isrNodes": isr,
                 "offlineReplicas": [],

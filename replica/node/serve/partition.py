@@ -54,6 +54,16 @@ class ServedPartition:
         return NO_NODE if known == self.node_id else known
 
     @property
+    def leader_epoch(self) -> int:
+        """Of the leader that clients are told of; without one, the newest epoch in the log.
+
+        Not that of an election in progress: a client that knows the epoch before its leader takes
+        its position for validated in it (librdkafka), and reads on where the logs parted.
+        """
+        without_one = self.leader_id == NO_NODE
+        return self.driver.host.raft.log.last_epoch if without_one else self.epoch
+
+    @property
     def committed(self) -> int | None:
         """The high watermark (exclusive) as far as this log reaches; None while unknown."""
         known = self.driver.host.raft.high_watermark

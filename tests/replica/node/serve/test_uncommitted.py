@@ -4,13 +4,14 @@ import asyncio
 
 import pytest
 
+from replica.node.serve.cluster import metadata
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.reader_fetch import fetch_by_reader
 from replica.node.serve.readers import list_offsets, offset_for_leader_epoch
 from replica.node.settings import Topic
-from replica.raft.messages import FetchRequest
+from replica.raft.messages import FetchRequest, VoteRequest
 from replica.raft.roles.leader import Leader
-from replica.types import ZERO_UUID
+from replica.types import NO_NODE, ZERO_UUID
 from replica.wire.error_codes import ErrorCode
 from tests.replica.node.quorum import Quorum, propose
 from tests.replica.node.running import the
@@ -150,3 +151,37 @@ def test_a_fetch_that_waits_above_what_a_truncation_leaves_is_told(in_quorum):
         assert answer["records"] or answer["errorCode"] != 0
 
     in_quorum(story)
+
+
+def test_the_epoch_of_an_election_is_told_together_with_its_leader(in_quorum):
+    """librdkafka looks where logs part when the epoch rises, and that it needs a leader for."""
+
+    async def story(quorum):
+        leader = await quorum.leader()
+        node_id, epoch = leader.host.config.local.key.node_id, leader.host.raft.role.epoch
+        voter = next(driver for other, driver in quorum.drivers.items() if other != node_id)
+        while voter.host.log.log_end < leader.host.raft.high_watermark:
+            await asyncio.sleep(0.01)
+        quorum.cut.update(quorum.drivers)  # nobody wins what follows
+        mine = voter.host.config.local.key
+        candidate = next(other for other in quorum.drivers if other not in (node_id, mine.node_id))
+        key = quorum.drivers[candidate].host.config.local.key
+        asked = VoteRequest(epoch=epoch + 3, candidate=key, last_epoch=epoch, end_offset=1000)
+        await voter.ask(asked)
+        assert voter.host.raft.role.epoch == epoch + 3
+        assert told(voter) == (NO_NODE, epoch)
+        quorum.cut.clear()
+        while (leader := await quorum.leader()).host.raft.role.epoch <= epoch:
+            await asyncio.sleep(0.01)
+        own = leader.host.config.local.key.node_id
+        assert told(leader) == (own, leader.host.raft.role.epoch)
+
+    in_quorum(story)
+
+
+def told(driver):
+    """(leader id, leader epoch) in the metadata."""
+    partition = served(driver, node_id=driver.host.config.local.key.node_id)
+    answer = metadata(partition, {"topics": None}, 12, "CONTROLLER")
+    found = the(answer["topics"])
+    return found["leaderId"], found["leaderEpoch"]
