@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from jobs.lake_tables import check_remote_lake
+from jobs.lake_tables import check_lake
 from jobs.output import complain, write_counts
 
 
@@ -26,7 +26,7 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
     from pipelines.schema_version import check_schema_version
     from pipelines.session import spark_session
 
-    check_remote_lake(lake)
+    check_lake(lake)
     check_schema_version(lake)
     refuse_half_forgotten(lake)
     complain("build: starting Spark")

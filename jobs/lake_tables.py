@@ -15,22 +15,24 @@ _LOG = "_delta_log"
 
 
 def tables_of(lake: str) -> tuple[str, ...]:
-    """`schema.table` of every table, sorted by layer. UsageError where there is no lake, or one of
-    a newer release."""
-    return _remote_tables(lake) if is_remote(lake) else _local_tables(local_path(lake))
+    """`schema.table` of every table, sorted by layer.
+
+    UsageError where there is no lake, or one of a newer release; UnreadableFileError where an
+    object store refuses.
+    """
+    found = _remote_tables(lake) if is_remote(lake) else _local_tables(local_path(lake))
+    refuse_newer(lake)
+    return found
 
 
-def check_remote_lake(lake: str) -> None:
-    """UsageError for an object store without a lake there, UnreadableFileError where it refuses: at
-    once and in plain words, as Spark would say neither."""
-    if is_remote(lake):
-        tables_of(lake)
+def check_lake(lake: str) -> None:
+    """The errors of `tables_of`: at once and in plain words, where Spark would say neither."""
+    tables_of(lake)
 
 
 def _local_tables(root: str) -> tuple[str, ...]:
     if not os.path.isdir(root):
         raise UsageError(f"--lake {root}: no such folder; `kraftlake ingest --lake` makes a lake")
-    refuse_newer(root)
     found = [
         f"{schema}.{name}"
         for schema in SCHEMAS

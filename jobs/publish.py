@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from jobs.lake_tables import check_remote_lake
+from jobs.lake_tables import check_lake
 from jobs.output import complain, counted, write_json, write_line
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.publishing import Start, Target, publish
@@ -23,7 +23,6 @@ from pipelines.feeds.tables import FEEDS, Feed
 from pipelines.feeds.values import Position
 from pipelines.lake_paths import table_uri
 from pipelines.lineage.job_events import job_events
-from pipelines.schema_version import refuse_newer
 from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError
 from replica.format.java_properties import ENCODING, properties_in
@@ -83,8 +82,7 @@ def run(
     One of kafka.topic, folder and hook.url is what to publish to. run_id: a UUID, of lineage.
     """
     known = _feed(table)
-    check_remote_lake(lake)
-    refuse_newer(lake)
+    check_lake(lake)
     feed = ChangeFeed(table_uri(lake, table), known)
     start = next((known for known in _STARTS if known == pace.start), None)
     if start is None:

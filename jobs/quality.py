@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from jobs.lake_tables import check_remote_lake
+from jobs.lake_tables import check_lake
 from jobs.output import complain, write_json, write_table
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
-    check_remote_lake(lake)
+    check_lake(lake)
     check_schema_version(lake)
     complain("quality: starting Spark")
     spark = spark_session("kraftlake quality", lake=lake)

@@ -87,6 +87,15 @@ def test_a_java_that_is_too_old(process: Kraftlake, folder: Path) -> None:
     assert "Install a JDK or JRE 17+" in line
 
 
+@pytest.mark.parametrize("command", ["build", "quality"])
+def test_a_lake_that_is_not_there_is_told_before_spark_starts(
+    kraftlake: Kraftlake, tmp_path: Path, command: str
+) -> None:
+    ended = kraftlake(command, "--lake", tmp_path / "none")
+    assert ended.code == 2
+    assert ended.error.startswith(f"--lake {tmp_path / 'none'}: no such folder; ")
+
+
 def test_another_spark(process: Kraftlake, folder: Path) -> None:
     (folder / "site").mkdir()
     (folder / "site" / "sitecustomize.py").write_text(
