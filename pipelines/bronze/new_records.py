@@ -6,7 +6,7 @@ killed after this step, and is run again, adds nothing twice, whatever the log d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
@@ -32,8 +32,10 @@ from replica.types import ReplicaId
 APPLICATION = "kraftlake-ingest"
 """Delta's application id of these writes; the version counts them."""
 
-_Key = tuple[str, int, str, int, int, int]
-"""BATCH_KEYS."""
+_HEADER_KEYS = BATCH_KEYS[len(REPLICA_KEYS) :]
+_Key = tuple[int, int, int, int]
+"""A batch: the number of its replica among the round's, base offset, leader epoch, CRC. A large log
+has millions of them, so they carry no names."""
 
 
 def write_new_records(
@@ -65,14 +67,16 @@ def new_ranges(
 ) -> list[LogRange]:
     """What to read so that the table gets each record that it lacks, and none twice."""
     segments = list(new_segments(captured))
-    seen = _known_keys(spark, lake, segments)
+    lowest = _lowest_offsets(segments)
+    seen = _known_keys(spark, lake, lowest)
+    number_of = {replica: number for number, replica in enumerate(lowest)}
     files, known = [], {}
     for one, segment in segments:
         positions = []
         wanted = 0
+        number = number_of[one.look.replica]
         for batch in segment.scan.new_batches:
-            header = batch.header
-            key = (*one.replica_columns.values(), *header_key(header))
+            key = (number, *header_key(batch.header))
             if key in seen:
                 positions.append(batch.position)
             elif batch.crc_valid:
@@ -110,21 +114,32 @@ def _within(part: LogRange, positions: Sequence[int]) -> tuple[int, ...]:
     return tuple(p for p in positions if part.range.start <= p < part.range.end)
 
 
-def _known_keys(
-    spark: SparkSession, lake: delta.Lake, segments: Sequence[tuple[Captured, SegmentFile]]
-) -> set[_Key]:
-    """Batches whose records the table has, as far as the segments' new batches reach down."""
+def _lowest_offsets(segments: Sequence[tuple[Captured, SegmentFile]]) -> dict[ReplicaId, int]:
+    """How far down the segments' new batches reach."""
     lowest: dict[ReplicaId, int] = {}
     for one, segment in segments:
         replica = one.look.replica
         first = min(batch.header.base_offset for batch in segment.scan.new_batches)
         lowest[replica] = min(first, lowest.get(replica, first))
+    return lowest
+
+
+def _known_keys(
+    spark: SparkSession, lake: delta.Lake, lowest: Mapping[ReplicaId, int]
+) -> set[_Key]:
+    """Batches whose records the table has, from the lowest offset of each replica on; replicas are
+    numbered in the order of `lowest`."""
     if not lowest:
         return set()
     table = delta.read(spark, lake, LOG_RECORDS)
-    wanted = reduce(Column.__or__, (of_replica(r, low) for r, low in lowest.items()))
-    keys = table.where(wanted).select(*BATCH_KEYS).distinct().toArrow()
-    return set(zip(*(keys.column(name).to_pylist() for name in BATCH_KEYS), strict=True))
+    wanted = [of_replica(replica, low) for replica, low in lowest.items()]
+    number = F.coalesce(*(F.when(rows, F.lit(at)) for at, rows in enumerate(wanted)))
+    found = table.where(reduce(Column.__or__, wanted))
+    keys = found.select(number.alias("replica"), *_HEADER_KEYS).distinct().toArrow()
+    known: set[_Key] = set()
+    for batch in keys.to_batches():
+        known.update(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    return known
 
 
 def of_replica(replica: ReplicaId, lowest: int | None = None) -> Column:
