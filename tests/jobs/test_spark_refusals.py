@@ -88,12 +88,19 @@ def test_a_java_that_is_too_old(process: Kraftlake, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["build", "quality"])
-def test_a_lake_that_is_not_there_is_told_before_spark_starts(
+def test_a_folder_without_a_lake_is_told_before_spark_starts(
     kraftlake: Kraftlake, tmp_path: Path, command: str
 ) -> None:
-    ended = kraftlake(command, "--lake", tmp_path / "none")
+    absent = tmp_path / "none"
+    ended = kraftlake(command, "--lake", absent)
+    assert (ended.code, ended.error) == (
+        2,
+        f"--lake {absent}: no such folder; `kraftlake ingest --lake` makes a lake",
+    )
+    ended = kraftlake(command, "--lake", tmp_path)
     assert ended.code == 2
-    assert ended.error.startswith(f"--lake {tmp_path / 'none'}: no such folder; ")
+    assert ended.error.startswith(f"--lake {tmp_path}: no tables in it (expected bronze/, silver/")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_spark(process: Kraftlake, folder: Path) -> None:
