@@ -44,7 +44,7 @@ _PEAK = (
 @dataclass(frozen=True)
 class Cost:
     """Of one ingest: seconds; MB of the log that were read, and that there are; peak bytes of the
-    largest of its processes."""
+    driver's Python, which holds every batch of the log, without its JVM and the workers."""
 
     name: str
     seconds: float
@@ -150,7 +150,7 @@ def page(size: int, costs: list[Cost]) -> str:
 On {os.cpu_count()} cores, load {os.getloadavg()[2]:.1f} in the last 15 minutes,
 {datetime.now(UTC):%Y-%m-%d}.
 
-| ingested | read of the log | log | seconds | peak memory of one process |
+| ingested | read of the log | log | seconds | peak memory of the driver |
 |---|---|---|---|---|
 {rows}
 """
