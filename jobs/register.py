@@ -55,7 +55,7 @@ def run(
     from pipelines.catalog.registration import register, unregister
     from pipelines.delta import Lake
     from pipelines.session import client_settings, spark_session
-    from pipelines.tables import bronze, gold, silver
+    from pipelines.tables.of_a_lake import TABLES
 
     if catalog is not None and is_folder(catalog):
         catalog_folder(catalog).mkdir(parents=True, exist_ok=True)
@@ -64,8 +64,7 @@ def run(
     if drop:
         changes = unregister(spark, Lake(lake), prefix)
     else:
-        contracts = (*bronze.BRONZE, *silver.SILVER, *gold.GOLD, *gold.QUALITY)
-        present = [one for one in contracts if one.name in in_lake]
+        present = [one for one in TABLES if one.name in in_lake]
         views = views_of(prefix) if HISTORY in in_lake else ()
         changes = register(spark, Lake(lake), present, views, prefix)
     _print(changes, json_output=json_output)

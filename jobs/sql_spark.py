@@ -17,11 +17,10 @@ from pyspark.sql.types import VariantVal
 from jobs.answer import Answer, QueryError
 from jobs.moments import NOW, Moment
 from jobs.sql_views import Spark, View, statements
-from pipelines.catalog.metastore import IMPLEMENTATION
+from pipelines.catalog.metastore import IMPLEMENTATION, WAREHOUSE
 from pipelines.delta import Lake, register
-from pipelines.session import spark_session
-from pipelines.tables import bronze, gold, silver
-from pipelines.tables.lake_versions import LAKE_VERSIONS
+from pipelines.session import scratch_warehouse, spark_session
+from pipelines.tables.of_a_lake import TABLES
 
 
 def answer(
@@ -40,12 +39,11 @@ def answer(
     time.tzset()
     # it would print what QueryError says, with a page of stack traces
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    contracts = (*bronze.BRONZE, LAKE_VERSIONS, *silver.SILVER, *gold.GOLD, *gold.QUALITY)
     # names for this query alone, whatever metastore the user's own settings name
-    in_memory = {IMPLEMENTATION: "in-memory"}
-    spark = spark_session("kraftlake sql", lake=lake, extra_conf=in_memory)
+    own = {IMPLEMENTATION: "in-memory", WAREHOUSE: scratch_warehouse()}
+    spark = spark_session("kraftlake sql", lake=lake, extra_conf=own)
     try:
-        register(spark, Lake(lake), [one for one in contracts if one.name in tables])
+        register(spark, Lake(lake), [one for one in TABLES if one.name in tables])
         for statement in statements(views, Spark(), moment):
             spark.sql(statement)
         frame = spark.sql(query)

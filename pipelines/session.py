@@ -255,11 +255,11 @@ def _settings(app_name: str, given: Mapping[str, str], conf_dir: Folder | None) 
         extensions.append(_DELTA_EXTENSION)
     settings[_EXTENSIONS] = ",".join(extensions)
     if _WAREHOUSE not in settings:
-        settings[_WAREHOUSE] = _scratch_warehouse()
+        settings[_WAREHOUSE] = scratch_warehouse()
     return settings
 
 
-def _scratch_warehouse() -> str:
+def scratch_warehouse() -> str:
     """A folder that goes with the process: tables lie in lakes, never in the caller's cwd."""
     folder = tempfile.mkdtemp(prefix="kraftlake-warehouse-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -186,7 +186,8 @@ def _entries(spark: SparkSession, prefix: str) -> dict[str, Entry]:
 
 def _make_databases(spark: SparkSession, lake: Lake, prefix: str) -> None:
     """Beside the default database, as any other would be."""
-    beside = spark.catalog.getDatabase("default").locationUri.rstrip("/")
+    uri = spark.catalog.getDatabase("default").locationUri
+    beside = unquote(uri).rstrip("/")  # LOCATION takes a path, and would escape a %20 once more
     for layer in LAYERS:
         name = f"{prefix}{layer}"
         if not spark.catalog.databaseExists(name):  # IF NOT EXISTS warns where it does

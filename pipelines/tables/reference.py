@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
-from pipelines.tables.gold import GOLD, QUALITY
-from pipelines.tables.lake_versions import LAKE_VERSIONS
-from pipelines.tables.silver import SILVER
+from pipelines.tables.of_a_lake import TABLES
 from replica.metadata.changes import CHANGES
 
 _HEAD = """\
@@ -21,10 +18,7 @@ directory_id)` says which one. `kraftlake sql --lake LAKE --tables` prints the s
 """
 
 
-_TABLES = (*BRONZE, LAKE_VERSIONS, *SILVER, *GOLD, *QUALITY)
-
-
-def markdown(contracts: Iterable[Contract] = _TABLES) -> str:
+def markdown(contracts: Iterable[Contract] = TABLES) -> str:
     """The whole page."""
     tables = (line for one in contracts for line in _table(one))
     return "\n".join([_HEAD, *tables, *_changes()])

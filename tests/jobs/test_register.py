@@ -145,7 +145,7 @@ def _registered(folder: Path, lake: Path, blocks: list[str]) -> Shell:
     assert _files(shell.lake) == before
     assert sorted(path.name for path in folder.iterdir()) == ["bin", "catalog", "lake"]
     made = sorted(path.name for path in (folder / "catalog").iterdir())
-    assert made == ["derby.log", "metastore_db", "spark.conf"]
+    assert made == ["derby.log", "metastore_db", "spark.conf", "warehouse"]
     return shell
 
 

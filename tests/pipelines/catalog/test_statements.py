@@ -18,9 +18,7 @@ from pipelines.catalog.statements import (
     create_view,
 )
 from pipelines.session import read_properties
-from pipelines.tables.bronze import BRONZE
-from pipelines.tables.gold import GOLD, QUALITY
-from pipelines.tables.silver import SILVER
+from pipelines.tables.of_a_lake import TABLES
 from replica.errors import UsageError
 
 INFORMATION = """\
@@ -36,7 +34,7 @@ Location: file:/data/the%20lake/gold/findings
 
 
 def test_every_table_is_named_where_it_lies_with_its_description() -> None:
-    for contract in (*BRONZE, *SILVER, *GOLD, *QUALITY):
+    for contract in TABLES:
         assert contract.schema_name in LAYERS
         description = contract.description.replace("'", "\\'")
         assert create_table(f"p_{contract.name}", contract, "s3a://b/it's") == (

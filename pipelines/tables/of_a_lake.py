@@ -1,0 +1,10 @@
+"""All tables that a lake may hold, by layer."""
+
+from __future__ import annotations
+
+from pipelines.tables.bronze import BRONZE
+from pipelines.tables.gold import GOLD, QUALITY
+from pipelines.tables.lake_versions import LAKE_VERSIONS
+from pipelines.tables.silver import SILVER
+
+TABLES = (*BRONZE, LAKE_VERSIONS, *SILVER, *GOLD, *QUALITY)
