@@ -71,6 +71,7 @@ def test_an_ingest_of_a_grown_log_reads_and_writes_what_is_new(
     assert query(lake, "log_batches", held_rows) == [(batches + new,)]
 
 
+@pytest.mark.slow
 def test_batches_beside_a_deleted_segment_that_is_gone_later_are_still_held(
     spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:

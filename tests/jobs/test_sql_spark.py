@@ -72,6 +72,7 @@ def test_delta_rs_shows_variant_as_json(kraftlake: Kraftlake, lake: Path) -> Non
     ]
 
 
+@pytest.mark.slow
 def test_both_engines_answer_the_ready_made_questions_alike(
     kraftlake: Kraftlake, built_lake: Path
 ) -> None:

@@ -30,6 +30,7 @@ class KilledError(Exception):
     """Stands for the end of the process."""
 
 
+@pytest.mark.slow
 def test_a_lake_without_its_last_captures_is_what_it_was_before_them(
     spark: SparkSession, recorded_lake: Path, tmp_path: Path
 ) -> None:
