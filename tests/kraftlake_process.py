@@ -21,7 +21,10 @@ def command_line(*arguments: object) -> list[str]:
 
 
 def kraftlake(
-    *arguments: object, text: str = "", variables: Mapping[str, str] = NO_VARIABLES
+    *arguments: object,
+    text: str = "",
+    variables: Mapping[str, str] = NO_VARIABLES,
+    within_s: float = WITHIN_S,
 ) -> subprocess.CompletedProcess[str]:
     """Run to its end. text: its standard input. variables: of its environment, besides ours."""
     return subprocess.run(
@@ -30,7 +33,7 @@ def kraftlake(
         capture_output=True,
         encoding="utf-8",
         check=False,
-        timeout=WITHIN_S,
+        timeout=within_s,
         cwd=REPOSITORY,
         env={**os.environ, **variables},
     )

@@ -33,6 +33,8 @@ pytestmark = [
 CLUSTER = "kafka-3.7.2-static"
 LAKE, CAPTURES = "s3://bucket/lake", "s3://bucket/captures"
 PAGE = REPOSITORY / "docs" / "object-stores.md"
+WITHIN_S = 900
+"""For one command: each of Delta's commits asks the store some ten times."""
 ORDERS = ("ingest_seq",)
 """Columns that say in which order lakes were filled."""
 
@@ -45,7 +47,7 @@ def commands() -> list[list[str]]:
 
 def run(*words: str) -> str:
     """What a command prints."""
-    ended = kraftlake(*words)
+    ended = kraftlake(*words, within_s=WITHIN_S)
     assert ended.returncode == 0, (words, ended.stderr)
     return ended.stdout
 
