@@ -59,6 +59,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         extra_conf={
             "spark.sql.warehouse.dir": warehouse.as_uri(),
             "spark.driver.extraJavaOptions": _SHORT_LIVED,
+            # each table's snapshot keeps its plans: those of a run's thousand tables fill the heap
+            "spark.databricks.delta.delta.log.cacheSize": "64",
         },
     )
     yield session
