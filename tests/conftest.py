@@ -43,10 +43,6 @@ def data() -> Path:
     return Path(__file__).parent / "data"
 
 
-_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Of the JVM: a query of a few rows costs mostly its compilation, so this halves the time."""
-
-
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session for the whole run: it takes some 5 s to start, its first Delta write 5 more."""
@@ -58,7 +54,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         master="local[2]",
         extra_conf={
             "spark.sql.warehouse.dir": warehouse.as_uri(),
-            "spark.driver.extraJavaOptions": _SHORT_LIVED,
             # each table's snapshot keeps its plans: those of a run's thousand tables fill the heap
             "spark.databricks.delta.delta.log.cacheSize": "64",
         },
