@@ -20,9 +20,8 @@ def tables_of(lake: str) -> tuple[str, ...]:
     UsageError where there is no lake, or one of a newer release; UnreadableFileError where an
     object store refuses.
     """
-    found = _remote_tables(lake) if is_remote(lake) else _local_tables(local_path(lake))
-    refuse_newer(lake)
-    return found
+    refuse_newer(lake)  # first: a newer one may keep its tables elsewhere
+    return _remote_tables(lake) if is_remote(lake) else _local_tables(local_path(lake))
 
 
 def check_lake(lake: str) -> None:

@@ -17,9 +17,9 @@ from pyspark.sql.types import VariantVal
 from jobs.answer import Answer, QueryError
 from jobs.moments import NOW, Moment
 from jobs.sql_views import Spark, View, statements
-from pipelines.catalog.metastore import IMPLEMENTATION, WAREHOUSE
+from pipelines.catalog.metastore import IMPLEMENTATION
 from pipelines.delta import Lake, register
-from pipelines.session import scratch_warehouse, spark_session
+from pipelines.session import WAREHOUSE, scratch_warehouse, spark_session
 from pipelines.tables.of_a_lake import TABLES
 
 

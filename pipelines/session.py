@@ -48,7 +48,7 @@ _LAKE = "spark.kraftlake.lake"
 _EXTENSIONS = "spark.sql.extensions"
 _HADOOP = "spark.hadoop."
 _MASTER = "spark.master"
-_WAREHOUSE = "spark.sql.warehouse.dir"
+WAREHOUSE = "spark.sql.warehouse.dir"
 
 # For every master: without these the tables or their times would be wrong.
 _ESSENTIAL = {
@@ -254,8 +254,8 @@ def _settings(app_name: str, given: Mapping[str, str], conf_dir: Folder | None) 
     if _DELTA_EXTENSION not in extensions:
         extensions.append(_DELTA_EXTENSION)
     settings[_EXTENSIONS] = ",".join(extensions)
-    if _WAREHOUSE not in settings:
-        settings[_WAREHOUSE] = scratch_warehouse()
+    if WAREHOUSE not in settings:
+        settings[WAREHOUSE] = scratch_warehouse()
     return settings
 
 

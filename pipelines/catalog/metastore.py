@@ -13,7 +13,6 @@ from pathlib import Path
 from replica.errors import UsageError
 
 IMPLEMENTATION = "spark.sql.catalogImplementation"
-WAREHOUSE = "spark.sql.warehouse.dir"
 _SERVICE = re.compile(r"thrift://[^\s/,:]+:\d+")
 _UNFIT = re.compile(r'[;"\n]')  # they end a part of Derby's URL, or of a Java option
 
@@ -41,7 +40,7 @@ def metastore_settings(catalog: str) -> dict[str, str]:
             f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true"
         ),
         # a path: Spark would escape a URI's %20 once more
-        WAREHOUSE: str(folder / "warehouse"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
         # or it would lie in the caller's folder
         "spark.driver.extraJavaOptions": f'"-Dderby.stream.error.file={folder / "derby.log"}"',
     }
