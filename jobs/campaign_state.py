@@ -56,8 +56,9 @@ def remembering(path: str | None) -> Iterator[Callable[[Result], None]]:
 
 def _parsed(line: bytes) -> Result | None:
     try:
-        result = Result(**json.loads(line))
+        found = json.loads(line)
+        result = Result(**found)
     except (ValueError, TypeError):
         return None
-    right = isinstance(result.seed, int) and isinstance(result.events, int)
-    return result if right and isinstance(result.broken, str | None) else None
+    right = all(isinstance(found[name], int) for name in ("seed", "events"))
+    return result if right and isinstance(found.get("broken"), str | None) else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from jobs.notices import reporter
 from replica.errors import UsageError
 from replica.node.assembly import opened
-from replica.node.notice import Notice, Report
+from replica.node.notice import Fields, Notice, Report
 from replica.node.properties import read_properties
 from replica.node.settings import Settings, settings_in
 from replica.node.workload import Load
@@ -55,7 +55,7 @@ async def _run(settings: Settings, load: Load | None, report: Report) -> Stopped
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, node.driver.shut_down, SHUTDOWN_MS)
         replica = node.replica
-        facts = {
+        facts: Fields = {
             "node_id": replica.node_id,
             "directory_id": replica.directory_id,
             "cluster_id": replica.cluster_id,

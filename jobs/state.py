@@ -4,13 +4,14 @@ is different at another one."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from jobs.lake_history import ClusterHistory, cluster_history
 from jobs.moments import Moment
 from jobs.output import complain, one_line, write_json, write_line, write_table
 from jobs.state_text import line
 from replica.metadata.changes import ChangeTeller, Told
-from replica.metadata.image import KINDS, Write, entity_of
+from replica.metadata.image import KINDS, Read, Write, entity_of
 
 COLUMNS = ("entity", "key", "value", "offset")
 DIFF_COLUMNS = ("entity", "key", "name", "change", "old", "new")
@@ -63,7 +64,9 @@ def run_diff(
 
 def differences(history: ClusterHistory, a: int, b: int) -> Iterator[Told]:
     """The changes that make the state of end offset b out of that of a, kind by kind."""
-    before, after, topic_names = {}, {}, {}
+    before: dict[tuple[str, Any], Read] = {}
+    after: dict[tuple[str, Any], Read] = {}
+    topic_names = {}
     for entity, name, value, is_before in history.versions_that_differ(a, b):
         read = entity_of(entity, value)
         (before if is_before else after)[entity, read.key] = read
@@ -71,9 +74,8 @@ def differences(history: ClusterHistory, a: int, b: int) -> Iterator[Told]:
             topic_names[read.key[0]] = name.rpartition("-")[0]
     writes = []
     for key in {**before, **after}:
-        old, new = before.get(key), after.get(key)
-        kind = (old or new).kind
-        values = (None if one is None else one.value for one in (old, new))
-        writes.append(Write(kind, key[1], *values, 0, ""))
+        kind = (before.get(key) or after[key]).kind
+        old, new = (one[key].value if key in one else None for one in (before, after))
+        writes.append(Write(kind, key[1], old, new, 0, ""))
     writes.sort(key=lambda write: (_ORDER[write.kind.name], write.kind.order(write.key)))
     return ChangeTeller().tell(writes, topic_names)

@@ -102,7 +102,7 @@ class Ingest:
         return [
             KnownCapture(
                 row.capture_group,
-                replica_of(row),
+                replica_of(row.asDict()),
                 small_tables.from_microseconds(row.at),
                 row.ingest_seq,
                 row.log_start_offset,
@@ -185,7 +185,7 @@ class _Round:
             records.unpersist()
 
     def _new_snapshots(self) -> list[tuple[Captured, SnapshotFile]]:
-        unknown = {}
+        unknown: dict[tuple[object, ...], tuple[Captured, SnapshotFile]] = {}
         for one, snapshot in snapshots(self.captured):
             if not snapshot.scan.sparse_until:
                 unknown.setdefault(_snapshot_key(one, snapshot), (one, snapshot))
@@ -197,7 +197,7 @@ class _Round:
         return list(unknown.values())
 
     def _snapshots(self) -> Counts:
-        rows = {}
+        rows: dict[tuple[object, ...], Mapping[str, object]] = {}
         for one, snapshot in snapshots(self.captured):
             rows.setdefault(_snapshot_key(one, snapshot), small_tables.snapshot_row(one, snapshot))
         if not rows:
@@ -229,7 +229,7 @@ class _Round:
         moments = self.spark.createDataFrame(
             [_moment(one) for one in self.captured], log_batches.MOMENT_SCHEMA
         )
-        kept = [rows for one in self.captured if (rows := _kept(one)) is not None]
+        kept = [those for one in self.captured if (those := _kept(one)) is not None]
         seen = log_batches.one_row_per_batch(
             reads.batches(), table.where(reduce(Column.__or__, kept)) if kept else None
         )

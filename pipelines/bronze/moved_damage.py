@@ -70,4 +70,5 @@ def _told_by(damage: Row, moments: Sequence[Moment]) -> list[Moment]:
 
 
 def _name(row: Row) -> str:
-    return os.path.basename(row["file"]).removesuffix(".deleted")
+    file: str = row["file"]
+    return os.path.basename(file).removesuffix(".deleted")

@@ -211,7 +211,7 @@ def file_in(row: Mapping[str, Any], moment: Moment) -> str:
 
 def _segment(row: Mapping[str, Any], moment: Moment) -> str:
     """The name of the segment in which a capture has the batch."""
-    name = os.path.basename(row["file"]).removesuffix(_DELETED)
+    name: str = os.path.basename(row["file"]).removesuffix(_DELETED)
     in_log = moment.has_in(row["in_log"])
     for candidate in (name, name + _DELETED) if in_log else (name + _DELETED, name):
         if candidate in moment.files:

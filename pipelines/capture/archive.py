@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from replica.format.damage import DamageKind
 
@@ -70,7 +70,7 @@ def zip_members(bundle: str) -> Iterator[Member]:
 
 def _zip_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     crc = 0
-    with archive.open(info) as source:
+    with cast(zipfile.ZipExtFile, archive.open(info)) as source:
         # checked below instead: zipfile would withhold the last bytes of a member with a wrong CRC
         source._expected_crc = None  # type: ignore[attr-defined]
         while chunk := source.read1(_CHUNK_BYTES):

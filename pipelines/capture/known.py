@@ -93,7 +93,7 @@ def _base(row: Mapping[str, Any]) -> tuple[ReplicaId, Base]:
     return replica, Base(replica, row["capture_id"], _aware(row["captured_at"]), known, deleted)
 
 
-def _aware(value: Any) -> datetime:
+def _aware(value: int | datetime) -> datetime:
     if isinstance(value, int):
         return _EPOCH + timedelta(microseconds=value)
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

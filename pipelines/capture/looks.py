@@ -22,7 +22,13 @@ from pipelines.capture.spool import Copying, Spool
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
-from replica.format.directory import FoundFile, MetadataDirectory, read_directory
+from replica.format.directory import (
+    FoundFile,
+    MetadataDirectory,
+    SegmentFile,
+    SnapshotFile,
+    read_directory,
+)
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.known_file import KnownFile
@@ -78,9 +84,9 @@ class Look:
         return {path: known for path, known in found if known is not None}
 
     def _sparse(self) -> Iterator[FoundFile]:
-        for one in (*self.directory.segments, *self.directory.snapshots):
-            if one.scan.sparse_until:
-                yield one.file
+        files: tuple[SegmentFile | SnapshotFile, ...]
+        files = (*self.directory.segments, *self.directory.snapshots)
+        yield from (one.file for one in files if one.scan.sparse_until)
 
 
 @dataclass(frozen=True, slots=True)

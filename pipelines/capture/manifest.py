@@ -34,7 +34,7 @@ class Manifest:
     @property
     def captured_at(self) -> datetime | None:
         """The moment of the capture, None where nothing tells it."""
-        return self.info and self.info.captured_at
+        return None if self.info is None else self.info.captured_at
 
     def verify(self, directory: MetadataDirectory) -> MetadataDirectory:
         """The directory with a Damage for each file that is missing or isn't what was captured.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-_POLL_S = 1.0
+_POLL_S = 1
 
 
 def for_each_batch(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
@@ -47,7 +47,7 @@ class AppendTransaction:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
-        self._jvm: Any = spark._jvm
+        self._jvm = cast(Any, spark._jvm)
         self._delta = self._jvm.org.apache.spark.sql.delta
         log = self._delta.DeltaLog.forTable(spark._jsparkSession, path)
         self._transaction = log.startTransaction()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from time import time
-from typing import Any
+from typing import Any, cast
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -74,7 +74,7 @@ class _Log:
     pipelines.delta.transaction."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._jvm: Any = spark._jvm
+        self._jvm = cast(Any, spark._jvm)
         self._delta_log = self._jvm.org.apache.spark.sql.delta.DeltaLog
         self._log = self._delta_log.forTable(spark._jsparkSession, path)
         self._table = DeltaTable.forPath(spark, path)

@@ -30,6 +30,8 @@ from replica.errors import (
 )
 
 TRANSACTION_RECORDS = 5_000
+_Headers = dict[str, str | bytes | None]
+
 _ATTEMPTS = 5
 _TIMEOUT_S, _COMMIT_S = 30.0, 120.0
 _OURS = {
@@ -123,7 +125,7 @@ class KafkaTarget:
 
     def _produce_all(self, changes: Iterable[Change], position: Position) -> None:
         for change in changes:
-            headers = {
+            headers: _Headers = {
                 "table": self._feed.name,
                 "version": str(change.version),
                 "ordinal": str(change.ordinal),
@@ -134,7 +136,7 @@ class KafkaTarget:
         progress = Progress(self._feed.name, self._table_id, position).to_json()
         self._produce(self._to.progress_topic, self._key, message.compact(progress), {})
 
-    def _produce(self, topic: str, key: bytes, value: bytes, headers: dict[str, str]) -> None:
+    def _produce(self, topic: str, key: bytes, value: bytes, headers: _Headers) -> None:
         while True:
             try:
                 self._producer.produce(topic, value, key, headers=headers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -93,20 +93,22 @@ class Cluster:
             if read is None:
                 if time.monotonic() > deadline:
                     raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "progress not readable"))
-            elif read.error() is None:
+            elif (error := read.error()) is None:
                 deadline = time.monotonic() + 2 * _TIMEOUT_S
                 found = read.value() if read.key() == key else found
-            elif read.error().code() != KafkaError._PARTITION_EOF:
-                raise KafkaException(read.error())
-            # read_committed ends before a transaction that is open
-            elif read.offset() >= ends[read.partition()]:
-                remaining.discard(read.partition())
+            elif error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+            else:  # read_committed ends before a transaction that is open
+                partition, offset = cast(tuple[int, int], (read.partition(), read.offset()))
+                if offset >= ends[partition]:
+                    remaining.discard(partition)
         return found
 
     def _ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
         """Log ends, exclusive, open transactions among them."""
+        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = self._admin.list_offsets(
-            dict.fromkeys(partitions, OffsetSpec.latest()),
+            dict.fromkeys(partitions, latest),
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=_TIMEOUT_S,
         )

@@ -56,9 +56,8 @@ class Endpoint:
 def endpoint(url: str, headers: Mapping[str, str]) -> Endpoint:
     """UsageError: not an http or https URL."""
     try:
-        found = Endpoint(url, headers)
-        is_url = urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname
-        is_url = bool(is_url and found.name)
+        found, parts = Endpoint(url, headers), urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname and found.name)
     except ValueError:  # such as a port that is no number
         is_url = False
     if not is_url:

@@ -140,7 +140,8 @@ def _row(cluster_id: str, capture_id: str | None, found: Finding) -> _Row:
 
 
 def _worded(rows: Iterable[_Row]) -> list[pa.RecordBatch]:
-    return pa.Table.from_pylist(list(rows), schema=_WORDED).to_batches()
+    batches: list[pa.RecordBatch] = pa.Table.from_pylist(list(rows), schema=_WORDED).to_batches()
+    return batches
 
 
 def _located(worded: DataFrame, captures: DataFrame) -> DataFrame:

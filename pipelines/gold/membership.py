@@ -108,4 +108,5 @@ def _shown(row: dict[str, Any], kind: FileKind) -> str:
     for path in row["paths"]:
         if classify(os.path.basename(path)).kind is kind:
             return location.shown_file(path)
-    return row["source"]
+    source: str = row["source"]
+    return source

@@ -51,8 +51,8 @@ def judged_snapshots(
     ids = {"snapshot_end_offset": "end_offset", "snapshot_epoch": "epoch"}
     told = findings.where("snapshot_end_offset IS NOT NULL").withColumnRenamed("epoch", "found_in")
     fields = (F.col("found_in" if f.name == "epoch" else f.name).alias(f.name) for f in _FINDING)
-    told = told.withColumnsRenamed(ids).groupBy("capture_id", *ids.values())
-    told = told.agg(F.array_sort(F.collect_list(F.struct(*fields))).alias("told"))
+    by_snapshot = told.withColumnsRenamed(ids).groupBy("capture_id", *ids.values())
+    told = by_snapshot.agg(F.array_sort(F.collect_list(F.struct(*fields))).alias("told"))
     comparison = F.struct("orphans", "different", "refused", "sample").alias("comparison")
     by_content = ["cluster_id", "end_offset", "epoch", "content_sha256"]
     compared = compared.select(*by_content, comparison)

@@ -19,6 +19,7 @@ from openlineage.client.event_v2 import (
 )
 from openlineage.client.facet_v2 import (
     DatasetFacet,
+    InputDatasetFacet,
     RunFacet,
     data_quality_assertions_dataset,
     dataset_version_dataset,
@@ -132,7 +133,7 @@ def read_table(lake: str, table: TableState, found: Sequence[Assertion] = ()) ->
         )
         for one in found
     ]
-    facets = {
+    facets: dict[str, InputDatasetFacet] = {
         "dataQualityAssertions": (
             data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(asserted)
         )

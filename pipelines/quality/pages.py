@@ -51,7 +51,7 @@ def _table_page(judged: Judged) -> str:
         # the templates show values as they are, and a log may hold any text
         one.result = _escaped(one.result)
     document = ValidationResultsPageRenderer().render(result)
-    view = DefaultJinjaSectionView()
+    view: Any = DefaultJinjaSectionView()
     sections = [
         view.render({"section": section.to_json_dict(), "section_loop": {"index": number}})
         for number, section in enumerate(document.sections[1:], start=1)  # an overview is first

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,7 +139,7 @@ def _great(expectation: Expectation) -> GreatExpectation:
     }
     if expectation.type == ROW_COUNT:
         return gxe.ExpectTableRowCountToBeBetween(**common)
-    kinds: Mapping[str, type[GreatExpectation]] = {
+    kinds: Mapping[str, Callable[..., GreatExpectation]] = {
         ROW: ExpectRowToSatisfy,
         IN_SET: gxe.ExpectColumnValuesToBeInSet,
         BETWEEN: gxe.ExpectColumnValuesToBeBetween,

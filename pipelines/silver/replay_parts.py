@@ -339,4 +339,4 @@ def _piece(row: tuple[Any, ...]) -> tuple[str, int]:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    return Entry(*row[_ENTRY], stored_record(*row[_RECORD]))
+    return Entry._make((*row[_ENTRY], stored_record(*row[_RECORD])))

@@ -120,4 +120,4 @@ def plan_of(text: str) -> Plan:
 
 def _snapshot(row: dict[str, Any] | None) -> PlannedSnapshot | None:
     # Spark's JSON leaves NULLs out
-    return None if not row else PlannedSnapshot(*(row.get(n) for n in PlannedSnapshot._fields))
+    return None if not row else PlannedSnapshot._make(row.get(n) for n in PlannedSnapshot._fields)

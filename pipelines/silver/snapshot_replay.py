@@ -74,8 +74,9 @@ def replayed(
     branch: from branch_records; the others bronze's; buckets: parts of a replay.
     """
     inputs = branch, snapshots, snapshot_records
-    how = {"through_unknown": False, "every_snapshot": True}
-    return replay_in_parts(*inputs, buckets, _work, REPLAYED, **how)
+    return replay_in_parts(
+        *inputs, buckets, _work, REPLAYED, through_unknown=False, every_snapshot=True
+    )
 
 
 def snapshot_replay(replayed_parts: DataFrame) -> DataFrame:

@@ -60,8 +60,8 @@ def spread(records: DataFrame, buckets: int) -> DataFrame:
 def _bucket(buckets: int) -> Column:
     """bucket_of(key_of(record)), by the record's fields in the VARIANT."""
     types_of: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for record_type, key in KEY_FIELDS.items():
-        types_of.setdefault(key, []).append(record_type)
+    for record_type, fields in KEY_FIELDS.items():
+        types_of.setdefault(fields, []).append(record_type)
     choice = F.lit(None).cast("string")
     for (family, names), record_types in types_of.items():
         # NULL, and so the bucket of records without a key, where the version isn't known here

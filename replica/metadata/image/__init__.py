@@ -33,7 +33,7 @@ from replica.metadata.image.partitioning import (
 )
 from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord, meaning
 from replica.metadata.image.snapshot import SnapshotRecord, to_records
-from replica.metadata.image.texts import entity_of
+from replica.metadata.image.texts import Read, entity_of
 from replica.metadata.image.versions import VersionedReplay, Write
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "Image",
     "Kind",
     "PartitionKey",
+    "Read",
     "Refusal",
     "Replay",
     "ReplayedRecord",
