@@ -23,8 +23,8 @@ from pipelines.delta import Lake, exists, merge, read
 from pipelines.delta.evolution import Difference, add_columns, allow_nulls, difference, remake
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
-from pipelines.tables.gold import GOLD, QUALITY
-from pipelines.tables.silver import SILVER
+from pipelines.tables.lake_versions import LAKE_VERSIONS
+from pipelines.tables.of_a_lake import DERIVED
 from replica.errors import UsageError
 
 _TOLD_ANEW = ("last_seen", "in_log", "undamaged", "seen")
@@ -32,7 +32,8 @@ _TOLD_ANEW = ("last_seen", "in_log", "undamaged", "seen")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One step. what: `add column`, `tell anew` or `make anew`; detail: of which columns."""
+    """One step. what: `add column`, `allow NULL`, `tell anew` or `make anew`; detail: of which
+    columns."""
 
     table: str
     what: str
@@ -59,7 +60,8 @@ def steps_of_an_upgrade(spark: SparkSession, lake: Lake, version: int) -> list[S
             f"{lake.root} has no {', '.join(absent)}: what it would hold can't be told from the "
             "other tables: restore it, or ingest the captures into a new lake"
         )
-    found = {one: difference(spark, lake, one) for one in bronze.BRONZE}
+    kept = [one for one in (*bronze.BRONZE, LAKE_VERSIONS) if exists(spark, lake, one)]
+    found = {one: difference(spark, lake, one) for one in kept}
     for contract, differing in found.items():
         if differing.conflicting:
             raise UsageError(
@@ -67,24 +69,27 @@ def steps_of_an_upgrade(spark: SparkSession, lake: Lake, version: int) -> list[S
                 f"upgraded (columns {', '.join(differing.conflicting)}): use that release"
             )
     steps = [
-        step for one, differing in found.items() for step in _added(spark, lake, one, differing)
+        step for one, differing in found.items() for step in _altered(spark, lake, one, differing)
     ]
     if version < 2 or found[bronze.LOG_BATCHES]:
         change = Change(bronze.LOG_BATCHES.name, "tell anew", ", ".join(_TOLD_ANEW))
         steps.append(Step(change, partial(_tell_batches_anew, spark, lake)))
-    for contract in (*SILVER, *GOLD, *QUALITY):
+    for contract in DERIVED:
         if exists(spark, lake, contract):
             steps += _derived(spark, lake, contract)
     return steps
 
 
-def _added(
+def _altered(
     spark: SparkSession, lake: Lake, contract: Contract, differing: Difference
 ) -> Iterator[Step]:
     if differing.added:
         names = ", ".join(column.name for column in differing.added)
         change = Change(contract.name, "add column", names)
         yield Step(change, partial(add_columns, spark, lake, contract, differing))
+    if differing.required:
+        change = Change(contract.name, "allow NULL", ", ".join(differing.required))
+        yield Step(change, partial(allow_nulls, spark, lake, contract, differing))
 
 
 def _derived(spark: SparkSession, lake: Lake, contract: Contract) -> Iterator[Step]:
@@ -93,13 +98,12 @@ def _derived(spark: SparkSession, lake: Lake, contract: Contract) -> Iterator[St
         change = Change(contract.name, "make anew", ", ".join(differing.conflicting))
         yield Step(change, partial(remake, spark, lake, contract))
     else:
-        yield from _added(spark, lake, contract, differing)
+        yield from _altered(spark, lake, contract, differing)
 
 
 def _tell_batches_anew(spark: SparkSession, lake: Lake) -> None:
     captures = read(spark, lake, bronze.CAPTURES).toArrow().to_pylist()
     moments = by_replica((replica_of(row), moment_of(row)) for row in captures)
-    allow_nulls(spark, lake, bronze.LOG_BATCHES)
     rows = _rows_told_anew(read(spark, lake, bronze.LOG_BATCHES), moments)
     merge(
         spark,

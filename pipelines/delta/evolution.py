@@ -31,13 +31,14 @@ class AddedColumn:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Of a table from its contract. conflicting: columns that are of another type, or that the
-    contract doesn't have."""
+    contract doesn't have. required: columns at the top that are NOT NULL, and needn't be."""
 
     added: tuple[AddedColumn, ...]
     conflicting: tuple[str, ...]
+    required: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.conflicting)
+        return bool(self.added or self.conflicting or self.required)
 
 
 def difference(spark: SparkSession, lake: Lake, contract: Contract) -> Difference:
@@ -47,8 +48,8 @@ def difference(spark: SparkSession, lake: Lake, contract: Contract) -> Differenc
 
 
 def difference_of(actual: StructType, wanted: StructType) -> Difference:
-    """Pure. What can be added is a column at the top, or a field of a struct at any depth; NOT NULL
-    and comments are no difference."""
+    """Pure. What can be added is a column at the top, or a field of a struct at any depth. A column
+    that ought to be NOT NULL is no difference, as Delta lets none become so; comments are none."""
     added: list[AddedColumn] = []
     conflicting: list[str] = []
     for found in _compare(actual, wanted, ()):
@@ -56,7 +57,9 @@ def difference_of(actual: StructType, wanted: StructType) -> Difference:
             added.append(found)
         else:
             conflicting.append(found)
-    return Difference(tuple(added), tuple(conflicting))
+    optional = {field.name for field in wanted if field.nullable}
+    required = (one.name for one in actual if one.name in optional and not one.nullable)
+    return Difference(tuple(added), tuple(conflicting), tuple(required))
 
 
 def add_columns(spark: SparkSession, lake: Lake, contract: Contract, found: Difference) -> None:
@@ -69,14 +72,11 @@ def add_columns(spark: SparkSession, lake: Lake, contract: Contract, found: Diff
         spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({_ddl(column)})")
 
 
-def allow_nulls(spark: SparkSession, lake: Lake, contract: Contract) -> None:
-    """Lets columns be NULL where the contract lets them, each in a commit of its own."""
-    path = lake.path_of(contract)
-    held = DeltaTable.forPath(spark, path).toDF().schema
-    wanted = {field.name for field in contract.schema if field.nullable}
-    for field in held:
-        if field.name in wanted and not field.nullable:
-            spark.sql(f"ALTER TABLE {identifier(path)} ALTER COLUMN `{field.name}` DROP NOT NULL")
+def allow_nulls(spark: SparkSession, lake: Lake, contract: Contract, found: Difference) -> None:
+    """Lets the required columns be NULL, each in a commit of its own."""
+    table = identifier(lake.path_of(contract))
+    for name in found.required:
+        spark.sql(f"ALTER TABLE {table} ALTER COLUMN `{name}` DROP NOT NULL")
 
 
 def remake(spark: SparkSession, lake: Lake, contract: Contract) -> None:

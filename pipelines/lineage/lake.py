@@ -14,10 +14,10 @@ from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
-from pipelines.tables.gold import GOLD, QUALITY, QUALITY_RESULTS
-from pipelines.tables.silver import SILVER
+from pipelines.tables.gold import QUALITY_RESULTS
+from pipelines.tables.of_a_lake import DERIVED
 
-TABLES = (*BRONZE, *SILVER, *GOLD, *QUALITY)
+TABLES = (*BRONZE, *DERIVED)
 
 _OF_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated")
 _OF_WRITE = ("numOutputRows", "num_added_rows")

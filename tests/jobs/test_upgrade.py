@@ -176,6 +176,7 @@ class TestAnOldLake:
         assert told["bronze.log_batches", "add column"] == "undamaged, seen"
         assert told["bronze.captures", "add column"] == "files.element.known"
         assert told["bronze.replica_state", "add column"] == "configured_voters"
+        assert told["bronze.log_batches", "allow NULL"] == "last_seen"
         assert told["bronze.log_batches", "tell anew"] == "last_seen, in_log, undamaged, seen"
         after = sorted(path for path in old_lake.rglob("*") if path.name != "_ingest.lock")
         assert before == after

@@ -27,10 +27,17 @@ def without(schema: StructType, name: str) -> StructType:
     return StructType([field for field in schema if field.name != name])
 
 
-def test_the_same_columns_are_no_difference_whatever_their_comments_and_nullability() -> None:
+def test_the_same_columns_are_no_difference_whatever_their_comments() -> None:
     bare = StructType([StructField(field.name, field.dataType) for field in TABLE])
-    assert not difference_of(bare, TABLE)
+    assert not difference_of(bare, TABLE), "Delta lets no column become NOT NULL"
     assert difference_of(bare, TABLE) == Difference((), ())
+
+
+def test_a_column_that_is_not_null_where_the_contract_asks_for_no_value_is_a_difference() -> None:
+    strict = StructType([StructField(field.name, field.dataType, False) for field in TABLE])
+    found = difference_of(strict, TABLE)
+    assert found
+    assert found.required == ("epoch", "files")
 
 
 def test_a_column_is_added_behind_the_one_that_the_contract_has_before_it() -> None:
