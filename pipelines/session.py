@@ -130,7 +130,10 @@ def client_settings(asked: Mapping[str, str]) -> dict[str, str]:
     defaults = read_defaults(conf_dir)
     settings: dict[str, str] = {}
     offline = os.environ.get("KRAFTLAKE_JARS") or defaults.jars_dir
-    add_jars(settings, jars_for(settings, offline, in_s3=False))
+    jars = jars_for(settings, offline, in_s3=False)
+    add_jars(settings, jars)
+    # the Thrift server's sessions know no class but those that the JVM started with
+    settings["spark.driver.extraClassPath"] = os.pathsep.join(map(str, jars))
     master = defaults.master or f"local[{_cores(defaults.cores_max)}]"
     return {
         _MASTER: master,
