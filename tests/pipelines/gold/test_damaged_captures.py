@@ -17,7 +17,7 @@ from tests.pipelines.gold.conftest import Edited
 from tests.pipelines.gold.damaged_nodes import CLUSTER_ID, DAMAGES
 from tests.replica.check.editing import judged
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # a lake of their own takes minutes
 
 
 @pytest.fixture(scope="module")

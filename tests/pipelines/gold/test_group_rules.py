@@ -18,7 +18,7 @@ from replica.check.catalogue import groups
 from tests.pipelines.gold.conftest import Edited
 from tests.pipelines.gold.disagreeing_nodes import LATER_ID, RENAMED_ID, STATIC_ID
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # a lake of their own takes minutes
 
 _COLUMNS = ("rule", "severity", "file", "position", "offset", "epoch", "message")
 

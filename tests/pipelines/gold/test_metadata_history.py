@@ -209,6 +209,7 @@ def test_a_record_goes_to_the_bucket_that_owns_its_key(inputs: dict[str, DataFra
         assert len(row.buckets) in (1, 7)
 
 
+@pytest.mark.slow
 def test_without_the_head_and_in_any_number_of_parts_it_is_the_same_from_a_snapshot_on(
     inputs: dict[str, DataFrame], history: dict[str, list[Row]]
 ) -> None:

@@ -112,7 +112,7 @@ def test_the_history_is_that_of_kafka(spark: SparkSession, built_lake: Path) -> 
 @pytest.mark.parametrize(
     ("name", "dynamic_end", "static_end"),
     [
-        ("live", [(5, 2, 1023, None)], [(7, 2, 549, None)]),
+        pytest.param(*("live", [(5, 2, 1023, None)], [(7, 2, 549, None)]), marks=pytest.mark.slow),
         (
             "split",
             [(5, 2, 1023, 1526), (6, 3, 1526, None)],
@@ -170,6 +170,7 @@ def test_the_truncations_are_the_ghosts_of_nodes_2_and_11(
         assert (row.committed_lost, row.unproven_lost, row.superseded_lost) == (0, 0, 22)
 
 
+@pytest.mark.slow
 def test_building_again_gives_the_same_rows(
     spark: SparkSession, built_lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,25 +42,31 @@ def _rows(tables: dict[str, DataFrame], buckets: int = 3) -> list[Row]:
     return rows.orderBy(*SNAPSHOT_IDS).collect()
 
 
-def test_every_whole_snapshot_is_reached_and_none_differs(tables: dict[str, DataFrame]) -> None:
-    rows = _rows(tables)
+@pytest.fixture(scope="module")
+def recorded(tables: dict[str, DataFrame]) -> list[Row]:
+    return _rows(tables)
+
+
+def test_every_whole_snapshot_is_reached_and_none_differs(
+    tables: dict[str, DataFrame], recorded: list[Row]
+) -> None:
     whole = tables["snapshots"].where("is_whole AND end_offset > 0")
     expected = whole.select("cluster_id", "end_offset", "epoch", "content_sha256").distinct()
-    assert len(rows) == expected.count() == 11
-    assert {(row.different, row.base_offset) for row in rows} == {(0, 0)}
+    assert len(recorded) == expected.count() == 11
+    assert {(row.different, row.base_offset) for row in recorded} == {(0, 0)}
 
 
-def test_orphan_topic_configs_are_counted_and_no_difference(tables: dict[str, DataFrame]) -> None:
+def test_orphan_topic_configs_are_counted_and_no_difference(recorded: list[Row]) -> None:
     orphans = {
-        (row.cluster_id, row.end_offset, row.epoch): row.orphans
-        for row in _rows(tables)
-        if row.orphans
+        (row.cluster_id, row.end_offset, row.epoch): row.orphans for row in recorded if row.orphans
     }
     assert orphans == {(DYNAMIC, 1496, 5): 8, (DYNAMIC, 2571, 6): 12, (DYNAMIC, 2598, 6): 12}
 
 
-def test_the_number_of_parts_changes_nothing(tables: dict[str, DataFrame]) -> None:
-    assert _rows(tables, buckets=1) == _rows(tables, buckets=7)
+def test_the_number_of_parts_changes_nothing(
+    tables: dict[str, DataFrame], recorded: list[Row]
+) -> None:
+    assert _rows(tables, buckets=7) == recorded
 
 
 def test_a_log_without_its_head_starts_at_a_snapshot(tables: dict[str, DataFrame]) -> None:
@@ -92,7 +98,7 @@ def test_a_record_that_the_log_lacks_is_a_difference_with_both_values(
 
 @pytest.mark.parametrize("is_redacted", [False, True])
 def test_behind_an_unknown_record_nothing_is_compared_until_a_replay_begins_again(
-    tables: dict[str, DataFrame], is_redacted: bool
+    tables: dict[str, DataFrame], recorded: list[Row], is_redacted: bool
 ) -> None:
     """Snapshots of 3.7.2 end at 519, 531 and 1913; the record at 525 becomes one of api key 99."""
     is_it = (F.col("cluster_id") == STATIC) & (F.col("offset") == 525)
@@ -101,11 +107,11 @@ def test_behind_an_unknown_record_nothing_is_compared_until_a_replay_begins_agai
     made = {"value": value, "payload": plain, "record_type": F.lit("UNKNOWN_RECORD")}
     columns = {name: F.when(is_it, new).otherwise(F.col(name)) for name, new in made.items()}
     changed = tables["branch"].withColumns(columns)
-    before, after = _rows(tables), _rows({**tables, "branch": changed})
+    after = _rows({**tables, "branch": changed})
     found = [row for row in after if row.cluster_id == STATIC]
     assert {(row.base_offset, row.end_offset) for row in found} == {(0, 519), (531, 1913)}
     assert {row.different for row in found} == {0}
-    others = [row for row in before if row.cluster_id == DYNAMIC]
+    others = [row for row in recorded if row.cluster_id == DYNAMIC]
     assert [row for row in after if row.cluster_id == DYNAMIC] == others
 
 
