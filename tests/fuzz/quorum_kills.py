@@ -17,8 +17,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -97,18 +99,24 @@ class QuorumKills:
         appending = Appending(self.quorum)
         self._led()
         appending.start()
-        for _ in range(kills):
-            self._kill_one(appending)
+        for role in islice(self._roles(), kills):
+            self._kill_one(role, appending)
         appending.stop()
         self._judge(appending)
         return appending
 
-    def _kill_one(self, appending: Appending) -> None:
+    def _roles(self) -> Iterator[str]:
+        """The leader once in each three, as often as chance would have it, at any place."""
+        while True:
+            yield from self.chance.sample(("leader", "follower", "follower"), 3)
+
+    def _kill_one(self, role: str, appending: Appending) -> None:
         """At any moment; the next one not before the two others, or all three, append again."""
         time.sleep(self.chance.uniform(0, _LONGEST_PAUSE_S))
         leader = self._led()
-        victim = self.chance.choice([*self.quorum.voters.values()])
-        self.killed["leader" if victim is leader else "follower"] += 1
+        followers = [one for one in self.quorum.voters.values() if one is not leader]
+        victim = leader if role == "leader" else self.chance.choice(followers)
+        self.killed[role] += 1
         victim.kill()
         if self.chance.random() < 0.5:
             self._wait_for_one_more(appending)
