@@ -14,6 +14,7 @@ from typing import Any
 from jobs import lake_content
 from jobs.lake_tables import tables_of
 from jobs.output import complain, counted, write_counts, write_json, write_table
+from jobs.waiting import waiting
 from pipelines import forgetting
 from pipelines.forgetting import Targets
 from pipelines.lake_lock import locked
@@ -21,7 +22,6 @@ from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 
 _SHOWN = ("capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "source")
-_WAITING = "forget: an ingest is at work on {}: waiting for it to end"
 
 
 def run(
@@ -44,7 +44,7 @@ def run(
     asked = Targets(frozenset(captures), frozenset(clusters))
     if not confirmed:
         return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
-    with locked(lake, lambda: complain(_WAITING.format(lake))):
+    with locked(lake, waiting("forget", lake)):
         check_schema_version(lake)
         left = forgetting.begun(lake)
         if asked | left != Targets() or not vacuum:
@@ -113,9 +113,10 @@ def _leave_no_earlier_version(lake: str, json_output: bool) -> int:
 
     build.run(lake=lake, json_output=json_output)
     spark = spark_session("kraftlake forget", lake=lake)
-    for name in tables_of(lake):
-        complain(f"forget: vacuum {name}")
-        delta.vacuum(spark, delta.Lake(lake), *name.split("."))
+    with locked(lake, waiting("forget", lake)):  # an ingest's files are young, and not yet needed
+        for name in tables_of(lake):
+            complain(f"forget: vacuum {name}")
+            delta.vacuum(spark, delta.Lake(lake), *name.split("."))
     return 0
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from jobs.moments import moment_of
 from jobs.output import complain, write_counts
+from jobs.waiting import waiting
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool, local_place
@@ -35,7 +36,6 @@ from pipelines.schema_version import (
 from replica.errors import UsageError
 from replica.format.damage import Damage
 
-_WAITING = "ingest: another ingest is at work on {}: waiting for it to end"
 _CHECKPOINTS = "_ingest_streams"
 """Below the lake, or beside its spool: a store has no renaming, which Spark's checkpoints need.
 Without one, what is there is looked at once more."""
@@ -104,7 +104,7 @@ class _Work:
         """Rows added or changed, by table."""
         from pipelines.lineage.job_events import job_events
 
-        with locked(self.lake, lambda: complain(_WAITING.format(self.lake))):
+        with locked(self.lake, waiting("ingest", self.lake)):
             check_schema_version(self.lake)
             refuse_half_forgotten(self.lake)
             known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake)

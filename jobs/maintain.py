@@ -14,17 +14,14 @@ from typing import TYPE_CHECKING
 
 from jobs.lake_tables import tables_of
 from jobs.output import complain, write_rows
+from jobs.waiting import waiting
 from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
-from pipelines.lake_paths import is_remote
 from pipelines.lineage.job_events import job_events
 from pipelines.schema_version import check_schema_version
-from replica.errors import UsageError
 
 if TYPE_CHECKING:
     from pipelines.delta.upkeep import Upkeep
-
-_WAITING = "maintain: an ingest is at work on {}: waiting for it to end"
 
 
 def run(
@@ -39,8 +36,6 @@ def run(
 
     retain_days: keep what was removed longer than the tables promise. run_id: a UUID, of lineage.
     """
-    if is_remote(lake):
-        raise UsageError(f"--lake {lake}: maintain needs a lake on a local or mounted file system")
     names = tables_of(lake)
     check_schema_version(lake)
     refuse_half_forgotten(lake)
@@ -48,7 +43,7 @@ def run(
         _print(_upkeep(lake, names, retain_days, dry_run=True), json_output=json_output)
         return 0
     with (
-        locked(lake, lambda: complain(_WAITING.format(lake))),
+        locked(lake, waiting("maintain", lake)),
         job_events("maintain", lake, complain, run_id=run_id),
     ):
         _print(_upkeep(lake, names, retain_days, dry_run=False), json_output=json_output)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from jobs.lake_tables import check_lake
 from jobs.output import complain, write_json, write_table
+from jobs.waiting import waiting
 
 if TYPE_CHECKING:
     from pipelines.quality.gate import TableResult
@@ -25,6 +26,7 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
     """
     from pipelines.delta import Lake, exists
     from pipelines.delta.failures import told
+    from pipelines.lake_lock import locked_in_store
     from pipelines.lineage.job_events import job_events
     from pipelines.schema_version import check_schema_version
     from pipelines.session import spark_session
@@ -45,6 +47,7 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
     ]
     with (
         told(lake),
+        locked_in_store(lake, waiting("quality", lake)),
         job_events("quality", lake, complain, run_id=run_id) as named,
         Gate(spark, place, lambda line: complain(f"quality: {line}"), named) as gate,
     ):

@@ -12,26 +12,21 @@ from dataclasses import asdict
 
 from jobs.lake_tables import tables_of
 from jobs.output import complain, write_rows
+from jobs.waiting import waiting
 from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
-from pipelines.lake_paths import is_remote
 from pipelines.schema_version import (
     VERSION,
     refuse_newer,
     schema_version,
     write_schema_version,
 )
-from replica.errors import UsageError
-
-_WAITING = "upgrade: an ingest is at work on {}: waiting for it to end"
 
 
 def run(*, lake: str, dry_run: bool = False, json_output: bool = False) -> int:
     """Upgrade the lake, or only tell what would be done; 0. Raises KraftlakeError."""
-    if is_remote(lake):
-        raise UsageError(f"--lake {lake}: an upgrade needs a lake on a mounted file system")
     tables_of(lake)  # says so where it is none
-    with locked(lake, lambda: complain(_WAITING.format(lake))):
+    with locked(lake, waiting("upgrade", lake)):
         refuse_newer(lake)
         refuse_half_forgotten(lake)
         version = schema_version(lake) or VERSION

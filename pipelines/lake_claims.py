@@ -1,4 +1,4 @@
-"""One ingest at a time in an object store, which has no locks: whoever is at work says so.
+"""One writer at a time in an object store, which has no locks: whoever is at work says so.
 
 Each leaves a claim, an object of its own below one prefix, and then looks who else has one. As a
 store lists what was written (S3 does since 2020), of two that come at once at least one sees the
@@ -7,7 +7,7 @@ owner lives; one that was not for EXPIRED_AFTER_S, by the store's clock, is of a
 killed, and is removed.
 
 An owner that was cut off for so long, and wakes up behind another, is told at its end. What it
-wrote meanwhile is sound: commits are Delta's, and an ingest that is run again adds nothing twice.
+wrote meanwhile is sound: commits are Delta's, and a job that is run again adds nothing twice.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def claimed(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
             yield
         if claim.is_lost:
             raise UsageError(
-                f"{lake}: the store was out of reach for so long that another ingest may have "
+                f"{lake}: the store was out of reach for so long that another job may have "
                 "begun: run this one again"
             )
     finally:

@@ -1,4 +1,4 @@
-"""One ingest at a time: a lock on a file of the lake, which the system frees with the process.
+"""One writer at a time: a lock on a file of the lake, which the system frees with the process.
 
 In an object store, claims are in its stead: pipelines.lake_claims."""
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import fcntl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from pipelines.lake_claims import claimed
@@ -41,3 +41,9 @@ def locked(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
             waiting()
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def locked_in_store(lake: str, waiting: Callable[[], None]) -> AbstractContextManager[None]:
+    """As `locked` in an object store, where two drivers' commits to a table would overwrite each
+    other; nothing on a file system, where Delta refuses the second."""
+    return claimed(lake, waiting) if is_remote(lake) else nullcontext()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from pipelines import forgetting, lake_files, redaction
 from pipelines.capture.spool import PLACE_VARIABLE, Spool
 from pipelines.forgetting import Targets
 from pipelines.lake_claims import FOLDER, Claim
-from pipelines.lake_lock import locked
+from pipelines.lake_lock import locked, locked_in_store
 from pipelines.object_store import opened
 from pipelines.redaction import lake_key_file
 from pipelines.schema_version import check_schema_version, write_schema_version
@@ -94,7 +96,10 @@ def test_the_spool_is_local(lake: str, tmp_path: Path, monkeypatch: pytest.Monke
     assert list((tmp_path / "spools").iterdir()) == []
 
 
-def test_an_ingest_waits_for_another(lake: str) -> None:
+@pytest.mark.parametrize("locked", [locked, locked_in_store])
+def test_a_job_waits_for_another(
+    lake: str, locked: Callable[[str, Callable[[], None]], AbstractContextManager[None]]
+) -> None:
     steps: list[str] = []
     may_end = threading.Event()
 

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import shutil
+import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD
 from pipelines.tables.silver import SILVER
+from tests.jobs.test_upgrade import OLD_LAKE
 from tests.kraftlake_process import REPOSITORY, kraftlake
 from tests.object_stores.s3_server import S3Server
 
@@ -70,7 +72,7 @@ def said(
                 str(data / CLUSTER / "live" / w[6:]) if w[:6] == "nodes/" else w for w in words
             ]
             given = [str(folder / w) if w.endswith(".html") else w for w in given]
-            printed[words[0]] = run(*given)
+            printed["upgrade" if "--upgrade" in words else words[0]] = run(*given)
             if words[0] == "capture":
                 for moment in ("split", "final"):
                     run("capture", str(data / CLUSTER / moment), "-o", f"{CAPTURES}/{moment}")
@@ -125,6 +127,8 @@ def test_it_is_asked_as_a_local_one_is(said: Mapping[str, str]) -> None:
     assert said["state"].count("partition") > 10
     assert "<html" in said["page"]
     assert "gold.findings" in said["lake"]
+    assert "gold.findings" in said["maintain"]
+    assert said["upgrade"] == ""
     query = "select count(*) as n from bronze.log_records"
     by_spark = run("sql", "--lake", LAKE, "--engine", "spark", "--json", query)
     assert json.loads(by_spark) == json.loads(run("sql", "--lake", LAKE, "--json", query))
@@ -161,6 +165,27 @@ def test_what_it_has_is_not_ingested_twice_and_a_stream_goes_on(
     run("forget", "--lake", lake, "--cluster", cluster_of(lake, node), "--yes")
     count = "select count(*) as n from bronze.log_records"
     assert run("sql", "--lake", lake, count) == run("sql", "--lake", LAKE, count)
+
+
+def test_a_lake_of_an_earlier_release_is_upgraded_as_a_local_one_is(
+    said: Mapping[str, str], server: S3Server, tmp_path: Path
+) -> None:
+    lake, local = "s3://bucket/old", str(tmp_path / "old")
+    old_lake(server.folder / "bucket" / "old")
+    old_lake(Path(local))
+    changes = run("lake", "--lake", lake, "--upgrade", "--json")
+    assert changes == run("lake", "--lake", local, "--upgrade", "--json")
+    assert changes.count("\n") > 5
+    query = "select * from bronze.log_batches order by all"
+    assert run("sql", "--lake", lake, "--json", query) == run(
+        "sql", "--lake", local, query, "--json"
+    )
+    assert run("lake", "--lake", lake, "--upgrade", "--json") == ""
+
+
+def old_lake(folder: Path) -> None:
+    with tarfile.open(OLD_LAKE) as archive:
+        archive.extractall(folder, filter="data")
 
 
 def cluster_of(lake: str, node: Path) -> str:

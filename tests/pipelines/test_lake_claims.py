@@ -116,6 +116,6 @@ def test_an_owner_that_lost_its_claim_is_told_and_takes_it_from_nobody(
             path.unlink()
             time.sleep(0.1)
 
-    with pytest.raises(UsageError, match="another ingest may have begun: run this one again"):
+    with pytest.raises(UsageError, match="another job may have begun: run this one again"):
         work()
     assert list((lake / FOLDER).iterdir()) == []
