@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib.util import find_spec
 
@@ -19,6 +20,8 @@ TEMPORARY = 75
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """What a shell reports of a program that a closed pipe ended (128 + SIGPIPE)."""
+_TRACEBACK = "Traceback (most recent call last):"
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
 
 
 def run(app: typer.Typer, arguments: list[str]) -> int:
@@ -72,13 +75,19 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
             "not installed" if _is_absent(name) else f"of a release without what we use ({error})"
         )
         return _fail(f"{name} is {lack}: pip install 'kraftlake[lake]'", FAILED, error)
-    kind = type(error).__name__
-    first = (str(error).splitlines() or [""])[0]
+    told = f"{type(error).__name__}: {_told(str(error))}"
     return _fail(
-        f"internal error, {kind}: {first}; {DEBUG_VARIABLE}=1 shows where, please report it",
+        f"internal error, {told}; {DEBUG_VARIABLE}=1 shows where, please report it",
         FAILED,
         error,
     )
+
+
+def _told(text: str) -> str:
+    """An error's text in one line: its first or, of a traceback that came from another process, the
+    error at its end."""
+    first = (text.splitlines() or [""])[0]
+    return (_RAISED.findall(text) or [first])[-1] if first.endswith(_TRACEBACK) else first
 
 
 def _is_absent(name: str) -> bool:

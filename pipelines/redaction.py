@@ -16,7 +16,8 @@ _KEY_BYTES = 32
 
 
 def lake_key_file(lake: str, copies: Path | None = None) -> str:
-    """The path of the lake's key file, readable by its owner only; made where it is absent.
+    """The path of the lake's key file, readable by its owner only; made where it is absent. It is
+    absolute: Spark's workers need not share our working directory.
 
     copies: where a copy of a key goes that lies in an object store. Two that make one there at
     once would not agree, so only who holds the lake's lock may ask. Raises UsageError where the
@@ -27,7 +28,7 @@ def lake_key_file(lake: str, copies: Path | None = None) -> str:
         path = copies / FILE_NAME
         _write_new(path, _remote_key(lake))
     else:
-        path = Path(local_path(lake), FILE_NAME)
+        path = Path(local_path(lake), FILE_NAME).absolute()
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             _create(path)

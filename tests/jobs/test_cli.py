@@ -153,6 +153,22 @@ def test_a_bug_is_one_line_unless_the_developer_asks(
         kraftlake("dump", ".")
 
 
+def test_of_a_python_worker_that_broke_down_its_own_error_is_told(
+    kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(*_: object) -> int:
+        raise RuntimeError(
+            "[PYTHON_DATA_SOURCE_ERROR] Failed: Traceback (most recent call last):\n"
+            '  File "/x.py", line 1, in reader\nKeyError: 1\n\n'
+            "During handling of the above exception, another exception occurred:\n\n"
+            '  File "/x.py", line 3, in reader\na.b.GoneError: k: file is gone\n SQLSTATE: 38000'
+        )
+
+    monkeypatch.setattr(dump_job, "run", break_down)
+    ended = kraftlake("dump", ".")
+    assert ended.error.startswith("internal error, RuntimeError: a.b.GoneError: k: file is gone; ")
+
+
 def test_a_missing_extra_says_what_to_install(
     kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

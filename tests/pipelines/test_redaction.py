@@ -27,6 +27,13 @@ def test_the_key_is_made_once_and_is_its_owners_only(tmp_path: Path) -> None:
     assert list(lake.iterdir()) == [path]
 
 
+def test_its_path_is_found_from_every_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert lake_key_file("lake") == str(tmp_path / "lake" / redaction.FILE_NAME)
+
+
 def test_two_lakes_have_two_keys(tmp_path: Path) -> None:
     keys = {Path(lake_key_file(str(tmp_path / name))).read_bytes() for name in "ab"}
     assert len(keys) == 2
