@@ -61,6 +61,7 @@ _ESSENTIAL = {
 _FORCED = {"spark.sql.session.timeZone": "UTC"}
 
 _PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")  # a key, a separator, a value
+_COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 
 Folder = Path | zipfile.Path
 """One on disk, or in the zip that the code was shipped as."""
@@ -243,6 +244,9 @@ def _files_settings(conf_dir: Folder | None, given: Mapping[str, str]) -> dict[s
     settings = read_properties(conf_dir / "spark-defaults.conf")
     if _is_local(given):
         settings |= read_properties(conf_dir / "spark-local.conf")
+    for side in ("driver", "executor"):
+        if _names_collector(given.get(f"spark.{side}.extraJavaOptions", "")):
+            settings.pop(f"spark.{side}.defaultJavaOptions", None)
     return settings
 
 
@@ -260,6 +264,14 @@ def _settings(app_name: str, given: Mapping[str, str], conf_dir: Folder | None) 
     if WAREHOUSE not in settings:
         settings[WAREHOUSE] = scratch_warehouse()
     return settings
+
+
+def _names_collector(options: str) -> bool:
+    """Whether a JVM that gets them, and what the environment has, is told its garbage collector: it
+    refuses to start with another one besides."""
+    variables = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+    everything = " ".join((options, *(os.environ.get(name, "") for name in variables)))
+    return _COLLECTOR.search(everything) is not None
 
 
 def scratch_warehouse() -> str:

@@ -235,6 +235,36 @@ def test_a_new_session_is_quiet_tidy_and_can_be_had_again(tmp_path: Path) -> Non
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    ("variable", "options", "collector"),
+    [
+        ("", "-Dx=1", "PS"),
+        ("", "-Dx=1 -XX:+UseG1GC", "G1"),
+        ("-XX:+UseG1GC", "-Dx=1", "G1"),
+    ],
+)
+def test_a_garbage_collector_that_the_user_chose_is_the_only_one(
+    tmp_path: Path, variable: str, options: str, collector: str
+) -> None:
+    """With two of them no JVM starts."""
+    ran = run_python(
+        f"""
+        from pipelines.session import spark_session
+
+        spark = spark_session("x", extra_conf={{"spark.driver.extraJavaOptions": {options!r}}})
+        beans = spark._jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
+        print(beans[0].getName())
+        spark.stop()
+        """,
+        tmp_path / "cwd",
+        JAVA_TOOL_OPTIONS=variable,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(collector)
+    assert ran.stderr == ""
+
+
+@pytest.mark.spark
 def test_spark_submit_keeps_its_settings_and_needs_no_jars(tmp_path: Path) -> None:
     scripts = Path(sys.executable).parent
     ran = run_python(
