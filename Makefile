@@ -87,7 +87,7 @@ test: setup ## the tests, without the slow ones
 	@$(BIN)/python -m tests.side_by_side "not slow"
 
 test-all: setup ## every test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m tests.side_by_side "slow or not slow"
 
 lint: setup ## ruff and mypy
 	@$(BIN)/ruff check .
