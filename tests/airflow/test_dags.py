@@ -66,9 +66,10 @@ def _recording(airflow: Airflow, *codes: int) -> tuple[Recorder, dict[str, str]]
 
 def _shown(airflow: Airflow, dag: str, lines: list[list[str]]) -> str:
     """Sorted, for tasks that don't wait for one another come in any order."""
-    text = "".join(f"spark-submit {line}\n" for line in sorted(map(shlex.join, lines)))
+    text = "".join(f"spark-submit {shlex.join(line)}\n" for line in lines)
     text = text.replace(str(airflow.home), "/srv").replace(str(REPOSITORY), "/kraftlake")
-    return f"# {dag}\n{_UUID.sub('00000000-0000-0000-0000-000000000000', text)}"
+    text = _UUID.sub("00000000-0000-0000-0000-000000000000", text)
+    return f"# {dag}\n{''.join(sorted(text.splitlines(keepends=True)))}"
 
 
 def test_every_dag_is_imported_without_an_error(airflow: Airflow) -> None:
