@@ -25,6 +25,8 @@ WITH_LAKE = {
     "sql": ("--lake", "lake", "select 1"),
     "lake": ("--lake", "lake"),
     "forget": ("--lake", "lake", "--cluster", "c"),
+    "maintain": ("--lake", "lake"),
+    "register": ("--lake", "lake", "--catalog", "catalog"),
     "state": ("--lake", "lake"),
     "report": ("--lake", "lake"),
     "publish": ("--lake", "lake", "--to", "changes"),
