@@ -18,10 +18,12 @@ from tests.interop.kafka_jars import VERSION, class_path
 LISTENER = "CONTROLLER"
 _START_S, _STOP_S, _TOOL_S = 120, 60, 120
 _POLL_S = 0.1
+_GIVEN: set[int] = set()
+"""Ports that this process gave out; who has one may not listen there yet."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now; below those that outgoing connections take meanwhile."""
+    """Ports nobody listens on now, each given once; below those that outgoing connections take meanwhile."""
     with ExitStack() as stack:
         return [_bound(stack.enter_context(socket.socket())) for _ in range(count)]
 
@@ -29,8 +31,11 @@ def free_ports(count: int) -> list[int]:
 def _bound(free: socket.socket) -> int:
     while True:
         port = SystemRandom().randrange(10_000, 32_000)
+        if port in _GIVEN:
+            continue
         with suppress(OSError):
             free.bind(("127.0.0.1", port))
+            _GIVEN.add(port)
             return port
 
 
