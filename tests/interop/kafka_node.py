@@ -23,7 +23,8 @@ _GIVEN: set[int] = set()
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now, each given once; below those that outgoing connections take meanwhile."""
+    """Ports nobody listens on now, each given once; below those that outgoing connections take
+    meanwhile."""
     with ExitStack() as stack:
         return [_bound(stack.enter_context(socket.socket())) for _ in range(count)]
 
