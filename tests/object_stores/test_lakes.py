@@ -181,10 +181,9 @@ def test_a_lake_of_an_earlier_release_is_upgraded_as_a_local_one_is(
     changes = run("lake", "--lake", lake, "--upgrade", "--json")
     assert changes == run("lake", "--lake", local, "--upgrade", "--json")
     assert changes.count("\n") == 5
-    query = "select * from bronze.log_batches order by all"
-    assert run("sql", "--lake", lake, "--json", query) == run(
-        "sql", "--lake", local, query, "--json"
-    )
+    query = "select * from bronze.log_batches"
+    here, there = (run("sql", "--lake", one, "--json", query) for one in (lake, local))
+    assert sorted(here.splitlines()) == sorted(there.splitlines())
     assert run("lake", "--lake", lake, "--upgrade", "--json") == ""
 
 
