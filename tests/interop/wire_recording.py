@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import json
 import signal
-import socket
 import subprocess
 import tempfile
 from collections import deque
@@ -29,6 +28,7 @@ from replica.wire.client import ClientConfig, Connection
 from replica.wire.frame import framed, read_frame
 from replica.wire.schema import Api, Message
 from tests.interop.kafka_jars import VERSION, class_path
+from tests.interop.kafka_node import free_ports
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "wire.jsonl"
 CLUSTER_ID = "kraftlake-wire-golden0"
@@ -186,7 +186,8 @@ class Controllers:
 async def record(folder: Path) -> Recording:
     """Play it all; takes about a minute."""
     recording = Recording()
-    ports = {node_id: _free_port() for node_id in (*VOTERS, OBSERVER)}
+    nodes = (*VOTERS, OBSERVER)
+    ports = dict(zip(nodes, free_ports(len(nodes)), strict=True))
     relays = {node_id: Relay(recording, ports[node_id]) for node_id in ports}
     for relay in relays.values():
         await relay.start()
@@ -296,13 +297,6 @@ def _topics(name: str, partition: Message | None = None) -> Message:
 
 def _java() -> list[str]:
     return [str(find_java().executable), *_JAVA, "-cp", class_path()]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def main() -> None:
