@@ -25,7 +25,8 @@ kraftlake_feeds               JSON, a list of options of `kraftlake publish`, on
                                 "progress": "sent.json"}];
                               by default both tables' changes to folders in /var/lib/kraftlake/feeds
 kraftlake_reports             where reports go; by default /var/lib/kraftlake/reports
-kraftlake_spark_properties    a file as spark-submit's --properties-file takes it, for clusters
+kraftlake_spark_properties    a file as spark-submit's --properties-file takes it; where Spark runs
+                              in local mode, kraftlake's own: /opt/kraftlake/conf/spark-local.conf
 
 The connection spark_default says where Spark runs, best as JSON:
 AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[2]"}'

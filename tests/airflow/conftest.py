@@ -60,6 +60,7 @@ class Airflow:
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.home}/airflow.db",
             "AIRFLOW_CONN_SPARK_DEFAULT": _LOCAL,
             "AIRFLOW_VAR_KRAFTLAKE_LAKE": str(self.state / "lake"),
+            "AIRFLOW_VAR_KRAFTLAKE_SPARK_PROPERTIES": str(REPOSITORY / "conf" / "spark-local.conf"),
             "AIRFLOW_VAR_KRAFTLAKE_REPORTS": str(self.state / "reports"),
             "AIRFLOW_VAR_KRAFTLAKE_FEEDS": json.dumps(
                 [

@@ -15,6 +15,7 @@ from sysconfig import get_path
 from typing import Any, TypeVar
 
 from pipelines.jars import delta_jars
+from pipelines.session import read_properties
 from tests.cluster.standalone import Cluster, environment, send, told, wait_for
 from tests.descendants import descendants
 from tests.interop.kafka_node import free_ports
@@ -27,6 +28,7 @@ PACKAGES = {
 }
 """Program and product of each."""
 _WITHIN_S = 600
+_DRIVER_OPTIONS = "spark.driver.defaultJavaOptions"
 
 T = TypeVar("T")
 
@@ -46,14 +48,17 @@ def make_package(name: str, dist: Path) -> None:
 
 
 def make_workplace(folder: Path) -> Path:
-    """What the page's reader has: jobs, dist with the zip, and an environment that has all but our
-    own code."""
+    """What the page's reader has: jobs, dist with the zip, an environment that has all but our own
+    code, and a conf that gives drivers what the page says they are to be given."""
     folder.mkdir()
     (folder / "jobs").symlink_to(ROOT / "jobs")
     venv.create(folder / ".venv", symlinks=True)
     (own,) = (folder / ".venv").glob("lib/*/site-packages")
     (own / "packages.pth").write_text(get_path("purelib") + "\n")  # whose own .pth aren't followed
     make_package("jobs", folder / "dist")
+    (folder / "conf").mkdir()
+    options = read_properties(ROOT / "conf" / "spark-local.conf")[_DRIVER_OPTIONS]
+    (folder / "conf" / "spark-defaults.conf").write_text(f"{_DRIVER_OPTIONS} {options}\n")
     return folder
 
 
@@ -103,6 +108,7 @@ def submitted(
         **{**cluster.variables, **variables},
         KRAFTLAKE_JARS=str(delta_jars()[0].parent),
         MASTER=cluster.master,
+        SPARK_CONF_DIR=str(workplace / "conf"),
         PATH=f"{scripts}:/usr/local/bin:/usr/bin:/bin",
         SPARK_SUBMIT_OPTS=f"-Dspark.ui.port={port}",
     )

@@ -30,6 +30,7 @@ DATA = REPOSITORY / "tests" / "data"
 BEFORE = ("kafka-3.7.2-static/live/3", "kafka-4.1.1-dynamic/live/1")
 AFTER = ("kafka-3.7.2-static/split/3", "kafka-4.1.1-dynamic/split/1")
 """Node 3 loses the head of its log to a snapshot, node 1 of the other cluster gets a new disk."""
+BEFORE_AT, AFTER_AT = "2026-11-21T01:00Z", "2026-11-21T02:00Z"
 RECORD = Path(__file__).with_name("INGEST_KILLS.md")
 KILLS_OF_ROUND = 10
 TABLES = (
@@ -52,11 +53,11 @@ def ingest(lake: Path, nodes: tuple[str, ...], captured_at: str) -> None:
 
 
 def first(lake: Path) -> None:
-    ingest(lake, BEFORE, "2026-11-21T01:00Z")
+    ingest(lake, BEFORE, BEFORE_AT)
 
 
 def second(lake: Path) -> None:
-    ingest(lake, AFTER, "2026-11-21T02:00Z")
+    ingest(lake, AFTER, AFTER_AT)
 
 
 def kill_second(
@@ -64,7 +65,7 @@ def kill_second(
 ) -> str | None:
     """The second ingest, killed when it says a line that ends so, or after some seconds; the last
     line of its own that it said ("": none yet), None where it had ended before."""
-    asked = command(lake, AFTER, "2026-11-21T02:00Z")
+    asked = command(lake, AFTER, AFTER_AT)
     process = subprocess.Popen(asked, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     last = ""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.ingest import run
 from tests.fuzz import ingest_kills
 
 POINTS = (
@@ -17,11 +18,17 @@ POINTS = (
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
+def ingest(lake: Path, nodes: tuple[str, ...], captured_at: str) -> None:
+    """In the session of all tests, which starts no Spark for it."""
+    paths = [str(ingest_kills.DATA / node) for node in nodes]
+    assert run(paths, lake=str(lake), captured_at=captured_at) == 0
+
+
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def base(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake with the first captures."""
     lake = tmp_path_factory.mktemp("kills") / "base"
-    ingest_kills.first(lake)
+    ingest(lake, ingest_kills.BEFORE, ingest_kills.BEFORE_AT)
     return lake
 
 
@@ -30,7 +37,7 @@ def expected(base: Path) -> dict[str, list[str]]:
     """The tables of a second ingest that nobody disturbed."""
     lake = base.with_name("whole")
     shutil.copytree(base, lake)
-    ingest_kills.second(lake)
+    ingest(lake, ingest_kills.AFTER, ingest_kills.AFTER_AT)
     return ingest_kills.tables(lake)
 
 
@@ -40,7 +47,7 @@ def test_an_ingest_killed_there_and_run_again_makes_the_same_tables(
 ) -> None:
     lake = Path(shutil.copytree(base, tmp_path / "lake"))
     assert ingest_kills.kill_second(lake, at_line=f": {point}"), "it was killed"
-    ingest_kills.second(lake)
+    ingest(lake, ingest_kills.AFTER, ingest_kills.AFTER_AT)
     found = ingest_kills.tables(lake)
     assert {name: len(rows) for name, rows in found.items()} == {
         name: len(rows) for name, rows in expected.items()

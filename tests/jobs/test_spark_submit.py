@@ -11,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+_LOCAL = ("--master", "local[2]", "--properties-file", str(ROOT / "conf" / "spark-local.conf"))
+
+pytestmark = pytest.mark.slow
 
 
 def _submit(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -24,7 +26,7 @@ def _submit(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment["PYSPARK_DRIVER_PYTHON"] = sys.executable
     environment.pop("PYSPARK_PYTHON", None)
     return subprocess.run(
-        [str(binaries / "spark-submit"), "--master", "local[2]", *arguments],
+        [str(binaries / "spark-submit"), *_LOCAL, *arguments],
         cwd=ROOT,
         env=environment,
         capture_output=True,

@@ -28,8 +28,8 @@ from tests.jobs.test_upgrade import OLD_LAKE
 from tests.kraftlake_process import REPOSITORY, kraftlake
 from tests.object_stores.s3_server import S3Server
 
+# Not `spark`: nearly all of it is in processes of its own, which run beside the tests of that mark.
 pytestmark = [
-    pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.skipif(not S3A.jars, reason="tests.object_stores.s3a_closure has not written them"),
 ]
