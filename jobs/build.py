@@ -11,7 +11,7 @@ import sys
 
 from jobs.lake_tables import check_lake
 from jobs.output import complain, write_counts
-from jobs.waiting import waiting
+from jobs.waiting import check_whole, waiting
 
 
 def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> int:
@@ -22,23 +22,18 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
     from pipelines.build import build
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
-    from pipelines.forgetting import refuse_half_forgotten
     from pipelines.lake_lock import locked_in_store
     from pipelines.lineage.job_events import job_events
-    from pipelines.schema_version import check_schema_version
     from pipelines.session import spark_session
 
     check_lake(lake)
-    check_schema_version(lake)
-    refuse_half_forgotten(lake)
+    check_whole(lake)
     complain("build: starting Spark")
     spark = spark_session("kraftlake build", lake=lake)
-    with (
-        told(lake),
-        locked_in_store(lake, waiting("build", lake)),
-        job_events("build", lake, complain, tables="bronze", run_id=run_id) as named,
-    ):
-        counts = build(spark, Lake(lake), lambda line: complain(f"build: {line}"), named)
+    with told(lake), locked_in_store(lake, waiting("build", lake)):
+        check_whole(lake)
+        with job_events("build", lake, complain, tables="bronze", run_id=run_id) as named:
+            counts = build(spark, Lake(lake), lambda line: complain(f"build: {line}"), named)
     write_counts(counts, json_output=json_output)
     return 0
 

@@ -20,19 +20,13 @@ from pathlib import Path
 
 from jobs.moments import moment_of
 from jobs.output import complain, write_counts
-from jobs.waiting import waiting
+from jobs.waiting import check_whole, waiting
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool, local_place
-from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
 from pipelines.lake_paths import is_remote
-from pipelines.schema_version import (
-    VERSION,
-    check_schema_version,
-    schema_version,
-    write_schema_version,
-)
+from pipelines.schema_version import VERSION, schema_version, write_schema_version
 from replica.errors import UsageError
 from replica.format.damage import Damage
 
@@ -105,8 +99,7 @@ class _Work:
         from pipelines.lineage.job_events import job_events
 
         with locked(self.lake, waiting("ingest", self.lake)):
-            check_schema_version(self.lake)
-            refuse_half_forgotten(self.lake)
+            check_whole(self.lake)
             known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake)
             options = replace(self.options, known=known)
             with Spool.below(self.lake) as spool:

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING
 
 from jobs.lake_tables import tables_of
 from jobs.output import complain, write_rows
-from jobs.waiting import waiting
-from pipelines.forgetting import refuse_half_forgotten
+from jobs.waiting import check_whole, waiting
 from pipelines.lake_lock import locked
 from pipelines.lineage.job_events import job_events
-from pipelines.schema_version import check_schema_version
 
 if TYPE_CHECKING:
     from pipelines.delta.upkeep import Upkeep
@@ -37,16 +35,14 @@ def run(
     retain_days: keep what was removed longer than the tables promise. run_id: a UUID, of lineage.
     """
     names = tables_of(lake)
-    check_schema_version(lake)
-    refuse_half_forgotten(lake)
     if dry_run:
+        check_whole(lake)
         _print(_upkeep(lake, names, retain_days, dry_run=True), json_output=json_output)
         return 0
-    with (
-        locked(lake, waiting("maintain", lake)),
-        job_events("maintain", lake, complain, run_id=run_id),
-    ):
-        _print(_upkeep(lake, names, retain_days, dry_run=False), json_output=json_output)
+    with locked(lake, waiting("maintain", lake)):
+        check_whole(lake)
+        with job_events("maintain", lake, complain, run_id=run_id):
+            _print(_upkeep(lake, names, retain_days, dry_run=False), json_output=json_output)
     return 0
 
 

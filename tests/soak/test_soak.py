@@ -94,7 +94,7 @@ def test_lines_that_tell_of_errors_are_found(tmp_path: Path) -> None:
 def test_a_short_soak_ends_with_equal_counts(tmp_path: Path) -> None:
     """Memory is left to the long one: a JVM takes longer to fill its heap."""
     class_path_or_skip()
-    plan = Plan(minutes=3, kill_s=90, build_s=100, follow_s=10, sample_s=10, heap_s=60)
+    plan = Plan(minutes=2, kill_s=60, build_s=600, follow_s=30, sample_s=10, heap_s=60)
 
     story = Soak(plan, tmp_path / "soak").run()
 
