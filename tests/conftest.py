@@ -49,6 +49,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pipelines.session import spark_session  # tests without Spark don't pay for the import
 
     warehouse = tmp_path_factory.mktemp("warehouse")
+    on_interrupt = signal.getsignal(signal.SIGINT)
     session = spark_session(
         "kraftlake tests",
         master="local[2]",
@@ -58,6 +59,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.databricks.delta.delta.log.cacheSize": "64",
         },
     )
+    signal.signal(signal.SIGINT, on_interrupt)  # pyspark's own is none of the tests' without Spark
     yield session
     session.stop()
 
