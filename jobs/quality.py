@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jobs.lake_tables import check_lake
 from jobs.output import complain, write_json, write_table
-from jobs.waiting import waiting
+from jobs.waiting import check_whole, waiting
 
 if TYPE_CHECKING:
     from pipelines.quality.gate import TableResult
@@ -28,31 +28,30 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
     from pipelines.delta.failures import told
     from pipelines.lake_lock import locked_in_store
     from pipelines.lineage.job_events import job_events
-    from pipelines.schema_version import check_schema_version
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
     check_lake(lake)
-    check_schema_version(lake)
+    check_whole(lake)
     complain("quality: starting Spark")
     spark = spark_session("kraftlake quality", lake=lake)
     from pipelines.quality.gate import Gate
     from pipelines.quality.suites import SUITES
 
     place = Lake(lake)
-    built = [
-        suite.contract
-        for suite in SUITES.values()
-        if suite.contract not in BRONZE and exists(spark, place, suite.contract)
-    ]
-    with (
-        told(lake),
-        locked_in_store(lake, waiting("quality", lake)),
-        job_events("quality", lake, complain, run_id=run_id) as named,
-        Gate(spark, place, lambda line: complain(f"quality: {line}"), named) as gate,
-    ):
-        for schema in ("bronze", "silver", "gold"):
-            gate.judge([one for one in (*BRONZE, *built) if one.schema_name == schema])
+    with told(lake), locked_in_store(lake, waiting("quality", lake)):
+        check_whole(lake)
+        built = [
+            suite.contract
+            for suite in SUITES.values()
+            if suite.contract not in BRONZE and exists(spark, place, suite.contract)
+        ]
+        with (
+            job_events("quality", lake, complain, run_id=run_id) as named,
+            Gate(spark, place, lambda line: complain(f"quality: {line}"), named) as gate,
+        ):
+            for schema in ("bronze", "silver", "gold"):
+                gate.judge([one for one in (*BRONZE, *built) if one.schema_name == schema])
     _print(gate.results, json_output=json_output)
     return int(any(not verdict.success for one in gate.results for verdict in one.judged.verdicts))
 
