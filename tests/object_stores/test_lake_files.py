@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import threading
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,7 +20,7 @@ from pipelines.object_store import opened
 from pipelines.redaction import lake_key_file
 from pipelines.schema_version import check_schema_version, write_schema_version
 from replica.errors import UsageError
-from tests.kraftlake_process import started
+from tests.jobs.waiting_job import said_behind_a_killed_forget
 from tests.object_stores.s3_server import S3Server
 
 pytestmark = pytest.mark.slow
@@ -126,12 +125,4 @@ def test_a_job_that_has_waited_refuses_what_a_killed_forget_left(
 ) -> None:
     lake_files.write(lake, "bronze/captures/_delta_log/0", b"as much as shows that it is a lake")
     write_schema_version(lake)
-    said = tmp_path / "said.txt"
-    with locked(lake, lambda: None):
-        process = started(said, job, "--lake", lake)
-        while "waiting for it to end" not in said.read_text():
-            assert process.poll() is None, said.read_text()
-            time.sleep(0.2)
-        forgetting.begin(lake, Targets(captures=frozenset(["a"])))
-    assert process.wait(60) == 2, said.read_text()
-    assert "was interrupted: run `kraftlake forget" in said.read_text()
+    assert said_behind_a_killed_forget(job, lake, tmp_path)

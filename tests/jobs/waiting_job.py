@@ -1,0 +1,28 @@
+"""A job that waits for one which is killed meanwhile, and what it says then."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from pipelines import forgetting
+from pipelines.forgetting import Targets
+from pipelines.lake_lock import locked
+from tests.kraftlake_process import WITHIN_S, started
+
+
+def said_behind_a_killed_forget(job: str, lake: str, folder: Path) -> str:
+    """What a job says that waits for the lake while a forget there ends half done; it is refused.
+
+    folder: for its output, which is in a file, as a capture that is read beside its writer loses
+    lines."""
+    said = folder / "said.txt"
+    with locked(lake, lambda: None):
+        process = started(said, job, "--lake", lake)
+        while "waiting for it to end" not in said.read_text():
+            assert process.poll() is None, said.read_text()
+            time.sleep(0.1)
+        forgetting.begin(lake, Targets(captures=frozenset(["c"])))
+    assert process.wait(WITHIN_S) == 2, said.read_text()
+    assert "was interrupted: run `kraftlake forget --lake" in said.read_text()
+    return said.read_text()
