@@ -4,8 +4,8 @@
 
 KAFKA_LIBS_DIR holds the jars of org.apache.kafka:kafka_2.13 and of kafka-tools 4.3 or newer. Not a
 test, and not run by tests: it needs Java and Kafka. The values are picked from the recorded log of
-all types, plus newer ones, plus some
-at the edges of Java's number and Jackson's string formats.
+all types; types newer than that log, and the edges of Java's number and Jackson's string formats,
+are added.
 """
 
 from __future__ import annotations
