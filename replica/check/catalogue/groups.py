@@ -37,8 +37,8 @@ COMMITTED_DATA_AT_RISK = Rule(
 SNAPSHOT_ID_CONFLICT = Rule(
     "snapshot-id-conflict",
     _ERROR,
-    "Two replicas' snapshots of one id hold different states. (0-0.checkpoint is no state of the "
-    "log: see initial-voters-differ.)",
+    "Two replicas' snapshots of one id hold different states (0-0.checkpoint, no state of the log, "
+    "is left out: see initial-voters-differ).",
     "Can't notice: a follower gets the one or the other.",
     "Find out which equals the replay of the log; the other node's state is wrong.",
     ("KAFKA-14203", "cockroachdb/cockroach#35424", "etcd-io/etcd#13766"),
@@ -85,7 +85,7 @@ INITIAL_VOTERS_DIFFER = Rule(
     "initial-voters-differ",
     _WARNING,
     "Two nodes were formatted with different initial voters: their 0-0.checkpoint files name "
-    "different sets. (No voters in this file, or other bootstrap records, are normal.)",
+    "different sets. No voters in this file, or other bootstrap records, are normal.",
     "Takes these voters until the log has a newer voters record: each node counts its own "
     "majority, so two leaders are possible.",
     "Dump the KRAFT_VOTERS records of a healthy node's log: they name the voters in force. Format "
