@@ -56,7 +56,9 @@ def judged_snapshots(
     fields = (F.col("found_in" if f.name == "epoch" else f.name).alias(f.name) for f in _FINDING)
     by_snapshot = told.withColumnsRenamed(ids).groupBy("capture_id", *ids.values())
     told = by_snapshot.agg(F.array_sort(F.collect_list(F.struct(*fields))).alias("told"))
-    comparison = F.struct("orphans", "different", "refused", "sample").alias("comparison")
+    comparison = F.struct("orphans", "dropped", "different", "refused", "sample").alias(
+        "comparison"
+    )
     by_content = ["cluster_id", "end_offset", "epoch", "content_sha256"]
     compared = compared.select(*by_content, comparison)
     rows = held.join(told, on=["capture_id", *ids.values()], how="left")
@@ -140,7 +142,8 @@ def _content_findings(row: dict[str, Any], told: list[dict[str, Any]]) -> Iterat
     if comparison is not None:
         is_readable = is_readable and not comparison["refused"]
         first = tuple(difference_of(one) for one in comparison["sample"])
-        compared = Compared(comparison["orphans"], comparison["different"], first)
+        orphans, dropped = comparison["orphans"], comparison["dropped"]
+        compared = Compared(orphans, dropped, comparison["different"], first)
     unknown: list[int | None] = [None for one in told if one["rule"] in NOT_KNOWN]
     if row["first_unknown"] is not None:
         unknown.append(row["first_unknown"])

@@ -17,7 +17,14 @@ from replica.format.directory import MetadataDirectory, SnapshotFile
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import BOOTSTRAP_ID, SnapshotState
 from replica.history.log import election_order
-from replica.metadata.image import KINDS, Difference, Image, differences, orphan_topic_configs
+from replica.metadata.image import (
+    KINDS,
+    Difference,
+    Image,
+    differences,
+    dropped_configs,
+    orphan_topic_configs,
+)
 from replica.metadata.records import NEWEST_KAFKA
 from replica.types import OffsetAndEpoch, Severity
 
@@ -52,12 +59,27 @@ class SnapshotVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A snapshot's content beside a replay's: how many orphan topic configs, how many other
-    entities differ, and the first of these."""
+    """A snapshot's content beside a replay's: how many orphan topic configs, how many configs that
+    Kafka leaves out, how many other entities differ, and the first of these."""
 
     orphans: int
+    dropped: int
     different: int
     first: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """Where two images differ, in lists by the reason. orphans: see orphan_topic_configs; dropped:
+    see dropped_configs; others: what Kafka's known ways don't explain.
+
+    Each list is in the order of the kinds in KIND_ORDER and then of the keys as text, as a
+    comparison in parts can be.
+    """
+
+    orphans: list[Difference]
+    dropped: list[Difference]
+    others: list[Difference]
 
 
 def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
@@ -230,8 +252,9 @@ def _judge_content(
     held = snapshot_image(examined, snapshot)
     compared = None
     if held is not None and replayed is not None:
-        orphans, others = compare_images(held, replayed)
-        compared = Compared(len(orphans), len(others), tuple(others[:_SHOWN_DIFFERENCES]))
+        found = compare_images(held, replayed)
+        counts = len(found.orphans), len(found.dropped), len(found.others)
+        compared = Compared(*counts, tuple(found.others[:_SHOWN_DIFFERENCES]))
     yield from judge_compared(
         snapshot.file.path, snapshot.id, compared, is_readable=held is not None, newer=newer
     )
@@ -267,23 +290,28 @@ def judge_compared(
         if compared.orphans:
             message = f"{_count(compared.orphans, 'config')} of topics that don't exist"
             yield snapshots.ORPHAN_TOPIC_CONFIGS.at(path, message, **place)
+        if compared.dropped:
+            message = f"{_count(compared.dropped, 'config')} of the log left out"
+            yield snapshots.CONFIGS_LEFT_OUT.at(path, message, **place)
         if compared.different:
             told = describe(compared.first, compared.different)
             yield snapshots.SNAPSHOT_CONTENT.at(path, f"{told} (snapshot against replay)", **place)
 
 
-def compare_images(a: Image, b: Image) -> tuple[list[Difference], list[Difference]]:
-    """(orphan topic configs that one of them has too much, all other differences).
-
-    Both by the kind's place in KIND_ORDER, then by the key as text, as a comparison in parts can.
-    """
-    keys = {
-        (orphan.kind, orphan.key)
-        for orphan in (*orphan_topic_configs(a, b), *orphan_topic_configs(b, a))
-    }
+def compare_images(a: Image, b: Image) -> Differing:
+    """The differences of two images, whichever of them has too much or too little."""
+    orphans = _keys(*orphan_topic_configs(a, b), *orphan_topic_configs(b, a))
+    dropped = _keys(*dropped_configs(a, b), *dropped_configs(b, a)) - orphans
     found = sorted(differences(a, b), key=lambda one: (KIND_ORDER[one.kind], one.key))
-    orphans = [one for one in found if (one.kind, one.key) in keys]
-    return orphans, [one for one in found if (one.kind, one.key) not in keys]
+    return Differing(
+        [one for one in found if (one.kind, one.key) in orphans],
+        [one for one in found if (one.kind, one.key) in dropped],
+        [one for one in found if (one.kind, one.key) not in orphans | dropped],
+    )
+
+
+def _keys(*found: Difference) -> set[tuple[str, str]]:
+    return {(one.kind, one.key) for one in found}
 
 
 def describe(found: Sequence[Difference], count: int) -> str:

@@ -142,6 +142,14 @@ ORPHAN_TOPIC_CONFIGS = Rule(
     "Nothing; deleting the configs by hand removes them.",
     ("AutoMQ/automq#3556",),
 )
+CONFIGS_LEFT_OUT = Rule(
+    "configs-left-out",
+    _INFO,
+    "A snapshot lacks configs that the log holds, of names that Kafka 4.2 and newer leave out of "
+    "their state because they don't know them, such as message.format.version. The log is right.",
+    "Ignores such configs; its snapshots, and nodes that load them, don't have them.",
+    "Nothing; deleting the configs by hand removes them from the log's state too.",
+)
 
 RULES = (
     SNAPSHOT_EMPTY,
@@ -160,4 +168,5 @@ RULES = (
     SNAPSHOT_UNVERIFIED,
     SNAPSHOT_NOT_KNOWN,
     ORPHAN_TOPIC_CONFIGS,
+    CONFIGS_LEFT_OUT,
 )
