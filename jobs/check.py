@@ -8,16 +8,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.check_inputs import find_inputs
+from jobs.check_inputs import examine_all, find_inputs
 from jobs.check_text import describe_counts, describe_group, describe_member
 from jobs.check_verdict import member_summary, reaches, severity_of, summary
 from jobs.output import Progress, write_json, write_line
 from replica.check.damaged import bundle_damage
-from replica.check.examined import Examined, examine
 from replica.check.group import JudgedGroup, judge_group
 from replica.check.rule import Finding, by_severity
-from replica.errors import UnreadableFileError
-from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import Found
 from replica.types import Severity
 
@@ -75,14 +72,7 @@ class _Checking:
 
     def group(self, found: Iterable[Found]) -> None:
         """Read, judge and print what was looked at together."""
-        examined: list[Examined] = []
-        damages: list[Damage] = []
-        for one in found:
-            self.progress.show(f"{one.shown}: reading")
-            try:
-                examined.append(examine(one))
-            except UnreadableFileError as error:
-                damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, one.shown))
+        examined, damages = examine_all(found, self.progress.show)
         judged = judge_group(examined, self.progress.show, replay=self.options.replay)
         self.progress.clear()
         self.between("", bundle_damage(damages))
