@@ -150,8 +150,8 @@ def _loss(difference: Difference) -> Iterator[str]:
         yield "COMMITTED records would be lost: don't let these two meet before it is understood."
     elif lost.unproven:
         yield (
-            "Unproven means that these two directories can't tell; `kraftlake ingest` with all "
-            "voters can."
+            "Unproven: these two directories can't tell. `kraftlake check` on the directories of "
+            "all voters together can tell more."
         )
 
 

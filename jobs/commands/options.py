@@ -164,7 +164,17 @@ ReplicaB = Annotated[
 
 LeastSeverity = Annotated[
     str,
-    typer.Option("--severity", metavar="S", help="Show no less than this: info, warning or error."),
+    typer.Option("--severity", metavar="S", help="Show no less than this: note, warning or error."),
+]
+FailOn = Annotated[
+    Text,
+    typer.Option(
+        "--fail-on",
+        metavar="S",
+        help="Exit with 1 from this severity on: note, warning or error. By default warning, or "
+        "error with --severity error.",
+        show_default=False,
+    ),
 ]
 NoReplay = Annotated[
     bool,

@@ -70,7 +70,8 @@ def _assembled(
     files.make_directory(settings.partition_folder)
     clock = Clock()
     archive = _archive(settings, files, replica, clock, report)
-    place = Place(files, settings.partition_folder, settings.log, archive)
+    folder = settings.partition_folder
+    place = Place(files, folder, settings.log, archive, settings.topic.id)
     config, machine = settings.config(replica), _machine(settings)
     host = Host(config, place, machine, SystemRandom().randrange, clock())
     for repair in host.log.repairs:
