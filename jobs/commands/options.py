@@ -23,7 +23,7 @@ def _each(check: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
 
 _WHAT_IS_READ = (
     "A segment, a snapshot, a metadata directory, a node's log directory, any folder above such "
-    "directories, or a .tar.gz or .zip of them"
+    "directories, or a .tar.gz, .tar.zst or .zip of them"
 )
 Paths = Annotated[
     list[str],
