@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from jobs.lake_tables import tables_of
-from jobs.output import one_line, write_json, write_line
+from jobs.output import (
+    complain,
+    is_standard_output,
+    one_line,
+    write_json,
+    write_line,
+    write_text,
+)
 from jobs.sql_text import tables_named
 from replica.errors import UsageError
 
@@ -33,18 +40,26 @@ def run(
     cluster: str | None = None,
     json_output: bool = False,
 ) -> int:
-    """Write the page and print each cluster's verdict; 0. Raises KraftlakeError."""
+    """Write the page and print each cluster's verdict; 0. Raises KraftlakeError.
+
+    output: a file, or - for standard output, where the verdict goes to stderr.
+    """
     from pipelines.report.page import make_report, render
 
     report = make_report(
         source(lake), cluster=cluster, version=_version(), generated_at=datetime.now(UTC)
     )
-    _write(output, render(report))
+    page = render(report)
+    if is_standard_output(output):
+        write_text(page)
+        _print(report, complain)
+        return 0
+    _write(output, page)
     if json_output:
         for view in report.clusters:
             write_json({"file": output, **_plain(view)})
         return 0
-    _print(report)
+    _print(report, write_line)
     write_line(output)
     return 0
 
@@ -63,12 +78,12 @@ def source(lake: str) -> Source:
     return Source(lake, tables, ask)
 
 
-def _print(report: Report) -> None:
+def _print(report: Report, line: Callable[[str], None]) -> None:
     for view in report.clusters:
-        write_line(one_line(f"{view.cluster_id}: {view.verdict.level.value}"))
-        write_line(one_line(f"  {view.verdict.sentence}"))
+        line(one_line(f"{view.cluster_id}: {view.verdict.level.value}"))
+        line(one_line(f"  {view.verdict.sentence}"))
     if report.more:
-        write_line(f"and {report.more} more clusters: --cluster C makes the page of one")
+        line(f"and {report.more} more clusters: --cluster C makes the page of one")
 
 
 def _plain(view: ClusterView) -> dict[str, Any]:
@@ -87,14 +102,17 @@ def _plain(view: ClusterView) -> dict[str, Any]:
 
 
 def _write(output: str, page: str) -> None:
-    """Whole or not at all."""
-    draft = f"{output}.{os.getpid()}.tmp"
+    """A file is there whole or not at all. What is no plain file, such as a pipe, a device or a
+    link, is written into: a new file in its place would take it away."""
+    is_special = os.path.lexists(output) and (os.path.islink(output) or not os.path.isfile(output))
+    draft = output if is_special else f"{output}.{os.getpid()}.tmp"
     try:
         with open(draft, "w", encoding="utf-8", newline="\n") as file:
             file.write(page)
-        os.replace(draft, output)
+        if not is_special:
+            os.replace(draft, output)
     except OSError as error:
-        if os.path.exists(draft):
+        if not is_special and os.path.exists(draft):
             os.unlink(draft)
         raise UsageError(
             f"-o {output}: {error.strerror or error}; name a file in a folder that can be written"

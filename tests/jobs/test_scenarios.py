@@ -106,7 +106,7 @@ def test_without_a_scenario_all_are_listed(
         (("split-brain",), "split-brain: -o DIR is missing, a new folder for its nodes"),
         (("-o", "x"), "-o x: the scenario is missing; --list shows them"),
         (("split-brain", "--seeds", "1:2"), "--seeds goes with no scenario, -o or --list"),
-        (("--jobs", "2"), "--state and --jobs go with --seeds A:B"),
+        (("--jobs", "2"), "--jobs goes with --seeds"),
     ],
 )
 def test_what_does_not_fit_is_a_usage_error(
