@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from jobs.log_range import log_range
 from jobs.output import coloured, counted, one_line
 from replica.check.examined import Examined
 from replica.check.group import Judged
@@ -64,7 +65,8 @@ def _who(examined: Examined) -> str:
     if not batches:
         return f"{who}no log"
     epoch = batches[-1][-1].header.leader_epoch
-    return f"{who}log {directory.first_offset} to {directory.log_end_offset}, epoch {epoch}"
+    start, end = directory.log_start_offset, directory.log_end_offset
+    return f"{who}{log_range(start, directory.first_offset, end)}, epoch {epoch}"
 
 
 def _snapshots(member: Judged) -> str:

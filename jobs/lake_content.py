@@ -1,7 +1,8 @@
 """What a lake holds, read by delta-rs: clusters, replicas and their offsets, captures, tables.
 
 Offsets are held where some capture showed an undamaged batch with them; what bronze.log_batches
-lacks between the lowest log start and the highest log end of all captures is a gap.
+lacks between the lowest log start and the highest log end of all captures is a gap. Where a log
+starts and ends now is told by the newest capture of each replica.
 """
 
 from __future__ import annotations
@@ -28,9 +29,14 @@ FROM bronze.captures
 ORDER BY cluster_id, captured_at, node_id, directory_id"""
 _LOOKED_AT = """\
 SELECT {owner}, count(*) AS captures, min(captured_at) AS first_captured,
-       max(captured_at) AS last_captured, min(log_start_offset) AS log_start_offset,
-       max(log_end_offset) AS log_end_offset
-FROM bronze.captures GROUP BY {owner} ORDER BY {owner}"""
+       max(captured_at) AS last_captured,
+       min(CASE WHEN age = 1 THEN log_start_offset END) AS log_start_offset,
+       max(CASE WHEN age = 1 THEN log_end_offset END) AS log_end_offset,
+       min(log_start_offset) AS lowest_start, max(log_end_offset) AS highest_end
+FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id, node_id, directory_id
+                                   ORDER BY captured_at DESC, ingest_seq DESC) AS age
+      FROM bronze.captures) AS ranked
+GROUP BY {owner} ORDER BY {owner}"""
 _VERSIONS = """\
 SELECT at, action, schema_version, release FROM bronze.lake_versions ORDER BY at"""
 # A run begins where a batch starts behind everything that starts before it.
@@ -61,8 +67,9 @@ class Offsets:
 class Held:
     """What the captures of a cluster, or of one replica, hold of its log.
 
-    owner: cluster_id, and of a replica node_id and directory_id. log_start_offset: the lowest of
-    its captures; log_end_offset: the highest, exclusive.
+    owner: cluster_id, and of a replica node_id and directory_id. log_start_offset, log_end_offset
+    (exclusive): of the replica's newest capture; of a cluster the lowest start and the highest end
+    of these. lowest_start, highest_end: of all captures.
     """
 
     owner: Mapping[str, str | int]
@@ -71,12 +78,14 @@ class Held:
     last_captured: datetime
     log_start_offset: int
     log_end_offset: int
+    lowest_start: int
+    highest_end: int
     held: tuple[Offsets, ...]
 
     @property
     def gaps(self) -> tuple[Offsets, ...]:
-        """Offsets from log start to log end that no capture holds."""
-        return tuple(_gaps(self.held, self.log_start_offset, self.log_end_offset))
+        """Offsets from the lowest start to the highest end that no capture holds."""
+        return tuple(_gaps(self.held, self.lowest_start, self.highest_end))
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,8 +170,9 @@ def contents(
     """Show what a lake holds: clusters, replicas, captures, the tables with their sizes, and which
     releases of kraftlake wrote it.
 
-    For knowing what can be asked. Of each cluster and replica: the offsets that some capture holds
-    undamaged, and the gaps between log start and log end that none does; ends are exclusive.
+    For knowing what can be asked. Of each cluster and replica: log start and log end by the newest
+    captures, the offsets that some capture holds undamaged, and the gaps between the lowest log
+    start and the highest log end that none does; ends are exclusive.
 
     --upgrade brings the tables of a lake that an earlier release made to this one's: columns are
     added, and told from what is there; nothing that was captured is lost. Make a copy of the lake

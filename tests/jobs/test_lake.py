@@ -74,6 +74,32 @@ def test_gaps_are_what_no_capture_of_a_replica_or_of_its_cluster_holds(
     assert "2 to 5, 10 to 30, 45 to 50  30 to 45, 50 to 60" in text.out
 
 
+def test_a_replica_s_log_start_and_end_are_those_of_its_newest_capture(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    later = {**CAPTURE, "capture_id": "e", "captured_at": AT.replace(hour=6), "ingest_seq": 2}
+    later |= {"log_start_offset": 40, "log_end_offset": 55}
+    second = {**CAPTURE, "capture_id": "b", "node_id": 2, "log_start_offset": 12}
+    _write(tmp_path, [CAPTURE, later, second], [_batch(10, 29), _batch(40, 59)])
+    rows = kraftlake("lake", "--lake", tmp_path, "--json").rows
+    starts = {
+        (row["kind"], row.get("node_id"), row["captures"]): (
+            row["log_start_offset"],
+            row["log_end_offset"],
+        )
+        for row in rows
+        if row["kind"] in ("cluster", "replica")
+    }
+    assert starts == {
+        ("cluster", None, 3): (12, 60),
+        ("replica", 1, 2): (40, 55),
+        ("replica", 2, 1): (12, 60),
+    }
+    one = next(row for row in rows if row["kind"] == "replica")
+    assert one["held"] == [{"start": 10, "end": 30}, {"start": 40, "end": 60}]
+    assert one["gaps"] == [{"start": 30, "end": 40}], "of all that any capture had"
+
+
 def test_tables_have_their_version_files_bytes_and_rows(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:
