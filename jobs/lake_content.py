@@ -8,6 +8,7 @@ starts and ends now is told by the newest capture of each replica.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,6 +17,8 @@ from deltalake.exceptions import DeltaError
 
 from jobs.sql_delta_rs import answer
 from jobs.sql_text import tables_named
+from pipelines import capture_rounds
+from pipelines.capture_rounds import Round, round_of, rounds_sql
 from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
 from replica.errors import UnreadableFileError
@@ -24,7 +27,7 @@ _REPLICA = ("cluster_id", "node_id", "directory_id")
 _CLUSTER = ("cluster_id",)
 _CAPTURES = """\
 SELECT capture_id, capture_group, cluster_id, node_id, directory_id, captured_at, ingest_seq,
-       log_start_offset, log_end_offset, source
+       {rounds}log_start_offset, log_end_offset, source
 FROM bronze.captures
 ORDER BY cluster_id, captured_at, node_id, directory_id"""
 _LOOKED_AT = """\
@@ -111,21 +114,44 @@ def replicas(lake: str) -> list[Held]:
 
 def captures(lake: str) -> list[dict[str, Any]]:
     """Rows of bronze.captures without the files, oldest first in each cluster."""
-    return list(_rows(lake, _CAPTURES))
+    rounds = "".join(f"{name}, " for name in capture_rounds.COLUMNS) if _has_rounds(lake) else ""
+    return list(_rows(lake, _CAPTURES.format(rounds=rounds)))
+
+
+def rounds(lake: str) -> list[Round]:
+    """The rounds of captures, oldest first in each cluster; none in a lake of an earlier release,
+    which doesn't tell them."""
+    if not _has_rounds(lake):
+        return []
+    return [round_of(row) for row in _rows(lake, rounds_sql("true"))]
+
+
+def _has_rounds(lake: str) -> bool:
+    uri = table_uri(lake, "bronze.captures")
+    with _told(uri):
+        names = {field.name for field in open_table(uri).schema().fields}
+    return names.issuperset(capture_rounds.COLUMNS)
 
 
 def tables(lake: str, names: Iterable[str]) -> Iterator[Table]:
     """The tables of these names. UnreadableFileError for one that can't be opened."""
     for name in names:
         uri = table_uri(lake, name)
-        try:
+        with _told(uri):
             table = open_table(uri)
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
-        except (DeltaError, OSError) as error:
-            raise UnreadableFileError(uri, str(error).splitlines()[0]) from error
         count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
         rows = next(_rows(lake, count))["rows"]
         yield Table(name, table.version(), len(sizes), sum(sizes), rows)
+
+
+@contextmanager
+def _told(uri: str) -> Iterator[None]:
+    """UnreadableFileError for what delta-rs says of the table at `uri`."""
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise UnreadableFileError(uri, str(error).splitlines()[0]) from error
 
 
 def versions(lake: str, names: Iterable[str]) -> list[dict[str, Any]]:
