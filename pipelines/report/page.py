@@ -22,7 +22,15 @@ from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, Row, Source, moment
 from pipelines.report.svg import element
 from pipelines.report.view import ClusterView, cluster_view
-from pipelines.report.words import bytes_text, counted, duration_text, listed, time_text, visible
+from pipelines.report.words import (
+    bytes_text,
+    counted,
+    duration_text,
+    listed,
+    older_batches,
+    time_text,
+    visible,
+)
 from replica.errors import UsageError
 
 MAX_CLUSTERS = 10
@@ -130,7 +138,11 @@ def _environment() -> jinja2.Environment:
         bytes=bytes_text, time=time_text, moment=moment, ticks=_ticks, duration=duration_text
     )
     environment.globals.update(
-        counted=counted, listed=listed, parting_title=view.parting_title, limits=queries
+        counted=counted,
+        listed=listed,
+        older_batches=older_batches,
+        parting_title=view.parting_title,
+        limits=queries,
     )
     return environment
 

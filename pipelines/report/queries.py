@@ -62,7 +62,7 @@ def newest(cluster: str) -> str:
     return f"""\
 newest AS (
   SELECT node_id, directory_id, capture_id, capture_group, captured_at, source,
-         log_start_offset, log_end_offset
+         log_start_offset, log_end_offset, first_offset
   FROM (SELECT *, row_number() OVER (PARTITION BY node_id, directory_id
                                      ORDER BY captured_at DESC, ingest_seq DESC) AS nth
         FROM bronze.captures WHERE cluster_id = {literal(cluster)}) AS ranked
@@ -103,12 +103,17 @@ ORDER BY captured_at"""
 
 
 def epochs(cluster: str) -> str:
-    """The epochs in the log of each replica's newest capture."""
+    """The epochs in the log of each replica's newest capture. An epoch has one leader, so where a
+    log lacks its LEADER_CHANGE record, what the other replicas tell counts."""
     return f"""\
 WITH {newest(cluster)}
-SELECT n.node_id, n.directory_id, e.epoch, e.leader_id, e.start_offset, e.end_offset
+SELECT n.node_id, n.directory_id, e.epoch, coalesce(e.leader_id, h.leader_id) AS leader_id,
+       e.leader_id IS NULL AND h.leader_id IS NOT NULL AS is_told_elsewhere,
+       e.start_offset, e.end_offset
 FROM newest AS n
 JOIN silver.leader_epochs AS e ON e.capture_id = n.capture_id
+LEFT JOIN gold.leader_epoch_history AS h
+  ON h.cluster_id = {literal(cluster)} AND h.epoch = e.epoch
 WHERE e.start_offset IS NOT NULL
 ORDER BY n.node_id, n.directory_id, e.start_offset"""
 

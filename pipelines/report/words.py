@@ -68,6 +68,11 @@ def span(first: int, end: int) -> str:
     return f"offset {first}" if end - first <= 1 else f"offsets {first} to {end - 1}"
 
 
+def older_batches(first: int) -> str:
+    """Of a log whose first batch, at offset `first`, lies below its log start."""
+    return f"older batches from {first} on still there"
+
+
 def time_text(moment: datetime | None) -> str:
     """To the second, in UTC; nothing where no time is known."""
     if moment is None:

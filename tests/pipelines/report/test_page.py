@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -84,6 +85,75 @@ def test_a_split_that_is_still_open_says_who_will_lose_what(reported: Reported) 
     assert "Node 2 holds 2 records (from offset 10 on, epoch 1)" in cluster.verdict.sentence
     assert "2 to be truncated from 10" in page.text
     assert "No record vanished from any replica's log" in page.text
+
+
+def test_an_epoch_whose_leader_one_replica_does_not_know_is_drawn_as_its_leader_s(
+    reported: Reported,
+) -> None:
+    rows = split(healed=True)
+    for row in rows["silver.leader_epochs"]:
+        assert isinstance(row, dict)
+        if row["node_id"] == 3 and row["epoch"] == 1:
+            row["leader_id"] = None
+    report, page = reported(rows)
+    (cluster,) = report.clusters
+    drawn = ElementTree.fromstring(str(cluster.epoch_drawing))  # noqa: S314 - ours
+    blocks = [one for one in drawn.findall("rect") if "block" in one.get("class", "")]
+    told = [(one.findtext("title"), one.get("class")) for one in blocks]
+    assert told == [
+        ("epoch 1, leader 2: offsets 0 to 9", "block hue0"),
+        ("epoch 2, leader 3: offsets 10 to 14", "block hue1"),
+        ("epoch 1, leader 2: offsets 0 to 9", "block hue0"),
+        ("epoch 2, leader 3: offsets 10 to 14", "block hue1"),
+        ("epoch 1, leader 2 (its record isn't in this log): offsets 0 to 9", "block hue0"),
+        ("epoch 2, leader 3: offsets 10 to 14", "block hue1"),
+    ]
+    assert "leader 2 leader 3" in page.text
+    assert "leader unknown" not in page.text
+
+
+def test_leaders_a_multiple_of_the_fills_apart_are_drawn_apart(reported: Reported) -> None:
+    rows = split(healed=True)
+    for row in (*rows["silver.leader_epochs"], *rows["gold.leader_epoch_history"]):
+        assert isinstance(row, dict)
+        row["leader_id"] = {1: 2, 2: 2, 3: 8}[row["leader_id"]]
+    report, _ = reported(rows)
+    (cluster,) = report.clusters
+    assert [(one.fill, one.text) for one in cluster.fills.key()] == [
+        ("hue0", "leader 2"),
+        ("hue1", "leader 8"),
+    ]
+    leaders = str(cluster.leader_drawing)
+    assert 'class="block hue0"' in leaders
+    assert 'class="block hue1"' in leaders
+
+
+def test_a_leader_that_nobody_tells_has_a_fill_that_is_no_leader_s(reported: Reported) -> None:
+    rows = split(healed=True)
+    for row in (*rows["silver.leader_epochs"], *rows["gold.leader_epoch_history"]):
+        assert isinstance(row, dict)
+        if row["epoch"] == 1:
+            row["leader_id"] = None
+    report, page = reported(rows)
+    (cluster,) = report.clusters
+    assert "epoch 1, leader unknown: offsets 0 to 9" in page.text
+    assert str(cluster.epoch_drawing).count('class="block unknown"') == 3
+    assert "leader 3 leader unknown" in page.text
+
+
+def test_a_log_start_that_lies_inside_a_segment_is_one_number_everywhere(
+    reported: Reported,
+) -> None:
+    rows = split(healed=True)
+    for row in rows["bronze.captures"]:
+        assert isinstance(row, dict)
+        if (row["node_id"], row["capture_group"]) == (3, "group-3"):
+            row["log_start_offset"] = 12
+    _, page = reported(rows)
+    title = "node 3, voter: offsets 12 to 14, older batches from 0 on still there"
+    assert title in page.text
+    assert "12 (older batches from 0 on still there)" in page.text
+    assert "epoch 2, leader 3: offsets 10 to 11, below the log start" in page.text
 
 
 def test_a_span_without_an_end_lasts_until_the_newest_capture(reported: Reported) -> None:
