@@ -65,9 +65,12 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
     parts = []
     for block in blocks:
         x, end = scale.x(block.start), scale.x(block.end)
-        kind = f"block {block.fill}{' below' if block.is_below else ''}"
         # an epoch of one record has no extent, but it was there
         width = max(end - x, _THINNEST)
-        parts.append(box(min(x, 100 - width), y, width, height, kind, block.title))
+        left = min(x, 100 - width)
+        if block.is_below:  # its fill lets the track shine through
+            parts.append(box(left, y, width, height, "paper"))
+        kind = f"block {block.fill}{' below' if block.is_below else ''}"
+        parts.append(box(left, y, width, height, kind, block.title))
         parts.append(label(x, y + height / 2 + 4, end - x, block.texts))
     return Markup("").join(parts)

@@ -27,7 +27,7 @@ from pipelines.report.words import (
     counted,
     duration_text,
     listed,
-    older_batches,
+    ms_text,
     time_text,
     visible,
 )
@@ -135,12 +135,16 @@ def _environment() -> jinja2.Environment:
         finalize=_shown,
     )
     environment.filters.update(
-        bytes=bytes_text, time=time_text, moment=moment, ticks=_ticks, duration=duration_text
+        bytes=bytes_text,
+        time=time_text,
+        ms=ms_text,
+        moment=moment,
+        ticks=_ticks,
+        duration=duration_text,
     )
     environment.globals.update(
         counted=counted,
         listed=listed,
-        older_batches=older_batches,
         parting_title=view.parting_title,
         limits=queries,
     )

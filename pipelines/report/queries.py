@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from pipelines.capture_rounds import rounds_sql
 from pipelines.report.source import literal
 
 MAX_PARTINGS = 500
@@ -57,6 +58,11 @@ ORDER BY file, position
 LIMIT 50"""
 
 
+def ms(time: str) -> str:
+    """A column of type timestamp in ms since 1970."""
+    return f"CAST(floor(date_part('epoch', {time}) * 1000) AS BIGINT)"
+
+
 def newest(cluster: str) -> str:
     """A CTE: the newest capture of each replica."""
     return f"""\
@@ -70,12 +76,25 @@ newest AS (
 )"""
 
 
+def rounds(cluster: str) -> str:
+    """The rounds of captures, oldest first."""
+    return rounds_sql(f"cluster_id = {literal(cluster)}")
+
+
 def replicas(cluster: str) -> str:
-    """Each replica by its newest capture, with the last epoch of its log."""
+    """Each replica by its newest capture, with the last epoch of its log and the largest time of
+    its records, in ms since 1970."""
     return f"""\
 WITH {newest(cluster)}
-SELECT n.*, e.last_epoch
+SELECT n.*, e.last_epoch, {ms("w.last_written")} AS last_written_ms
 FROM newest AS n
+LEFT JOIN (SELECT b.node_id, b.directory_id, max(b.max_timestamp) AS last_written
+           FROM bronze.log_batches AS b
+           JOIN newest AS s ON s.node_id = b.node_id AND s.directory_id = b.directory_id
+           WHERE b.cluster_id = {literal(cluster)} AND b.crc_valid
+             AND (b.last_seen IS NULL OR b.last_seen >= s.captured_at)
+           GROUP BY b.node_id, b.directory_id) AS w
+  ON w.node_id = n.node_id AND w.directory_id = n.directory_id
 LEFT JOIN (SELECT capture_id, max(epoch) AS last_epoch FROM silver.leader_epochs
            WHERE in_batches GROUP BY capture_id) AS e ON e.capture_id = n.capture_id
 ORDER BY n.node_id, n.directory_id"""

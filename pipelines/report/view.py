@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from markupsafe import Markup
 
@@ -14,9 +15,10 @@ from pipelines.report.fills import Fills
 from pipelines.report.losses import Loss, losses
 from pipelines.report.partings import Parting, Replica, partings_of
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
+from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
 from pipelines.report.verdict import Facts, RuleCount, Verdict, verdict
-from pipelines.report.words import Names, older_batches
+from pipelines.report.words import Names
 from replica.check.catalogue import RULES_BY_ID
 from replica.check.rule import Rule
 
@@ -71,6 +73,7 @@ class ClusterView:
     identity: str
     evidence: Evidence
     names: Names
+    rounds: Rounds
     verdict: Verdict
     next_steps: tuple[tuple[str, str], ...]
     voters: frozenset[int]
@@ -87,6 +90,10 @@ class ClusterView:
     @property
     def cluster_id(self) -> str:
         return self.evidence.cluster_id
+
+    def when(self, captured_at: datetime | None) -> str:
+        """What the captures of that moment are called."""
+        return self.rounds.when(captured_at)
 
     def name(self, row: Row) -> str:
         """A row's replica, without the word node."""
@@ -115,6 +122,7 @@ def cluster_view(evidence: Evidence, number: int) -> ClusterView:
         identity=identity,
         evidence=evidence,
         names=names,
+        rounds=Rounds(evidence.rounds.rows),
         verdict=verdict(_facts(evidence, names, lost, partings, rules)),
         next_steps=_next_steps(rules),
         voters=voters,
@@ -160,7 +168,8 @@ def _lane_title(row: Row, names: Names, voters: frozenset[int]) -> str:
     start, end, first = row["log_start_offset"], row["log_end_offset"], row["first_offset"]
     if end == start:
         return f"node {name}, {role}: empty log"
-    older = f", {older_batches(first)}" if first is not None and first < start else ""
+    has_older = first is not None and first < start
+    older = f", older batches from {first} on still there" if has_older else ""
     return f"node {name}, {role}: offsets {start} to {end - 1}{older}"
 
 

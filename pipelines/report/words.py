@@ -68,16 +68,33 @@ def span(first: int, end: int) -> str:
     return f"offset {first}" if end - first <= 1 else f"offsets {first} to {end - 1}"
 
 
-def older_batches(first: int) -> str:
-    """Of a log whose first batch, at offset `first`, lies below its log start."""
-    return f"older batches from {first} on still there"
-
-
 def time_text(moment: datetime | None) -> str:
     """To the second, in UTC; nothing where no time is known."""
     if moment is None:
         return ""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def ms_text(milliseconds: int | None) -> str:
+    """A record's time, given in ms since 1970, as time_text; the bare number where no calendar has
+    it, which a hostile log may hold."""
+    if milliseconds is None:
+        return ""
+    try:
+        return time_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
+    except (OverflowError, ValueError, OSError):
+        return f"{milliseconds} ms"
+
+
+def ms_range_text(first: int, last: int) -> str:
+    """Such as `2026-11-21 03:19:46 to 03:19:47 UTC`; one time where both are the same."""
+    start, end = ms_text(first), ms_text(last)
+    if start == end:
+        return start
+    day, _, time = end.partition(" ")
+    if start.startswith(f"{day} ") and time:
+        end = time
+    return f"{start.removesuffix(' UTC')} to {end}"
 
 
 def round_seconds(least: float) -> int:

@@ -16,8 +16,8 @@ LEADER_EPOCH_HISTORY = Contract(
         Column(
             "leader_id",
             "int",
-            "the leader's node id by its LEADER_CHANGE record, else by the quorum-states; NULL where "
-            "neither tells it",
+            "the leader's node id by its LEADER_CHANGE record, else by the quorum-states; NULL "
+            "where neither tells it",
         ),
         Column("start_offset", "bigint", "offset of the epoch's first record"),
         Column(

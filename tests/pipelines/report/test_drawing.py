@@ -232,9 +232,7 @@ def test_of_many_replicas_those_that_lost_records_and_voters_are_drawn() -> None
     told = epoch_lanes.Drawn((), [lost], (), Fills(()))
     for node in range(100):
         row = {"node_id": node, "directory_id": "d", "log_start_offset": 0, "log_end_offset": 9}
-        lanes.append(
-            epoch_lanes.lane(row, f"node {node}", told, is_voter=node in (50, 51))
-        )
+        lanes.append(epoch_lanes.lane(row, f"node {node}", told, is_voter=node in (50, 51)))
     root = read(epoch_lanes.draw("id", lanes))
     shown = [one.text for one in root.findall("text")]
     assert {"node 50", "node 51", "node 99", "2 truncated from 3"} <= {*shown}
