@@ -17,7 +17,7 @@ from pipelines.gold.divergence_points import divergence_points
 from pipelines.gold.findings import findings as gold_findings
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.membership import membership_findings
-from pipelines.gold.metadata_history import metadata_changes, metadata_history
+from pipelines.gold.metadata_history import metadata_changes, metadata_history, state_ranges
 from pipelines.gold.quorum.views import Sources, quorum_views
 from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
@@ -191,7 +191,7 @@ class _Building:
         refused = refused_records(replay, derived.committed)
         same = same_snapshots(replay)
         between = (
-            membership_findings(of.captures, of.state, derived.held),
+            membership_findings(of.captures, of.snapshot_records, of.state, derived.held),
             same_snapshot_findings(of.captures, of.snapshots, of.found, same),
         )
         inputs = of.captures, of.batches, of.found, judged, refused, derived.groups
@@ -203,6 +203,7 @@ class _Building:
         written = self._keep(written, StorageLevel.DISK_ONLY)  # as large as two tables
         self._write(gold.METADATA_HISTORY, metadata_history(written))
         self._write(gold.METADATA_CHANGES, metadata_changes(written))
+        self._write(gold.STATE_RANGES, state_ranges(written))
 
     def _quorum(self, of: _Bronze, derived: _Silver) -> None:
         sources = Sources(

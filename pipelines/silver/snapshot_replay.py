@@ -74,9 +74,7 @@ def replayed(
     branch: from branch_records; the others bronze's; buckets: parts of a replay.
     """
     inputs = branch, snapshots, snapshot_records
-    return replay_in_parts(
-        *inputs, buckets, _work, REPLAYED, through_unknown=False, every_snapshot=True
-    )
+    return replay_in_parts(*inputs, buckets, _work, REPLAYED, every_snapshot=True)
 
 
 def snapshot_replay(replayed_parts: DataFrame) -> DataFrame:

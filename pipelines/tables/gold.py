@@ -173,13 +173,14 @@ METADATA_HISTORY = Contract(
             "valid_to_offset",
             "bigint",
             "the next version's valid_from_offset, or that of the removal; the end of what is "
-            "known where the log has a hole; NULL if open",
+            "known where the log has a hole, or a record that this release doesn't know; NULL if "
+            "open",
         ),
         Column("valid_from", "timestamp", "time of the record at valid_from_offset"),
         Column(
             "valid_to",
             "timestamp",
-            "time of the record at valid_to_offset; NULL if open, or ended by a hole",
+            "time of the record at valid_to_offset; NULL if open, or where the known state ends",
         ),
         Column("leader_epoch", "int", "epoch of the record at valid_from_offset", nullable=False),
         Column(
@@ -219,9 +220,32 @@ METADATA_CHANGES = Contract(
     change_feed=True,
 )
 
+STATE_RANGES = Contract(
+    name="gold.state_ranges",
+    description="The end offsets at which the state of a cluster is known: of others, "
+    "gold.metadata_history has no versions.",
+    columns=(
+        Column("cluster_id", "string", "the cluster", nullable=False),
+        Column(
+            "from_offset",
+            "bigint",
+            "the first such end offset: 0, or that of the snapshot with which the replay began",
+            nullable=False,
+        ),
+        Column(
+            "to_offset",
+            "bigint",
+            "the last such end offset: the log's end, the start of a hole in the log, or the "
+            "offset of a record that this release of kraftlake doesn't know",
+            nullable=False,
+        ),
+    ),
+    keys=("cluster_id", "from_offset"),
+)
+
 GOLD = (
     *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
-    *(METADATA_HISTORY, METADATA_CHANGES),
+    *(METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES),
     *QUORUM,
 )
 

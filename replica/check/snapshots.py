@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from replica.check.catalogue import snapshots
+from replica.check.catalogue.log import NOT_KNOWN
 from replica.check.damaged import snapshot_damage
 from replica.check.examined import Examined
 from replica.check.records import Transaction
@@ -17,9 +18,14 @@ from replica.format.segment import LocatedBatch
 from replica.format.snapshot import BOOTSTRAP_ID, SnapshotState
 from replica.history.log import election_order
 from replica.metadata.image import KINDS, Difference, Image, differences, orphan_topic_configs
+from replica.metadata.records import NEWEST_KAFKA
 from replica.types import OffsetAndEpoch, Severity
 
 _SHOWN_DIFFERENCES = 3
+_NOT_JUDGED = {
+    *(snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id),
+    *NOT_KNOWN,
+}
 KIND_ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 """What others rest on comes first: topics before their partitions."""
 
@@ -35,7 +41,7 @@ class Validity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotVerdict:
-    """broken: findings above info. notes: the others."""
+    """broken: what makes it invalid. notes: the other findings."""
 
     id: OffsetAndEpoch
     path: str
@@ -57,11 +63,17 @@ class Compared:
 def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
     """The verdict by all findings on a snapshot: each one's rule id and severity."""
     found = tuple(found)
-    if any(severity is not Severity.INFO for _, severity in found):
+    if any(is_broken(rule, severity) for rule, severity in found):
         return Validity.INVALID
-    if any(rule == snapshots.SNAPSHOT_UNVERIFIED.id for rule, _ in found):
+    if any(rule in _NOT_JUDGED for rule, _ in found):
         return Validity.UNVERIFIABLE
     return Validity.VALID
+
+
+def is_broken(rule: str, severity: Severity) -> bool:
+    """Whether a finding of this rule id makes a snapshot invalid. What this release is too old for
+    is a warning, and breaks nothing."""
+    return severity is not Severity.INFO and rule not in _NOT_JUDGED
 
 
 def snapshot_verdicts(
@@ -86,15 +98,16 @@ def snapshot_verdicts(
         if snapshot.id != BOOTSTRAP_ID:
             found += _judge_place(examined, snapshot, snapshot.id, transactions)
             if snapshot.is_whole:
-                found += _judge_content(examined, snapshot, replayed.get(snapshot.id))
+                newer = is_newer(snapshot.id, _unknown_offsets(examined, snapshot, noted))
+                found += _judge_content(examined, snapshot, replayed.get(snapshot.id), newer=newer)
         yield _verdict(snapshot, snapshot.id, found)
 
 
 def _verdict(
     snapshot: SnapshotFile, snapshot_id: OffsetAndEpoch, found: Sequence[Finding]
 ) -> SnapshotVerdict:
-    broken = tuple(f for f in found if f.severity is not Severity.INFO)
-    notes = tuple(f for f in found if f.severity is Severity.INFO)
+    broken = tuple(f for f in found if is_broken(f.rule.id, f.severity))
+    notes = tuple(f for f in found if not is_broken(f.rule.id, f.severity))
     validity = validity_of((f.rule.id, f.severity) for f in found)
     return SnapshotVerdict(snapshot_id, snapshot.file.path, validity, broken, notes)
 
@@ -191,8 +204,27 @@ def _judge_end(
     yield rule.at(path, message, offset=snapshot_id.offset, epoch=snapshot_id.epoch)
 
 
+def _unknown_offsets(
+    examined: Examined, snapshot: SnapshotFile, noted: Collection[Finding]
+) -> Iterator[int | None]:
+    """See is_newer."""
+    logs = {segment.file.path for segment in examined.directory.segments}
+    for finding in noted:
+        if finding.rule.id in NOT_KNOWN:
+            if finding.file == snapshot.file.path:
+                yield None
+            elif finding.file in logs:
+                yield finding.offset
+
+
+def is_newer(snapshot_id: OffsetAndEpoch, unknown: Iterable[int | None]) -> bool:
+    """Whether a snapshot, or the log below its end offset, holds records that this release doesn't
+    know. unknown: the offsets of the log's first such records; None for one in the snapshot."""
+    return any(offset is None or offset < snapshot_id.offset for offset in unknown)
+
+
 def _judge_content(
-    examined: Examined, snapshot: SnapshotFile, replayed: Image | None
+    examined: Examined, snapshot: SnapshotFile, replayed: Image | None, *, newer: bool
 ) -> Iterator[Finding]:
     assert snapshot.id is not None
     held = snapshot_image(examined, snapshot)
@@ -201,20 +233,31 @@ def _judge_content(
         orphans, others = compare_images(held, replayed)
         compared = Compared(len(orphans), len(others), tuple(others[:_SHOWN_DIFFERENCES]))
     yield from judge_compared(
-        snapshot.file.path, snapshot.id, compared, is_readable=held is not None
+        snapshot.file.path, snapshot.id, compared, is_readable=held is not None, newer=newer
     )
 
 
 def judge_compared(
-    path: str, snapshot_id: OffsetAndEpoch, compared: Compared | None, *, is_readable: bool
+    path: str,
+    snapshot_id: OffsetAndEpoch,
+    compared: Compared | None,
+    *,
+    is_readable: bool,
+    newer: bool,
 ) -> Iterator[Finding]:
     """What a comparison with the replay up to the snapshot's end tells.
 
     compared: None where no replay reached that end; is_readable: whether every record of the
-    snapshot could be read and applied.
+    snapshot could be read and applied; newer: see is_newer.
     """
     place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
-    if not is_readable:
+    if newer and (compared is None or not is_readable):
+        message = (
+            "it, or the log below its end, holds records that are not known to this release, which "
+            f"reads up to Kafka {NEWEST_KAFKA}"
+        )
+        yield snapshots.SNAPSHOT_NOT_KNOWN.at(path, message, **place)
+    elif not is_readable:
         message = "part of its records can't be read or applied here"
         yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
     elif compared is None:

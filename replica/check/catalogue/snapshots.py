@@ -125,6 +125,14 @@ SNAPSHOT_UNVERIFIED = Rule(
     "Doesn't compare them either.",
     "Check all nodes' directories together: another one may hold the log.",
 )
+SNAPSHOT_NOT_KNOWN = Rule(
+    "snapshot-not-known",
+    _WARNING,
+    "A snapshot's content can't be judged: the snapshot, or the log below its end, holds records "
+    "that this release doesn't know.",
+    "Reads it where the node is as new as the writer.",
+    "Use a kraftlake that is as new as the cluster.",
+)
 ORPHAN_TOPIC_CONFIGS = Rule(
     "orphan-topic-configs",
     _INFO,
@@ -150,5 +158,6 @@ RULES = (
     SNAPSHOT_LOG_HOLE,
     SNAPSHOT_CONTENT,
     SNAPSHOT_UNVERIFIED,
+    SNAPSHOT_NOT_KNOWN,
     ORPHAN_TOPIC_CONFIGS,
 )
