@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from jobs.check_verdict import NOUNS, Verdict, counted_by, last_epoch, validities, verdict_of
+from jobs.log_range import log_range
 from jobs.output import coloured, counted, one_line
 from replica.check.examined import Examined
 from replica.check.group import Judged
@@ -90,7 +91,8 @@ def _log(examined: Examined) -> str:
     directory, epoch = examined.directory, last_epoch(examined)
     if epoch is None:
         return "no log"
-    return f"log {directory.first_offset} to {directory.log_end_offset}, epoch {epoch}"
+    start, end = directory.log_start_offset, directory.log_end_offset
+    return f"{log_range(start, directory.first_offset, end)}, epoch {epoch}"
 
 
 def _snapshots(member: Judged) -> Iterator[str]:

@@ -23,6 +23,7 @@ from jobs.output import (
     write_text,
 )
 from jobs.sql_text import tables_named
+from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,11 +66,13 @@ def run(
 
 
 def source(lake: str) -> Source:
-    """The lake behind the report's port. UsageError where there is none."""
+    """The lake behind the report's port. UsageError where there is none, or one of another
+    schema version."""
     from jobs.sql_delta_rs import answer
     from pipelines.report.source import Source
 
     tables = tables_of(lake)
+    check_schema_version(lake)
 
     def ask(sql: str) -> list[Mapping[str, Any]]:
         found = answer(lake, [name for name in tables_named(sql) if name in tables], sql)

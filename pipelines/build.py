@@ -178,9 +178,10 @@ class _Building:
     def _history(self, of: _Bronze, derived: _Silver) -> None:
         epochs = known_epochs(of.batches, derived.control, of.state)
         self._write(gold.LEADER_EPOCH_HISTORY, leader_epoch_history(epochs, derived.groups))
-        self._write(gold.DIVERGENCE_POINTS, divergence_points(derived.groups))
+        self._write(gold.DIVERGENCE_POINTS, divergence_points(derived.groups, of.captures))
         proven = proven_ranges(derived.held, derived.groups)
-        self._write(gold.TRUNCATIONS, truncations(of.batches, derived.committed, proven))
+        gone = truncations(of.batches, derived.committed, proven, of.captures)
+        self._write(gold.TRUNCATIONS, gone)
 
     def _judgements(self, of: _Bronze, derived: _Silver, branch: DataFrame, buckets: int) -> None:
         replay = self._keep(replayed(branch, of.snapshots, of.snapshot_records, buckets))

@@ -113,11 +113,14 @@ def contents(
     dry_run: options.DryRun = False,
     json_output: options.Json = False,
 ) -> int:
-    """Show what a lake holds: clusters, replicas, captures, the tables with their sizes, and which
-    releases of kraftlake wrote it.
+    """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
+    and which releases of kraftlake wrote it.
 
-    For knowing what can be asked. Of each cluster and replica: the offsets that some capture holds
-    undamaged, and the gaps between log start and log end that none does; ends are exclusive.
+    For knowing what can be asked. Of each cluster and replica: log start and log end by the newest
+    captures, the offsets that some capture holds undamaged, and the gaps between the lowest log
+    start and the highest log end that none does; ends are exclusive. A round is what was looked at
+    together. Where no capture.json and no --captured-at told when, it is called by its name in
+    `ingest --order` and by its newest record.
 
     --upgrade brings the tables of a lake that an earlier release made to this one's: columns are
     added, and told from what is there; nothing that was captured is lost. Make a copy of the lake
@@ -128,8 +131,9 @@ def contents(
       kraftlake lake --lake lake
       kraftlake lake --lake lake --upgrade --dry-run
 
-    --json: kind (cluster, replica, capture, table, version) and its fields, sizes in bytes; with
-    --upgrade table, what, detail. Exit codes: 0, 1 when a table can't be read, 2 usage.
+    --json: kind (cluster, replica, round, capture, table, version) and its fields, sizes in bytes,
+    captured_at of a round null where nothing told it; with --upgrade table, what, detail. Exit
+    codes: 0, 1 when a table can't be read, 2 usage.
     """
     if upgrade:
         from jobs import upgrade as upgrading

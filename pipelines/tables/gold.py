@@ -13,7 +13,12 @@ LEADER_EPOCH_HISTORY = Contract(
     columns=(
         Column("cluster_id", "string", "the cluster", nullable=False),
         Column("epoch", "int", "leader epoch", nullable=False),
-        Column("leader_id", "int", "the leader's node id, NULL where its record is gone"),
+        Column(
+            "leader_id",
+            "int",
+            "the leader's node id by its LEADER_CHANGE record, else by the quorum-states; NULL "
+            "where neither tells it",
+        ),
         Column("start_offset", "bigint", "offset of the epoch's first record"),
         Column(
             "end_offset",
@@ -47,6 +52,7 @@ DIVERGENCE_POINTS = Contract(
         Column("capture_a", "string", "capture_id of the first", nullable=False),
         Column("capture_b", "string", "capture_id of the second", nullable=False),
         Column("is_latest", "boolean", "the cluster's newest capture group", nullable=False),
+        Column("round_name", "string", "the group's name in ingest --order; NULL without --order"),
         Column(
             "relation",
             "string",
@@ -98,6 +104,11 @@ TRUNCATIONS = Contract(
             "timestamp",
             "captured_at of the capture that shows them to be gone",
             nullable=False,
+        ),
+        Column(
+            "seen_in_round",
+            "string",
+            "that capture's name in ingest --order; NULL without --order",
         ),
     ),
     keys=(*REPLICA_KEYS, "seen_at", "from_offset"),

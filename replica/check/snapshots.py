@@ -344,13 +344,14 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
     path = directory.segments[0].file.path
     usable = [s.id for s in directory.snapshots if s.id is not None and s.is_usable]
     newest = max((one for one in usable if one != BOOTSTRAP_ID), default=None)
+    begins = f"the log starts at offset {start}"
+    if start > directory.log_start_offset:
+        begins = f"the first batch begins at offset {start}"
     if newest is None:
-        message = f"the log starts at offset {start}, and there is no usable snapshot"
+        message = f"{begins}, and there is no usable snapshot"
         yield snapshots.LOG_START_WITHOUT_SNAPSHOT.at(path, message, offset=start)
     elif newest.offset < start:
-        message = (
-            f"the newest usable snapshot ends at offset {newest.offset}, the log starts at {start}"
-        )
+        message = f"the newest usable snapshot ends at offset {newest.offset}, {begins}"
         yield snapshots.SNAPSHOT_LOG_HOLE.at(path, message, offset=newest.offset)
 
 
