@@ -16,6 +16,7 @@ NEWEST = VERSIONS[-1]
 _TOOLS_OF = {"4.4.0": "4.3.1"}
 """Releases whose kafka-tools and kafka-shell Maven Central doesn't have, and the release whose
 tools and shell run with their classes instead."""
+_LOGGER = Jar("org.slf4j", "slf4j-simple", "1.7.36")
 _OTHER_LOGGERS = "slf4j-reload4j-"
 """3.9 brings a logger of its own; SLF4J complains about a second one, and takes any of the two."""
 
@@ -24,6 +25,13 @@ def class_path(version: str = NEWEST) -> str:
     """Kafka's jars as a Java class path; CalledProcessError where they can't be fetched."""
     found = sorted(_jars(version).fetched().glob("*.jar"))
     return os.pathsep.join(str(jar) for jar in found if not jar.name.startswith(_OTHER_LOGGERS))
+
+
+def broker_class_path(version: str) -> str:
+    """The same of any release of Kafka, VERSIONS or not, and perhaps without the tools."""
+    if version in VERSIONS:
+        return class_path(version)
+    return f"{Jars('kafka-broker', version, (_broker(version), _LOGGER)).fetched()}/*"
 
 
 def class_path_or_skip(version: str = NEWEST) -> str:
@@ -47,8 +55,11 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def _jars(version: str) -> Jars:
-    tools = _TOOLS_OF.get(version, version)
-    kafka = (("kafka_2.13", version), ("kafka-tools", tools), ("kafka-shell", tools))
-    logger = Jar("org.slf4j", "slf4j-simple", "1.7.36")
-    jars = (*(Jar("org.apache.kafka", name, revision) for name, revision in kafka), logger)
-    return Jars("kafka", version, jars)
+    release = _TOOLS_OF.get(version, version)
+    tools = (Jar("org.apache.kafka", name, release) for name in ("kafka-tools", "kafka-shell"))
+    return Jars("kafka", version, (_broker(version), *tools, _LOGGER))
+
+
+def _broker(version: str) -> Jar:
+    """With all of a node."""
+    return Jar("org.apache.kafka", "kafka_2.13", version)
