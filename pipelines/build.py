@@ -190,7 +190,7 @@ class _Building:
         refused = refused_records(replay, derived.committed)
         same = same_snapshots(replay)
         between = (
-            membership_findings(of.captures, of.state, derived.held),
+            membership_findings(of.captures, of.snapshot_records, of.state, derived.held),
             same_snapshot_findings(of.captures, of.snapshots, of.found, same),
         )
         inputs = of.captures, of.batches, of.found, judged, refused, derived.groups

@@ -6,7 +6,7 @@ A round is what was looked at together, so the rules see what one call of `kraft
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -15,19 +15,21 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.gold.finding_rows import PLACED, finding_row, placed
+from pipelines.silver.control_records import snapshot_voter_sets
 from pipelines.silver.held_batches import one_row_per_capture
 from pipelines.tables.bronze import REPLICA_KEYS
 from replica.check.membership import Member, judge_membership
 from replica.format.discovery import DirectoryPath
-from replica.format.file_names import METADATA_FOLDER, FileKind, classify
+from replica.format.file_names import METADATA_FOLDER, FileKind, FileName, classify
+from replica.format.snapshot import BOOTSTRAP_ID, SnapshotName
 from replica.history.log import LogBatch
-from replica.types import ReplicaId
+from replica.types import ReplicaId, ReplicaKey
 
 _STATE = ("leader_id", "leader_epoch", "current_voters")
 
 
 def membership_findings(
-    captures: DataFrame, replica_state: DataFrame, held: DataFrame
+    captures: DataFrame, snapshot_records: DataFrame, replica_state: DataFrame, held: DataFrame
 ) -> DataFrame:
     """PLACED; held: from held_batches, the others bronze's."""
     paths = F.transform("files", lambda file: file["path"]).alias("paths")
@@ -36,10 +38,19 @@ def membership_findings(
     rows = rows.join(F.broadcast(sources), on="capture_id", how="inner")
     state = replica_state.select("capture_id", *_STATE)
     rows = rows.join(F.broadcast(state), on="capture_id", how="left")
+    initial = _initial_voters(snapshot_records)
+    rows = rows.join(F.broadcast(initial), on=list(REPLICA_KEYS), how="left")
     rows = rows.join(_entries(captures, held), on=["ingest_seq", "capture_id"], how="left")
     return rows.groupBy("ingest_seq").applyInArrow(
         _judge, from_arrow_schema(PLACED, prefer_timestamp_ntz=False)
     )
+
+
+def _initial_voters(snapshot_records: DataFrame) -> DataFrame:
+    """REPLICA_KEYS and initial_voters: the voters that a replica's bootstrap snapshot names."""
+    named = snapshot_voter_sets(snapshot_records.where(f"end_offset = {BOOTSTRAP_ID.offset}"))
+    voters = F.flatten(F.transform("voter_sets", lambda found: found["voters"]))
+    return named.groupBy(*REPLICA_KEYS).agg(F.max(voters).alias("initial_voters"))
 
 
 def _entries(captures: DataFrame, held: DataFrame) -> DataFrame:
@@ -81,14 +92,20 @@ def _told(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _member(row: dict[str, Any]) -> Member:
+    bootstrap = _path_of(row, _is_bootstrap_snapshot)
     return Member(
         ReplicaId(*(row[name] for name in REPLICA_KEYS)),
         row["source"],
-        _shown(row, FileKind.META_PROPERTIES),
-        _shown(row, FileKind.QUORUM_STATE),
+        _shown(row, _path_of(row, _is_of(FileKind.META_PROPERTIES))),
+        _shown(row, _path_of(row, _is_of(FileKind.QUORUM_STATE))),
+        _shown(row, bootstrap),
         leader_id=row["leader_id"],
         leader_epoch=row["leader_epoch"],
         current_voters=tuple(row["current_voters"] or ()),
+        initial_voters=frozenset(
+            ReplicaKey(voter["voter_id"], voter["directory_id"])
+            for voter in (row["initial_voters"] or () if bootstrap is not None else ())
+        ),
         first_offset=row["first_offset"],
         entries=dict(_batches(row["entries"] or ())),
     )
@@ -101,12 +118,24 @@ def _batches(entries: Iterable[dict[str, Any]]) -> Iterator[tuple[int, LogBatch]
         yield entry["offset"], LogBatch(*place, digest)
 
 
-def _shown(row: dict[str, Any], kind: FileKind) -> str:
+def _is_of(kind: FileKind) -> Callable[[FileName], bool]:
+    return lambda name: name.kind is kind
+
+
+def _is_bootstrap_snapshot(name: FileName) -> bool:
+    return name.snapshot == SnapshotName(BOOTSTRAP_ID)
+
+
+def _path_of(row: dict[str, Any], is_it: Callable[[FileName], bool]) -> str | None:
+    """The capture's file of such a name, relative to the node's log directory."""
+    paths: list[str] = row["paths"]
+    return next((path for path in paths if is_it(classify(os.path.basename(path)))), None)
+
+
+def _shown(row: dict[str, Any], path: str | None) -> str:
     """The file as it was named to ingest, the directory where there is none."""
-    folders = (path.partition("/")[0] for path in row["paths"] if "/" in path)
-    location = DirectoryPath(next(folders, METADATA_FOLDER), row["source"])
-    for path in row["paths"]:
-        if classify(os.path.basename(path)).kind is kind:
-            return location.shown_file(path)
     source: str = row["source"]
-    return source
+    if path is None:
+        return source
+    folders = (path.partition("/")[0] for path in row["paths"] if "/" in path)
+    return DirectoryPath(next(folders, METADATA_FOLDER), source).shown_file(path)

@@ -16,6 +16,7 @@ from pipelines.silver.snapshot_replay import difference_of
 from pipelines.tables.bronze import REPLICA_KEYS
 from replica.check.same_snapshots import judge_contents
 from replica.check.snapshots import Compared
+from replica.format.snapshot import BOOTSTRAP_ID
 from replica.metadata.image import Difference
 from replica.types import OffsetAndEpoch
 
@@ -28,9 +29,10 @@ def same_snapshot_findings(
     """PLACED. compared: from silver's same_snapshots, the others bronze's.
 
     Each snapshot is held against the first replica's of its id; one that can't be read as a whole
-    says nothing.
+    says nothing, and the bootstrap snapshot 0-0 is no state of the log.
     """
     held = held_snapshots(captures, snapshots).where("is_whole")
+    held = held.where(F.col("end_offset") > BOOTSTRAP_ID.offset)
     groups = captures.select("capture_group", "capture_id")
     members = held.join(F.broadcast(groups), on="capture_id", how="inner")
     unreadable = unreadable_snapshots(findings).withColumn("is_unreadable", F.lit(True))

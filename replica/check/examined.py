@@ -177,13 +177,13 @@ def voter_sets(examined: Examined) -> Iterator[VoterSetAt]:
     for segment in examined.directory.segments:
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, KRaftVoters):
-                yield VoterSetAt(record.offset, batch.header.leader_epoch, _voters(message))
+                yield VoterSetAt(record.offset, batch.header.leader_epoch, keys_of(message))
     for snapshot in examined.directory.snapshots:
         if snapshot.id is None or not snapshot.is_usable:
             continue
         for _, _, message in examined.control_records(snapshot):
             if isinstance(message, KRaftVoters):
-                yield VoterSetAt(snapshot.id.offset - 1, snapshot.id.epoch, _voters(message))
+                yield VoterSetAt(snapshot.id.offset - 1, snapshot.id.epoch, keys_of(message))
 
 
 def _leader_changes(examined: Examined) -> Iterator[LeaderChangeAt]:
@@ -213,7 +213,8 @@ def whole_records(data: memoryview, batch: LocatedBatch) -> Iterator[Record]:
         return
 
 
-def _voters(message: KRaftVoters) -> frozenset[ReplicaKey]:
+def keys_of(message: KRaftVoters) -> frozenset[ReplicaKey]:
+    """The voters of a voters record, without their endpoints."""
     return frozenset(ReplicaKey(voter.voter_id, voter.directory_id) for voter in message.voters)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replica.check.examined import Examined, replica_log
+from replica.check.examined import Examined, keys_of, replica_log
 from replica.check.membership import Member
+from replica.format.control import KRaftVoters
+from replica.format.directory import SnapshotFile
 from replica.format.file_names import FileKind
+from replica.format.snapshot import BOOTSTRAP_ID
 from replica.history.log import LogBatch
-from replica.types import ZERO_UUID, ReplicaId
+from replica.types import ZERO_UUID, ReplicaId, ReplicaKey
 
 
 def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
@@ -46,17 +49,32 @@ def members_of(group: Sequence[Examined]) -> list[Member]:
 def _member(examined: Examined, first_offset: int | None, entries: dict[int, LogBatch]) -> Member:
     replica, state = examined.replica, examined.directory.quorum_state
     assert replica is not None, "by_cluster takes no others"
+    bootstrap = _bootstrap_snapshot(examined)
     return Member(
         replica,
         examined.shown,
         _shown(examined, FileKind.META_PROPERTIES),
         _shown(examined, FileKind.QUORUM_STATE),
+        examined.shown_file("" if bootstrap is None else bootstrap.file.path),
         leader_id=None if state is None else state.leader_id,
         leader_epoch=None if state is None else state.leader_epoch,
         current_voters=() if state is None else tuple(state.current_voters),
+        initial_voters=frozenset() if bootstrap is None else _initial_voters(examined, bootstrap),
         first_offset=first_offset,
         entries=entries,
     )
+
+
+def _bootstrap_snapshot(examined: Examined) -> SnapshotFile | None:
+    snapshots = examined.directory.snapshots
+    return next((one for one in snapshots if one.id == BOOTSTRAP_ID and one.is_usable), None)
+
+
+def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> frozenset[ReplicaKey]:
+    for _, _, message in examined.control_records(bootstrap):
+        if isinstance(message, KRaftVoters):
+            return keys_of(message)
+    return frozenset()
 
 
 def _shown(examined: Examined, kind: FileKind) -> str:

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from replica.check.catalogue import groups
 from replica.check.rule import Finding
 from replica.history.log import LogBatch
-from replica.types import NO_NODE, ZERO_UUID, ReplicaId
+from replica.types import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """What one directory of a group says of itself; files are named as the user would.
 
-    shown: the directory. meta_properties, quorum_state: these files, the directory where there is
-    none. leader_id, leader_epoch, current_voters: by quorum-state; None and () where nobody can
-    tell. first_offset: the first that its log holds, None where it holds nothing. entries: the
-    batches of its log that hold the first offsets of the others.
+    shown: the directory. meta_properties, quorum_state, bootstrap_snapshot (0-0.checkpoint): these
+    files, the directory where there is none. leader_id, leader_epoch, current_voters: by
+    quorum-state; None and () where nobody can tell. initial_voters: those that 0-0.checkpoint
+    names; none where the node was formatted without initial voters, or is of a static quorum.
+    first_offset: the first that its log holds, None where it holds nothing. entries: the batches of
+    its log that hold the first offsets of the others.
     """
 
     replica: ReplicaId
     shown: str
     meta_properties: str
     quorum_state: str
+    bootstrap_snapshot: str
     leader_id: int | None = None
     leader_epoch: int | None = None
     current_voters: tuple[int, ...] = ()
+    initial_voters: frozenset[ReplicaKey] = frozenset()
     first_offset: int | None = None
     entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
 
@@ -48,6 +52,7 @@ def judge_membership(group: Sequence[Member]) -> Iterator[Told]:
         yield from _repeated(cluster, "node id", lambda one: one.replica.node_id)
         yield from _judge_leaders(cluster)
         yield from _judge_voters(cluster)
+        yield from _judge_initial_voters(cluster)
     yield from _repeated(members, "directory id", _directory_id)
     yield from _judge_clusters(members)
 
@@ -124,3 +129,23 @@ def _judge_voters(members: Sequence[Member]) -> Iterator[Told]:
                     member.quorum_state, message, epoch=member.leader_epoch
                 ),
             )
+
+
+def _judge_initial_voters(members: Sequence[Member]) -> Iterator[Told]:
+    """Each node that names initial voters against the first node that does."""
+    first: Member | None = None
+    for member in members:
+        if not member.initial_voters:
+            continue
+        first = first or member
+        if member.initial_voters != first.initial_voters:
+            message = (
+                f"initial voters {_listed(member.initial_voters)}; "
+                f"{_listed(first.initial_voters)} by {first.bootstrap_snapshot}"
+            )
+            file = member.bootstrap_snapshot
+            yield member, groups.INITIAL_VOTERS_DIFFER.at(file, message, offset=0, epoch=0)
+
+
+def _listed(voters: Collection[ReplicaKey]) -> str:
+    return ", ".join(f"{voter.node_id}-{voter.directory_id}" for voter in sorted(voters))

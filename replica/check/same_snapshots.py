@@ -1,4 +1,8 @@
-"""Snapshots of one id on several replicas: they must hold one state."""
+"""Snapshots of one id on several replicas: they must hold one state.
+
+The bootstrap snapshot 0-0 is left out: it holds what formatting wrote on its node, which is no
+state of the log (see the rule initial-voters-differ).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.check.snapshots import Compared, compare_images, describe
 from replica.format.directory import SnapshotFile
+from replica.format.snapshot import BOOTSTRAP_ID
 from replica.types import OffsetAndEpoch
 
 
@@ -20,7 +25,7 @@ def judge_same_snapshots(group: Sequence[Examined]) -> Iterator[Finding]:
         first: dict[OffsetAndEpoch, tuple[Examined, SnapshotFile]] = {}
         for examined in members:
             for snapshot in examined.directory.snapshots:
-                if snapshot.id is None or not snapshot.is_usable:
+                if snapshot.id in (None, BOOTSTRAP_ID) or not snapshot.is_usable:
                     continue
                 other = first.setdefault(snapshot.id, (examined, snapshot))
                 if _content(*other) != _content(examined, snapshot):

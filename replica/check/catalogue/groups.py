@@ -37,7 +37,8 @@ COMMITTED_DATA_AT_RISK = Rule(
 SNAPSHOT_ID_CONFLICT = Rule(
     "snapshot-id-conflict",
     _ERROR,
-    "Two replicas' snapshots of one id hold different states.",
+    "Two replicas' snapshots of one id hold different states (0-0.checkpoint, no state of the log, "
+    "is left out: see initial-voters-differ).",
     "Can't notice: a follower gets the one or the other.",
     "Find out which equals the replay of the log; the other node's state is wrong.",
     ("KAFKA-14203", "cockroachdb/cockroach#35424", "etcd-io/etcd#13766"),
@@ -75,6 +76,22 @@ VOTER_SETS_DIFFER = Rule(
     "Put controller.quorum.voters right on every node before any is restarted.",
     ("strimzi/strimzi-kafka-operator#6862", "bitnami/charts#16011", "KAFKA-17608"),
 )
+# What kafka-storage format writes into 0-0.checkpoint is of its node alone: no node fetches this
+# snapshot from another. Voters are absent where a node was formatted with --no-initial-controllers
+# or belongs to a static quorum, and the bootstrap metadata records (Kafka 4.4) may differ, as only
+# those of the first active controller are ever used. But nodes that name initial voters must name
+# the same ones.
+INITIAL_VOTERS_DIFFER = Rule(
+    "initial-voters-differ",
+    _WARNING,
+    "Two nodes were formatted with different initial voters: their 0-0.checkpoint files name "
+    "different sets. No voters in this file, or other bootstrap records, are normal.",
+    "Takes these voters until the log has a newer voters record: each node counts its own "
+    "majority, so two leaders are possible.",
+    "Dump the KRAFT_VOTERS records of a healthy node's log: they name the voters in force. Format "
+    "the other node's emptied disk with --no-initial-controllers, and add it as a voter.",
+    ("KIP-853",),
+)
 TWO_LEADERS = Rule(
     "two-leaders",
     _ERROR,
@@ -93,5 +110,6 @@ RULES = (
     DUPLICATE_IDENTITY,
     CLUSTER_ID_MISMATCH,
     VOTER_SETS_DIFFER,
+    INITIAL_VOTERS_DIFFER,
     TWO_LEADERS,
 )

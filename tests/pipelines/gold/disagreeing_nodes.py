@@ -12,21 +12,24 @@ from tests.replica.check.editing import (
     edit_quorum_state,
     edit_text,
     metadata,
+    rename_initial_voter,
     segment,
     set_value,
     snapshot,
 )
 
 STATIC, DYNAMIC = "kafka-3.7.2-static/final", "kafka-4.1.1-dynamic/final"
+LATEST = "kafka-4.4.0-dynamic/live"
 STATIC_ID, RENAMED_ID = "gT_wj4dEReaNt2vnLWy9Aw", "MkU3OEVBNTcwNTJENDM2Qg"
 LATER_ID = "TGF0ZXJLYWZrYUNsdXN0ZQ"
 
 
 def write_disagreeing_nodes(data: Path, nodes: Path) -> None:
-    """Three clusters in folders below `nodes`."""
+    """Four clusters in folders below `nodes`."""
     _static_quorum(data, nodes / "static")
     _dynamic_quorum(data, nodes / "dynamic")
     _later_kafka(data, nodes / "later")
+    _formatted_twice(data, nodes / "formatted")
 
 
 def _static_quorum(data: Path, root: Path) -> None:
@@ -41,6 +44,14 @@ def _static_quorum(data: Path, root: Path) -> None:
     voters = [{"voterId": 2}, {"voterId": 3}]
     edit_quorum_state(root / "2", leaderId=2, currentVoters=voters)
     edit_text(root / "11" / "meta.properties", STATIC_ID, RENAMED_ID)
+
+
+def _formatted_twice(data: Path, root: Path) -> None:
+    """Nodes 1 to 3 of Kafka 4.4: node 1's bootstrap snapshot names no voters, which is right; node
+    3's names another disk of voter 1 than node 2's."""
+    for node in ("1", "2", "3"):
+        shutil.copytree(data / LATEST / node, root / node)
+    rename_initial_voter(root / "3", "LEGXfSTrSpajWUbJq4SdfA", "AAAAAAAAAAAAAAAAAAA19g")
 
 
 def _later_kafka(data: Path, root: Path) -> None:

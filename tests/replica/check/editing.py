@@ -13,6 +13,7 @@ from replica.check.rule import Finding
 from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
 from replica.format.control import LeaderChange, LeaderVoter, encode_control
 from replica.format.discovery import discover
+from replica.format.primitives import uuid_bytes
 from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import LocatedBatch, scan
 from replica.metadata.record import new_record
@@ -143,6 +144,19 @@ def append_leader_change(path: Path, epoch: int, leader: int) -> int:
     voters = tuple(LeaderVoter(voter) for voter in (1, 2, 3))
     key, value = encode_control(LeaderChange(0, leader, voters, voters))
     return append(path, value, key=key, epoch=epoch)
+
+
+def rename_initial_voter(node: Path, directory_id: str, other: str) -> None:
+    """In the node's 0-0.checkpoint a voter gets another directory id."""
+    path = snapshot(node, 0, 0)
+    raw, old, new = path.read_bytes(), uuid_bytes(directory_id), uuid_bytes(other)
+    (batch,) = (b for b in batches(path) if old in raw[b.position : _end(b)])
+    changed = with_right_crc(raw[batch.position : _end(batch)].replace(old, new))
+    path.write_bytes(raw[: batch.position] + changed + raw[_end(batch) :])
+
+
+def _end(batch: LocatedBatch) -> int:
+    return batch.position + batch.header.size_bytes
 
 
 def metadata(record_type: str, /, **fields: object) -> bytes:

@@ -16,6 +16,7 @@ from tests.replica.check.editing import (
     judged,
     metadata,
     places,
+    rename_initial_voter,
     segment,
     set_value,
     snapshot,
@@ -98,6 +99,27 @@ def test_snapshots_that_differ_in_orphan_configs_are_a_known_quirk(cluster: Path
     (found,) = judged(cluster).findings
     assert (found.rule.id, found.severity) == ("snapshot-id-orphans", Severity.INFO)
     assert places(judged(cluster / "2").members[0].findings) == []
+
+
+@pytest.mark.parametrize("capture", ["live", "split", "final"])
+def test_bootstrap_snapshots_may_differ_in_what_formatting_wrote(capture: str) -> None:
+    # node 1 was formatted with --no-initial-controllers, nodes 2 and 3 as initial controllers
+    group = judged(DATA / "kafka-4.4.0-dynamic" / capture)
+    rules = {finding.rule.id for finding in group.findings}
+    assert rules <= {"log-divergence", "snapshot-id-orphans"}
+    assert ("log-divergence" in rules) == (capture == "split")
+
+
+def test_bootstrap_snapshots_that_name_other_initial_voters_are_told(tmp_path: Path) -> None:
+    for node in ("1", "2", "3"):
+        shutil.copytree(DATA / "kafka-4.4.0-dynamic/final" / node, tmp_path / node)
+    rename_initial_voter(tmp_path / "3", "LEGXfSTrSpajWUbJq4SdfA", "AAAAAAAAAAAAAAAAAAA19g")
+    found = [f for f in judged(tmp_path).findings if f.severity is not Severity.INFO]
+    assert [f.rule.id for f in found] == ["initial-voters-differ"]
+    bootstrap = snapshot(tmp_path / "2", 0, 0)
+    assert found[0].file == str(snapshot(tmp_path / "3", 0, 0))
+    assert "1-AAAAAAAAAAAAAAAAAAA19g" in found[0].message
+    assert found[0].message.endswith(f"by {bootstrap}")
 
 
 def test_two_directories_of_one_node_are_a_duplicate(cluster: Path) -> None:
