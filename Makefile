@@ -12,10 +12,10 @@ PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
 STAMP := $(VENV)/.made-from
 
-.PHONY: help setup jars package wheel airflow demo test test-all lint bench format lock clean
+.PHONY: help setup jars package wheel airflow demo test test-all lint bench kafka-drift format lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 # One shell, so that each step sees the last one's variables. The checksum is over contents, not
 # times: a fresh checkout of the same files costs nothing. The packages that exist are part of it,
@@ -105,6 +105,12 @@ BENCH_sql := .demo/lake --write
 bench: setup $(if $(filter sql,$(BENCHES)),demo) ## measure decoding, ingest, replay, questions (hours)
 	@set -e; mkdir -p $(BENCH_FOLDER); $(foreach one,$(BENCHES), \
 		$(BIN)/python -m tests.bench.$(one) $(BENCH_$(one));)
+
+# The release to compare with; its jars are fetched once.
+KAFKA := 4.4.0
+
+kafka-drift: setup ## what a Kafka release has and our tables have not: make kafka-drift KAFKA=4.5.0
+	@$(BIN)/python -m tests.drift $(KAFKA)
 
 format: setup ## let ruff rewrite the code
 	@$(BIN)/ruff check --fix .

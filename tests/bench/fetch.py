@@ -28,14 +28,14 @@ from replica.storage.batches import value_batch
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection
 from tests.bench.rounds import Spread, measure, ratios
-from tests.interop.kafka_jars import VERSION
+from tests.interop.kafka_jars import NEWEST
 from tests.interop.kafka_node import Controller, free_ports, java_command, run_tool
 from tests.interop.reader_quorum import CLUSTER_ID, ORDERS, Node
 
 MEBIBYTE = 1024 * 1024
 VALUE_BYTES = 256
 RECORD = Path(__file__).with_name("FETCH.md")
-OURS, KAFKA = "kraftlake replica", f"Kafka {VERSION} broker"
+OURS, KAFKA = "kraftlake replica", f"Kafka {NEWEST} broker"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 

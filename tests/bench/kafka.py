@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from pipelines.java import find_java
-from tests.interop.kafka_jars import class_path
+from tests.interop.kafka_jars import class_path, dump_tool
 
 _DRIVER = Path(__file__).with_name("JvmDecode.java")
 
@@ -15,7 +15,7 @@ def dump_log_command(segment: Path) -> list[str]:
     """kafka-dump-log with the metadata decoder, every record printed."""
     return [
         str(find_java().executable),
-        *("-cp", class_path(), "kafka.tools.DumpLogSegments"),
+        *("-cp", class_path(), dump_tool()),
         *("--cluster-metadata-decoder", "--print-data-log", "--files", str(segment)),
     ]
 

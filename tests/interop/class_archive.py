@@ -13,7 +13,7 @@ from pathlib import Path
 from zlib import crc32
 
 from pipelines.java import Java, find_java
-from tests.interop.kafka_jars import VERSION, class_path, jar_folder
+from tests.interop.kafka_jars import NEWEST, class_path, jar_folder
 
 _TRAINING_S, _POLL_S = 120, 0.1
 
@@ -24,7 +24,7 @@ def java() -> Java:
     return find_java()
 
 
-def archive_options(version: str = VERSION) -> tuple[str, ...]:
+def archive_options(version: str = NEWEST) -> tuple[str, ...]:
     """What a JVM is told so that it uses the archive; nothing where none has been made."""
     archive = _archive(version)
     if not archive.is_file():

@@ -1,4 +1,4 @@
-"""A real Kafka 4.1.1 cluster on 127.0.0.1: three controllers with a dynamic quorum and a broker."""
+"""A real Kafka cluster on 127.0.0.1: three controllers with a dynamic quorum and a broker."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from replica.errors import KraftlakeError
 from replica.format.quorum_state import decode
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
+from tests.interop.kafka_jars import NEWEST
 from tests.interop.kafka_node import Controller, free_ports
 
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
@@ -25,7 +26,13 @@ STARTED = "Kafka Server started"
 class KafkaCluster:
     """Started on entry, killed on exit. `nodes`: controllers 1 to 3, and the broker 11."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, object] | None = None,
+        version: str = NEWEST,
+    ) -> None:
+        self.version = version
         *controllers, broker = free_ports(len(CONTROLLERS) + 1)
         self.ports = dict(zip((*CONTROLLERS, BROKER), (*controllers, broker), strict=True))
         common = {
@@ -37,7 +44,12 @@ class KafkaCluster:
         voters = {node_id: self.ports[node_id] for node_id in CONTROLLERS}
         self.nodes = {
             node_id: Controller(
-                folder / str(node_id), node_id, voters, is_static=False, settings=common
+                folder / str(node_id),
+                node_id,
+                voters,
+                is_static=False,
+                settings=common,
+                version=version,
             )
             for node_id in CONTROLLERS
         }
@@ -53,6 +65,7 @@ class KafkaCluster:
             voters | {BROKER: broker},
             is_static=False,
             settings={**as_broker, "controller.quorum.bootstrap.servers": self.controllers},
+            version=version,
         )
 
     @property

@@ -1,23 +1,40 @@
 """Kafka's jars: controller and broker, the command-line tools, the metadata shell, and a logger to
 stderr.
 
-VERSION is what all tests use; OLDER_VERSION is of Kafka's last line with ZooKeeper."""
+VERSIONS are the releases that tests run against; NEWEST is what a test uses that names none.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tests.interop.maven_jars import Jar, Jars, or_skip
 
-VERSION, OLDER_VERSION = "4.1.1", "3.9.1"
+VERSIONS = ("3.9.2", "4.1.2", "4.3.1", "4.4.0")
+NEWEST = VERSIONS[-1]
+_TOOLS_OF = {"4.4.0": "4.3.1"}
+"""Releases whose kafka-tools and kafka-shell Maven Central doesn't have, and the release whose
+tools and shell run with their classes instead."""
+_LOGGER = Jar("org.slf4j", "slf4j-simple", "1.7.36")
+_OTHER_LOGGERS = "slf4j-reload4j-"
+"""3.9 brings a logger of its own; SLF4J complains about a second one, and takes any of the two."""
 
 
-def class_path(version: str = VERSION) -> str:
+def class_path(version: str = NEWEST) -> str:
     """Kafka's jars as a Java class path; CalledProcessError where they can't be fetched."""
-    return f"{_jars(version).fetched()}/*"
+    found = sorted(_jars(version).fetched().glob("*.jar"))
+    return os.pathsep.join(str(jar) for jar in found if not jar.name.startswith(_OTHER_LOGGERS))
 
 
-def class_path_or_skip(version: str = VERSION) -> str:
+def broker_class_path(version: str) -> str:
+    """The same of any release of Kafka, VERSIONS or not, and perhaps without the tools."""
+    if version in VERSIONS:
+        return class_path(version)
+    return f"{Jars('kafka-broker', version, (_broker(version), _LOGGER)).fetched()}/*"
+
+
+def class_path_or_skip(version: str = NEWEST) -> str:
     """The same for a test."""
     return or_skip(lambda: class_path(version), f"Kafka {version}")
 
@@ -27,8 +44,22 @@ def jar_folder(version: str) -> Path:
     return _jars(version).folder
 
 
+def dump_tool(version: str = NEWEST) -> str:
+    """The main class of kafka-dump-log, which moved in 4.3."""
+    return f"{'org.apache.' if numbers(version) >= (4, 3) else ''}kafka.tools.DumpLogSegments"
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """A version as numbers, which compare as the releases follow each other."""
+    return tuple(map(int, version.split(".")))
+
+
 def _jars(version: str) -> Jars:
-    kafka = ("kafka_2.13", "kafka-tools", "kafka-shell")
-    logger = Jar("org.slf4j", "slf4j-simple", "1.7.36")
-    jars = (*(Jar("org.apache.kafka", name, version) for name in kafka), logger)
-    return Jars("kafka", version, jars)
+    release = _TOOLS_OF.get(version, version)
+    tools = (Jar("org.apache.kafka", name, release) for name in ("kafka-tools", "kafka-shell"))
+    return Jars("kafka", version, (_broker(version), *tools, _LOGGER))
+
+
+def _broker(version: str) -> Jar:
+    """With all of a node."""
+    return Jar("org.apache.kafka", "kafka_2.13", version)

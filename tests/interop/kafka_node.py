@@ -1,4 +1,4 @@
-"""Real Kafka 4.1.1 controllers as processes on 127.0.0.1, and its command-line tools."""
+"""Real Kafka controllers as processes on 127.0.0.1, and its command-line tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from random import SystemRandom
 from typing import IO
 
 from tests.interop.class_archive import archive_options, java
-from tests.interop.kafka_jars import VERSION, class_path
+from tests.interop.kafka_jars import NEWEST, class_path
 
 LISTENER = "CONTROLLER"
 _START_S, _STOP_S, _TOOL_S = 120, 60, 120
@@ -41,11 +41,11 @@ def _bound(free: socket.socket) -> int:
 
 
 def run_tool(
-    main_class: str, *arguments: object, within_s: float = _TOOL_S
+    main_class: str, *arguments: object, version: str = NEWEST, within_s: float = _TOOL_S
 ) -> subprocess.CompletedProcess[str]:
     """A command-line tool of Kafka's; what its classes log at WARN or above is in stderr."""
     return subprocess.run(
-        java_command("warn", main_class, map(str, arguments)),
+        java_command("warn", main_class, map(str, arguments), version),
         capture_output=True,
         text=True,
         check=False,
@@ -65,8 +65,11 @@ class Controller:
         *,
         is_static: bool,
         settings: Mapping[str, object] | None = None,
+        version: str = NEWEST,
     ) -> None:
-        """ports: each voter's. is_static: named by controller.quorum.voters (kraft.version 0)."""
+        """ports: each voter's. is_static: named by controller.quorum.voters (kraft.version 0).
+        version: Kafka's, one of kafka_jars.VERSIONS."""
+        self.version = version
         self.log_dir = folder / "log"
         self.port = ports[node_id]
         self.properties = folder / "server.properties"
@@ -100,11 +103,11 @@ class Controller:
     def format(self, cluster_id: str, *arguments: str) -> None:
         """kafka-storage format, in this process's stead."""
         command = ("format", "-t", cluster_id, "-c", self.properties, *arguments)
-        ran = run_tool("kafka.tools.StorageTool", *command)
+        ran = run_tool("kafka.tools.StorageTool", *command, version=self.version)
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
     def start(self) -> None:
-        self._run(java_command("info", "kafka.Kafka", [str(self.properties)]))
+        self._run(java_command("info", "kafka.Kafka", [str(self.properties)], self.version))
 
     def stop(self) -> int:
         """In order, as by kafka-server-stop; the exit code (143 after SIGTERM)."""
@@ -172,7 +175,7 @@ def java_command(
     level: str,
     main_class: str,
     arguments: Sequence[str] | map[str],
-    version: str = VERSION,
+    version: str = NEWEST,
     heap: str = "256m",
     *,
     is_short_lived: bool = True,

@@ -26,7 +26,7 @@ from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
 from tests.interop.class_archive import make_archive
-from tests.interop.kafka_jars import VERSION
+from tests.interop.kafka_jars import NEWEST
 from tests.interop.kafka_node import free_ports, java_command
 from tests.kraftlake_process import command_line, logged
 
@@ -128,7 +128,7 @@ class MixedQuorum:
 
     folder: Path
     kraftlake: int
-    version: str = VERSION
+    version: str = NEWEST
     workload: tuple[int, int] | None = None
     fetch_timeout_ms: int | None = None
     voters: dict[int, Voter] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.interop.kafka_jars import OLDER_VERSION, VERSION
+from tests.interop.kafka_jars import NEWEST, VERSIONS
 from tests.interop.mixed_quorum import KAFKAS, OURS, MixedQuorum, Voter
 
 RESULTS = Path(__file__).parent / "ROUNDS.md"
@@ -101,7 +101,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--mix", choices=sorted(MIXES), default="2+1")
-    parser.add_argument("--kafka", choices=(VERSION, OLDER_VERSION), default=VERSION)
+    parser.add_argument("--kafka", choices=VERSIONS, default=NEWEST)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9, help="end then, with what there is")
     parser.add_argument("--write", action="store_true")

@@ -16,8 +16,7 @@ from pathlib import Path
 import confluent_kafka
 import kafka
 
-from tests.interop.kafka_jars import VERSION as KAFKA_VERSION
-from tests.interop.kafka_jars import class_path_or_skip
+from tests.interop.kafka_jars import NEWEST, class_path_or_skip
 from tests.interop.kafka_node import java_command
 from tests.interop.spark_jars import KAFKA_CLIENTS, kafka_source_or_skip
 from tests.interop.spark_jars import VERSION as SPARK_VERSION
@@ -236,7 +235,7 @@ KAFKA_PYTHON = Client(
     by_kafka_python,
     streamed_by_kafka_python,
 )
-CONSOLE = Client("kafka-console-consumer", KAFKA_VERSION, _console, is_slow=True)
+CONSOLE = Client("kafka-console-consumer", NEWEST, _console, is_slow=True)
 SPARK = Client(
     "Spark's Kafka source",
     f"{SPARK_VERSION}, kafka-clients {KAFKA_CLIENTS}",

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tests.interop.kafka_jars import OLDER_VERSION, class_path_or_skip
+from tests.interop.kafka_jars import VERSIONS, class_path_or_skip
 from tests.interop.mixed_quorum import KAFKAS, OURS, MixedQuorum
 from tests.interop.mixed_rounds import Rounds
 
@@ -32,9 +32,10 @@ def test_a_mixed_quorum_survives_kills_with_the_same_committed_bytes(tmp_path, k
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kraftlake", [1, 2])
-def test_so_does_one_with_an_older_kafka(tmp_path, kraftlake):
-    class_path_or_skip(OLDER_VERSION)
-    with MixedQuorum(tmp_path, kraftlake, OLDER_VERSION) as quorum:
+@pytest.mark.parametrize("version", VERSIONS[:-1])
+def test_so_does_one_with_an_older_kafka(tmp_path, version, kraftlake):
+    class_path_or_skip(version)
+    with MixedQuorum(tmp_path, kraftlake, version) as quorum:
         survive(quorum, {OURS, KAFKAS})
 
 

@@ -31,7 +31,7 @@ from confluent_kafka.admin import (
 
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT
 from tests.interop.kafka_cluster import BROKER, CLUSTER_ID, CONTROLLERS, STARTED, KafkaCluster
-from tests.interop.kafka_jars import class_path_or_skip
+from tests.interop.kafka_jars import class_path_or_skip, dump_tool
 from tests.interop.kafka_node import free_ports, run_tool
 from tests.interop.observer_process import (
     WITHIN_S,
@@ -247,7 +247,7 @@ def test_kafka_dump_log_reads_recording_and_archive(story: Story) -> None:
     files = sorted(story.observer.folder.rglob("*.log"))
     assert len(files) >= 2
     ran = run_tool(
-        *("kafka.tools.DumpLogSegments", "--cluster-metadata-decoder", "--files"),
+        *(dump_tool(), "--cluster-metadata-decoder", "--files"),
         ",".join(map(str, files)),
     )
 

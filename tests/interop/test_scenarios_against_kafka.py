@@ -9,7 +9,7 @@ import pytest
 
 from replica.simulate.scenarios.library import SCENARIOS
 from replica.simulate.scenarios.writing import write_capture
-from tests.interop.kafka_jars import class_path_or_skip
+from tests.interop.kafka_jars import class_path_or_skip, dump_tool
 from tests.interop.kafka_node import run_tool
 from tests.interop.test_storage_against_kafka import dumped
 from tests.kraftlake_process import kraftlake
@@ -26,7 +26,7 @@ def test_kafka_dump_log_reads_what_our_dump_reads_of_every_untampered_scenario(
     files = sorted(p for p in tmp_path.rglob("*") if p.suffix in (".log", ".checkpoint"))
     assert len(files) > 100
     ran = run_tool(
-        "kafka.tools.DumpLogSegments",
+        dump_tool(),
         *("--cluster-metadata-decoder", "--print-data-log"),
         *("--files", ",".join(map(str, files))),
     )

@@ -22,7 +22,7 @@ from replica.storage.batches import batches_of
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from tests.interop.engine import running, settings_of
-from tests.interop.kafka_jars import class_path_or_skip
+from tests.interop.kafka_jars import class_path_or_skip, dump_tool
 from tests.interop.kafka_node import Controller, free_ports, run_tool
 from tests.kraftlake_process import kraftlake
 
@@ -102,7 +102,7 @@ def test_kafka_dump_log_reads_what_our_dump_reads(written: Written) -> None:
     indexes = written.files("*.index", "*.timeindex")
     assert len(records) >= 4
     ran = run_tool(
-        "kafka.tools.DumpLogSegments",
+        dump_tool(),
         *("--cluster-metadata-decoder", "--print-data-log", "--index-sanity-check"),
         *("--files", ",".join(map(str, [*records, *indexes]))),
     )

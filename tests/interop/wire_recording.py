@@ -27,7 +27,7 @@ from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.frame import framed, read_frame
 from replica.wire.schema import Api, Message
-from tests.interop.kafka_jars import VERSION, class_path
+from tests.interop.kafka_jars import NEWEST, class_path
 from tests.interop.kafka_node import free_ports
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "wire.jsonl"
@@ -303,7 +303,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kraftlake-wire-") as folder:
         recording = asyncio.run(record(Path(folder)))
     GOLDEN.write_text("".join(f"{line}\n" for line in recording.lines()))
-    print(f"Kafka {VERSION}: {len(recording.lines())} frames to {GOLDEN}")  # noqa: T201
+    print(f"Kafka {NEWEST}: {len(recording.lines())} frames to {GOLDEN}")  # noqa: T201
 
 
 if __name__ == "__main__":

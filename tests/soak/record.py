@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-from tests.interop.kafka_jars import VERSION
+from tests.interop.kafka_jars import NEWEST
 from tests.soak.commands import warnings
 from tests.soak.course import HEAP, Story
 from tests.soak.ends import LakeTables
@@ -35,7 +35,7 @@ def _head(story: Story) -> str:
 
 `python -m tests.soak --minutes {plan.minutes:g} --write`
 
-Real Kafka {VERSION}, three controllers and a broker on one machine, under a steady load of
+Real Kafka {NEWEST}, three controllers and a broker on one machine, under a steady load of
 metadata: topics created, configured and deleted, ACLs, SCRAM credentials. The controller that leads
 is killed with -9 about every {plan.kill_s / 60:g} minutes, and started again. `replica observe`
 records, `ingest --follow {plan.follow_s}` streams the recording into a lake, `build` runs every

@@ -1,0 +1,193 @@
+"""What our tables lack of a Kafka release or have otherwise, a line for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.drift import known
+from tests.drift.layouts import by_kafka, of_record, of_structure, without_left_out_texts
+from tests.drift.messages import differences, fields_of, spelled
+from tests.drift.tables import Tables
+
+Facts = Mapping[str, Any]
+"""What KafkaFacts.java prints."""
+
+_OLDEST_LEVEL = 7
+"""3.3-IV3: KRaft was no more than a preview below it."""
+
+
+def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
+    """is_newest: the facts are of the newest release known, or of one after it. Our tables hold
+    what any release up to that has; so an older one may lack what they have."""
+    return [
+        *_records(facts, tables, is_newest),
+        *_apis(facts, tables, is_newest),
+        *_control_records(facts, tables, is_newest),
+        *_errors(facts, tables, is_newest),
+        *_levels(facts, tables, is_newest),
+        *_features(facts, tables, is_newest),
+        *_configs(facts, tables, is_newest),
+        *_passwords(facts, tables),
+    ]
+
+
+def _records(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
+    ours = {schema.api_key: schema for schema in tables.records}
+    for row in facts["records"]:
+        name, kafka = row["name"], by_kafka(row)
+        if row["key"] not in ours:
+            newest = kafka.versions[-1]
+            yield f"{name}: no record of ours; key {row['key']}, versions 0 to {newest}: " + (
+                fields_of(kafka)
+            )
+            continue
+        schema = ours.pop(row["key"])
+        if schema.name != name:
+            yield f"{name}: our record of key {row['key']} is called {schema.name}"
+        yield from differences(name, kafka, of_record(schema), is_newest=is_newest)
+    for schema in ours.values() if is_newest else ():
+        yield f"{schema.name}: a record of ours, and none of Kafka's"
+
+
+def _apis(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
+    ours = dict(tables.apis)
+    for row in facts["apis"]:
+        name, api = row["name"], ours.pop(row["key"], None)
+        stable = f"versions {row['oldest']} to {row['newestStable']}"
+        if api is None:
+            if name not in known.UNSPOKEN:
+                yield f"{name}: no request of ours, and not left out by choice (UNSPOKEN in " + (
+                    f"tests/drift/known.py); key {row['key']}, {stable}"
+                )
+            continue
+        if api.name != name:
+            yield f"{name}: our request of key {row['key']} is called {api.name}"
+        most = max(row["newestStable"], api.versions[-1])  # one that is unstable may change yet
+        for side, structure in (("request", api.request), ("response", api.response)):
+            cut = {**row[side], "newest": min(row[side]["newest"], most)}
+            kafka = without_left_out_texts(by_kafka(cut))
+            declared = without_left_out_texts(of_structure(structure))
+            yield from differences(f"{name} {side}", kafka, declared, is_newest=is_newest)
+    for api in ours.values() if is_newest else ():
+        yield f"{api.name}: a request of ours, and none of Kafka's"
+
+
+def _control_records(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
+    """Control records and quorum-state, of which no table of ours has types and defaults."""
+    yield from _numbers(
+        "control record", facts["controlTypes"], tables.controls, is_newest, but=("UNKNOWN",)
+    )
+    for name, row in (facts["controlMessages"] | facts["files"]).items():
+        kafka, ours = by_kafka(row), tables.written[name]
+        for version in kafka.versions:
+            if version not in ours:
+                yield f"{name}: version {version} is not in our code"
+                continue
+            theirs = kafka.layout(version)
+            for path in sorted(theirs.keys() ^ ours[version]):
+                shape = theirs.get(path)
+                lacks = f"lacks the field {path} ({shape})" if shape else f"has the field {path}"
+                yield f"{name}, version {version}: our code {lacks}"
+
+
+def _errors(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
+    ours = {name: code for code, name in tables.error_names.items()}
+    yield from _numbers("error code", facts["errors"], ours, is_newest)
+
+
+def _numbers(
+    what: str,
+    kafka: Mapping[str, int],
+    ours: Mapping[str, int],
+    is_newest: bool,
+    but: tuple[str, ...] = (),
+) -> Iterator[str]:
+    for name, number in kafka.items():
+        if name not in ours and name not in but:
+            yield f"{what} {number} {name}: not in our table"
+        elif name in ours and ours[name] != number:
+            yield f"{what} {name}: {number} in Kafka, {ours[name]} in our table"
+    for name in ours.keys() - kafka.keys() if is_newest else ():
+        yield f"{what} {ours[name]} {name}: in our table, and not in Kafka"
+
+
+def _levels(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
+    """Names of metadata.version's levels, and what hangs on them."""
+    levels = {int(level): row for level, row in facts["levels"].items() if int(level) > 0}
+    for level, row in levels.items():
+        ours = tables.releases.get(level)
+        if ours is None:
+            yield f"metadata.version {level} {row['version']}: not in our table"
+        elif ours != row["version"]:
+            yield f"metadata.version {level}: {row['version']} in Kafka, {ours} in our table"
+    answers = dict(tables.answers)
+    answers["didMetadataChange"] = {level: level in known.METADATA_CHANGES for level in levels}
+    if not is_newest:  # which changes a level that is unstable in it as it likes
+        levels = {level: row for level, row in levels.items() if row["isProduction"]}
+    else:
+        answers["isProduction"] = {level: level not in known.UNSTABLE for level in levels}
+        for question in {question for row in levels.values() for question in row} - answers.keys():
+            if question not in ("featureLevel", "version"):
+                yield from _unknown_question(question, levels)
+    for question, since in answers.items():
+        yield from _answers(question, since, levels)
+
+
+def _answers(
+    question: str, since: Mapping[int, object], levels: Mapping[int, Mapping[str, Any]]
+) -> Iterator[str]:
+    said: dict[str, list[int]] = {}
+    for level, row in levels.items():
+        if level >= _OLDEST_LEVEL and question in row:
+            at = max((first for first in since if first <= level), default=None)
+            ours, kafka = False if at is None else since[at], row[question]
+            if kafka != ours and not (at is None and kafka is None):
+                said.setdefault(f"{kafka} in Kafka, {ours} in our tables", []).append(level)
+    for text, found in said.items():
+        yield f"metadata.version, {spelled('level', found)}: {question} is {text}"
+
+
+def _unknown_question(question: str, levels: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
+    told, before = [], object()
+    for level, row in levels.items():
+        if row[question] != before:
+            before = row[question]
+            told.append(f"{before} from level {level} on")
+    yield f"metadata.version: {question} is not in our tables: {', '.join(told)}"
+
+
+def _features(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
+    for name, row in facts["features"].items():
+        ours = tables.features.get(name)
+        if ours is None:
+            yield f"feature {name}: levels {row['oldest']} to {row['newest']}, not in our table"
+        elif ours < row["newestStable"] or (is_newest and ours > row["newest"]):
+            yield f"feature {name}: up to level {row['newestStable']} in Kafka, {ours} in our table"
+    for name in tables.features.keys() - facts["features"].keys() if is_newest else ():
+        yield f"feature {name}: in our table, and not in Kafka"
+
+
+def _configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
+    for name, row in facts["configs"].items():
+        is_raft = name.startswith(known.RAFT_CONFIGS)
+        if is_raft and name not in tables.configs and name not in known.UNREAD:
+            yield f"config {name}: a replica does not read it; default {row['default']}"
+        elif name in tables.configs and name not in known.OTHERWISE:
+            kafka, ours = _written(row["default"]), tables.configs[name]
+            if kafka != ours:
+                yield f"config {name}: default {kafka!r} in Kafka, {ours!r} in ours"
+    for name in tables.configs.keys() - facts["configs"].keys() if is_newest else ():
+        if name not in known.OTHERWISE:
+            yield f"config {name}: a replica reads it, and Kafka does not have it"
+
+
+def _written(default: str | None) -> str:
+    """As a properties file would have it; an empty list is no text."""
+    return "" if default in (None, "[]") else default
+
+
+def _passwords(facts: Facts, tables: Tables) -> Iterator[str]:
+    for name, row in facts["configs"].items():
+        if row["type"] == "PASSWORD" and not tables.is_secret(name):
+            yield f"config {name}: a PASSWORD in Kafka, and no secret in ours: it would be shown"

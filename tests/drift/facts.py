@@ -1,0 +1,28 @@
+"""The facts of a Kafka release, read from its classes by KafkaFacts.java."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.interop.class_archive import java
+from tests.interop.kafka_jars import broker_class_path
+
+_PROGRAM = Path(__file__).with_name("KafkaFacts.java")
+
+
+@cache
+def facts_of(version: str) -> dict[str, Any]:
+    """CalledProcessError where the jars can't be fetched, or where a class is not as it was: the
+    program's own words are on stderr then."""
+    ran = subprocess.run(
+        [str(java().executable), "-cp", broker_class_path(version), str(_PROGRAM)],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found

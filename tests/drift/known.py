@@ -1,0 +1,109 @@
+"""What Kafka has and kraftlake leaves out or has otherwise by choice, and what a level of a feature
+tells that no table of kraftlake holds. `make kafka-drift` reports whatever is not in here."""
+
+from __future__ import annotations
+
+UNSPOKEN = frozenset(
+    {
+        # of brokers' partitions, producers and transactions
+        *("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "WriteTxnMarkers"),
+        *("TxnOffsetCommit", "DescribeProducers", "DescribeTransactions", "ListTransactions"),
+        *("CreateTopics", "DeleteTopics", "CreatePartitions", "ElectLeaders"),
+        *("AlterReplicaLogDirs", "DescribeLogDirs", "DescribeTopicPartitions"),
+        *("AlterPartitionReassignments", "ListPartitionReassignments"),
+        # of groups
+        *("OffsetCommit", "OffsetFetch", "OffsetDelete", "FindCoordinator", "JoinGroup"),
+        *("Heartbeat", "LeaveGroup", "SyncGroup", "DescribeGroups", "ListGroups", "DeleteGroups"),
+        *("ConsumerGroupHeartbeat", "ConsumerGroupDescribe"),
+        *("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge"),
+        *("InitializeShareGroupState", "ReadShareGroupState", "WriteShareGroupState"),
+        *("DeleteShareGroupState", "ReadShareGroupStateSummary", "DescribeShareGroupOffsets"),
+        *("AlterShareGroupOffsets", "DeleteShareGroupOffsets"),
+        *("StreamsGroupHeartbeat", "StreamsGroupDescribe", "StreamsGroupTopologyDescriptionUpdate"),
+        # of the active controller, which writes metadata records: no replica of ours is one
+        *("AlterPartition", "AllocateProducerIds", "Envelope", "AssignReplicasToDirs"),
+        *("BrokerRegistration", "BrokerHeartbeat", "UnregisterBroker", "ControllerRegistration"),
+        *("DescribeAcls", "CreateAcls", "DeleteAcls", "DescribeClientQuotas", "AlterClientQuotas"),
+        *("DescribeUserScramCredentials", "AlterUserScramCredentials"),
+        *("CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken"),
+        *("DescribeDelegationToken", "ListConfigResources"),
+        # of client metrics
+        *("GetTelemetrySubscriptions", "PushTelemetry"),
+        # of releases up to 3.9
+        *("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"),
+        "ListClientMetricsResources",
+    }
+)
+"""Requests that kraftlake neither serves nor sends."""
+
+RAFT_CONFIGS = ("controller.", "metadata.", "internal.controller.", "internal.metadata.")
+"""What the configs of a quorum and its log begin with."""
+
+UNREAD = frozenset(
+    {
+        # of the active controller
+        *("controller.performance.sample.period.ms", "metadata.max.idle.interval.ms"),
+        "controller.performance.always.log.threshold.ms",
+        *("controller.quota.window.num", "controller.quota.window.size.seconds"),
+        # of brokers
+        "controller.socket.timeout.ms",
+        # of Kafka's own tests
+        *("internal.metadata.delete.delay.millis", "internal.metadata.max.batch.size.in.bytes"),
+        "internal.metadata.max.fetch.size.in.bytes",
+        "metadata.log.segment.min.bytes",
+    }
+)
+"""Configs of a quorum and its log that a replica of ours does not read."""
+
+OTHERWISE = frozenset(
+    {
+        # as large as metadata.log.segment.bytes, where Kafka has none
+        "internal.metadata.log.segment.bytes",
+        # KIP-630's, which Kafka never had
+        *("metadata.snapshot.min.changed_records.ratio", "metadata.snapshot.min.new_records.size"),
+        "metadata.start.offset.lag.time.max.ms",
+        # -1 where Kafka 4 has no default: both refuse to start without it
+        "node.id",
+        # a replica may listen nowhere, and has no folder that nobody named
+        *("listeners", "log.dir", "listener.security.protocol.map"),
+        # as long as for an answer
+        "socket.connection.setup.timeout.ms",
+        # bounded, as a replica shares its machine with others
+        *("max.connections", "queued.max.request.bytes", "socket.request.max.bytes"),
+    }
+)
+"""Configs that a replica of ours reads with another default than Kafka's, or that only it has."""
+
+FEATURES = {
+    "eligible.leader.replicas.version": 1,
+    "group.version": 1,
+    "kraft.version": 1,
+    "share.version": 2,
+    "streams.version": 1,
+    "transaction.version": 2,
+}
+"""The newest level of each feature but metadata.version; all begin with 0."""
+
+METADATA_CHANGES = (7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33)
+"""Levels of metadata.version, from 7 on, that changed what records say (didMetadataChange): going
+back from one of them may lose metadata."""
+
+UNSTABLE = (34,)
+"""Levels of metadata.version that the newest release knows, and no cluster of it finalizes."""
+
+ANSWERS: dict[str, dict[int, object]] = {
+    "isMetadataTransactionSupported": {13: True},
+    "isDirectoryAssignmentSupported": {17: True},
+    "isElrSupported": {23: True},
+    "isCordonedLogDirsSupported": {30: True},
+    "isCidrAclSupported": {32: True},
+    "isControllerUnregistrationSupported": {33: True},
+    "isLeaderEpochBumpRequiredOnIsrShrink": {7: True, 12: False},
+    "fetchRequestVersion": {7: 13, 9: 14, 10: 15, 19: 16, 21: 17, 27: 18},
+    "listOffsetRequestVersion": {7: 7, 9: 8, 21: 9, 25: 10, 29: 11},
+    "partitionChangeRecordVersion": {7: 0, 17: 1, 23: 2},
+    "registerControllerRecordVersion": {15: 0},
+}
+"""Of MetadataVersion's methods, which ask what a level of metadata.version is or may: the answer
+from a level on. Below the first it is false, or there is none. tables.py adds the methods that a
+table of ours answers."""

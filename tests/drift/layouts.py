@@ -1,0 +1,130 @@
+"""Messages as Kafka's classes and our tables both describe them, in one form to compare.
+
+A layout is what one version of a message holds: the path of each field, such as endPoints.port,
+with its shape, in the order of the wire and then by tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from replica.metadata.schema import Field as RecordField
+from replica.metadata.schema import RecordSchema
+from replica.wire.schema import Field as WireField
+from replica.wire.schema import Structure, fields_at
+
+_OUR_NAMES = {"boolean": "bool", "records": "bytes"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """type: as in our tables, with [] in front for an array. default: as JSON has it; that of a
+    structure is in the fields below."""
+
+    type: str
+    nullable: bool
+    tag: int | None
+    default: Any
+
+    def __str__(self) -> str:
+        parts = [self.type]
+        parts += ["null allowed"] if self.nullable else []
+        parts += [] if self.tag is None else [f"tag {self.tag}"]
+        if self.type != "struct":
+            parts.append(f"default {'null' if self.default is None else repr(self.default)}")
+        return ", ".join(parts)
+
+
+Layout = Mapping[str, Shape]
+
+
+@dataclass(frozen=True)
+class Described:
+    """A message in all its versions. layout: what a version holds, which for one of our tables may
+    be a version that the table doesn't declare. is_flexible: whether a version has compact lengths
+    and tags (KIP-482)."""
+
+    versions: range
+    layout: Callable[[int], Layout]
+    is_flexible: Callable[[int], bool]
+
+
+def by_kafka(message: Mapping[str, Any]) -> Described:
+    """What KafkaFacts.java tells of a generated class, every default of it as it is."""
+    versions = message["versions"]
+    return Described(
+        range(message["oldest"], message["newest"] + 1),
+        lambda version: dict(_kafka_rows(versions[str(version)]["fields"])),
+        lambda version: bool(versions[str(version)]["flexible"]),
+    )
+
+
+def without_left_out_texts(message: Described) -> Described:
+    """Null as the default of a text that may be null and has no tag. Kafka's classes have an empty
+    one, where their code sets null; in ours whoever writes the message leaves it out. No byte of
+    a message depends on it."""
+
+    def layout(version: int) -> Layout:
+        rows = message.layout(version).items()
+        return {path: replace(s, default=None) if _is_text(s) else s for path, s in rows}
+
+    def _is_text(shape: Shape) -> bool:
+        of_none = shape.type == "string" and shape.nullable and shape.tag is None
+        return of_none and shape.default == ""
+
+    return replace(message, layout=layout)
+
+
+def of_record(schema: RecordSchema) -> Described:
+    """A metadata record of our table."""
+    return Described(
+        schema.versions,
+        lambda version: dict(_record_rows(schema.fields_at(version), version)),
+        lambda version: version >= schema.flexible_since,
+    )
+
+
+def of_structure(structure: Structure) -> Described:
+    """A request or a response of our tables."""
+    return Described(
+        structure.versions,
+        lambda version: dict(_wire_rows(structure.fields, version)),
+        structure.is_flexible,
+    )
+
+
+_Rows = Iterable[tuple[str, Shape]]
+
+
+def _kafka_rows(fields: Iterable[Mapping[str, Any]], above: str = "") -> _Rows:
+    for field in fields:
+        kind, default = field["type"], field["default"]
+        if kind == "records" and default is None:
+            default = ""  # Kafka's language has no other default for records
+        name = ("[]" if field["array"] else "") + _OUR_NAMES.get(kind, kind)
+        yield above + field["name"], Shape(name, field["nullable"], field["tag"], default)
+        if kind == "struct":
+            yield from _kafka_rows(field["structure"]["fields"], f"{above}{field['name']}.")
+
+
+def _record_rows(fields: Iterable[RecordField], version: int, above: str = "") -> _Rows:
+    for field in fields:
+        name = ("[]" if field.is_array else "") + field.kind.value
+        yield above + field.name, Shape(name, field.nullable, field.tag, _plain(field.default))
+        below = (each for each in field.fields if each.since <= version)
+        yield from _record_rows(below, version, f"{above}{field.name}.")
+
+
+def _wire_rows(fields: tuple[WireField, ...], version: int, above: str = "") -> _Rows:
+    for field in fields_at(fields, version):
+        name = ("[]" if field.is_array else "") + field.kind.value
+        default = {} if name == "struct" else _plain(field.default)
+        yield above + field.name, Shape(name, field.is_nullable(version), field.tag, default)
+        yield from _wire_rows(field.fields, version, f"{above}{field.name}.")
+
+
+def _plain(default: Any) -> Any:
+    """As KafkaFacts.java writes it."""
+    return {(): [], b"": ""}.get(default, default) if not isinstance(default, list) else default

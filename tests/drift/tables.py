@@ -1,0 +1,157 @@
+"""Kraftlake's own tables, as a value: what `make kafka-drift` holds to Kafka's classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from replica.format.control import _MAX_VERSION as CONTROL_VERSIONS
+from replica.format.control import (
+    ControlMessage,
+    ControlType,
+    KRaftVersion,
+    KRaftVoters,
+    LeaderChange,
+    LeaderVoter,
+    SnapshotFooter,
+    SnapshotHeader,
+    Voter,
+    VoterEndpoint,
+)
+from replica.format.control_json import to_plain
+from replica.format.quorum_state import _VERSIONS as QUORUM_STATE_VERSIONS
+from replica.format.quorum_state import new_state
+from replica.metadata.changes.releases import RELEASES
+from replica.metadata.image.snapshot import _SINCE as RECORDS_SINCE
+from replica.metadata.records import RECORDS
+from replica.metadata.redact import is_secret_config
+from replica.metadata.schema import RecordSchema
+from replica.node.properties import Properties
+from replica.node.settings import settings_in
+from replica.types import ZERO_UUID
+from replica.wire.apis import APIS
+from replica.wire.error_codes import ErrorCode
+from replica.wire.schema import Api
+from tests.drift.known import ANSWERS, FEATURES
+
+_OLDEST_LEVEL = 7
+
+
+def configs_read() -> dict[str, str]:
+    """Keys of server.properties that a replica asks for, each with its default as text, "" for
+    none: seen by reading the settings of a replica whose file says no more than it must."""
+    must = {
+        "node.id": "1",
+        "process.roles": "controller",
+        "controller.quorum.bootstrap.servers": "host:1",
+        "listeners": "CONTROLLER://host:1",
+        "log.dirs": "/folder",
+    }
+    read: dict[str, str] = {}
+    settings_in(_Listening(must, read))
+    return {key: default for key, default in read.items() if not key.startswith("kraftlake.")}
+
+
+def answers() -> dict[str, dict[int, object]]:
+    """As ANSWERS, with those that a table of ours gives: the versions and types of records that a
+    snapshot holds at a level."""
+    found = dict(ANSWERS)
+    for question, record in _RECORD_VERSIONS.items():
+        since = reversed(RECORDS_SINCE[record])
+        found[question] = {max(level, _OLDEST_LEVEL): version for level, version in since}
+    for question, record in _RECORD_TYPES.items():
+        ((level, _),) = RECORDS_SINCE[record]
+        found[question] = {level: True}
+    return found
+
+
+_RECORD_VERSIONS = {
+    "registerBrokerRecordVersion": "REGISTER_BROKER_RECORD",
+    "partitionRecordVersion": "PARTITION_RECORD",
+}
+_RECORD_TYPES = {
+    "isMigrationSupported": "ZK_MIGRATION_STATE_RECORD",
+    "isScramSupported": "USER_SCRAM_CREDENTIAL_RECORD",
+    "isDelegationTokenSupported": "DELEGATION_TOKEN_RECORD",
+    "isControllerRegistrationSupported": "REGISTER_CONTROLLER_RECORD",
+}
+
+_VOTER = LeaderVoter(1, ZERO_UUID)
+_CONTROL_MESSAGES: dict[str, tuple[ControlType, Callable[[int], ControlMessage]]] = {
+    "LeaderChangeMessage": (
+        ControlType.LEADER_CHANGE,
+        lambda version: LeaderChange(
+            version, 1, *((_VOTER if version else LeaderVoter(1),) for _ in range(2))
+        ),
+    ),
+    "SnapshotHeaderRecord": (ControlType.SNAPSHOT_HEADER, lambda v: SnapshotHeader(v, 0)),
+    "SnapshotFooterRecord": (ControlType.SNAPSHOT_FOOTER, SnapshotFooter),
+    "KRaftVersionRecord": (ControlType.KRAFT_VERSION, lambda v: KRaftVersion(v, 1)),
+    "VotersRecord": (
+        ControlType.KRAFT_VOTERS,
+        lambda v: KRaftVoters(v, (Voter(1, ZERO_UUID, (VoterEndpoint("", "", 0),), 0, 1),)),
+    ),
+}
+
+
+def written_fields() -> dict[str, dict[int, frozenset[str]]]:
+    """The paths of what our code writes of each control record and of quorum-state, by version."""
+    found = {
+        name: {
+            version: _paths(to_plain(example(version)))
+            for version in range(CONTROL_VERSIONS[kind] + 1)
+        }
+        for name, (kind, example) in _CONTROL_MESSAGES.items()
+    }
+    state = {
+        version: new_state(version=version, leader_id=1, leader_epoch=1, current_voters=(1,))
+        for version in QUORUM_STATE_VERSIONS
+    }
+    in_file = {v: _paths(dict(each.fields)) - {"data_version"} for v, each in state.items()}
+    return {**found, "QuorumStateData": in_file}
+
+
+def _paths(value: object, above: str = "") -> frozenset[str]:
+    if isinstance(value, list):
+        return frozenset().union(*(_paths(each, above) for each in value))
+    if not isinstance(value, dict):
+        return frozenset()
+    inner = (_paths(each, f"{above}{name}.") for name, each in value.items())
+    return frozenset(f"{above}{name}" for name in value).union(*inner)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Each with its content, so that a test can take something away. error_names: by number;
+    releases: by level; controls: the numbers of control record types;
+    is_secret: whether the value of a config is redacted."""
+
+    records: tuple[RecordSchema, ...] = RECORDS
+    apis: Mapping[int, Api] = field(default_factory=lambda: dict(APIS))
+    error_names: Mapping[int, str] = field(
+        default_factory=lambda: {int(code): code.name for code in ErrorCode}
+    )
+    releases: Mapping[int, str] = field(default_factory=lambda: dict(RELEASES))
+    features: Mapping[str, int] = field(default_factory=lambda: dict(FEATURES))
+    answers: Mapping[str, Mapping[int, object]] = field(default_factory=answers)
+    controls: Mapping[str, int] = field(
+        default_factory=lambda: {kind.name: int(kind) for kind in ControlType}
+    )
+    written: Mapping[str, Mapping[int, frozenset[str]]] = field(default_factory=written_fields)
+    configs: Mapping[str, str] = field(default_factory=configs_read)
+    is_secret: Callable[[str], bool] = is_secret_config
+
+
+class _Listening(Properties):
+    """Notes what it is asked for, and by which default."""
+
+    def __init__(self, values: Mapping[str, str], read: dict[str, str], prefix: str = "") -> None:
+        super().__init__("server.properties", values, prefix)
+        self._read = read
+
+    def below(self, prefix: str) -> Properties:
+        return _Listening(self._values, self._read, prefix)
+
+    def text(self, key: str, default: str = "") -> str:
+        self._read[key] = self._read.get(key) or default
+        return super().text(key, default)
