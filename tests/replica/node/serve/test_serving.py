@@ -7,7 +7,7 @@ import pytest
 from replica.format.batch import decode_header
 from replica.format.record import records_of
 from replica.storage.batches import frames, value_batch
-from replica.wire.apis.cluster import DESCRIBE_CLUSTER, METADATA
+from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.apis.membership import ADD_RAFT_VOTER
@@ -65,6 +65,22 @@ def test_a_reader_gets_committed_records_in_every_version(served, version):
         assert (found["highWatermark"], found["lastStableOffset"]) == (end, end)
         assert values_in(found["records"]) == [b"one", b"two"]
         assert node.partition.fetches == 1
+
+    served(story)
+
+
+def test_a_node_refuses_a_client_that_meant_another_node_or_cluster(served):
+    """KIP-1242: what Metadata tells of this node is what it asks of who names it."""
+
+    async def story(node, client):
+        told = (await client.call(METADATA, {"topics": []})).message
+        cluster_id, (own,) = told["clusterId"], [broker["nodeId"] for broker in told["brokers"]]
+        errors = {}
+        for named in ((cluster_id, own), (cluster_id, own + 1), ("another", own)):
+            asked = dict(zip(("clusterId", "nodeId"), named, strict=True))
+            answer = await client.call(API_VERSIONS, asked, 5)
+            errors[named] = answer.message["errorCode"]
+        assert list(errors.values()) == [0, *[ErrorCode.REBOOTSTRAP_REQUIRED] * 2]
 
     served(story)
 
