@@ -163,6 +163,32 @@ def test_offsets_are_listed_earliest_latest_and_by_time(served):
     served(story)
 
 
+@pytest.mark.parametrize("version", range(1, 12))
+def test_a_timestamp_with_a_meaning_is_answered_in_the_versions_that_have_it(served, version):
+    """The numbers are those of ReplicaManager.isListOffsetsTimestampUnsupported in Kafka 4.4."""
+    since = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11, -7: 99, -(2**63): 99}
+    of_tiered_storage = (-5, -6)
+
+    async def story(node, client):
+        await append(node, b"x")
+        end = node.driver.host.raft.high_watermark
+        for timestamp, first in since.items():
+            topics = at(LIST_OFFSETS, currentLeaderEpoch=-1, timestamp=timestamp)
+            asked = {"replicaId": -1, "topics": topics}
+            found = the((await client.call(LIST_OFFSETS, asked, version)).message["topics"])
+            if version < first:
+                assert found["errorCode"] == ErrorCode.UNSUPPORTED_VERSION, timestamp
+                assert found["offset"] == -1
+                continue
+            assert found["errorCode"] == ErrorCode.NONE, timestamp
+            if timestamp in of_tiered_storage:
+                assert (found["offset"], found["timestamp"], found["leaderEpoch"]) == (-1, -1, -1)
+            else:
+                assert 0 <= found["offset"] <= end
+
+    served(story)
+
+
 @pytest.mark.parametrize("version", range(14))
 def test_metadata_names_the_topic_as_no_internal_one(served, version):
     async def story(node, client):
