@@ -1,7 +1,8 @@
-"""Every metadata record type up to Kafka 4.1, as a table: the only description of records.
+"""Every metadata record type up to Kafka 4.4, as a table: the only description of records.
 
-Read from the message definitions of Kafka 4.1.1 (org.apache.kafka.common.metadata); the tests
-compare decoded bytes with what Kafka itself printed for each type and version.
+Read from the message classes of Kafka 4.4.0 (org.apache.kafka.common.metadata); the tests
+compare decoded bytes with what Kafka itself printed for each type and version, and `make
+kafka-drift` compares the table with the classes of a newer release.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ RECORDS: tuple[RecordSchema, ...] = (
     RecordSchema(
         "REGISTER_BROKER_RECORD",
         api_key=0,
-        newest=3,
+        newest=4,
         fields=(
             declare("brokerId", "int32", entity=_BROKER),
             declare("isMigratingZkBroker", "bool", since=2),
@@ -43,6 +44,7 @@ RECORDS: tuple[RecordSchema, ...] = (
             declare("fenced", "bool", default=True),
             declare("inControlledShutdown", "bool", since=1),
             declare("logDirs", "[]uuid", since=3, tag=0),
+            declare("cordonedLogDirs", "[]uuid", since=4, nullable=True, tag=1, default=None),
         ),
     ),
     RecordSchema(
@@ -223,13 +225,14 @@ RECORDS: tuple[RecordSchema, ...] = (
     RecordSchema(
         "BROKER_REGISTRATION_CHANGE_RECORD",
         api_key=17,
-        newest=2,
+        newest=3,
         fields=(
             declare("brokerId", "int32", entity=_BROKER),
             declare("brokerEpoch", "int64"),
             declare("fenced", "int8", tag=0),
             declare("inControlledShutdown", "int8", since=1, tag=1),
             declare("logDirs", "[]uuid", since=2, tag=2),
+            declare("cordonedLogDirs", "[]uuid", since=3, nullable=True, tag=3, default=None),
         ),
     ),
     RecordSchema(
@@ -302,6 +305,12 @@ RECORDS: tuple[RecordSchema, ...] = (
         api_key=28,
         newest=0,
         fields=(declare("topicName", "string", entity=_TOPIC),),
+    ),
+    RecordSchema(
+        "UNREGISTER_CONTROLLER_RECORD",
+        api_key=29,
+        newest=0,
+        fields=(declare("controllerId", "int32"),),
     ),
 )
 

@@ -3,7 +3,7 @@
 A record's value is an envelope of three unsigned varints (frame version 1, api key, version) and
 then a structure. A structure is the fields of that version: untagged ones in declared order, then
 the tagged ones by rising tag (KIP-482). Source of the facts: KIP-631, KIP-746, KIP-858, KIP-866,
-KIP-966 and the message definitions of Kafka 4.1.
+KIP-966, KIP-1066 and the message classes of Kafka 4.4.
 """
 
 from __future__ import annotations

@@ -86,10 +86,17 @@ CHANGES = (
         "It is no longer shutting down; Kafka has that only with a registration.",
     ),
     ChangeType("broker_directories_changed", "broker", ("logDirs",), "Other log directories."),
+    ChangeType(
+        *("broker_cordoned_directories_changed", "broker", ("cordonedLogDirs",)),
+        "Other log directories are cordoned: Kafka places no new replicas there (KIP-1066).",
+    ),
     ChangeType("broker_changed", "broker", (), "Anything else of a registration."),
     ChangeType("broker_unregistered", "broker", (), "A broker is gone."),
     ChangeType("controller_registered", "controller", (), "A controller is there, or anew."),
-    ChangeType("controller_unregistered", "controller", (), "Kafka never does that."),
+    ChangeType(
+        *("controller_unregistered", "controller", ()),
+        "A controller's registration is gone (Kafka 4.4 and later).",
+    ),
     ChangeType(
         *("feature_level_changed", "feature", ("featureLevel",)),
         "A feature has a level, or another one (KIP-584).",

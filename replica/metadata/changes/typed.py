@@ -112,6 +112,7 @@ _BROKER_FIELDS = {
     "fenced": ("broker_unfenced", "broker_fenced"),
     "inControlledShutdown": ("broker_shutdown_ended", "broker_shutdown_started"),
     "logDirs": ("broker_directories_changed", ""),
+    "cordonedLogDirs": ("broker_cordoned_directories_changed", ""),
 }
 """Field -> what it is called to be false or any list, and to be true."""
 

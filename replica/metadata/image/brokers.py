@@ -26,10 +26,17 @@ def _register(state: State, offset: int, fields: Fields) -> Refused | None:
     registration["endPoints"] = by_name(fields["endPoints"])
     registration["features"] = by_name(fields["features"])
     registration["logDirs"] = tuple(sorted(registration["logDirs"]))
+    registration["cordonedLogDirs"] = _cordoned(registration["cordonedLogDirs"])
     broker_id = fields["brokerId"]
     state.brokers.put(broker_id, registration, offset)
     state.registrations[broker_id] = offset
     return None
+
+
+def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The cordoned log directories (KIP-1066), sorted; None where the broker never told them, which
+    Kafka keeps apart from telling that no directory is cordoned."""
+    return None if directories is None else tuple(sorted(directories))
 
 
 def _unregister(state: State, offset: int, fields: Fields) -> Refused | None:
@@ -61,6 +68,9 @@ def _change(state: State, offset: int, fields: Fields) -> Refused | None:
     directories = fields.get("logDirs")
     if directories:
         changes["logDirs"] = tuple(sorted(directories))
+    cordoned = fields.get("cordonedLogDirs")
+    if cordoned is not None:  # unlike logDirs, an empty list is a change: no directory is cordoned
+        changes["cordonedLogDirs"] = _cordoned(cordoned)
     return _update(state, offset, broker_id, epoch, changes)
 
 

@@ -1,4 +1,8 @@
-"""Controller registrations (KIP-919; Kafka: ClusterDelta). Nothing ever removes one."""
+"""Controller registrations (KIP-919; Kafka: ClusterDelta).
+
+Up to Kafka 4.3 nothing removes a registration; from metadata.version 4.4-IV2 on the controller
+writes UNREGISTER_CONTROLLER_RECORD for it.
+"""
 
 from __future__ import annotations
 
@@ -22,5 +26,14 @@ def _register(state: State, offset: int, fields: Fields) -> Refused | None:
     return None
 
 
-HANDLERS: dict[str, Handler] = {_REGISTRATION: _register}
+def _unregister(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Kafka accepts the record also for a controller that is not registered."""
+    state.controllers.drop(fields["controllerId"])
+    return None
+
+
+HANDLERS: dict[str, Handler] = {
+    _REGISTRATION: _register,
+    "UNREGISTER_CONTROLLER_RECORD": _unregister,
+}
 KINDS = (Kind("controller", "controllers", _REGISTRATION, str, own_fields),)

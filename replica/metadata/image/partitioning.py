@@ -44,6 +44,7 @@ KEY_FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "FENCE_BROKER_RECORD": ("broker", ("id",)),
     "UNFENCE_BROKER_RECORD": ("broker", ("id",)),
     "REGISTER_CONTROLLER_RECORD": ("controller", ("controllerId",)),
+    "UNREGISTER_CONTROLLER_RECORD": ("controller", ("controllerId",)),
     "FEATURE_LEVEL_RECORD": ("feature", ("name",)),
     "ACCESS_CONTROL_ENTRY_RECORD": ("acl", ("id",)),
     "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": ("acl", ("id",)),

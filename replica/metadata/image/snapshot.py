@@ -23,7 +23,7 @@ LOWEST_METADATA_VERSION = 7
 
 # The record types and versions of a metadata.version (Kafka: MetadataVersion), newest first.
 _SINCE = {
-    "REGISTER_BROKER_RECORD": ((17, 3), (8, 2), (0, 1)),
+    "REGISTER_BROKER_RECORD": ((30, 4), (17, 3), (8, 2), (0, 1)),
     "PARTITION_RECORD": ((23, 2), (17, 1), (0, 0)),
     "ZK_MIGRATION_STATE_RECORD": ((8, 0),),
     "USER_SCRAM_CREDENTIAL_RECORD": ((11, 0),),
@@ -46,8 +46,8 @@ def to_records(image: Image) -> tuple[SnapshotRecord, ...]:
 
     Replaying the records gives the image again, but for what its metadata.version can't say:
     migrating brokers and the migration's state below 8, SCRAM below 11, tokens below 14,
-    controllers below 15, directories below 17; and ELR below 23 or without
-    eligible.leader.replicas.version. Voters are written from kraft.version 1 on.
+    controllers below 15, directories below 17, cordoned directories below 30; and ELR below 23 or
+    without eligible.leader.replicas.version. Voters are written from kraft.version 1 on.
     """
     levels = image.tables["features"].values
     metadata_version = levels.get(METADATA_VERSION, LOWEST_METADATA_VERSION)

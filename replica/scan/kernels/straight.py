@@ -27,7 +27,7 @@ COMMON: tuple[tuple[str, int], ...] = (
     *(("PARTITION_RECORD", version) for version in (1, 2)),
     *(("PARTITION_CHANGE_RECORD", version) for version in (1, 2)),
     ("CONFIG_RECORD", 0),
-    ("BROKER_REGISTRATION_CHANGE_RECORD", 2),
+    *(("BROKER_REGISTRATION_CHANGE_RECORD", version) for version in (2, 3)),
 )
 """Programs with code of their own: what Kafka 3.7 and later write most. Each costs a second or two
 of compilation, once; the interpreter does what is not named here at a third of the speed."""

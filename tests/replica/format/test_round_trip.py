@@ -24,7 +24,7 @@ from replica.format.record import encode_records, records_of
 from replica.format.segment import scan
 
 DATA = Path(__file__).parents[2] / "data"
-LOG_BATCHES, CONTROL_RECORDS, SNAPSHOT_NAMES = 7997, 324, 35
+LOG_BATCHES, CONTROL_RECORDS, SNAPSHOT_NAMES = 11745, 495, 55
 
 
 def recorded(*kinds: FileKind) -> list[Path]:
@@ -37,25 +37,25 @@ def recorded(*kinds: FileKind) -> list[Path]:
 
 WHOLE_FILES: dict[FileKind, tuple[int, Callable[[bytes], bytes]]] = {
     FileKind.OFFSET_INDEX: (
-        49,
+        71,
         lambda data: index.encode_offset_index(index.decode_offset_index(data)),
     ),
-    FileKind.TIME_INDEX: (49, lambda data: index.encode_time_index(index.decode_time_index(data))),
+    FileKind.TIME_INDEX: (71, lambda data: index.encode_time_index(index.decode_time_index(data))),
     FileKind.PRODUCER_SNAPSHOT: (
-        41,
+        59,
         lambda data: producer_snapshot.encode(producer_snapshot.decode(data)),
     ),
     FileKind.LEADER_EPOCH_CHECKPOINT: (
-        28,
+        42,
         lambda data: leader_epoch_checkpoint.encode(leader_epoch_checkpoint.decode(data)),
     ),
-    FileKind.QUORUM_STATE: (28, lambda data: quorum_state.encode(quorum_state.decode(data))),
+    FileKind.QUORUM_STATE: (42, lambda data: quorum_state.encode(quorum_state.decode(data))),
     FileKind.META_PROPERTIES: (
-        28,
+        42,
         lambda data: meta_properties.encode(meta_properties.decode(data)),
     ),
     FileKind.PARTITION_METADATA: (
-        28,
+        42,
         lambda data: partition_metadata.encode(partition_metadata.decode(data)),
     ),
 }
@@ -116,7 +116,7 @@ def test_both_versions_of_quorum_state_were_recorded() -> None:
     versions = [
         quorum_state.decode(path.read_bytes()).version for path in recorded(FileKind.QUORUM_STATE)
     ]
-    assert sorted(versions) == [0] * 17 + [1] * 11
+    assert sorted(versions) == [0] * 19 + [1] * 23
 
 
 def test_a_new_quorum_state_has_the_bytes_that_kafka_writes() -> None:

@@ -2,9 +2,10 @@
 
     python -m tests.replica.metadata.record_golden KAFKA_LIBS_DIR
 
-KAFKA_LIBS_DIR holds the jars of org.apache.kafka:kafka_2.13. Not a test, and not run by tests: it
-needs Java and Kafka. The values are picked from the recorded log of all types, plus some at the
-edges of Java's number and Jackson's string formats.
+KAFKA_LIBS_DIR holds the jars of org.apache.kafka:kafka_2.13 and of kafka-tools 4.3 or newer. Not a
+test, and not run by tests: it needs Java and Kafka. The values are picked from the recorded log of
+all types; types newer than that log, and the edges of Java's number and Jackson's string formats,
+are added.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from replica.format.batch import encode_batch
+from replica.format.primitives import uuid_text
 from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import scan
 from replica.metadata.json_text import json_text
@@ -27,9 +30,11 @@ from replica.metadata.reader import decode
 from replica.metadata.record import new_record
 from replica.metadata.schema import Value
 from replica.metadata.writer import encode
+from replica.types import ZERO_UUID
 
 TESTS = Path(__file__).parents[2]
 MARK = " payload: "
+DUMP_LOG = "org.apache.kafka.tools.DumpLogSegments"
 DOUBLES = (
     0.0, -0.0, 1.0, 0.1, 100.5, 0.001, 0.00099, 9999999.0, 1e7, 12345678.9, 1.5e300, 1e21, 2.5e-10,
     5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, math.pi, -1234.5678, 1048576.0,
@@ -62,6 +67,27 @@ def chosen_values() -> Iterator[bytes]:
         yield encode(new_record("CLIENT_QUOTA_RECORD", 0, fields))
     for text in TEXTS:
         yield encode(new_record("CONFIG_RECORD", 0, {"name": "retention.ms", "value": text}))
+    yield from _newer_than_the_generated_log()
+
+
+def _newer_than_the_generated_log() -> Iterator[bytes]:
+    """Types and versions that came after Kafka 4.1, whose classes wrote the generated log."""
+    directory = uuid_text(b"directory-one...")
+    unknown = (((), ((99, b"kept"),)),)
+    lists: tuple[tuple[str, ...] | None, ...] = (None, (), (directory, ZERO_UUID))
+    for cordoned in lists:
+        fields: dict[str, Value] = {"brokerId": 7, "brokerEpoch": 2**40}
+        for name, version in (
+            ("REGISTER_BROKER_RECORD", 4),
+            ("BROKER_REGISTRATION_CHANGE_RECORD", 3),
+        ):
+            record = new_record(
+                name, version, {**fields, "logDirs": (directory,), "cordonedLogDirs": cordoned}
+            )
+            yield encode(record)
+            yield encode(replace(record, unknown_tags=unknown))
+    for controller in (0, 3, -1, 2**31 - 1):
+        yield encode(new_record("UNREGISTER_CONTROLLER_RECORD", 0, {"controllerId": controller}))
 
 
 def kafka_payloads(values: list[bytes], libs: str) -> list[str]:
@@ -79,9 +105,11 @@ def kafka_payloads(values: list[bytes], libs: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "00000000000000000000.log"
         log.write_bytes(batch)
-        tool = ["java", "-Dfile.encoding=UTF-8", "-cp", f"{libs}/*", "kafka.tools.DumpLogSegments"]
+        tool = ["java", "-Dfile.encoding=UTF-8", "-cp", f"{libs}/*", DUMP_LOG]
         flags = ["--cluster-metadata-decoder", "--print-data-log", "--files", str(log)]
-        run = subprocess.run([*tool, *flags], check=True, capture_output=True)
+        # On the class path of 4.4.0 the tools of 4.3.1 fail when they close the file, after they
+        # have printed every record; main compares the counts.
+        run = subprocess.run([*tool, *flags], check=False, capture_output=True)
     lines = run.stdout.decode("utf-8").split("\n")
     return [line.partition(MARK)[2] for line in lines if MARK in line]
 
@@ -92,7 +120,7 @@ def main() -> None:
     assert len(payloads) == len(values)
     version = next(Path(sys.argv[1]).glob("kafka_2.13-*.jar")).stem.removeprefix("kafka_2.13-")
     provenance = {
-        "provenance": f"kafka.tools.DumpLogSegments of Kafka {version} on Java 17, by "
+        "provenance": f"org.apache.kafka.tools.DumpLogSegments on Kafka {version} on Java 17, by "
         "tests/replica/metadata/record_golden.py; value: the record's bytes, payload: the text"
     }
     rows = [

@@ -9,18 +9,18 @@ from replica.metadata.records import RECORDS, RECORDS_BY_NAME, schema_named
 from replica.metadata.schema import Kind, declare
 
 
-def test_the_table_holds_kafka_4_1s_26_types_in_36_versions() -> None:
-    assert len(RECORDS) == len(RECORDS_BY_NAME) == 26
+def test_the_table_holds_kafka_4_4s_27_types_in_38_versions() -> None:
+    assert len(RECORDS) == len(RECORDS_BY_NAME) == 27
     # Kafka gave up the keys 6, 13 and 16 before the first release.
-    assert {schema.api_key for schema in RECORDS} == set(range(29)) - {6, 13, 16}
+    assert {schema.api_key for schema in RECORDS} == set(range(30)) - {6, 13, 16}
     several = {schema.name: schema.newest for schema in RECORDS if schema.newest > 0}
     assert several == {
-        "REGISTER_BROKER_RECORD": 3,
+        "REGISTER_BROKER_RECORD": 4,
         "PARTITION_RECORD": 2,
         "PARTITION_CHANGE_RECORD": 2,
-        "BROKER_REGISTRATION_CHANGE_RECORD": 2,
+        "BROKER_REGISTRATION_CHANGE_RECORD": 3,
     }
-    assert len(programs()) == 26 + 3 + 2 + 2 + 2
+    assert len(programs()) == 27 + 4 + 2 + 2 + 3
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda p: f"{p.schema.name}-v{p.version}")
@@ -54,7 +54,7 @@ def test_wire_order_puts_tagged_fields_last_by_tag_and_json_order_stays_declared
 def test_a_version_has_only_the_fields_of_its_time() -> None:
     schema = schema_named("REGISTER_BROKER_RECORD")
     counts = [len(schema.fields_at(version)) for version in schema.versions]
-    assert counts == [7, 8, 9, 10]
+    assert counts == [7, 8, 9, 10, 11]
     assert [f.name for f in schema.fields_at(0)][-1] == "fenced"
 
 

@@ -14,6 +14,7 @@ from replica.metadata.changes import CHANGES, ChangeTeller, Told, topic_names_ar
 from replica.metadata.changes.releases import RELEASES
 from replica.metadata.image import KINDS, ReplayedRecord, VersionedReplay
 from tests.replica.metadata.image.made import (
+    DIRECTORY,
     OTHER_TOPIC,
     TOPIC,
     broker,
@@ -106,7 +107,7 @@ def test_all_changes_one_after_the_other_make_the_state(seed: int) -> None:
 
 def test_the_sequences_hold_every_change_that_kafkas_records_can_make() -> None:
     found = {one.change.change for seed in range(120) for one in told(drawn(seed))[0]}
-    never = {"topic_renamed", "controller_unregistered", "broker_shutdown_ended", "broker_changed"}
+    never = {"topic_renamed", "broker_shutdown_ended", "broker_changed"}
     of_the_raft_layer = {"voters_changed", "kraft_version_changed"}
     rare = {"zk_migration_state_changed"}
     assert TYPES.keys() - found <= never | of_the_raft_layer | rare
@@ -165,6 +166,10 @@ def test_a_broker_is_fenced_shuts_down_and_comes_back() -> None:
     assert changes(broker(fenced=False), shutdown) == [
         ("broker_fenced", "broker 1", False, True),
         ("broker_shutdown_started", "broker 1", False, True),
+    ]
+    cordoned = broker_change(cordonedLogDirs=(DIRECTORY,))
+    assert changes(broker(), cordoned) == [
+        ("broker_cordoned_directories_changed", "broker 1", None, [DIRECTORY]),
     ]
     ((name, _, old, new),) = changes(broker(), shutdown, broker(epoch=30))
     assert (name, old["brokerEpoch"], new["brokerEpoch"]) == ("broker_registered", 10, 30)

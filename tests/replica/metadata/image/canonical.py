@@ -19,8 +19,8 @@ def _canonical(record: MetadataRecord) -> tuple[str, int, str]:
     for name in ("endPoints", "features"):
         if name in fields:
             fields[name] = by_name(fields[name])  # type: ignore[arg-type, assignment]
-    for name in ("logDirs", "renewers"):
-        if name in fields:
+    for name in ("cordonedLogDirs", "logDirs", "renewers"):
+        if fields.get(name) is not None:
             fields[name] = tuple(sorted(fields[name]))  # type: ignore[arg-type, type-var]
     if "entity" in fields:
         fields["entity"] = tuple(sorted(fields["entity"], key=compact))  # type: ignore[arg-type]

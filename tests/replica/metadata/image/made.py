@@ -55,7 +55,7 @@ def config(
 
 
 def broker(
-    broker_id: int = 1, epoch: int = 10, version: int = 3, **fields: Value
+    broker_id: int = 1, epoch: int = 10, version: int = 4, **fields: Value
 ) -> MetadataRecord:
     usual = {"brokerId": broker_id, "brokerEpoch": epoch}
     return new_record("REGISTER_BROKER_RECORD", version, {**usual, **fields})
@@ -63,7 +63,7 @@ def broker(
 
 def broker_change(epoch: int = 10, **fields: Value) -> MetadataRecord:
     usual = {"brokerId": 1, "brokerEpoch": epoch}
-    return new_record("BROKER_REGISTRATION_CHANGE_RECORD", 2, {**usual, **fields})
+    return new_record("BROKER_REGISTRATION_CHANGE_RECORD", 3, {**usual, **fields})
 
 
 def feature(name: str, level: int) -> MetadataRecord:

@@ -21,7 +21,7 @@ from replica.types import ZERO_UUID
 _BROKERS = (1, 2, 3, 4)
 _EPOCHS = (10, 11)
 _FEATURES = ("group.version", "transaction.version", "eligible.leader.replicas.version")
-_METADATA_VERSIONS = (7, 8, 10, 11, 13, 14, 15, 16, 17, 22, 23, 27)
+_METADATA_VERSIONS = (7, 8, 10, 11, 13, 14, 15, 16, 17, 22, 23, 27, 30, 33)
 _USERS = ("alice", "bob", "")
 _RARELY, _OFTEN = 0.04, 0.85
 
@@ -62,6 +62,7 @@ class Sequence:
             self._fencing: 5,
             self._unregister: 1,
             self._controller: 2,
+            self._unregister_controller: 1,
             self._feature: 4,
             self._acl: 5,
             self._scram: 5,
@@ -129,6 +130,9 @@ class Sequence:
 
     def _some(self, pool: tuple[Any, ...], most: int = 3) -> tuple[Any, ...]:
         return tuple(self._chance.choices(pool, k=self._chance.randint(0, most)))
+
+    def _perhaps(self, pool: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        return None if self._chance.random() < 0.5 else self._distinct(pool)
 
     def _distinct(self, pool: tuple[Any, ...], least: int = 0) -> tuple[Any, ...]:
         return tuple(self._chance.sample(pool, self._chance.randint(least, len(pool))))
@@ -241,6 +245,7 @@ class Sequence:
             "fenced": self._chance.random() < 0.5,
             "inControlledShutdown": self._chance.random() < 0.3,
             "logDirs": self._some(_DIRECTORIES),
+            "cordonedLogDirs": self._perhaps(_DIRECTORIES),
         }
         return self._made("REGISTER_BROKER_RECORD", fields)
 
@@ -251,6 +256,7 @@ class Sequence:
             "fenced": self._pick((-1, 0, 1), (2, -2)),
             "inControlledShutdown": self._pick((0, 1), (-1, 2), 0.1),
             "logDirs": self._some(_DIRECTORIES),
+            "cordonedLogDirs": self._perhaps(_DIRECTORIES),
         }
         return self._made("BROKER_REGISTRATION_CHANGE_RECORD", fields)
 
@@ -272,6 +278,10 @@ class Sequence:
             "features": self._supported(),
         }
         return self._made("REGISTER_CONTROLLER_RECORD", fields)
+
+    def _unregister_controller(self) -> MetadataRecord:
+        controller = self._chance.choice((100, 101))
+        return self._made("UNREGISTER_CONTROLLER_RECORD", {"controllerId": controller})
 
     def _feature(self) -> MetadataRecord:
         name = self._chance.choice((*_FEATURES, "kraft.version", "metadata.version"))

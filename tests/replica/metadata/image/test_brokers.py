@@ -86,6 +86,22 @@ def test_a_change_without_directories_leaves_them() -> None:
     assert moved["logDirs"] == [OTHER_DIRECTORY]
 
 
+def test_cordoned_directories_are_unknown_until_the_broker_tells_them() -> None:
+    assert the_broker(broker(version=3))["cordonedLogDirs"] is None
+    assert the_broker(broker(cordonedLogDirs=()))["cordonedLogDirs"] == []
+    cordoned = (OTHER_DIRECTORY, DIRECTORY)
+    assert the_broker(broker(cordonedLogDirs=cordoned))["cordonedLogDirs"] == sorted(cordoned)
+
+
+def test_a_change_without_cordoned_directories_leaves_them_and_an_empty_list_uncordons() -> None:
+    registered = broker(cordonedLogDirs=(DIRECTORY,))
+    assert the_broker(registered, broker_change())["cordonedLogDirs"] == [DIRECTORY]
+    assert the_broker(registered, broker_change(cordonedLogDirs=()))["cordonedLogDirs"] == []
+    both = broker_change(cordonedLogDirs=(OTHER_DIRECTORY, DIRECTORY))
+    expected = sorted((DIRECTORY, OTHER_DIRECTORY))
+    assert the_broker(registered, both)["cordonedLogDirs"] == expected
+
+
 def test_a_change_that_changes_nothing_leaves_the_offset() -> None:
     image, _ = after(broker(), broker_change())
     assert offsets(image)["broker", "1"] == 0
@@ -131,6 +147,13 @@ def test_a_security_protocol_that_is_none_is_refused_of_controllers_only(code: i
     assert image == after(controller(True, PLAIN))[0]
     assert refusal.reason == f"there is no security protocol {code}"
     assert the_broker(broker(endPoints=(strange,)))["endPoints"] == [strange]
+
+
+def test_a_controller_is_unregistered_whether_it_is_registered_or_not() -> None:
+    unregister = new_record("UNREGISTER_CONTROLLER_RECORD", 0, {"controllerId": 3})
+    image, refusals = after(controller(True, PLAIN), unregister, unregister)
+    assert not refusals
+    assert list(image.entities()) == []
 
 
 def test_a_controller_s_registration_replaces_the_one_before() -> None:

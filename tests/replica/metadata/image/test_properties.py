@@ -68,7 +68,7 @@ def test_a_replay_can_go_on_from_the_image_of_any_point_outside_a_transaction(se
 
 @given(SEEDS)
 def test_replaying_the_records_of_an_image_gives_the_image(seed: int) -> None:
-    says_all = [ABORT, feature("metadata.version", 29), feature(ELR_VERSION, 1)]
+    says_all = [ABORT, feature("metadata.version", 33), feature(ELR_VERSION, 1)]
     image = replayed([*drawn(seed), *says_all, KRaftVersion(0, 1), VOTERS]).image()
     records = to_records(image)
     assert replayed(records).image() == image

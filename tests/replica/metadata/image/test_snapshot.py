@@ -33,7 +33,17 @@ def versions(*records: object) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     ("level", "broker_version", "partition_version"),
-    [(7, 1, 0), (8, 2, 0), (16, 2, 0), (17, 3, 1), (22, 3, 1), (23, 3, 2), (29, 3, 2)],
+    [
+        (7, 1, 0),
+        (8, 2, 0),
+        (16, 2, 0),
+        (17, 3, 1),
+        (22, 3, 1),
+        (23, 3, 2),
+        (29, 3, 2),
+        (30, 4, 2),
+        (33, 4, 2),
+    ],
 )
 def test_record_versions_follow_the_metadata_version(
     level: int, broker_version: int, partition_version: int
@@ -75,6 +85,15 @@ def test_directories_are_lost_where_the_version_has_none() -> None:
     level = feature("metadata.version", 16)
     found = written(level, broker(logDirs=(DIRECTORY,)), topic())
     assert "logDirs" not in found[1].fields
+
+
+@pytest.mark.parametrize(("level", "kept"), [(29, None), (30, (DIRECTORY,))])
+def test_cordoned_directories_are_written_from_4_3_on(
+    level: int, kept: tuple[str, ...] | None
+) -> None:
+    registered = broker(cordonedLogDirs=(DIRECTORY,))
+    found = written(feature("metadata.version", level), registered)
+    assert found[1].fields.get("cordonedLogDirs") == kept
 
 
 def test_metadata_version_comes_first_and_partitions_follow_their_topic() -> None:
