@@ -1,4 +1,4 @@
-"""A real Kafka leaves configs that it doesn't know out of its snapshots, and our doctor knows it."""
+"""A real Kafka leaves configs that it doesn't know out of its snapshots; our doctor knows that."""
 
 from __future__ import annotations
 
