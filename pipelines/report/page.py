@@ -27,6 +27,7 @@ from pipelines.report.words import (
     counted,
     duration_text,
     listed,
+    ms_range_text,
     ms_text,
     time_text,
     visible,
@@ -138,6 +139,7 @@ def _environment() -> jinja2.Environment:
         bytes=bytes_text,
         time=time_text,
         ms=ms_text,
+        ms_range=_ms_range,
         moment=moment,
         ticks=_ticks,
         duration=duration_text,
@@ -149,6 +151,10 @@ def _environment() -> jinja2.Environment:
         limits=queries,
     )
     return environment
+
+
+def _ms_range(times: tuple[int, int]) -> str:
+    return ms_range_text(*times)
 
 
 def _ticks(text: str) -> Markup:
