@@ -134,7 +134,7 @@ def test_all_of_it_is_reached_and_opened_by_keyboard(chromium: Browser, incident
             press("Tab")
             if opened.value("document.activeElement.matches('.sql > summary')"):
                 break
-        assert focused(opened) == "SQL of the replicas"
+        assert focused(opened) == "SQL of the rounds"
         outline = "getComputedStyle(document.activeElement).outlineStyle"
         assert opened.value(outline) != "none"
         is_open = "document.activeElement.parentElement.open"
