@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.report import activity_queries, loss_queries, queries
 from pipelines.report.losses import MAX_LOSSES_TOLD, Loss, losses
-from pipelines.report.meaning import effect
+from pipelines.report.meaning import Answers, effect
 from pipelines.report.partings import Parting, Replica, partings_of, replica_of
 from pipelines.report.source import Figure, Row, Source
 from pipelines.report.words import round_seconds
@@ -45,11 +45,12 @@ class Decoded:
 
 @dataclass(frozen=True)
 class Lost:
-    """A loss with its effect. written: the times of its records; changes: what they would have
-    changed, by type, None where the lake has no typed changes."""
+    """A loss with its effect. written: the times of its records; types: of which types they are;
+    changes: what they would have changed, by type, None where the lake has no typed changes."""
 
     loss: Loss
     written: Figure
+    types: Figure
     changes: Figure | None
 
 
@@ -108,7 +109,11 @@ def gather(source: Source, summary: Row) -> Evidence:
     typed = activity_queries.CHANGES in source.tables
     newest = {replica_of(row): str(row["capture_group"]) for row in plain["replicas"].rows}
     found = losses(plain["truncations"].rows, partings_of(plain["partings"].rows), newest)
-    lost = tuple(_lost(source, cluster, loss, typed=typed) for loss in found[:MAX_LOSSES_TOLD])
+    has_ranges = queries.STATE_RANGES in source.tables
+    ranges = source.figure(queries.state_ranges(cluster)) if has_ranges else None
+    lost = tuple(
+        _lost(source, cluster, loss, ranges, typed=typed) for loss in found[:MAX_LOSSES_TOLD]
+    )
     return Evidence(
         cluster,
         summary,
@@ -137,11 +142,18 @@ def bucketing(first: float | None, last: float | None) -> tuple[int, int]:
     return math.floor(first / width) * width, width
 
 
-def _lost(source: Source, cluster: str, loss: Loss, *, typed: bool) -> Lost:
+def _lost(source: Source, cluster: str, loss: Loss, ranges: Figure | None, *, typed: bool) -> Lost:
     written = source.figure(loss_queries.written(cluster, loss))
+    types = source.figure(loss_queries.record_types(cluster, loss))
     changes = source.figure(loss_queries.changes(cluster, loss)) if typed else None
-    known = effect(written.rows, () if changes is None else changes.rows)
-    return Lost(replace(loss, effect=known), written, changes)
+    told = Answers(
+        written.rows,
+        types.rows,
+        None if changes is None else changes.rows,
+        () if ranges is None else ranges.rows,
+    )
+    known = effect(loss.first, loss.records, told)
+    return Lost(replace(loss, effect=known), written, types, changes)
 
 
 def _decoded(source: Source, cluster: str, rows: Iterable[Row]) -> Iterable[Decoded]:

@@ -24,6 +24,22 @@ WHERE b.cluster_id = {literal(cluster)} AND b.node_id = {replica.node_id}
   AND b.directory_id = {literal(replica.directory_id)} AND b.crc_valid"""
 
 
+def record_types(cluster: str, loss: Loss) -> str:
+    """The lost records by type and version."""
+    replica = loss.replicas[0]
+    return f"""\
+WITH {_lost(loss)}
+SELECT r.record_type, r.record_version, r.is_control, count(*) AS records,
+       min(r."offset") AS first_offset
+FROM bronze.log_records AS r
+JOIN lost AS l
+  ON l.epoch = r.leader_epoch AND r."offset" >= l.first_offset AND r."offset" < l.end_offset
+WHERE r.cluster_id = {literal(cluster)} AND r.node_id = {replica.node_id}
+  AND r.directory_id = {literal(replica.directory_id)}
+GROUP BY r.record_type, r.record_version, r.is_control
+ORDER BY first_offset"""
+
+
 def changes(cluster: str, loss: Loss) -> str:
     """The changes that the lost records made, by type. `again`: how many of them a record that was
     not superseded makes later: the same change, or the creation of something of that name."""

@@ -12,7 +12,6 @@ from pipelines.report.meaning import Effect
 from pipelines.report.partings import Parting, Replica, replica_of
 from pipelines.report.source import Row
 
-
 MAX_LOSSES_TOLD = 3
 """Losses that the verdict tells one by one, and whose effect is asked."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipelines.report.source import Row
 from pipelines.report.words import listed
+from replica.metadata.records import RECORDS_BY_NAME
 
 _MAX_PHRASES = 3
 _TOPICS = {"topic_created": "partition_created", "topic_deleted": "partition_deleted"}
@@ -36,43 +37,94 @@ class LostChange:
 
 @dataclass(frozen=True)
 class Effect:
-    """What is known of lost records besides their number. written_ms: the smallest and the largest
-    time of them, ms since 1970; None where no time is known."""
+    """What is known of lost records besides their number.
+
+    written_ms: the smallest and the largest time of them, ms since 1970; None where no time is
+    known. unknown_from: the offset from which on nobody knows what they would have changed, None
+    where all is known. unread: how many of them could not be read.
+    """
 
     written_ms: tuple[int, int] | None = None
     changes: tuple[LostChange, ...] = ()
+    unknown_from: int | None = None
+    unread: int = 0
 
 
-def effect(written: Iterable[Row], changes: Iterable[Row]) -> Effect:
-    """From rows of loss_queries.written and loss_queries.changes."""
-    times = [(row["first_ms"], row["last_ms"]) for row in written if row["first_ms"] is not None]
-    return Effect(
-        times[0] if times else None,
-        tuple(
-            LostChange(
-                row["change"], row["changes"], row["again"], row["with_topic"], row["example"]
-            )
-            for row in changes
-        ),
+@dataclass(frozen=True)
+class Answers:
+    """Rows of loss_queries.written, record_types and changes, and of queries.state_ranges.
+
+    changes: None where the lake has no typed changes.
+    """
+
+    written: Sequence[Row]
+    types: Sequence[Row]
+    changes: Sequence[Row] | None
+    state_ranges: Sequence[Row]
+
+
+def effect(first: int, records: int, told: Answers) -> Effect:
+    """Of so many lost records from offset `first` on."""
+    times = [
+        (row["first_ms"], row["last_ms"]) for row in told.written if row["first_ms"] is not None
+    ]
+    written_ms = times[0] if times else None
+    if told.changes is None:
+        return Effect(written_ms)
+    changes = tuple(
+        LostChange(row["change"], row["changes"], row["again"], row["with_topic"], row["example"])
+        for row in told.changes
     )
+    unread = max(records - sum(row["records"] for row in told.types), 0)
+    return Effect(written_ms, changes, _unknown_from(first, told), unread)
 
 
-def never_made(changes: Sequence[LostChange]) -> str:
+def _unknown_from(first: int, told: Answers) -> int | None:
+    """The state before the first lost record must be known, and every type among them."""
+    ranges = [(row["from_offset"], row["to_offset"]) for row in told.state_ranges]
+    is_known = any(start <= first <= end for start, end in ranges)
+    if not is_known and (ranges or not told.changes):
+        return first
+    unknown = (row["first_offset"] for row in told.types if not _is_known(row))
+    return min(unknown, default=None)
+
+
+def _is_known(row: Row) -> bool:
+    if row["is_control"]:
+        return True
+    schema = RECORDS_BY_NAME.get(row["record_type"])
+    return schema is not None and row["record_version"] in schema.versions
+
+
+def never_made(effect: Effect) -> str:
     """Such as `5 topics with 15 partitions were never created`, of records that another branch has
     superseded; empty where they would have changed nothing."""
-    never = [(one, one.never) for one in changes if one.never]
-    again = sum(one.again for one in changes)
+    never = [(one, one.never) for one in effect.changes if one.never]
+    again = sum(one.again for one in effect.changes)
     told = [f"{what} {_were(count)} never {done}" for what, count, done in _phrases(never)]
     if again:
         made = "1 change was" if again == 1 else f"{again} changes were"
         told.append(f"{made} made again later")
-    return listed(told)
+    return "; ".join(one for one in (listed(told), limits(effect)) if one)
 
 
-def made(changes: Sequence[LostChange]) -> str:
+def made(effect: Effect) -> str:
     """Such as `5 topics with 15 partitions created`, of records that may be committed."""
-    counted = [(one, one.count) for one in changes]
+    counted = [(one, one.count) for one in effect.changes]
     return listed([f"{what} {done}" for what, _, done in _phrases(counted)])
+
+
+def limits(effect: Effect) -> str:
+    """What is not known of the lost records; empty where all is."""
+    parts = []
+    if effect.unknown_from is not None:
+        parts.append(
+            f"this release doesn't know what the records from offset {effect.unknown_from} on "
+            "would have changed"
+        )
+    if effect.unread:
+        parts.append(f"{effect.unread} of the records could not be read")
+    return "; ".join(parts)
 
 
 def _were(count: int) -> str:

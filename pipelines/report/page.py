@@ -17,7 +17,7 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup
 
-from pipelines.report import queries, view
+from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, Row, Source, moment
 from pipelines.report.svg import element
@@ -149,6 +149,7 @@ def _environment() -> jinja2.Environment:
         listed=listed,
         parting_title=view.parting_title,
         limits=queries,
+        limits_of=meaning.limits,
     )
     return environment
 

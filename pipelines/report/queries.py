@@ -237,6 +237,18 @@ WHERE r."offset" BETWEEN {first} AND {last} AND ({wanted})
 ORDER BY h.node_id, h.directory_id, r."offset\""""
 
 
+STATE_RANGES = "gold.state_ranges"
+
+
+def state_ranges(cluster: str) -> str:
+    """The end offsets at which the state is known."""
+    return f"""\
+SELECT from_offset, to_offset
+FROM {STATE_RANGES}
+WHERE cluster_id = {literal(cluster)}
+ORDER BY from_offset"""
+
+
 def truncations(cluster: str) -> str:
     """What vanished from logs between captures, committed records first."""
     return f"""\

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import partial
 
 from pipelines.report.losses import MAX_LOSSES_TOLD, Loss, When
-from pipelines.report.meaning import made, never_made
+from pipelines.report.meaning import Effect, limits, made, never_made
 from pipelines.report.partings import Parting
 from pipelines.report.rounds import Rounds
 from pipelines.report.words import Names, counted, listed, ms_range_text, ms_text, span
@@ -145,22 +145,26 @@ def _lost(loss: Loss, facts: Facts) -> str:
     who = facts.names.nodes(loss.replicas, limit=5)
     what = f"{_records(loss.records)} ({_where(loss)})"
     them = "it" if loss.records == 1 else "them"
-    changes = () if loss.effect is None else loss.effect.changes
-    never = ""
+    known = loss.effect or Effect()
     if loss.superseded == loss.records:
         what += " that the majority never accepted"
-        never = f": {never_made(changes)}" if changes else ""
-    elif changes:
+        more = never_made(known)
+        meaning = f": {more}" if more else ""
+    else:
+        told, more = made(known), limits(known)
         tell = "tells" if loss.records == 1 else "tell"
-        what += f", which {tell} of {made(changes)},"
+        what += f", which {tell} of {told}," if told else ""
+        meaning = f" ({more})" if more else ""
     if loss.when is When.GONE:
         has = "has" if one else "have"
-        return f"{who} held {what} and {has} truncated {them} {_between(loss, facts.rounds)}{never}"
+        return (
+            f"{who} held {what} and {has} truncated {them} {_between(loss, facts.rounds)}{meaning}"
+        )
     if loss.when is When.PENDING:
         verb = "holds" if one else "hold"
-        return f"{who} {verb} {what} and will truncate {them}{never}"
+        return f"{who} {verb} {what} and will truncate {them}{meaning}"
     what = what.removesuffix(",")
-    return f"{who} held {what}, and no capture shows what became of {them}{never}"
+    return f"{who} held {what}, and no capture shows what became of {them}{meaning}"
 
 
 def _between(loss: Loss, rounds: Rounds) -> str:

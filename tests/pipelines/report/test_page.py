@@ -83,7 +83,7 @@ def test_every_sql_on_the_page_runs_as_it_stands_there(tmp_path: Path) -> None:
     rows = together(split(healed=True), {"gold.metadata_changes": [change("topic_created", 3)]})
     lake = small_lake.write_lake(tmp_path / "lake", rows)
     page = read_page(render(report_of(lake)))
-    assert len(page.sql) == 19
+    assert len(page.sql) == 20
     asked = source(str(lake))
     for sql in page.sql:
         asked.ask(sql)
