@@ -50,3 +50,7 @@ class Rounds:
         if known.name is None:
             return f"the ingest of {time_text(captured_at)}"
         return f"the captures of {known.name}"
+
+
+NO_ROUNDS = Rounds(())
+"""For whoever knows captures by their times alone."""

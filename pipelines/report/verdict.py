@@ -10,7 +10,7 @@ from functools import partial
 from pipelines.report.losses import MAX_LOSSES_TOLD, Loss, When
 from pipelines.report.meaning import Effect, limits, made, never_made
 from pipelines.report.partings import Parting
-from pipelines.report.rounds import Rounds
+from pipelines.report.rounds import NO_ROUNDS, Rounds
 from pipelines.report.words import Names, counted, listed, ms_range_text, ms_text, span
 
 _records = partial(counted, noun="record")
@@ -68,7 +68,7 @@ class Facts:
     damage: int
     kinds: tuple[str, ...]
     unbuilt: int
-    rounds: Rounds = Rounds(())
+    rounds: Rounds = NO_ROUNDS
     end_written_ms: int | None = None
 
 
@@ -156,10 +156,8 @@ def _lost(loss: Loss, facts: Facts) -> str:
         what += f", which {tell} of {told}," if told else ""
         meaning = f" ({more})" if more else ""
     if loss.when is When.GONE:
-        has = "has" if one else "have"
-        return (
-            f"{who} held {what} and {has} truncated {them} {_between(loss, facts.rounds)}{meaning}"
-        )
+        has, between = "has" if one else "have", _between(loss, facts.rounds)
+        return f"{who} held {what} and {has} truncated {them} {between}{meaning}"
     if loss.when is When.PENDING:
         verb = "holds" if one else "hold"
         return f"{who} {verb} {what} and will truncate {them}{meaning}"
