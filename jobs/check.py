@@ -6,36 +6,34 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from jobs.check_inputs import find_inputs
+from jobs.check_inputs import examine_all, find_inputs
 from jobs.check_text import describe_counts, describe_group, describe_member
+from jobs.check_verdict import member_summary, reaches, severity_of, summary
 from jobs.output import Progress, write_json, write_line
 from replica.check.damaged import bundle_damage
-from replica.check.examined import Examined, examine
 from replica.check.group import JudgedGroup, judge_group
 from replica.check.rule import Finding, by_severity
-from replica.errors import UnreadableFileError, UsageError
-from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import Found
 from replica.types import Severity
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `check` was asked for. severity: the least that is shown; order: see find_inputs;
-    replay: see judge_group."""
+    """What `check` was asked for. severity: the least that is shown; fail_on: the least that makes
+    the exit code 1, None for the least that is shown, or a warning where notes are; order: see
+    find_inputs; replay: see judge_group."""
 
     json_output: bool = False
     severity: str = Severity.INFO
+    fail_on: str | None = None
     order: tuple[str, ...] = ()
     replay: bool = True
 
 
 def run(paths: Sequence[str], options: Options) -> int:
-    """Print what is wrong and what is worth knowing; 1 where something is above info, else 0."""
-    if options.severity not in list(Severity):
-        names = ", ".join(Severity)
-        raise UsageError(f"--severity {options.severity}: expected one of {names}")
+    """Print what is wrong and what is worth knowing; 1 where something is bad enough, else 0."""
     checking = _Checking(options)
     with ExitStack() as stack:
         stack.enter_context(_without_cycles())
@@ -64,21 +62,17 @@ class _Checking:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.least = Severity(options.severity)
+        self.least = severity_of("--severity", options.severity)
+        self.fail_on = min(self.least, Severity.WARNING, key=lambda severity: severity.rank)
+        if options.fail_on is not None:
+            self.fail_on = severity_of("--fail-on", options.fail_on)
         self.progress = Progress()
         self.counts = dict.fromkeys(Severity, 0)
-        self.directories = 0
+        self.members: list[dict[str, Any]] = []
 
     def group(self, found: Iterable[Found]) -> None:
         """Read, judge and print what was looked at together."""
-        examined: list[Examined] = []
-        damages: list[Damage] = []
-        for one in found:
-            self.progress.show(f"{one.shown}: reading")
-            try:
-                examined.append(examine(one))
-            except UnreadableFileError as error:
-                damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, one.shown))
+        examined, damages = examine_all(found, self.progress.show)
         judged = judge_group(examined, self.progress.show, replay=self.options.replay)
         self.progress.clear()
         self.between("", bundle_damage(damages))
@@ -87,14 +81,14 @@ class _Checking:
 
     def _members(self, judged: JudgedGroup) -> None:
         for member in judged.members:
-            self.directories += 1
+            self.members.append(member_summary(member))
             shown_file = member.examined.shown_file
             named = [finding.in_file(shown_file(finding.file)) for finding in member.findings]
             shown = self._counted(named)
             if self.options.json_output:
                 self._as_json(shown)
                 continue
-            for line in describe_member(member, shown):
+            for line in describe_member(member, shown, self.least):
                 write_line(line)
 
     def between(self, title: str, findings: Iterable[Finding]) -> None:
@@ -103,8 +97,8 @@ class _Checking:
         shown = self._counted(found)
         if self.options.json_output:
             self._as_json(shown)
-        elif found:
-            for line in describe_group(title, found, shown):
+        else:
+            for line in describe_group(title, shown):
                 write_line(line)
 
     def _counted(self, findings: Iterable[Finding]) -> list[Finding]:
@@ -132,6 +126,9 @@ class _Checking:
 
     def end(self) -> int:
         """The last line, and the exit code."""
-        if not self.options.json_output:
-            write_line(describe_counts(self.directories, self.counts))
-        return 1 if self.counts[Severity.WARNING] or self.counts[Severity.ERROR] else 0
+        exit_code = 1 if reaches(self.counts, self.fail_on) else 0
+        if self.options.json_output:
+            write_json(summary(self.members, self.counts, exit_code))
+        else:
+            write_line(describe_counts(len(self.members), self.counts, self.least))
+        return exit_code

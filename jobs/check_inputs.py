@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from pipelines.capture.bundle import is_bundle, unpack
 from pipelines.capture.grouping import ambiguous, batch_of, unused_names
+from replica.check.examined import Examined, examine
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import meta_properties
 from replica.format.damage import Damage, DamageKind
@@ -46,6 +47,22 @@ def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) ->
     named = sorted(finding.batches, key=lambda batch: order.index(batch) if order else 0)
     groups = [tuple(finding.batches[batch]) for batch in named]
     return CheckInputs((*groups, *((file,) for file in finding.files)), tuple(finding.damages))
+
+
+def examine_all(
+    found: Iterable[Found], show: Callable[[str], None]
+) -> tuple[list[Examined], list[Damage]]:
+    """Read each directory or file once; a damage for each that can't be read at all, named as the
+    user would. show: is told which is read now."""
+    examined: list[Examined] = []
+    damages: list[Damage] = []
+    for one in found:
+        show(f"{one.shown}: reading")
+        try:
+            examined.append(examine(one))
+        except UnreadableFileError as error:
+            damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, one.shown))
+    return examined, damages
 
 
 @dataclass

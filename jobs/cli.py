@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from jobs.commands import engine, feeds, lake, logs, reading
+from jobs.commands import asking, engine, feeds, lake, logs, reading
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
@@ -77,13 +77,13 @@ app.command(short_help="Copy running nodes' directories, with hashes.")(logs.cap
 app.command(short_help="Bring metadata directories into bronze tables.")(lake.ingest)
 app.command(short_help="Make the silver and gold tables from bronze.")(lake.build)
 app.command(short_help="Hold every table to what is expected of it.")(lake.quality)
-app.command(short_help="Ask the tables with SQL.")(lake.sql)
+app.command(short_help="Ask the tables with SQL.")(asking.sql)
 app.command("lake", short_help="Show what a lake holds: captures, offsets, gaps, sizes.")(
     lake.contents
 )
 app.command(short_help="Compact the tables, delete what nobody may ask for.")(lake.maintain)
 app.command(short_help="Take captures out of a lake, as if never ingested.")(lake.forget)
-app.command(short_help="What the metadata was at an offset or a moment.")(lake.state)
+app.command(short_help="What the metadata was at an offset or a moment.")(asking.state)
 app.command(short_help="Give a lake's tables names in a Hive metastore.")(lake.register)
 app.command(short_help="An incident as one HTML page, the verdict first.")(lake.report)
 app.command(short_help="Publish a table's changes: Kafka, files, a webhook.")(feeds.publish)

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 
 from jobs.difference import Difference
+from jobs.log_range import log_range
 from jobs.output import counted, ms_text, one_line
 from replica.check.examined import Examined
 from replica.history.divergence import Relation
@@ -51,7 +52,7 @@ def _who(label: str, examined: Examined, log: ReplicaLog) -> str:
     span = f", epochs {epochs[0].epoch} to {epochs[-1].epoch}" if epochs else ""
     newest = log.newest_snapshot
     snapshot = "" if newest is None else f", newest snapshot {newest.offset}-{newest.epoch}"
-    held = f"log {log.first_offset} to {log.end_offset}" if epochs else "an empty log"
+    held = log_range(log.log_start, log.first_offset, log.end_offset) if epochs else "an empty log"
     return one_line(f"{label}  {examined.shown}: {who}, {held}{span}{snapshot}")
 
 
@@ -150,8 +151,8 @@ def _loss(difference: Difference) -> Iterator[str]:
         yield "COMMITTED records would be lost: don't let these two meet before it is understood."
     elif lost.unproven:
         yield (
-            "Unproven means that these two directories can't tell; `kraftlake ingest` with all "
-            "voters can."
+            "Unproven: these two directories can't tell. `kraftlake check` on the directories of "
+            "all voters together can tell more."
         )
 
 

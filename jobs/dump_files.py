@@ -82,7 +82,13 @@ def _below(path: str, wanted: Wanted, on_error: OnError | None = None) -> Iterat
         if isinstance(found, FilePath):
             yield DumpFile(found.path, found.shown, found.name)
             continue
-        files = list(_of_directory(found, wanted))
+        try:
+            files = list(_of_directory(found, wanted))
+        except UnreadableFileError as error:
+            if on_error is None:
+                raise
+            on_error(UnreadableFileError(found.shown, error.reason))
+            continue
         if not files:
             complain(f"{found.shown}: nothing to dump in it")
         yield from files

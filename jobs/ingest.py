@@ -186,14 +186,17 @@ def _write(looks: Looks, lake: str, keep_secrets: bool, spool: Path) -> dict[str
     with told(lake):
         ingest.create_tables()
         for number, groups in enumerate(looks.rounds, start=1):
-            progress = _progress(number, len(looks.rounds))
+            name = groups[0].looks[0].round_name
+            progress = _progress(number, len(looks.rounds), name)
             counts.update(ingest.run_round(groups, now, progress))
         counts.update(ingest.add_damage(looks.damages))
     return counts
 
 
-def _progress(number: int, of: int) -> Callable[[str], None]:
+def _progress(number: int, of: int, name: str | None) -> Callable[[str], None]:
     head = "ingest" if of == 1 else f"ingest: round {number} of {of}"
+    if name is not None:
+        head = f"{head} ({name})" if of > 1 else f"{head}: {name}"
     return lambda text: complain(f"{head}: {text}")
 
 

@@ -1,12 +1,14 @@
 """What a lake holds, read by delta-rs: clusters, replicas and their offsets, captures, tables.
 
 Offsets are held where some capture showed an undamaged batch with them; what bronze.log_batches
-lacks between the lowest log start and the highest log end of all captures is a gap.
+lacks between the lowest log start and the highest log end of all captures is a gap. Where a log
+starts and ends now is told by the newest capture of each replica.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +17,8 @@ from deltalake.exceptions import DeltaError
 
 from jobs.sql_delta_rs import answer
 from jobs.sql_text import tables_named
+from pipelines import capture_rounds
+from pipelines.capture_rounds import Round, round_of, rounds_sql
 from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
 from replica.errors import UnreadableFileError
@@ -23,14 +27,19 @@ _REPLICA = ("cluster_id", "node_id", "directory_id")
 _CLUSTER = ("cluster_id",)
 _CAPTURES = """\
 SELECT capture_id, capture_group, cluster_id, node_id, directory_id, captured_at, ingest_seq,
-       log_start_offset, log_end_offset, source
+       {rounds}log_start_offset, log_end_offset, source
 FROM bronze.captures
 ORDER BY cluster_id, captured_at, node_id, directory_id"""
 _LOOKED_AT = """\
 SELECT {owner}, count(*) AS captures, min(captured_at) AS first_captured,
-       max(captured_at) AS last_captured, min(log_start_offset) AS log_start_offset,
-       max(log_end_offset) AS log_end_offset
-FROM bronze.captures GROUP BY {owner} ORDER BY {owner}"""
+       max(captured_at) AS last_captured,
+       min(CASE WHEN age = 1 THEN log_start_offset END) AS log_start_offset,
+       max(CASE WHEN age = 1 THEN log_end_offset END) AS log_end_offset,
+       min(log_start_offset) AS lowest_start, max(log_end_offset) AS highest_end
+FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id, node_id, directory_id
+                                   ORDER BY captured_at DESC, ingest_seq DESC) AS age
+      FROM bronze.captures) AS ranked
+GROUP BY {owner} ORDER BY {owner}"""
 _VERSIONS = """\
 SELECT at, action, schema_version, release FROM bronze.lake_versions ORDER BY at"""
 # A run begins where a batch starts behind everything that starts before it.
@@ -61,8 +70,9 @@ class Offsets:
 class Held:
     """What the captures of a cluster, or of one replica, hold of its log.
 
-    owner: cluster_id, and of a replica node_id and directory_id. log_start_offset: the lowest of
-    its captures; log_end_offset: the highest, exclusive.
+    owner: cluster_id, and of a replica node_id and directory_id. log_start_offset, log_end_offset
+    (exclusive): of the replica's newest capture; of a cluster the lowest start and the highest end
+    of these. lowest_start, highest_end: of all captures.
     """
 
     owner: Mapping[str, str | int]
@@ -71,12 +81,14 @@ class Held:
     last_captured: datetime
     log_start_offset: int
     log_end_offset: int
+    lowest_start: int
+    highest_end: int
     held: tuple[Offsets, ...]
 
     @property
     def gaps(self) -> tuple[Offsets, ...]:
-        """Offsets from log start to log end that no capture holds."""
-        return tuple(_gaps(self.held, self.log_start_offset, self.log_end_offset))
+        """Offsets from the lowest start to the highest end that no capture holds."""
+        return tuple(_gaps(self.held, self.lowest_start, self.highest_end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +114,44 @@ def replicas(lake: str) -> list[Held]:
 
 def captures(lake: str) -> list[dict[str, Any]]:
     """Rows of bronze.captures without the files, oldest first in each cluster."""
-    return list(_rows(lake, _CAPTURES))
+    rounds = "".join(f"{name}, " for name in capture_rounds.COLUMNS) if _has_rounds(lake) else ""
+    return list(_rows(lake, _CAPTURES.format(rounds=rounds)))
+
+
+def rounds(lake: str) -> list[Round]:
+    """The rounds of captures, oldest first in each cluster; none in a lake of an earlier release,
+    which doesn't tell them."""
+    if not _has_rounds(lake):
+        return []
+    return [round_of(row) for row in _rows(lake, rounds_sql("true"))]
+
+
+def _has_rounds(lake: str) -> bool:
+    uri = table_uri(lake, "bronze.captures")
+    with _told(uri):
+        names = {field.name for field in open_table(uri).schema().fields}
+    return names.issuperset(capture_rounds.COLUMNS)
 
 
 def tables(lake: str, names: Iterable[str]) -> Iterator[Table]:
     """The tables of these names. UnreadableFileError for one that can't be opened."""
     for name in names:
         uri = table_uri(lake, name)
-        try:
+        with _told(uri):
             table = open_table(uri)
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
-        except (DeltaError, OSError) as error:
-            raise UnreadableFileError(uri, str(error).splitlines()[0]) from error
         count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
         rows = next(_rows(lake, count))["rows"]
         yield Table(name, table.version(), len(sizes), sum(sizes), rows)
+
+
+@contextmanager
+def _told(uri: str) -> Iterator[None]:
+    """UnreadableFileError for what delta-rs says of the table at `uri`."""
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise UnreadableFileError(uri, str(error).splitlines()[0]) from error
 
 
 def versions(lake: str, names: Iterable[str]) -> list[dict[str, Any]]:

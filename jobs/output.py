@@ -58,6 +58,21 @@ def write_line(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def write_text(text: str) -> None:
+    """A whole document on stdout."""
+    sys.stdout.write(text)
+
+
+def is_standard_output(path: str) -> bool:
+    """Whether an option's value stands for stdout: as -, or as what stdout itself is open on."""
+    if path == "-":
+        return True
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(1))
+    except OSError:
+        return False
+
+
 def write_bytes(lines: memoryview) -> None:
     """Whole lines in UTF-8 on stdout; what was written as text goes before them."""
     sys.stdout.flush()

@@ -27,6 +27,8 @@ from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError
 from replica.format.java_properties import ENCODING, properties_in
 
+PROGRESS_TOPIC = "kraftlake-publish-progress"
+INTERVAL_S = 5.0
 _STARTS: tuple[Start, ...] = ("snapshot", "latest")
 
 
@@ -36,7 +38,7 @@ class Kafka:
 
     topic: str | None
     bootstrap: str | None = None
-    progress_topic: str = "kraftlake-publish-progress"
+    progress_topic: str = PROGRESS_TOPIC
     producer_config: str | None = None
     properties: Sequence[str] = ()
 
@@ -57,7 +59,7 @@ class Pace:
     start: str = "snapshot"
     restart: bool = False
     follow: bool = False
-    interval_s: float = 5.0
+    interval_s: float = INTERVAL_S
 
 
 def print_schema(table: str) -> int:

@@ -135,10 +135,11 @@ ORDER BY cluster_id""",
         "captures",
         "Which captures are there?",
         """\
-SELECT cluster_id, captured_at, node_id AS node, directory_id AS directory, log_start_offset,
-       log_end_offset, source
-FROM bronze.captures
-ORDER BY cluster_id, captured_at, node_id, directory_id""",
+SELECT cluster_id, round_name AS round,
+       CASE WHEN coalesce(has_own_time, true) THEN captured_at END AS captured_at,
+       node_id AS node, directory_id AS directory, log_start_offset, log_end_offset, source
+FROM bronze.captures AS c
+ORDER BY cluster_id, c.captured_at, node_id, directory_id""",
     ),
     Question(
         "findings",
@@ -185,7 +186,7 @@ ORDER BY verdict, cluster_id, node_id, end_offset, epoch, capture_id""",
         """\
 SELECT cluster_id, node_id AS node, from_offset, to_offset, epochs, records,
        committed_lost AS committed, unproven_lost AS unproven, superseded_lost AS superseded,
-       seen_at
+       seen_at, seen_in_round AS seen_in
 FROM gold.truncations
 ORDER BY cluster_id, seen_at, node_id, from_offset""",
     ),

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from jobs.check_inputs import CheckInputs, find_inputs
+from jobs.check_inputs import CheckInputs, examine_all, find_inputs
 from jobs.output import Progress, complain, write_json, write_line
 from jobs.recover_text import describe
 from pipelines.capture.grouping import AmbiguousOrderError
-from replica.check.examined import Examined, examine, replica_log
+from replica.check.damaged import bundle_damage
+from replica.check.examined import Examined, replica_log
 from replica.check.members import by_cluster
-from replica.errors import UsageError
+from replica.errors import UnreadableFileError, UsageError
+from replica.format import meta_properties
+from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
 from replica.history.recovery import Answer, RecoveryPlan, plan_recovery
 from replica.types import ReplicaKey
@@ -36,39 +40,61 @@ def run(paths: Sequence[str], *, json_output: bool) -> int:
 
 
 def _examined(paths: Sequence[str]) -> list[Examined]:
-    """The directories of all paths, each read once; those of nobody known are named."""
-    progress, found = Progress(), []
+    """The directories of all paths, each read once; those that can't be planned with are named."""
+    progress = Progress()
     with ExitStack() as stack:
         inputs = _inputs(paths, stack)
-        for damage in inputs.damages:
-            complain(str(damage))
-        for one in (one for group in inputs.groups for one in group):
-            if not isinstance(one, DirectoryPath):
-                complain(f"{one.shown}: left out: only a whole directory can be gone on with")
-                continue
-            progress.show(f"{one.shown}: reading")
-            examined = examine(one)
-            if examined.replica is None:
-                complain(f"{one.shown}: left out: no meta.properties tells whose it is")
+        directories: list[DirectoryPath] = []
+        for named in (each for group in inputs.groups for each in group):
+            if isinstance(named, DirectoryPath):
+                directories.append(named)
             else:
-                found.append(examined)
+                complain(f"{named.shown}: left out: only a whole directory can be gone on with")
+        examined, unread = examine_all(directories, progress.show)
     progress.clear()
+    damages = (*inputs.damages, *unread)
+    found = [one for one in examined if one.replica is not None]
+    if not found and damages and not examined:
+        raise UnreadableFileError(damages[0].file, _what_to_do(damages[0]))
+    for damage in damages:
+        complain(f"{damage.file}: {damage.kind}: {_what_to_do(damage)}")
+    for one in examined:
+        if one.replica is None:
+            complain(f"{one.shown}: left out: {_why_unknown(one)}")
     if not found:
         raise UsageError(f"{', '.join(paths)}: no node's directory; name those that are left")
-    for examined in found:
-        for damage in examined.damages:
+    for one in found:
+        for damage in one.damages:
             complain(str(damage))
     return found
 
 
+def _what_to_do(damage: Damage) -> str:
+    """What `check` says of a bundle or a directory that could not be read."""
+    (finding,) = bundle_damage([damage])
+    return f"{finding.message}. {finding.rule.next_step}"
+
+
+def _why_unknown(examined: Examined) -> str:
+    """Why nothing tells whose a directory is."""
+    for damage in examined.directory.damages:
+        if os.path.basename(damage.file) == meta_properties.FILE_NAME:
+            return f"{examined.shown_file(damage.file)}: {damage.detail}"
+    return "no meta.properties tells whose it is"
+
+
 def _inputs(paths: Sequence[str], stack: ExitStack) -> CheckInputs:
-    """Raises UsageError where they are of several moments: only the newest counts here."""
+    """Raises UsageError where they hold two captures of one replica: only the newest counts."""
     try:
         inputs = find_inputs(paths, (), stack)
     except AmbiguousOrderError as error:
         raise UsageError(f"{error.captures}: name only what is left now") from error
-    if sum(isinstance(group[0], DirectoryPath) for group in inputs.groups) > 1:
-        raise UsageError("captures of several moments: name only what is left now")
+    directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
+    if len(directories) > 1:
+        complain(
+            f"{len(directories)} captures: a plan holds only where every controller was stopped "
+            "before the first of them was taken"
+        )
     return inputs
 
 

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from jobs.lake_tables import tables_of
-from jobs.output import one_line, write_json, write_line
+from jobs.output import (
+    complain,
+    is_standard_output,
+    one_line,
+    write_json,
+    write_line,
+    write_text,
+)
 from jobs.sql_text import tables_named
+from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,28 +41,38 @@ def run(
     cluster: str | None = None,
     json_output: bool = False,
 ) -> int:
-    """Write the page and print each cluster's verdict; 0. Raises KraftlakeError."""
+    """Write the page and print each cluster's verdict; 0. Raises KraftlakeError.
+
+    output: a file, or - for standard output, where the verdict goes to stderr.
+    """
     from pipelines.report.page import make_report, render
 
     report = make_report(
         source(lake), cluster=cluster, version=_version(), generated_at=datetime.now(UTC)
     )
-    _write(output, render(report))
+    page = render(report)
+    if is_standard_output(output):
+        write_text(page)
+        _print(report, complain)
+        return 0
+    _write(output, page)
     if json_output:
         for view in report.clusters:
             write_json({"file": output, **_plain(view)})
         return 0
-    _print(report)
+    _print(report, write_line)
     write_line(output)
     return 0
 
 
 def source(lake: str) -> Source:
-    """The lake behind the report's port. UsageError where there is none."""
+    """The lake behind the report's port. UsageError where there is none, or one of another
+    schema version."""
     from jobs.sql_delta_rs import answer
     from pipelines.report.source import Source
 
     tables = tables_of(lake)
+    check_schema_version(lake)
 
     def ask(sql: str) -> list[Mapping[str, Any]]:
         found = answer(lake, [name for name in tables_named(sql) if name in tables], sql)
@@ -63,12 +81,12 @@ def source(lake: str) -> Source:
     return Source(lake, tables, ask)
 
 
-def _print(report: Report) -> None:
+def _print(report: Report, line: Callable[[str], None]) -> None:
     for view in report.clusters:
-        write_line(one_line(f"{view.cluster_id}: {view.verdict.level.value}"))
-        write_line(one_line(f"  {view.verdict.sentence}"))
+        line(one_line(f"{view.cluster_id}: {view.verdict.level.value}"))
+        line(one_line(f"  {view.verdict.sentence}"))
     if report.more:
-        write_line(f"and {report.more} more clusters: --cluster C makes the page of one")
+        line(f"and {report.more} more clusters: --cluster C makes the page of one")
 
 
 def _plain(view: ClusterView) -> dict[str, Any]:
@@ -87,14 +105,17 @@ def _plain(view: ClusterView) -> dict[str, Any]:
 
 
 def _write(output: str, page: str) -> None:
-    """Whole or not at all."""
-    draft = f"{output}.{os.getpid()}.tmp"
+    """A file is there whole or not at all. What is no plain file, such as a pipe, a device or a
+    link, is written into: a new file in its place would take it away."""
+    is_special = os.path.lexists(output) and (os.path.islink(output) or not os.path.isfile(output))
+    draft = output if is_special else f"{output}.{os.getpid()}.tmp"
     try:
         with open(draft, "w", encoding="utf-8", newline="\n") as file:
             file.write(page)
-        os.replace(draft, output)
+        if not is_special:
+            os.replace(draft, output)
     except OSError as error:
-        if os.path.exists(draft):
+        if not is_special and os.path.exists(draft):
             os.unlink(draft)
         raise UsageError(
             f"-o {output}: {error.strerror or error}; name a file in a folder that can be written"

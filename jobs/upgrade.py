@@ -57,7 +57,7 @@ def _changes(lake: str, version: int, dry_run: bool) -> list[dict[str, str]]:
         if dry_run or not (steps or version < VERSION):
             return changes
         # who is interrupted leaves a lake that is to be upgraded first of all
-        write_schema_version(lake, VERSION - 1)
+        write_schema_version(lake, min(version, VERSION - 1))
         for step in steps:
             complain(f"upgrade: {' '.join(asdict(step.change).values())}")
             step.apply()

@@ -17,7 +17,7 @@ from pipelines.gold.divergence_points import divergence_points
 from pipelines.gold.findings import findings as gold_findings
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.membership import membership_findings
-from pipelines.gold.metadata_history import metadata_changes, metadata_history
+from pipelines.gold.metadata_history import metadata_changes, metadata_history, state_ranges
 from pipelines.gold.quorum.views import Sources, quorum_views
 from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
@@ -178,9 +178,10 @@ class _Building:
     def _history(self, of: _Bronze, derived: _Silver) -> None:
         epochs = known_epochs(of.batches, derived.control, of.state)
         self._write(gold.LEADER_EPOCH_HISTORY, leader_epoch_history(epochs, derived.groups))
-        self._write(gold.DIVERGENCE_POINTS, divergence_points(derived.groups))
+        self._write(gold.DIVERGENCE_POINTS, divergence_points(derived.groups, of.captures))
         proven = proven_ranges(derived.held, derived.groups)
-        self._write(gold.TRUNCATIONS, truncations(of.batches, derived.committed, proven))
+        gone = truncations(of.batches, derived.committed, proven, of.captures)
+        self._write(gold.TRUNCATIONS, gone)
 
     def _judgements(self, of: _Bronze, derived: _Silver, branch: DataFrame, buckets: int) -> None:
         replay = self._keep(replayed(branch, of.snapshots, of.snapshot_records, buckets))
@@ -202,6 +203,7 @@ class _Building:
         written = self._keep(written, StorageLevel.DISK_ONLY)  # as large as two tables
         self._write(gold.METADATA_HISTORY, metadata_history(written))
         self._write(gold.METADATA_CHANGES, metadata_changes(written))
+        self._write(gold.STATE_RANGES, state_ranges(written))
 
     def _quorum(self, of: _Bronze, derived: _Silver) -> None:
         sources = Sources(

@@ -6,9 +6,10 @@ from pipelines import lake_files
 from replica.errors import UsageError
 
 FILE_NAME = "_schema_version"
-VERSION = 2
+VERSION = 3
 """1: before this file. 2: what a replica's newest capture holds is open-ended in log_batches,
-which has spans of every state. pipelines.upgrading brings a lake from one to the next."""
+which has spans of every state. 3: captures tell their round, and whether their time is their own.
+pipelines.upgrading brings a lake from one to the next."""
 
 
 def schema_version(lake: str) -> int | None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import typer
 
 from jobs.commands import node_options, options
+from jobs.commands.combinations import alone, needs, unless
 from jobs.output import write_line
 from replica.errors import UsageError
 from replica.types import METADATA_TOPIC
 
 replica = typer.Typer(name="replica", invoke_without_command=True)
+
+_EVENTS = 2000
+_CATCH_UP_S = 60.0
 
 
 @replica.callback(short_help="A replica of a metadata quorum, as a process.")
@@ -24,7 +28,7 @@ def simulate(
     output: node_options.ScenarioDirectory = None,
     list_scenarios: node_options.ListScenarios = False,
     seeds: node_options.Seeds = None,
-    events: node_options.Events = 2000,
+    events: node_options.Events = _EVENTS,
     state: node_options.CampaignFile = None,
     jobs: node_options.Processes = 1,
     json_output: options.Json = False,
@@ -53,8 +57,9 @@ def simulate(
         from jobs import simulate as campaign
 
         return campaign.campaign(campaign.Options(seeds, events, state, jobs, json_output))
-    if state is not None or jobs != 1:
-        raise UsageError("--state and --jobs go with --seeds A:B")
+    of_a_campaign = {"--state": state, "--jobs": unless(1, jobs)}
+    needs("--seeds", seeds, {**of_a_campaign, "--events": unless(_EVENTS, events)})
+    alone("--list", list_scenarios, {"SCENARIO": scenario, "-o": output})
     from jobs import scenarios
 
     if list_scenarios or (scenario is None and output is None):
@@ -271,7 +276,7 @@ def observe(
     cluster_id: node_options.KnownClusterId = "",
     listen: node_options.ListenAt = "",
     until_caught_up: node_options.UntilCaughtUp = False,
-    timeout: node_options.CatchUpTimeout = 60.0,
+    timeout: node_options.CatchUpTimeout = _CATCH_UP_S,
     log_format: node_options.LogFormat = "text",
     json_output: options.Json = False,
     command_config: node_options.CommandConfig = None,
@@ -311,6 +316,7 @@ def observe(
     """
     from jobs import replica_observe as job
 
+    needs("--until-caught-up", until_caught_up, {"--timeout": unless(_CATCH_UP_S, timeout)})
     return job.run(
         job.Options(
             bootstrap,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.commands.options import Text, Texts
+from jobs.commands.options import Text, Texts, on_disk
 from pipelines.object_store import check_lake
 
 Lake = Annotated[
@@ -47,7 +47,13 @@ Properties = Annotated[
     Texts, typer.Option("-X", metavar="NAME=VALUE", help="One such property. May be repeated.")
 ]
 Folder = Annotated[
-    Text, typer.Option("--to", metavar="DIR", help="Publish to a folder, as files of JSON lines.")
+    Text,
+    typer.Option(
+        "--to",
+        callback=on_disk("--to"),
+        metavar="DIR",
+        help="Publish to a folder, as files of JSON lines.",
+    ),
 ]
 WebhookUrl = Annotated[
     Text,

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jobs.commands import feed_options, options
+from jobs.commands.combinations import alone, needs, unless
 from replica.errors import UsageError
+
+if TYPE_CHECKING:
+    from jobs.publish import Hook, Kafka, Pace
 
 
 def publish(
@@ -66,12 +72,30 @@ def publish(
     """
     from jobs import publish as job
 
+    kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
+    hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
+    pace = job.Pace(start, restart, follow, interval)
+    _check(kafka, to, hook, pace, schema=schema)
     if schema:
         return job.print_schema(table)
     if lake is None:
         raise UsageError("publish: --lake L is missing")
-    kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
-    hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
-    pace = job.Pace(start, restart, follow, interval)
     run = options.uuid_of(run_id)
     return job.run(lake, table, kafka, to, hook, pace, run_id=run, json_output=json_output)
+
+
+def _check(kafka: Kafka, to: str | None, hook: Hook, pace: Pace, *, schema: bool) -> None:
+    """UsageError where an option would be left out."""
+    from jobs import publish as job
+
+    targets = {"--topic": kafka.topic, "--to": to, "--webhook": hook.url}
+    alone("--schema", schema, {**targets, "--follow": pace.follow, "--restart": pace.restart})
+    of_a_topic = {
+        **{"--bootstrap": kafka.bootstrap, "-X": kafka.properties},
+        "--producer-config": kafka.producer_config,
+        "--progress-topic": unless(job.PROGRESS_TOPIC, kafka.progress_topic),
+    }
+    needs("--topic", kafka.topic, of_a_topic)
+    of_a_webhook = {"--webhook-header": hook.headers, "--progress": hook.progress}
+    needs("--webhook", hook.url, of_a_webhook)
+    needs("--follow", pace.follow, {"--interval": unless(job.INTERVAL_S, pace.interval_s)})

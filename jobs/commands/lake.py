@@ -1,8 +1,9 @@
-"""Commands over the lake: ingest, build, sql, lake, maintain, forget, state, report and demo."""
+"""Commands that fill a lake and keep it, with what is made of a whole one: report and demo."""
 
 from __future__ import annotations
 
 from jobs.commands import options
+from jobs.commands.combinations import exclusive
 from replica.errors import UsageError
 
 
@@ -44,6 +45,7 @@ def ingest(
     """
     from jobs import ingest as job
 
+    exclusive({"--follow": follow, "--available-now": available_now})
     names = None if order is None else [name for name in order.split(",") if name]
     return int(
         job.run(
@@ -105,73 +107,20 @@ def quality(
     return int(job.run(lake=lake, run_id=options.uuid_of(run_id), json_output=json_output))
 
 
-def sql(
-    lake: options.Lake,
-    query: options.Query = None,
-    file: options.QueryFile = None,
-    engine: options.Engine = "delta-rs",
-    json_output: options.Json = False,
-    csv: options.Csv = False,
-    tables: options.Tables = False,
-    at_offset: options.AtOffset = None,
-    at_time: options.AtTime = None,
-    question: options.AskedQuestion = None,
-    questions: options.Questions = False,
-) -> int:
-    """Ask the lake with SQL: bronze.x, silver.x and gold.x are its tables.
-
-    For whoever investigates. Only the tables that the query names are opened; the first row comes
-    in well under a second with delta-rs, in some seconds with spark, whose dialect knows more.
-
-    The column payload is a VARIANT: both engines show it as JSON, spark also looks into it, as in
-    where payload:name::string = 'orders'.
-
-    gold.topics_at, partition_leaders_at, under_replicated_at, acl_at and config_at are views of the
-    state at the end of the log, or of what `state` shows at --at-offset or --at-time.
-
-    Text shows an aligned table, times in UTC, nested values and VARIANT as JSON, binary as
-    base64; --json gives a row per line with times as ms since the epoch.
-
-    \b
-    Examples:
-      kraftlake sql --lake lake --tables
-      kraftlake sql --lake lake --question leaders
-      kraftlake sql --lake lake "select * from gold.leader_epoch_history order by epoch"
-      kraftlake sql --lake lake --at-offset 1526 "select * from gold.under_replicated_at"
-      kraftlake sql --lake lake --csv -f incident.sql > incident.csv
-      echo "select count(*) from bronze.log_records" | kraftlake sql --lake lake --json -
-
-    Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
-    """
-    from jobs import sql as job
-    from jobs.moments import Moment, moment_of
-
-    return job.run(
-        job.Request(
-            lake=lake,
-            query=query,
-            file=file,
-            engine=engine,
-            form="json" if json_output else "csv" if csv else "text",
-            tables=tables,
-            moment=Moment(at_offset, moment_of("--at-time", at_time)),
-            question=question,
-            questions=questions,
-        )
-    )
-
-
 def contents(
     lake: options.Lake,
     upgrade: options.Upgrade = False,
     dry_run: options.DryRun = False,
     json_output: options.Json = False,
 ) -> int:
-    """Show what a lake holds: clusters, replicas, captures, the tables with their sizes, and which
-    releases of kraftlake wrote it.
+    """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
+    and which releases of kraftlake wrote it.
 
-    For knowing what can be asked. Of each cluster and replica: the offsets that some capture holds
-    undamaged, and the gaps between log start and log end that none does; ends are exclusive.
+    For knowing what can be asked. Of each cluster and replica: log start and log end by the newest
+    captures, the offsets that some capture holds undamaged, and the gaps between the lowest log
+    start and the highest log end that none does; ends are exclusive. A round is what was looked at
+    together. Where no capture.json and no --captured-at told when, it is called by its name in
+    `ingest --order` and by its newest record.
 
     --upgrade brings the tables of a lake that an earlier release made to this one's: columns are
     added, and told from what is there; nothing that was captured is lost. Make a copy of the lake
@@ -182,8 +131,9 @@ def contents(
       kraftlake lake --lake lake
       kraftlake lake --lake lake --upgrade --dry-run
 
-    --json: kind (cluster, replica, capture, table, version) and its fields, sizes in bytes; with
-    --upgrade table, what, detail. Exit codes: 0, 1 when a table can't be read, 2 usage.
+    --json: kind (cluster, replica, round, capture, table, version) and its fields, sizes in bytes,
+    captured_at of a round null where nothing told it; with --upgrade table, what, detail. Exit
+    codes: 0, 1 when a table can't be read, 2 usage.
     """
     if upgrade:
         from jobs import upgrade as upgrading
@@ -273,51 +223,6 @@ def forget(
     )
 
 
-def state(
-    lake: options.Lake,
-    cluster: options.Cluster = None,
-    at_offset: options.AtOffset = None,
-    at_time: options.AtTime = None,
-    diff: options.Diff = None,
-    committed_only: options.CommittedOnly = False,
-    json_output: options.Json = False,
-) -> int:
-    """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
-
-    For the question what the cluster believed when it went wrong, and what changed until then. The
-    log is the branch that the replicas agree on, to its end; --committed-only stops where nothing
-    proves it committed any more. --at-offset N is the state of a snapshot with end offset N:
-    records below N, an open transaction left out. --at-time takes records up to and including
-    that time. --diff A B tells what is different at B from what was at A, offsets or times (a
-    number from 10^12 on is ms).
-
-    entity, key, value (JSON with Kafka's field names, defaults filled in), and the offset of the
-    record that last changed it (NULL: before the snapshot that the lake's log begins with). With
-    --diff: change, name, old and new (JSON).
-
-    \b
-    Examples:
-      kraftlake state --lake lake
-      kraftlake state --lake lake --at-offset 1526 --json | jq 'select(.entity == "topic")'
-      kraftlake state --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --at-time 2026-11-21T05:00Z
-      kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
-
-    --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. Exit
-    codes: 0, 2 usage (also a moment that the lake can't tell about).
-    """
-    from jobs import state as job
-    from jobs.moments import Moment, either_of, moment_of
-
-    moment = Moment(at_offset, moment_of("--at-time", at_time))
-    about = {"committed_only": committed_only, "json_output": json_output}
-    if diff is None:
-        return job.run(lake=lake, cluster=cluster, moment=moment, **about)
-    if moment != Moment():
-        raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
-    a, b = (either_of("--diff", text) for text in diff)
-    return job.run_diff(lake=lake, cluster=cluster, moments=(a, b), **about)
-
-
 def register(
     lake: options.Lake,
     catalog: options.Catalog = None,
@@ -347,6 +252,7 @@ def register(
     """
     from jobs import register as job
 
+    exclusive({"--drop": drop, "--client-file": client_file})
     return job.run(
         lake=lake,
         catalog=catalog,
@@ -380,6 +286,7 @@ def report(
     """
     from jobs import report as job
 
+    exclusive({"-o -": output == "-", "--json": json_output})
     return job.run(lake=lake, output=output, cluster=cluster, json_output=json_output)
 
 

@@ -100,6 +100,7 @@ def check(
     paths: options.Paths,
     json_output: options.Json = False,
     severity: options.LeastSeverity = "info",
+    fail_on: options.FailOn = None,
     order: options.Order = None,
     no_replay: options.NoReplay = False,
 ) -> int:
@@ -112,24 +113,39 @@ def check(
 
     Captures of one replica from several moments are told apart by capture.json, or by --order.
 
-    Text: a verdict per directory, the findings by severity with file, byte and offset, what they
-    mean and what to do next. --json: rule, severity (info, warning, error), file, position (byte),
-    offset, epoch, message.
+    Text: a verdict per directory with its cluster, node and role, the findings by severity with
+    file, byte and offset, what they mean and what to do next. sound: nothing above a note, and each
+    snapshot equals the replay of the log. no fault found: a file alone, or a snapshot that no log
+    here could be compared with. voter: by the newest voters record, in a static quorum by the
+    newest LeaderChange record or quorum-state; else observer, which is a broker or a controller
+    that doesn't vote.
+
+    --json: rule, severity (info, which text calls a note, warning, error), file, position (byte),
+    offset, epoch, message. The last line is the summary, an object with the one field summary:
+    checked, errors, warnings, notes (all that were found, shown or not), exit_code, and directories
+    with directory, cluster_id, node_id, directory_id, role (voter, observer), verdict (sound,
+    no-fault-found, warning, error), errors, warnings, notes, log_start_offset, log_end_offset,
+    epoch, snapshots (how many are valid, invalid, unverifiable).
 
     \b
     Examples:
       kraftlake check /var/kafka/metadata
       kraftlake check node1/ node2/ node3/
-      kraftlake check --severity warning --json cluster.tar.gz | jq .rule
+      kraftlake check --severity warning --json cluster.tar.gz | jq 'select(.rule) | .rule'
+      kraftlake check --json --fail-on error node1/ node2/ node3/ | tail -1 | jq .summary
       kraftlake check --order live,split,final incident/
 
-    Exit codes: 0 nothing above info, 1 findings, 2 usage.
+    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage.
     """
     from jobs import check as job
 
     names = tuple(name for name in (order or "").split(",") if name)
     wanted = job.Options(
-        json_output=json_output, severity=severity, order=names, replay=not no_replay
+        json_output=json_output,
+        severity=severity,
+        fail_on=fail_on,
+        order=names,
+        replay=not no_replay,
     )
     return job.run(paths, wanted)
 

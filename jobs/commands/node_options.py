@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.commands.options import Number, Text
+from jobs.commands.options import Number, Text, on_disk
 
 ScenarioName = Annotated[
     Text,
@@ -14,7 +14,12 @@ ScenarioName = Annotated[
 ]
 ScenarioDirectory = Annotated[
     Text,
-    typer.Option("--output", "-o", metavar="DIR", help="A new folder for the scenario's nodes."),
+    typer.Option(
+        *("--output", "-o"),
+        callback=on_disk("-o"),
+        metavar="DIR",
+        help="A new folder for the scenario's nodes.",
+    ),
 ]
 ListScenarios = Annotated[bool, typer.Option("--list", help="List the scenarios.")]
 Seeds = Annotated[
@@ -181,7 +186,10 @@ SilenceTimeout = Annotated[
 RecordingDirectory = Annotated[
     str,
     typer.Option(
-        "--output", "-o", metavar="DIR", help="Where to record; a new folder, or one recorded to."
+        *("--output", "-o"),
+        callback=on_disk("-o"),
+        metavar="DIR",
+        help="Where to record; a new folder, or one recorded to.",
     ),
 ]
 ObserverId = Annotated[

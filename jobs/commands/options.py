@@ -21,9 +21,23 @@ def _each(check: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
     return lambda paths: [check(path) for path in paths]
 
 
+def on_disk(option: str) -> Callable[[str | None], str | None]:
+    """A callback for what is written to a file or folder and can't go to standard output."""
+
+    def check(path: str | None) -> str | None:
+        if path == "-":
+            raise UsageError(
+                f"{option} -: this can't be written to standard output: name a file or folder; "
+                "./- is one of that name"
+            )
+        return None if path is None else check_place(path)
+
+    return check
+
+
 _WHAT_IS_READ = (
     "A segment, a snapshot, a metadata directory, a node's log directory, any folder above such "
-    "directories, or a .tar.gz or .zip of them"
+    "directories, or a .tar.gz, .tar.zst or .zip of them"
 )
 Paths = Annotated[
     list[str],
@@ -66,7 +80,7 @@ CaptureOutput = Annotated[
     typer.Option(
         "-o",
         "--output",
-        callback=check_place,
+        callback=on_disk("-o"),
         metavar="FOLDER|URI",
         help="Where the capture goes: an empty or new folder, or a URI such as s3://bucket/name.",
         show_default=False,
@@ -164,7 +178,17 @@ ReplicaB = Annotated[
 
 LeastSeverity = Annotated[
     str,
-    typer.Option("--severity", metavar="S", help="Show no less than this: info, warning or error."),
+    typer.Option("--severity", metavar="S", help="Show no less than this: note, warning or error."),
+]
+FailOn = Annotated[
+    Text,
+    typer.Option(
+        "--fail-on",
+        metavar="S",
+        help="Exit with 1 from this severity on: note, warning or error. By default warning, or "
+        "error with --severity error.",
+        show_default=False,
+    ),
 ]
 NoReplay = Annotated[
     bool,
@@ -291,13 +315,17 @@ ClientFile = Annotated[
     Text,
     typer.Option(
         "--client-file",
+        callback=on_disk("--client-file"),
         metavar="FILE",
         help="Where to write Spark's settings for readers; by default spark.conf in the folder.",
     ),
 ]
 DropNames = Annotated[bool, typer.Option("--drop", help="Take the lake's names away; data stays.")]
 ReportOutput = Annotated[
-    str, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
+    str,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="The HTML file to write; - for standard output."
+    ),
 ]
 DemoLake = Annotated[
     Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")

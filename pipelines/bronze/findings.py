@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from pipelines.capture.looks import Look
-from replica.check.catalogue.snapshots import SNAPSHOT_UNVERIFIED
+from replica.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVERIFIED
 from replica.check.directory import gather, judge_directory, judge_snapshots
 from replica.check.examined import LOG_KINDS, Examined
 from replica.check.landmarks import known_files
@@ -61,7 +61,7 @@ def judge_look(look: Look) -> Judged:
     rows = [
         _row(look, examined, finding, snapshot)
         for finding, snapshot in found
-        if finding.rule != SNAPSHOT_UNVERIFIED  # gold decides it
+        if finding.rule not in (SNAPSHOT_UNVERIFIED, SNAPSHOT_NOT_KNOWN)  # gold decides these
     ]
     return Judged(look.capture_id, tuple(rows), known)
 

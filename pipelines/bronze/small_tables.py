@@ -43,6 +43,8 @@ def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
         **captured.replica_columns,
         "captured_at": captured.at,
         "ingest_seq": captured.ingest_seq,
+        "round_name": captured.look.round_name,
+        "has_own_time": captured.look.captured_at is not None,
         "source": captured.look.location.shown,
         "log_start_offset": directory.log_start_offset,
         "log_end_offset": directory.log_end_offset,

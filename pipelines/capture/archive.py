@@ -19,6 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
+from pipelines.capture.zstd_stream import open_zstd
 from replica.format.damage import DamageKind
 
 MAX_STREAM_BYTES = 128 * 1024**3
@@ -34,7 +35,10 @@ _DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
+    b"\x28\xb5\x2f\xfd": open_zstd,
+    b"\x50\x2a\x4d\x18": open_zstd,  # pzstd begins with a frame to be skipped
 }
+"""By the first bytes of a file, whatever its suffix."""
 
 
 @dataclass(frozen=True, slots=True)

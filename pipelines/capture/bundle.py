@@ -1,7 +1,8 @@
-"""Unpacking .tar(.gz) and .zip bundles that may be hostile.
+"""Unpacking .tar(.gz, .zst and so on) and .zip bundles that may be hostile.
 
-Only files of Kafka's kinds are written, and only below the destination. A member with a name that
-points elsewhere, a link, or bytes past the limits becomes a Damage; the others are unpacked.
+Only files of Kafka's kinds are written, and only below the destination. Of an absolute name the
+leading / is dropped, as tar and unzip do. A member with a name that points elsewhere (..), a link,
+or bytes past the limits becomes a Damage; the others are unpacked.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -21,7 +22,10 @@ from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, classify
 
-SUFFIXES = (".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".zip")
+SUFFIXES = (
+    *(".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz"),
+    *(".tar.zst", ".tzst", ".zip"),
+)
 MAX_MEMBERS = 200_000
 MAX_TOTAL_BYTES = 64 * 1024**3
 """Unpacked bytes of one bundle; half of the free disk space where that is less."""
@@ -87,6 +91,7 @@ class _Unpacking:
             detail = f"more than {MAX_MEMBERS} members; the rest is left out"
             self.damage("", DamageKind.HOSTILE_NAME, detail, member.position)
             return False
+        member = replace(member, name=member.name.lstrip("/"))
         hostile = _hostile(member.name)
         if hostile:
             label = _one_line(member.name)
@@ -146,7 +151,7 @@ def _is_wanted(name: str) -> bool:
 
 def _hostile(name: str) -> str:
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts:
+    if ".." in path.parts:
         return "the name points outside the bundle"
     if "\\" in name or any(_is_control(char) for char in name):
         return "the name holds characters no Kafka file has"

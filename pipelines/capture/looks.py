@@ -57,7 +57,8 @@ class Look:
 
     shown: the directory as the user named it. captured_at: None where the ingest time counts.
     batch: looks with an equal batch were taken together. base: the capture that tells of the bytes
-    which were not read, None where all were.
+    which were not read, None where all were. round_name: the name of --order that it belongs to,
+    None without --order.
     """
 
     replica: ReplicaId
@@ -68,6 +69,7 @@ class Look:
     captured_at: datetime | None
     batch: str
     base: Base | None = None
+    round_name: str | None = None
 
     def shown_file(self, file: FoundFile | str) -> str:
         """The user's name of a file of this look."""
@@ -216,6 +218,7 @@ class _Looking:
         if base is not None and base.replica != replica_id:  # it has changed hands meanwhile
             yield from self.look(location, given, NOTHING_KNOWN)
             return
+        batch = batch_of(location, given.shown, self.options.order)
         look = Look(
             replica_id,
             directory,
@@ -223,8 +226,9 @@ class _Looking:
             copies,
             capture.capture_id(replica_id, directory.files),
             captured_at,
-            batch_of(location, given.shown, self.options.order),
+            batch,
             base,
+            round_name=batch if self.options.order else None,
         )
         yield look, given
 

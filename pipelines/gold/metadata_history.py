@@ -1,27 +1,36 @@
-"""gold.metadata_history and gold.metadata_changes, out of silver's metadata_replay."""
+"""gold.metadata_history, gold.metadata_changes and gold.state_ranges, out of silver's
+metadata_replay."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY
+from pipelines.silver.metadata_replay import CHANGE, RANGE, VERSION
+from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY, STATE_RANGES
 
 
 def metadata_history(written: DataFrame) -> DataFrame:
     """The table of versions; written: from metadata_replay."""
-    return METADATA_HISTORY.select(written.where("NOT is_change"))
+    return METADATA_HISTORY.select(written.where(F.col("what") == VERSION))
 
 
 def metadata_changes(written: DataFrame) -> DataFrame:
     """The table of changes; written: from metadata_replay."""
-    changes = written.where("is_change").withColumns(
+    changes = written.where(F.col("what") == CHANGE).withColumns(
         {"offset": F.col("record_offset"), "at": F.col("valid_from")}
     )
     proven = "coalesce(commitment, '') = 'proven'"
     agreed = changes.where(proven)
     others = _one_of_each(changes.where(f"NOT {proven}"))
     return METADATA_CHANGES.select(agreed.unionByName(_beside(agreed, others)))
+
+
+def state_ranges(written: DataFrame) -> DataFrame:
+    """The table of the end offsets at which the state is known; written: from metadata_replay."""
+    columns = {"valid_from_offset": "from_offset", "valid_to_offset": "to_offset"}
+    ranges = written.where(F.col("what") == RANGE).withColumnsRenamed(columns)
+    return STATE_RANGES.select(ranges)
 
 
 def _one_of_each(changes: DataFrame) -> DataFrame:

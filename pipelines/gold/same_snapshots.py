@@ -55,7 +55,7 @@ def same_snapshot_findings(
     both = [*_ID, "content_sha256", "against_sha256"]
     told = pairs.join(compared.where("refused = 0"), on=both, how="inner").select(
         *(*REPLICA_KEYS, "capture_id", "end_offset", "epoch", "file", "first_file", "is_swapped"),
-        *("different", "orphans", "sample", "orphan_sample"),
+        *("different", "orphans", "dropped", "sample", "explained_sample"),
     )
     return told.mapInArrow(_judge, from_arrow_schema(PLACED, prefer_timestamp_ntz=False))
 
@@ -66,9 +66,9 @@ def _judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _told(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    sample = row["sample"] if row["different"] else row["orphan_sample"]
+    sample = row["sample"] if row["different"] else row["explained_sample"]
     first = tuple(_difference(one, is_swapped=row["is_swapped"]) for one in sample)
-    compared = Compared(row["orphans"], row["different"], first)
+    compared = Compared(row["orphans"], row["dropped"], row["different"], first)
     snapshot_id = OffsetAndEpoch(row["end_offset"], row["epoch"])
     for found in judge_contents(row["file"], row["first_file"], snapshot_id, compared):
         keys = (*REPLICA_KEYS, "capture_id")

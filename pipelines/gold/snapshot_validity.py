@@ -15,8 +15,14 @@ from pipelines.silver.held_batches import one_row_per_capture
 from pipelines.silver.snapshot_replay import difference_of
 from pipelines.tables.bronze import REPLICA_KEYS, SNAPSHOT_KEYS
 from pipelines.tables.gold import SNAPSHOT_VALIDITY
-from replica.check.catalogue import log
-from replica.check.snapshots import Compared, judge_compared, validity_of
+from replica.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD
+from replica.check.snapshots import (
+    Compared,
+    is_broken,
+    is_newer,
+    judge_compared,
+    validity_of,
+)
 from replica.format.snapshot import BOOTSTRAP_ID
 from replica.types import OffsetAndEpoch, Severity
 
@@ -36,10 +42,7 @@ JUDGED = pa.schema(
 """A row for each complete snapshot of each capture. content_findings: those of the broken_rules and
 notes that the replay adds to bronze.findings."""
 
-_UNREADABLE = {
-    rule.id
-    for rule in (log.UNDECODABLE_RECORD, log.UNKNOWN_RECORD_TYPE, log.UNKNOWN_RECORD_VERSION)
-}
+_UNREADABLE = {UNDECODABLE_RECORD.id, *NOT_KNOWN}
 _EVIDENCE = ("rule", "file", "position", "offset", "message")
 
 
@@ -53,13 +56,16 @@ def judged_snapshots(
     fields = (F.col("found_in" if f.name == "epoch" else f.name).alias(f.name) for f in _FINDING)
     by_snapshot = told.withColumnsRenamed(ids).groupBy("capture_id", *ids.values())
     told = by_snapshot.agg(F.array_sort(F.collect_list(F.struct(*fields))).alias("told"))
-    comparison = F.struct("orphans", "different", "refused", "sample").alias("comparison")
+    comparison = F.struct("orphans", "dropped", "different", "refused", "sample").alias(
+        "comparison"
+    )
     by_content = ["cluster_id", "end_offset", "epoch", "content_sha256"]
     compared = compared.select(*by_content, comparison)
     rows = held.join(told, on=["capture_id", *ids.values()], how="left")
-    rows = rows.join(compared, on=by_content, how="left").select(
+    rows = rows.join(compared, on=by_content, how="left")
+    rows = rows.join(F.broadcast(_first_unknown(findings)), on="capture_id", how="left").select(
         *(*REPLICA_KEYS, "end_offset", "epoch", "capture_id", "file"),
-        *("is_whole", "told", "comparison"),
+        *("is_whole", "told", "comparison", "first_unknown"),
     )
     return rows.mapInArrow(_judge, from_arrow_schema(JUDGED, prefer_timestamp_ntz=False))
 
@@ -86,6 +92,13 @@ def unreadable_snapshots(findings: DataFrame) -> DataFrame:
     ).distinct()
 
 
+def _first_unknown(findings: DataFrame) -> DataFrame:
+    """capture_id and first_unknown: the offset of the first record in the log of a capture that
+    this release doesn't know; findings: bronze's."""
+    in_log = F.col("rule").isin(*NOT_KNOWN) & F.col("snapshot_end_offset").isNull()
+    return findings.where(in_log).groupBy("capture_id").agg(F.min("offset").alias("first_unknown"))
+
+
 def snapshot_validity(judged: DataFrame) -> DataFrame:
     """The table, from judged_snapshots."""
     evidence = {
@@ -109,10 +122,14 @@ def _judged(row: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name: row[name] for name in (*REPLICA_KEYS, "end_offset", "epoch", "capture_id")},
         "verdict": validity_of(severities).value,
-        "broken_rules": [one for one in found if one["severity"] != Severity.INFO],
-        "notes": [one for one in found if one["severity"] == Severity.INFO],
+        "broken_rules": [one for one in found if _is_broken(one)],
+        "notes": [one for one in found if not _is_broken(one)],
         "content_findings": added,
     }
+
+
+def _is_broken(finding: dict[str, Any]) -> bool:
+    return is_broken(finding["rule"], Severity(finding["severity"]))
 
 
 def _content_findings(row: dict[str, Any], told: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -125,6 +142,14 @@ def _content_findings(row: dict[str, Any], told: list[dict[str, Any]]) -> Iterat
     if comparison is not None:
         is_readable = is_readable and not comparison["refused"]
         first = tuple(difference_of(one) for one in comparison["sample"])
-        compared = Compared(comparison["orphans"], comparison["different"], first)
-    for one in judge_compared(row["file"], snapshot_id, compared, is_readable=is_readable):
-        yield finding_row(one)
+        orphans, dropped = comparison["orphans"], comparison["dropped"]
+        compared = Compared(orphans, dropped, comparison["different"], first)
+    unknown: list[int | None] = [None for one in told if one["rule"] in NOT_KNOWN]
+    if row["first_unknown"] is not None:
+        unknown.append(row["first_unknown"])
+    judged = judge_compared(
+        *(row["file"], snapshot_id, compared),
+        is_readable=is_readable,
+        newer=is_newer(snapshot_id, unknown),
+    )
+    yield from map(finding_row, judged)

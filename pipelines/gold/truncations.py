@@ -13,11 +13,13 @@ from pipelines.tables.gold import TRUNCATIONS
 _LOOK = (*REPLICA_KEYS, "seen_at")
 
 
-def truncations(log_batches: DataFrame, committed_log: DataFrame, proven: DataFrame) -> DataFrame:
+def truncations(
+    log_batches: DataFrame, committed_log: DataFrame, proven: DataFrame, captures: DataFrame
+) -> DataFrame:
     """The table: a row for each run of offsets that one capture shows to be gone.
 
-    log_batches: bronze's, committed_log: silver's, proven: from proven_ranges. What was deleted
-    behind a snapshot is no truncation: that is removed_at.
+    log_batches, captures: bronze's, committed_log: silver's, proven: from proven_ranges. What was
+    deleted behind a snapshot is no truncation: that is removed_at.
     """
     gone = log_batches.where(F.col("truncated_at").isNotNull() & F.col("crc_valid"))
     gone = gone.withColumn("seen_at", F.col("truncated_at"))
@@ -27,7 +29,11 @@ def truncations(log_batches: DataFrame, committed_log: DataFrame, proven: DataFr
     entries = gone.select(*_LOOK, "last_seen", "leader_epoch", "crc", "proven", offsets)
     agreed = committed_log.select("cluster_id", "offset", "commitment")
     judged = entries.join(agreed, on=["cluster_id", "offset"], how="left")
-    return TRUNCATIONS.select(_runs(judged.withColumn("verdict", _verdict())))
+    looks = captures.groupBy(*REPLICA_KEYS, F.col("captured_at").alias("seen_at")).agg(
+        F.min("round_name").alias("seen_in_round")
+    )
+    runs = _runs(judged.withColumn("verdict", _verdict()))
+    return TRUNCATIONS.select(runs.join(F.broadcast(looks), on=list(_LOOK), how="left"))
 
 
 def _verdict() -> Column:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from pipelines.report import axis
+from pipelines.report.fills import Fills
 from pipelines.report.lanes import Block, draw_blocks, merged
 from pipelines.report.losses import Loss, When
 from pipelines.report.partings import Replica
@@ -21,8 +22,8 @@ _HEAD, _BAR, _MARKS, _GAP = 18, 24, 18, 12
 
 @dataclass(frozen=True)
 class Lane:
-    """One replica. title: who it is. end: its LEO, exclusive. snapshots: (end offset, what it is,
-    whether it is invalid)."""
+    """One replica. title: who it is. start: its log start; end: its LEO, exclusive. snapshots:
+    (end offset, what it is, whether it is invalid)."""
 
     replica: Replica
     is_voter: bool
@@ -34,26 +35,30 @@ class Lane:
     snapshots: tuple[tuple[int, str, bool], ...]
 
 
-def lane(
-    row: Row,
-    title: str,
-    epochs: Iterable[Row],
-    losses: Iterable[Loss],
-    snapshots: Iterable[Row],
-    *,
-    is_voter: bool,
-) -> Lane:
-    """From a row of queries.replicas, and what the other queries say of all replicas."""
-    replica = Replica(row["node_id"], row["directory_id"])
+@dataclass(frozen=True)
+class Drawn:
+    """What is drawn of all replicas. epochs: rows of queries.epochs; snapshots: of
+    queries.snapshots."""
+
+    epochs: Sequence[Row]
+    losses: Sequence[Loss]
+    snapshots: Sequence[Row]
+    fills: Fills
+
+
+def lane(row: Row, title: str, drawn: Drawn, *, is_voter: bool) -> Lane:
+    """From a row of queries.replicas, and what is drawn of all replicas."""
+    replica, start = Replica(row["node_id"], row["directory_id"]), row["log_start_offset"]
+    own = (one for one in drawn.epochs if _is_of(one, replica))
     return Lane(
         replica,
         is_voter,
         title,
-        row["log_start_offset"],
+        start,
         row["log_end_offset"],
-        tuple(_block(one) for one in epochs if _is_of(one, replica)),
-        tuple(loss for loss in losses if replica in loss.replicas),
-        tuple(_snapshot(one) for one in snapshots if _is_of(one, replica)),
+        tuple(block for one in own for block in _blocks(one, start, drawn.fills)),
+        tuple(loss for loss in drawn.losses if replica in loss.replicas),
+        tuple(_snapshot(one) for one in drawn.snapshots if _is_of(one, replica)),
     )
 
 
@@ -61,15 +66,27 @@ def _is_of(row: Row, replica: Replica) -> bool:
     return Replica(row["node_id"], row["directory_id"]) == replica
 
 
-def _block(row: Row) -> Block:
+def _blocks(row: Row, log_start: int, fills: Fills) -> Iterator[Block]:
+    """An epoch, in two blocks where the log start lies inside of it."""
+    start, end = row["start_offset"], row["end_offset"]
+    if start < log_start:
+        yield _block(row, start, min(end, log_start), fills, is_below=True)
+    if end > log_start or start >= log_start:
+        yield _block(row, max(start, log_start), end, fills, is_below=False)
+
+
+def _block(row: Row, start: int, end: int, fills: Fills, *, is_below: bool) -> Block:
     epoch, leader = row["epoch"], row["leader_id"]
     led = "leader unknown" if leader is None else f"leader {leader}"
+    source = " (its record isn't in this log)" if row["is_told_elsewhere"] else ""
+    below = ", below the log start" if is_below else ""
     return Block(
-        row["start_offset"],
-        row["end_offset"],
-        0 if leader is None else leader,
+        start,
+        end,
+        fills.of(leader),
         (f"epoch {epoch}, {led}", f"epoch {epoch}", str(epoch)),
-        f"epoch {epoch}, {led}: {span(row['start_offset'], row['end_offset'])}",
+        f"epoch {epoch}, {led}{source}: {span(start, end)}{below}",
+        is_below=is_below,
     )
 
 

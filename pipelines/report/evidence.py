@@ -48,6 +48,7 @@ class Evidence:
 
     cluster_id: str
     summary: Row
+    rounds: Figure
     replicas: Figure
     captures: Figure
     unbuilt: Figure
@@ -73,6 +74,7 @@ def gather(source: Source, summary: Row) -> Evidence:
     plain: dict[str, Any] = {
         name: source.figure(query(cluster))
         for name, query in {
+            "rounds": queries.rounds,
             "replicas": queries.replicas,
             "captures": queries.captures,
             "unbuilt": queries.unbuilt,

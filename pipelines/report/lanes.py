@@ -7,28 +7,30 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from pipelines.report.fills import MANY
 from pipelines.report.svg import Scale, box, label
 from pipelines.report.words import counted
 
-HUES = 6
-"""Fills that the style sheet has; every block has its words too."""
 _THINNEST = 0.6
 """Percent of the width below which neighbours are drawn as one block."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """start, end: on the drawing's scale. hue: from 0. texts: labels, the longest first.
+    """start, end: on the drawing's scale. fill: a class of the style sheet. texts: labels, the
+    longest first.
 
-    title: what a pointer shows. count: how many epochs it stands for.
+    title: what a pointer shows. count: how many epochs it stands for. is_below: whether it lies
+    below the log start.
     """
 
     start: float
     end: float
-    hue: int
+    fill: str
     texts: tuple[str, ...]
     title: str
     count: int = 1
+    is_below: bool = False
 
 
 def merged(blocks: Sequence[Block], scale: Scale) -> list[Block]:
@@ -38,7 +40,7 @@ def merged(blocks: Sequence[Block], scale: Scale) -> list[Block]:
         before = found[-1] if found else None
         if before is not None and _thin(before, scale) and _thin(block, scale):
             near = scale.x(block.start) - scale.x(before.end) < _THINNEST
-            if near:
+            if near and before.is_below == block.is_below:
                 found[-1] = _joined(before, block)
                 continue
         found.append(block)
@@ -54,7 +56,7 @@ def _joined(a: Block, b: Block) -> Block:
     first, last = a.title.split(" … ")[0], b.title
     texts = (counted(count, "epoch"), str(count))
     return replace(
-        a, end=max(a.end, b.end), texts=texts, title=f"{first} … {last}", count=count, hue=HUES
+        a, end=max(a.end, b.end), texts=texts, title=f"{first} … {last}", count=count, fill=MANY
     )
 
 
@@ -63,9 +65,12 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
     parts = []
     for block in blocks:
         x, end = scale.x(block.start), scale.x(block.end)
-        hue = "many" if block.count > 1 else f"hue{block.hue % HUES}"
         # an epoch of one record has no extent, but it was there
         width = max(end - x, _THINNEST)
-        parts.append(box(min(x, 100 - width), y, width, height, f"block {hue}", block.title))
+        left = min(x, 100 - width)
+        if block.is_below:  # its fill lets the track shine through
+            parts.append(box(left, y, width, height, "paper"))
+        kind = f"block {block.fill}{' below' if block.is_below else ''}"
+        parts.append(box(left, y, width, height, kind, block.title))
         parts.append(label(x, y + height / 2 + 4, end - x, block.texts))
     return Markup("").join(parts)

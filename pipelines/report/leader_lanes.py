@@ -9,6 +9,7 @@ from datetime import datetime
 from markupsafe import Markup
 
 from pipelines.report import axis
+from pipelines.report.fills import Fills
 from pipelines.report.lanes import Block, draw_blocks, merged
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row, moment
@@ -18,7 +19,7 @@ from pipelines.report.words import counted, duration_text, listed, time_text
 _HEAD, _BAR, _GAP = 18, 22, 10
 
 
-def draw(identity: str, rows: Iterable[Row]) -> Markup | None:
+def draw(identity: str, rows: Iterable[Row], fills: Fills) -> Markup | None:
     """From rows of queries.leaders; None where no epoch has a time and a leader.
 
     Blocks of two lanes above each other are two nodes that wrote at one time, each for its epoch.
@@ -27,7 +28,9 @@ def draw(identity: str, rows: Iterable[Row]) -> Markup | None:
     for row in rows:
         started, written = moment(row["started_at"]), moment(row["last_written"])
         if row["leader_id"] is not None and started is not None:
-            led[row["leader_id"]].append(_block(row, started, max(started, written or started)))
+            fill = fills.of(row["leader_id"])
+            block = _block(row, fill, started, max(started, written or started))
+            led[row["leader_id"]].append(block)
     if not led:
         return None
     shown = sorted(led)[:MAX_LANES]
@@ -45,14 +48,14 @@ def draw(identity: str, rows: Iterable[Row]) -> Markup | None:
     return drawing(identity, title, f"{told}.", y + axis.HEIGHT, *parts)
 
 
-def _block(row: Row, started: datetime, written: datetime) -> Block:
+def _block(row: Row, fill: str, started: datetime, written: datetime) -> Block:
     start, end = started.timestamp(), written.timestamp()
     epoch = row["epoch"]
     title = (
         f"epoch {epoch}, leader {row['leader_id']}: from {time_text(started)}, last record after "
         f"{duration_text(end - start)}"
     )
-    return Block(start, end, row["leader_id"], (f"epoch {epoch}", str(epoch)), title)
+    return Block(start, end, fill, (f"epoch {epoch}", str(epoch)), title)
 
 
 def _scale(blocks: Iterable[Block]) -> Scale:

@@ -22,7 +22,15 @@ from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, Row, Source, moment
 from pipelines.report.svg import element
 from pipelines.report.view import ClusterView, cluster_view
-from pipelines.report.words import bytes_text, counted, duration_text, listed, time_text, visible
+from pipelines.report.words import (
+    bytes_text,
+    counted,
+    duration_text,
+    listed,
+    ms_text,
+    time_text,
+    visible,
+)
 from replica.errors import UsageError
 
 MAX_CLUSTERS = 10
@@ -127,10 +135,18 @@ def _environment() -> jinja2.Environment:
         finalize=_shown,
     )
     environment.filters.update(
-        bytes=bytes_text, time=time_text, moment=moment, ticks=_ticks, duration=duration_text
+        bytes=bytes_text,
+        time=time_text,
+        ms=ms_text,
+        moment=moment,
+        ticks=_ticks,
+        duration=duration_text,
     )
     environment.globals.update(
-        counted=counted, listed=listed, parting_title=view.parting_title, limits=queries
+        counted=counted,
+        listed=listed,
+        parting_title=view.parting_title,
+        limits=queries,
     )
     return environment
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from pipelines.capture_rounds import rounds_sql
 from pipelines.report.source import literal
 
 MAX_PARTINGS = 500
@@ -57,12 +58,17 @@ ORDER BY file, position
 LIMIT 50"""
 
 
+def ms(time: str) -> str:
+    """A column of type timestamp in ms since 1970."""
+    return f"CAST(floor(date_part('epoch', {time}) * 1000) AS BIGINT)"
+
+
 def newest(cluster: str) -> str:
     """A CTE: the newest capture of each replica."""
     return f"""\
 newest AS (
   SELECT node_id, directory_id, capture_id, capture_group, captured_at, source,
-         log_start_offset, log_end_offset
+         log_start_offset, log_end_offset, first_offset
   FROM (SELECT *, row_number() OVER (PARTITION BY node_id, directory_id
                                      ORDER BY captured_at DESC, ingest_seq DESC) AS nth
         FROM bronze.captures WHERE cluster_id = {literal(cluster)}) AS ranked
@@ -70,12 +76,25 @@ newest AS (
 )"""
 
 
+def rounds(cluster: str) -> str:
+    """The rounds of captures, oldest first."""
+    return rounds_sql(f"cluster_id = {literal(cluster)}")
+
+
 def replicas(cluster: str) -> str:
-    """Each replica by its newest capture, with the last epoch of its log."""
+    """Each replica by its newest capture, with the last epoch of its log and the largest time of
+    its records, in ms since 1970."""
     return f"""\
 WITH {newest(cluster)}
-SELECT n.*, e.last_epoch
+SELECT n.*, e.last_epoch, {ms("w.last_written")} AS last_written_ms
 FROM newest AS n
+LEFT JOIN (SELECT b.node_id, b.directory_id, max(b.max_timestamp) AS last_written
+           FROM bronze.log_batches AS b
+           JOIN newest AS s ON s.node_id = b.node_id AND s.directory_id = b.directory_id
+           WHERE b.cluster_id = {literal(cluster)} AND b.crc_valid
+             AND (b.last_seen IS NULL OR b.last_seen >= s.captured_at)
+           GROUP BY b.node_id, b.directory_id) AS w
+  ON w.node_id = n.node_id AND w.directory_id = n.directory_id
 LEFT JOIN (SELECT capture_id, max(epoch) AS last_epoch FROM silver.leader_epochs
            WHERE in_batches GROUP BY capture_id) AS e ON e.capture_id = n.capture_id
 ORDER BY n.node_id, n.directory_id"""
@@ -103,12 +122,17 @@ ORDER BY captured_at"""
 
 
 def epochs(cluster: str) -> str:
-    """The epochs in the log of each replica's newest capture."""
+    """The epochs in the log of each replica's newest capture. An epoch has one leader, so where a
+    log lacks its LEADER_CHANGE record, what the other replicas tell counts."""
     return f"""\
 WITH {newest(cluster)}
-SELECT n.node_id, n.directory_id, e.epoch, e.leader_id, e.start_offset, e.end_offset
+SELECT n.node_id, n.directory_id, e.epoch, coalesce(e.leader_id, h.leader_id) AS leader_id,
+       e.leader_id IS NULL AND h.leader_id IS NOT NULL AS is_told_elsewhere,
+       e.start_offset, e.end_offset
 FROM newest AS n
 JOIN silver.leader_epochs AS e ON e.capture_id = n.capture_id
+LEFT JOIN gold.leader_epoch_history AS h
+  ON h.cluster_id = {literal(cluster)} AND h.epoch = e.epoch
 WHERE e.start_offset IS NOT NULL
 ORDER BY n.node_id, n.directory_id, e.start_offset"""
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from markupsafe import Markup
 
 from pipelines.report import activity, epoch_lanes, fork, leader_lanes
 from pipelines.report.evidence import Decoded, Evidence
+from pipelines.report.fills import Fills
 from pipelines.report.losses import Loss, losses
 from pipelines.report.partings import Parting, Replica, partings_of
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
+from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
 from pipelines.report.verdict import Facts, RuleCount, Verdict, verdict
 from pipelines.report.words import Names
@@ -70,10 +73,12 @@ class ClusterView:
     identity: str
     evidence: Evidence
     names: Names
+    rounds: Rounds
     verdict: Verdict
     next_steps: tuple[tuple[str, str], ...]
     voters: frozenset[int]
     losses: tuple[Loss, ...]
+    fills: Fills
     epoch_drawing: Markup
     leader_drawing: Markup | None
     activity_drawing: Markup | None
@@ -85,6 +90,10 @@ class ClusterView:
     @property
     def cluster_id(self) -> str:
         return self.evidence.cluster_id
+
+    def when(self, captured_at: datetime | None) -> str:
+        """What the captures of that moment are called."""
+        return self.rounds.when(captured_at)
 
     def name(self, row: Row) -> str:
         """A row's replica, without the word node."""
@@ -100,14 +109,11 @@ def cluster_view(evidence: Evidence, number: int) -> ClusterView:
     partings = _partings(evidence)
     newest = {_replica(row): str(row["capture_group"]) for row in replicas}
     lost = losses(evidence.truncations.rows, partings, newest)
+    fills = Fills(row["leader_id"] for row in (*evidence.epochs.rows, *evidence.leaders.rows))
+    drawn = epoch_lanes.Drawn(evidence.epochs.rows, lost, evidence.snapshots.rows, fills)
     lanes = [
         epoch_lanes.lane(
-            row,
-            _lane_title(row, names, voters),
-            evidence.epochs.rows,
-            lost,
-            evidence.snapshots.rows,
-            is_voter=row["node_id"] in voters,
+            row, _lane_title(row, names, voters), drawn, is_voter=row["node_id"] in voters
         )
         for row in replicas
     ]
@@ -116,12 +122,14 @@ def cluster_view(evidence: Evidence, number: int) -> ClusterView:
         identity=identity,
         evidence=evidence,
         names=names,
+        rounds=Rounds(evidence.rounds.rows),
         verdict=verdict(_facts(evidence, names, lost, partings, rules)),
         next_steps=_next_steps(rules),
         voters=voters,
         losses=lost,
+        fills=fills,
         epoch_drawing=epoch_lanes.draw(f"{identity}-epochs", lanes),
-        leader_drawing=leader_lanes.draw(f"{identity}-leaders", evidence.leaders.rows),
+        leader_drawing=leader_lanes.draw(f"{identity}-leaders", evidence.leaders.rows, fills),
         activity_drawing=activity.draw(f"{identity}-activity", evidence.activity),
         activity=tuple(activity.kinds(evidence.activity.figure.rows)),
         partings=tuple(_parting_views(evidence, names, identity)),
@@ -157,9 +165,12 @@ def _voters(leaders: Figure) -> frozenset[int]:
 def _lane_title(row: Row, names: Names, voters: frozenset[int]) -> str:
     role = "voter" if row["node_id"] in voters else "observer"
     name = names.name(_replica(row))
-    if row["log_end_offset"] == row["log_start_offset"]:
+    start, end, first = row["log_start_offset"], row["log_end_offset"], row["first_offset"]
+    if end == start:
         return f"node {name}, {role}: empty log"
-    return f"node {name}, {role}: offsets {row['log_start_offset']} to {row['log_end_offset'] - 1}"
+    has_older = first is not None and first < start
+    older = f", older batches from {first} on still there" if has_older else ""
+    return f"node {name}, {role}: offsets {start} to {end - 1}{older}"
 
 
 def _facts(

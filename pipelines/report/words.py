@@ -75,6 +75,28 @@ def time_text(moment: datetime | None) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def ms_text(milliseconds: int | None) -> str:
+    """A record's time, given in ms since 1970, as time_text; the bare number where no calendar has
+    it, which a hostile log may hold."""
+    if milliseconds is None:
+        return ""
+    try:
+        return time_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
+    except (OverflowError, ValueError, OSError):
+        return f"{milliseconds} ms"
+
+
+def ms_range_text(first: int, last: int) -> str:
+    """Such as `2026-11-21 03:19:46 to 03:19:47 UTC`; one time where both are the same."""
+    start, end = ms_text(first), ms_text(last)
+    if start == end:
+        return start
+    day, _, time = end.partition(" ")
+    if start.startswith(f"{day} ") and time:
+        end = time
+    return f"{start.removesuffix(' UTC')} to {end}"
+
+
 def round_seconds(least: float) -> int:
     """The smallest number of seconds from `least` on that people count by, such as 15 or 3600."""
     return next((one for one in _ROUND_SECONDS if one >= least), math.ceil(least))

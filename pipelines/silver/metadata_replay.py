@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame
 from pipelines.silver.replay_parts import Begin, End, Entry, Part, Tail, replay_in_parts
 from replica.metadata.changes import ChangeTeller, name_of, topic_names_around
 from replica.metadata.image import Kind, VersionedReplay, Write
+from replica.metadata.record import UnknownRecord
 
 _TIME = pa.timestamp("us", tz="UTC")
 WRITTEN = pa.schema(
     [
-        ("is_change", pa.bool_()),
+        ("what", pa.string()),
         *((name, pa.string()) for name in ("cluster_id", "entity", "key", "name", "value")),
         *((name, pa.int64()) for name in ("valid_from_offset", "valid_to_offset")),
         *((name, _TIME) for name in ("valid_from", "valid_to")),
@@ -24,8 +25,11 @@ WRITTEN = pa.schema(
         *((name, pa.string()) for name in ("record_type", "change", "old", "new", "commitment")),
     ]
 )
-"""A version (a row of gold.metadata_history) or, where is_change, a change (one of
-gold.metadata_changes: valid_from is its `at`, record_offset its `offset`)."""
+"""what: VERSION (a row of gold.metadata_history), CHANGE (one of gold.metadata_changes: valid_from
+is its `at`, record_offset its `offset`) or RANGE (one of gold.state_ranges: valid_from_offset is
+its `from_offset`, valid_to_offset its `to_offset`)."""
+
+VERSION, CHANGE, RANGE = "version", "change", "range"
 
 _OF_VERSION = (
     *("entity", "key", "name", "value", "valid_from_offset", "valid_to_offset"),
@@ -35,6 +39,7 @@ _OF_CHANGE = (
     *("entity", "key", "name", "valid_from", "leader_epoch", "record_offset", "record_type"),
     *("change", "old", "new", "commitment"),
 )
+_OF_RANGE = ("valid_from_offset", "valid_to_offset")
 _ROWS_AT_ONCE = 8192
 
 
@@ -45,13 +50,13 @@ def metadata_replay(
     tails: DataFrame,
     buckets: int,
 ) -> DataFrame:
-    """WRITTEN; to be persisted, as two tables read it.
+    """WRITTEN; to be persisted, as three tables read it.
 
     branch: from branch_records; tails: from lost_tails; the others bronze's; buckets: parts of the
-    replay. A record that nobody here knows is left out, as it is in `state`.
+    replay.
     """
     inputs = branch, snapshots, snapshot_records
-    return replay_in_parts(*inputs, buckets, written_by, WRITTEN, through_unknown=True, tails=tails)
+    return replay_in_parts(*inputs, buckets, written_by, WRITTEN, tails=tails)
 
 
 def written_by(part: Part) -> Iterator[pa.RecordBatch]:
@@ -87,6 +92,7 @@ class _History:
     def __init__(self, part: Part) -> None:
         self._versions: list[tuple[Any, ...]] = []
         self._changes: list[tuple[Any, ...]] = []
+        self._ranges: list[tuple[Any, ...]] = []
         self._part = part
         self._replay = VersionedReplay()
         self._teller = ChangeTeller()
@@ -112,16 +118,21 @@ class _History:
         self._tell(self._teller, writes, entry, names)
 
     def tell_tail(self, tail: Tail) -> None:
-        """The changes of a branch that lost; nothing of it is ever valid."""
+        """The changes of a branch that lost, up to a record that this release doesn't know; nothing
+        of such a branch is ever valid."""
         replay, teller = self._replay.copy(), ChangeTeller(self._teller.former)
         for entry in tail.entries:
+            if isinstance(entry.record, UnknownRecord):
+                return
             writes = replay.apply(entry.offset, entry.record)
             names = topic_names_around(writes, replay.state.topics.values)
             self._tell(teller, writes, entry, names)
 
     def end(self, step: End) -> None:
-        """Versions that the last run leaves open stay so; behind another one nobody knows."""
-        to_offset = None if step.is_last else step.run.end
+        """Versions that are open at the log's end stay so; behind another end nobody knows."""
+        if self._part.bucket == 0:  # each part sees the same runs
+            self._ranges.append((step.run.base_offset, step.run.end))
+        to_offset = None if step.is_log_end else step.run.end
         tables = self._replay.image().tables
         names = tables["topics"].values
         for (_, key), (kind, since) in self._open.items():
@@ -135,10 +146,14 @@ class _History:
 
     def taken(self) -> Iterator[pa.RecordBatch]:
         """The rows so far, which are forgotten."""
-        for is_change, rows in enumerate((self._versions, self._changes)):
+        told = (
+            (VERSION, self._versions, _OF_VERSION),
+            (CHANGE, self._changes, _OF_CHANGE),
+            (RANGE, self._ranges, _OF_RANGE),
+        )
+        for what, rows, columns in told:
             if rows:
-                same = {"is_change": bool(is_change), "cluster_id": self._part.cluster_id}
-                yield _batch(rows, (_OF_VERSION, _OF_CHANGE)[is_change], same)
+                yield _batch(rows, columns, {"what": what, "cluster_id": self._part.cluster_id})
                 rows.clear()
 
     def _write(self, write: Write, entry: Entry, names: Mapping[str, str]) -> None:

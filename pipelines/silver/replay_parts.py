@@ -71,10 +71,10 @@ class Begin(NamedTuple):
 
 
 class End(NamedTuple):
-    """All entries of the run came."""
+    """All entries of the run came. is_log_end: whether the log ends there, too."""
 
     run: Run
-    is_last: bool
+    is_log_end: bool
 
 
 class Tail(NamedTuple):
@@ -150,7 +150,7 @@ class _Schedule:
             for one in part.snapshots
         ]
         due += [(run.base_offset or 0, _TAIL, Begin(run, EMPTY)) for run in replayed]
-        due += [(run.end, _LOG, End(run, run is plan.runs[-1])) for run in replayed]
+        due += [(run.end, _LOG, End(run, run.end == plan.log_end)) for run in replayed]
         self._due = sorted(due, key=itemgetter(0, 1), reverse=True)
         self._bases = {run.base for run in replayed}
         self._images: dict[PlannedSnapshot | None, Image] = {}
@@ -201,7 +201,6 @@ def replay_in_parts(
     work: Callable[[Part], Iterator[pa.RecordBatch]],
     schema: pa.Schema,
     *,
-    through_unknown: bool,
     every_snapshot: bool = False,
     tails: DataFrame | None = None,
 ) -> DataFrame:
@@ -209,12 +208,13 @@ def replay_in_parts(
 
     branch: from branch_records; tails: from lost_tails; the others bronze's; buckets: parts of
     each cluster.
-    through_unknown: False makes a record that nobody here knows a hole in the log, as behind it no
-    state is the whole truth, and lets no replay begin with a snapshot that holds one.
+
+    A record that this release doesn't know is a hole in the log, as behind it no state is the whole
+    truth; and no replay begins with a snapshot that holds such a record.
     every_snapshot: whether the parts see the contents of all whole snapshots, or only of those
     with which a run begins.
     """
-    hidden = F.lit(False) if through_unknown else is_unknown()
+    hidden = is_unknown()
     contents = _contents(snapshots)
     records = _records_of(contents, snapshot_records)
     partial_contents = records.where(hidden).select("content_sha256").distinct()

@@ -53,10 +53,12 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """runs, snapshots: of one cluster, ascending."""
+    """runs, snapshots: of one cluster, ascending. log_end: the end (exclusive) of its agreed
+    branch, None where nothing of it is held."""
 
     runs: tuple[Run, ...]
     snapshots: tuple[PlannedSnapshot, ...]
+    log_end: int | None
 
 
 def plans(branch: DataFrame, known: DataFrame, contents: DataFrame) -> DataFrame:
@@ -83,8 +85,10 @@ def plans(branch: DataFrame, known: DataFrame, contents: DataFrame) -> DataFrame
     listed = placed.groupBy("cluster_id").agg(
         F.sort_array(F.collect_list("snapshot")).alias("snapshots")
     )
-    plan = F.to_json(F.struct("runs", "snapshots")).alias("plan")
-    return runs.join(listed, on="cluster_id", how="full").select("cluster_id", plan)
+    ends = branch.groupBy("cluster_id").agg((F.max("offset") + 1).alias("log_end"))
+    plan = F.to_json(F.struct("runs", "snapshots", "log_end")).alias("plan")
+    planned = runs.join(listed, on="cluster_id", how="full")
+    return planned.join(ends, on="cluster_id", how="left").select("cluster_id", plan)
 
 
 def bases_of(plan: DataFrame) -> DataFrame:
@@ -115,7 +119,8 @@ def plan_of(text: str) -> Plan:
         Run(one["start"], one["end"], _snapshot(one.get("base"))) for one in found.get("runs", ())
     )
     snapshots = (_snapshot(one) for one in found.get("snapshots", ()))
-    return Plan(tuple(runs), tuple(one for one in snapshots if one is not None))
+    whole = tuple(one for one in snapshots if one is not None)
+    return Plan(tuple(runs), whole, found.get("log_end"))
 
 
 def _snapshot(row: dict[str, Any] | None) -> PlannedSnapshot | None:

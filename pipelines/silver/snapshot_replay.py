@@ -20,7 +20,7 @@ from pipelines.silver.replay_parts import (
     batches_of,
     replay_in_parts,
 )
-from replica.check.snapshots import KIND_ORDER, compare_images
+from replica.check.snapshots import KIND_ORDER, Differing, compare_images
 from replica.metadata.image import Difference, Image, Refusal, Replay
 
 SAMPLE = 20
@@ -50,7 +50,8 @@ REPLAYED = pa.schema(
         ("against_sha256", pa.string()),
         ("different", pa.int64()),
         ("orphans", pa.int64()),
-        *((name, pa.list_(_DIFFERENCE)) for name in ("sample", "orphan_sample")),
+        ("dropped", pa.int64()),
+        *((name, pa.list_(_DIFFERENCE)) for name in ("sample", "explained_sample")),
         ("refused", pa.int64()),
         ("first_refused", _REFUSAL),
     ]
@@ -59,10 +60,12 @@ REPLAYED = pa.schema(
 the log from base_offset to end_offset (exclusive).
 
 against_sha256: the other content of one id with which the snapshot is compared, NULL where it is
-the log. refused: records that can't be applied. sample: the first differences but for orphans
-(place: see KIND_ORDER); orphan_sample: the first of these, of two contents.
+the log. refused: records that can't be applied. orphans, dropped: see check.snapshots.Differing.
+sample: the first of the other differences (place: see KIND_ORDER); explained_sample: the first
+orphans and dropped ones, of two contents.
 """
 
+_COUNTS = ("different", "orphans", "dropped", "refused")
 SNAPSHOT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 
 
@@ -74,15 +77,13 @@ def replayed(
     branch: from branch_records; the others bronze's; buckets: parts of a replay.
     """
     inputs = branch, snapshots, snapshot_records
-    return replay_in_parts(
-        *inputs, buckets, _work, REPLAYED, through_unknown=False, every_snapshot=True
-    )
+    return replay_in_parts(*inputs, buckets, _work, REPLAYED, every_snapshot=True)
 
 
 def snapshot_replay(replayed_parts: DataFrame) -> DataFrame:
     """A row for each snapshot that a replay reaches: SNAPSHOT_IDS, base_offset (where the replay
     began, 0 or the end offset of an older snapshot), different (entities that differ from the
-    log's, orphans not counted among them), orphans (see image.orphan_topic_configs), refused
+    log's), orphans and dropped (those that Kafka explains, not counted among the former), refused
     (records of the snapshot that can't be applied), sample (the first of the different ones).
 
     Snapshots off the branch, behind a hole of it or below its start have no row; nor have those
@@ -91,20 +92,20 @@ def snapshot_replay(replayed_parts: DataFrame) -> DataFrame:
     of_log = replayed_parts.where("content_sha256 IS NOT NULL AND against_sha256 IS NULL")
     return of_log.groupBy(*SNAPSHOT_IDS).agg(
         F.min("base_offset").alias("base_offset"),
-        *(F.sum(name).alias(name) for name in ("different", "orphans", "refused")),
+        *(F.sum(name).alias(name) for name in _COUNTS),
         _first("sample"),
     )
 
 
 def same_snapshots(replayed_parts: DataFrame) -> DataFrame:
     """A row for each two contents of one snapshot id: SNAPSHOT_IDS, against_sha256 (the greater of
-    the two), different, orphans, refused (records of either that can't be applied), sample,
-    orphan_sample (in_log: in the content against_sha256)."""
+    the two), different, orphans, dropped, refused (records of either that can't be applied),
+    sample, explained_sample (in_log: in the content against_sha256)."""
     pairs = replayed_parts.where("against_sha256 IS NOT NULL")
     return pairs.groupBy(*SNAPSHOT_IDS, "against_sha256").agg(
-        *(F.sum(name).alias(name) for name in ("different", "orphans", "refused")),
+        *(F.sum(name).alias(name) for name in _COUNTS),
         _first("sample"),
-        _first("orphan_sample"),
+        _first("explained_sample"),
     )
 
 
@@ -184,38 +185,43 @@ class _RunReplay:
 def _of_contents(part: Part, contents: list[Content]) -> Iterator[dict[str, Any]]:
     """Each two contents of one id, as far as this part's keys go."""
     for one, other in combinations(contents, 2):
-        orphans, others = _owned(part, one.image, other.image)
+        found = _owned(part, one.image, other.image)
         yield {
             "end_offset": one.snapshot.end_offset,
             "epoch": one.snapshot.epoch,
             "content_sha256": one.snapshot.content_sha256,
             "against_sha256": other.snapshot.content_sha256,
-            "different": len(others),
-            "orphans": len(orphans),
-            "sample": [_row(found) for found in others[:SAMPLE]],
-            "orphan_sample": [_row(found) for found in orphans[:SAMPLE]],
+            **_counted(found),
+            "explained_sample": [_row(one) for one in (*found.orphans, *found.dropped)[:SAMPLE]],
             "refused": one.refused + other.refused,
         }
 
 
-def _owned(part: Part, a: Image, b: Image) -> tuple[list[Difference], list[Difference]]:
+def _owned(part: Part, a: Image, b: Image) -> Differing:
     """compare_images of this part's keys; other keys are judged in theirs."""
-    orphans, others = (
-        [found for found in differing if part.owns(found.kind, found.key)]
-        for differing in compare_images(a, b)
+    found = compare_images(a, b)
+    orphans, dropped, others = (
+        [one for one in differing if part.owns(one.kind, one.key)]
+        for differing in (found.orphans, found.dropped, found.others)
     )
-    return orphans, others
+    return Differing(orphans, dropped, others)
+
+
+def _counted(found: Differing) -> dict[str, Any]:
+    return {
+        "different": len(found.others),
+        "orphans": len(found.orphans),
+        "dropped": len(found.dropped),
+        "sample": [_row(one) for one in found.others[:SAMPLE]],
+    }
 
 
 def _of_snapshot(part: Part, held: Content, replay: Image) -> dict[str, Any]:
-    orphans, others = _owned(part, held.image, replay)
     return {
         "end_offset": held.snapshot.end_offset,
         "epoch": held.snapshot.epoch,
         "content_sha256": held.snapshot.content_sha256,
-        "different": len(others),
-        "orphans": len(orphans),
-        "sample": [_row(found) for found in others[:SAMPLE]],
+        **_counted(_owned(part, held.image, replay)),
         "refused": held.refused,
     }
 

@@ -48,12 +48,28 @@ CAPTURES = Contract(
             nullable=False,
         ),
         *REPLICA,
-        Column("captured_at", "timestamp", "when the directory was looked at", nullable=False),
+        Column(
+            "captured_at",
+            "timestamp",
+            "when the directory was looked at; where nothing told that, when it was ingested",
+            nullable=False,
+        ),
         Column(
             "ingest_seq",
             "bigint",
             "order of ingestion, from 1; the same for all clusters that were looked at together",
             nullable=False,
+        ),
+        Column(
+            "round_name",
+            "string",
+            "the name of ingest --order that the capture belongs to; NULL without --order",
+        ),
+        Column(
+            "has_own_time",
+            "boolean",
+            "whether capture.json or --captured-at told captured_at; false: it is the time of the "
+            "ingest; NULL: a release before schema version 3 wrote the row",
         ),
         Column("source", "string", "the directory as it was named to ingest", nullable=False),
         Column("log_start_offset", "bigint", "offsets below it may be gone", nullable=False),

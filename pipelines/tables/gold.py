@@ -13,7 +13,12 @@ LEADER_EPOCH_HISTORY = Contract(
     columns=(
         Column("cluster_id", "string", "the cluster", nullable=False),
         Column("epoch", "int", "leader epoch", nullable=False),
-        Column("leader_id", "int", "the leader's node id, NULL where its record is gone"),
+        Column(
+            "leader_id",
+            "int",
+            "the leader's node id by its LEADER_CHANGE record, else by the quorum-states; NULL "
+            "where neither tells it",
+        ),
         Column("start_offset", "bigint", "offset of the epoch's first record"),
         Column(
             "end_offset",
@@ -47,6 +52,7 @@ DIVERGENCE_POINTS = Contract(
         Column("capture_a", "string", "capture_id of the first", nullable=False),
         Column("capture_b", "string", "capture_id of the second", nullable=False),
         Column("is_latest", "boolean", "the cluster's newest capture group", nullable=False),
+        Column("round_name", "string", "the group's name in ingest --order; NULL without --order"),
         Column(
             "relation",
             "string",
@@ -98,6 +104,11 @@ TRUNCATIONS = Contract(
             "timestamp",
             "captured_at of the capture that shows them to be gone",
             nullable=False,
+        ),
+        Column(
+            "seen_in_round",
+            "string",
+            "that capture's name in ingest --order; NULL without --order",
         ),
     ),
     keys=(*REPLICA_KEYS, "seen_at", "from_offset"),
@@ -162,13 +173,14 @@ METADATA_HISTORY = Contract(
             "valid_to_offset",
             "bigint",
             "the next version's valid_from_offset, or that of the removal; the end of what is "
-            "known where the log has a hole; NULL if open",
+            "known where the log has a hole, or a record that this release doesn't know; NULL if "
+            "open",
         ),
         Column("valid_from", "timestamp", "time of the record at valid_from_offset"),
         Column(
             "valid_to",
             "timestamp",
-            "time of the record at valid_to_offset; NULL if open, or ended by a hole",
+            "time of the record at valid_to_offset; NULL if open, or where the known state ends",
         ),
         Column("leader_epoch", "int", "epoch of the record at valid_from_offset", nullable=False),
         Column(
@@ -208,9 +220,32 @@ METADATA_CHANGES = Contract(
     change_feed=True,
 )
 
+STATE_RANGES = Contract(
+    name="gold.state_ranges",
+    description="The end offsets at which the state of a cluster is known: of others, "
+    "gold.metadata_history has no versions.",
+    columns=(
+        Column("cluster_id", "string", "the cluster", nullable=False),
+        Column(
+            "from_offset",
+            "bigint",
+            "the first such end offset: 0, or that of the snapshot with which the replay began",
+            nullable=False,
+        ),
+        Column(
+            "to_offset",
+            "bigint",
+            "the last such end offset: the log's end, the start of a hole in the log, or the "
+            "offset of a record that this release of kraftlake doesn't know",
+            nullable=False,
+        ),
+    ),
+    keys=("cluster_id", "from_offset"),
+)
+
 GOLD = (
     *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
-    *(METADATA_HISTORY, METADATA_CHANGES),
+    *(METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES),
     *QUORUM,
 )
 

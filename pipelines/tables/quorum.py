@@ -11,7 +11,13 @@ _HOUR = Column("hour", "timestamp", "start of the hour; NULL where the time isn'
 _LOOK = (
     Column("capture_group", "string", "the captures looked at together", nullable=False),
     Column("capture_id", "string", "the capture", nullable=False),
-    Column("captured_at", "timestamp", "when the directory was looked at", nullable=False),
+    Column(
+        "captured_at",
+        "timestamp",
+        "when the directory was looked at; where nothing told that, when it was ingested",
+        nullable=False,
+    ),
+    Column("round_name", "string", "the capture's name in ingest --order; NULL without --order"),
     Column("is_latest", "boolean", "the cluster's newest capture group", nullable=False),
 )
 

@@ -191,7 +191,7 @@ def _leader_changes(examined: Examined) -> Iterator[LeaderChangeAt]:
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, LeaderChange):
                 epoch = batch.header.leader_epoch
-                yield LeaderChangeAt(record.offset, epoch, _leaders(message))
+                yield LeaderChangeAt(record.offset, epoch, leaders_of(message))
 
 
 def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
@@ -218,7 +218,8 @@ def keys_of(message: KRaftVoters) -> frozenset[ReplicaKey]:
     return frozenset(ReplicaKey(voter.voter_id, voter.directory_id) for voter in message.voters)
 
 
-def _leaders(message: LeaderChange) -> frozenset[ReplicaKey]:
+def leaders_of(message: LeaderChange) -> frozenset[ReplicaKey]:
+    """The voters that a LeaderChange record names, ZERO_UUID where it has no directory id."""
     return frozenset(
         ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID) for voter in message.voters
     )

@@ -11,6 +11,7 @@ from replica.check.lineage import judge_lineage
 from replica.check.members import members_of
 from replica.check.membership import judge_membership
 from replica.check.replaying import Replayed, Watch, replay_log
+from replica.check.role import Role, role_of
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict
@@ -22,9 +23,10 @@ from replica.types import OffsetAndEpoch
 @dataclass(frozen=True)
 class Judged:
     """One directory. findings: the worst first, files relative to the node's log directory;
-    those of snapshots are among them, and in `verdicts`."""
+    those of snapshots are among them, and in `verdicts`. role: see role_of."""
 
     examined: Examined
+    role: Role | None
     findings: tuple[Finding, ...]
     verdicts: tuple[SnapshotVerdict, ...]
 
@@ -71,7 +73,8 @@ def _judged(facts: Facts, replayed: Replayed, images: dict[OffsetAndEpoch, Image
         *judge_directory(facts, replayed),
         *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
     ]
-    return Judged(facts.examined, tuple(sorted(findings, key=by_severity)), verdicts)
+    role = role_of(facts.examined, facts.changes)
+    return Judged(facts.examined, role, tuple(sorted(findings, key=by_severity)), verdicts)
 
 
 def _images(

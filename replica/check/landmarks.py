@@ -1,7 +1,8 @@
 """Which files of a judged directory need not be read whole when it is looked at again.
 
 A file is known as far as it is sound: whole batches in sequence from its first byte on, and no rule
-found more than a note about it or its indexes. Whatever the rules ask of old batches is a landmark;
+found more than a note about it or its indexes. Records that this release doesn't know leave a file
+sound. Whatever the rules ask of old batches is a landmark;
 so the rules give the same findings for a directory whose known bytes were left out.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
+from replica.check.catalogue.log import NOT_KNOWN
 from replica.check.directory import Facts
 from replica.check.epochs import MAX_BATCH_BYTES
 from replica.check.rule import Finding
@@ -35,7 +37,9 @@ def known_files(
     findings: all of the directory. before: what was known of the files that were not read whole.
     """
     directory = facts.examined.directory
-    doubted = {f.file for f in findings if f.severity is not Severity.INFO}
+    doubted = {
+        f.file for f in findings if f.severity is not Severity.INFO and f.rule.id not in NOT_KNOWN
+    }
     by_offset = {
         file.path: file.name.base_offset
         for file in directory.files

@@ -6,7 +6,7 @@ only their batches are then decoded one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from replica.check.catalogue import log
@@ -21,7 +21,7 @@ from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
 from replica.metadata.reader import decode
 from replica.metadata.record import UnknownRecord
-from replica.metadata.records import RECORDS_BY_KEY
+from replica.metadata.records import NEWEST_KAFKA, RECORDS_BY_KEY
 from replica.scan.odd_records import odd_records
 from replica.scan.segments import is_large
 
@@ -57,14 +57,24 @@ class NotedRecords:
 
 
 @dataclass(frozen=True, slots=True)
+class _Unknown:
+    """A record of a type, or of a version of a known type, that this release doesn't know.
+
+    shown: type and version in words. is_known_type: whether only the version is new.
+    """
+
+    shown: str
+    is_known_type: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Seen:
-    """One record that stands out."""
+    """One record that stands out. record: a finding, the name of a marker, or what is unknown."""
 
     file: SegmentFile | SnapshotFile
     batch: LocatedBatch
     offset: int
-    record: Finding | str
-    """A finding, or the name of a marker."""
+    record: Finding | str | _Unknown
 
 
 def note_records(examined: Examined) -> NotedRecords:
@@ -72,19 +82,40 @@ def note_records(examined: Examined) -> NotedRecords:
     found: list[Finding] = []
     transactions: list[Transaction] = []
     places: set[tuple[str, int]] = set()
-    for segment in examined.directory.segments:
-        for seen in _stand_out(examined, segment):
-            places.add((segment.file.path, seen.batch.position))
-            if isinstance(seen.record, Finding):
-                found.append(seen.record)
-            else:
-                _take_marker(transactions, seen)
-    for snapshot in examined.directory.snapshots:
-        if snapshot.state is SnapshotState.COMPLETE:
-            stand_out = list(_stand_out(examined, snapshot))
-            places.update((snapshot.file.path, seen.batch.position) for seen in stand_out)
-            found.extend(seen.record for seen in stand_out if isinstance(seen.record, Finding))
+    files: list[SegmentFile | SnapshotFile] = [*examined.directory.segments]
+    files += (s for s in examined.directory.snapshots if s.state is SnapshotState.COMPLETE)
+    for file in files:
+        stand_out = list(_stand_out(examined, file))
+        places.update((file.file.path, seen.batch.position) for seen in stand_out)
+        found.extend(seen.record for seen in stand_out if isinstance(seen.record, Finding))
+        found.extend(_judge_unknown(stand_out))
+        if isinstance(file, SegmentFile):
+            for seen in stand_out:
+                if isinstance(seen.record, str):
+                    _take_marker(transactions, seen)
     return NotedRecords(tuple(found), tuple(transactions), frozenset(places))
+
+
+def _judge_unknown(stand_out: Sequence[_Seen]) -> Iterator[Finding]:
+    """One finding for each type and version of a file that this release doesn't know, at the first
+    such record: a log of a newer Kafka may hold thousands of them."""
+    alike: dict[_Unknown, list[_Seen]] = {}
+    for seen in stand_out:
+        if isinstance(seen.record, _Unknown):
+            alike.setdefault(seen.record, []).append(seen)
+    for unknown, (first, *others) in alike.items():
+        more = f", as are {len(others)} more up to offset {others[-1].offset}" if others else ""
+        is_log = isinstance(first.file, SegmentFile)
+        state = f"the state above offset {first.offset}" if is_log else "this snapshot's state"
+        rule = log.UNKNOWN_RECORD_VERSION if unknown.is_known_type else log.UNKNOWN_RECORD_TYPE
+        yield rule.at(
+            first.file.file.path,
+            f"the record at offset {first.offset} is of {unknown.shown}{more}: {state} is not "
+            f"known to this release, which reads up to Kafka {NEWEST_KAFKA}",
+            position=first.batch.position,
+            offset=first.offset,
+            epoch=first.batch.header.leader_epoch,
+        )
 
 
 def judge_transactions(transactions: tuple[Transaction, ...]) -> Iterator[Finding]:
@@ -163,7 +194,7 @@ def _of_batch(
 
 def _judge(
     file: SegmentFile | SnapshotFile, batch: LocatedBatch, record: Record
-) -> Finding | str | None:
+) -> Finding | str | _Unknown | None:
     try:
         if batch.header.is_control:
             control = decode_control(record.key, record.value)
@@ -181,15 +212,7 @@ def _judge(
                 name = f"api key {message.api_key}"
     except DataError as error:
         return _undecodable(file, batch, record.offset, error)
-    rule = log.UNKNOWN_RECORD_VERSION if known else log.UNKNOWN_RECORD_TYPE
-    text = f"{name} version {version}" if version >= 0 else name
-    return rule.at(
-        file.file.path,
-        f"the record at offset {record.offset} is of {text}",
-        position=batch.position,
-        offset=record.offset,
-        epoch=batch.header.leader_epoch,
-    )
+    return _Unknown(f"{name} version {version}" if version >= 0 else name, known)
 
 
 def _undecodable(

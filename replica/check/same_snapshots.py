@@ -42,12 +42,13 @@ def _compare(
     image_a, image_b = snapshot_image(a, snapshot_a), snapshot_image(b, snapshot_b)
     if image_a is None or image_b is None or snapshot_b.id is None:
         return
-    orphans, others = compare_images(image_b, image_a)
+    found = compare_images(image_b, image_a)
+    counts = len(found.orphans), len(found.dropped), len(found.others)
     yield from judge_contents(
         b.shown_file(snapshot_b.file.path),
         a.shown_file(snapshot_a.file.path),
         snapshot_b.id,
-        Compared(len(orphans), len(others), tuple(others or orphans)),
+        Compared(*counts, tuple(found.others or [*found.orphans, *found.dropped])),
     )
 
 
@@ -56,11 +57,11 @@ def judge_contents(
 ) -> Iterator[Finding]:
     """A snapshot's file against another replica's of the same id, both as the user names them.
 
-    compared: `first` is of the orphans where nothing else differs.
+    compared: `first` is of the configs that Kafka explains where nothing else differs.
     """
     rule, count = groups.SNAPSHOT_ID_CONFLICT, compared.different
     if not count:
-        rule, count = groups.SNAPSHOT_ID_ORPHANS, compared.orphans
+        rule, count = groups.SNAPSHOT_ID_ORPHANS, compared.orphans + compared.dropped
     if count:
         message = f"{describe(compared.first, count)} (against {other})"
         yield rule.at(file, message, offset=snapshot_id.offset, epoch=snapshot_id.epoch)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from replica.check.catalogue import snapshots
+from replica.check.catalogue.log import NOT_KNOWN
 from replica.check.damaged import snapshot_damage
 from replica.check.examined import Examined
 from replica.check.records import Transaction
@@ -16,10 +17,22 @@ from replica.format.directory import MetadataDirectory, SnapshotFile
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import BOOTSTRAP_ID, SnapshotState
 from replica.history.log import election_order
-from replica.metadata.image import KINDS, Difference, Image, differences, orphan_topic_configs
+from replica.metadata.image import (
+    KINDS,
+    Difference,
+    Image,
+    differences,
+    dropped_configs,
+    orphan_topic_configs,
+)
+from replica.metadata.records import NEWEST_KAFKA
 from replica.types import OffsetAndEpoch, Severity
 
 _SHOWN_DIFFERENCES = 3
+_NOT_JUDGED = {
+    *(snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id),
+    *NOT_KNOWN,
+}
 KIND_ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 """What others rest on comes first: topics before their partitions."""
 
@@ -35,7 +48,7 @@ class Validity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotVerdict:
-    """broken: findings above info. notes: the others."""
+    """broken: what makes it invalid. notes: the other findings."""
 
     id: OffsetAndEpoch
     path: str
@@ -46,22 +59,43 @@ class SnapshotVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A snapshot's content beside a replay's: how many orphan topic configs, how many other
-    entities differ, and the first of these."""
+    """A snapshot's content beside a replay's: how many orphan topic configs, how many configs that
+    Kafka leaves out, how many other entities differ, and the first of these."""
 
     orphans: int
+    dropped: int
     different: int
     first: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """Where two images differ, in lists by the reason. orphans: see orphan_topic_configs; dropped:
+    see dropped_configs; others: what Kafka's known ways don't explain.
+
+    Each list is in the order of the kinds in KIND_ORDER and then of the keys as text, as a
+    comparison in parts can be.
+    """
+
+    orphans: list[Difference]
+    dropped: list[Difference]
+    others: list[Difference]
 
 
 def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
     """The verdict by all findings on a snapshot: each one's rule id and severity."""
     found = tuple(found)
-    if any(severity is not Severity.INFO for _, severity in found):
+    if any(is_broken(rule, severity) for rule, severity in found):
         return Validity.INVALID
-    if any(rule == snapshots.SNAPSHOT_UNVERIFIED.id for rule, _ in found):
+    if any(rule in _NOT_JUDGED for rule, _ in found):
         return Validity.UNVERIFIABLE
     return Validity.VALID
+
+
+def is_broken(rule: str, severity: Severity) -> bool:
+    """Whether a finding of this rule id makes a snapshot invalid. What this release is too old for
+    is a warning, and breaks nothing."""
+    return severity is not Severity.INFO and rule not in _NOT_JUDGED
 
 
 def snapshot_verdicts(
@@ -86,15 +120,16 @@ def snapshot_verdicts(
         if snapshot.id != BOOTSTRAP_ID:
             found += _judge_place(examined, snapshot, snapshot.id, transactions)
             if snapshot.is_whole:
-                found += _judge_content(examined, snapshot, replayed.get(snapshot.id))
+                newer = is_newer(snapshot.id, _unknown_offsets(examined, snapshot, noted))
+                found += _judge_content(examined, snapshot, replayed.get(snapshot.id), newer=newer)
         yield _verdict(snapshot, snapshot.id, found)
 
 
 def _verdict(
     snapshot: SnapshotFile, snapshot_id: OffsetAndEpoch, found: Sequence[Finding]
 ) -> SnapshotVerdict:
-    broken = tuple(f for f in found if f.severity is not Severity.INFO)
-    notes = tuple(f for f in found if f.severity is Severity.INFO)
+    broken = tuple(f for f in found if is_broken(f.rule.id, f.severity))
+    notes = tuple(f for f in found if not is_broken(f.rule.id, f.severity))
     validity = validity_of((f.rule.id, f.severity) for f in found)
     return SnapshotVerdict(snapshot_id, snapshot.file.path, validity, broken, notes)
 
@@ -191,30 +226,61 @@ def _judge_end(
     yield rule.at(path, message, offset=snapshot_id.offset, epoch=snapshot_id.epoch)
 
 
+def _unknown_offsets(
+    examined: Examined, snapshot: SnapshotFile, noted: Collection[Finding]
+) -> Iterator[int | None]:
+    """See is_newer."""
+    logs = {segment.file.path for segment in examined.directory.segments}
+    for finding in noted:
+        if finding.rule.id in NOT_KNOWN:
+            if finding.file == snapshot.file.path:
+                yield None
+            elif finding.file in logs:
+                yield finding.offset
+
+
+def is_newer(snapshot_id: OffsetAndEpoch, unknown: Iterable[int | None]) -> bool:
+    """Whether a snapshot, or the log below its end offset, holds records that this release doesn't
+    know. unknown: the offsets of the log's first such records; None for one in the snapshot."""
+    return any(offset is None or offset < snapshot_id.offset for offset in unknown)
+
+
 def _judge_content(
-    examined: Examined, snapshot: SnapshotFile, replayed: Image | None
+    examined: Examined, snapshot: SnapshotFile, replayed: Image | None, *, newer: bool
 ) -> Iterator[Finding]:
     assert snapshot.id is not None
     held = snapshot_image(examined, snapshot)
     compared = None
     if held is not None and replayed is not None:
-        orphans, others = compare_images(held, replayed)
-        compared = Compared(len(orphans), len(others), tuple(others[:_SHOWN_DIFFERENCES]))
+        found = compare_images(held, replayed)
+        counts = len(found.orphans), len(found.dropped), len(found.others)
+        compared = Compared(*counts, tuple(found.others[:_SHOWN_DIFFERENCES]))
     yield from judge_compared(
-        snapshot.file.path, snapshot.id, compared, is_readable=held is not None
+        snapshot.file.path, snapshot.id, compared, is_readable=held is not None, newer=newer
     )
 
 
 def judge_compared(
-    path: str, snapshot_id: OffsetAndEpoch, compared: Compared | None, *, is_readable: bool
+    path: str,
+    snapshot_id: OffsetAndEpoch,
+    compared: Compared | None,
+    *,
+    is_readable: bool,
+    newer: bool,
 ) -> Iterator[Finding]:
     """What a comparison with the replay up to the snapshot's end tells.
 
     compared: None where no replay reached that end; is_readable: whether every record of the
-    snapshot could be read and applied.
+    snapshot could be read and applied; newer: see is_newer.
     """
     place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
-    if not is_readable:
+    if newer and (compared is None or not is_readable):
+        message = (
+            "it, or the log below its end, holds records that are not known to this release, which "
+            f"reads up to Kafka {NEWEST_KAFKA}"
+        )
+        yield snapshots.SNAPSHOT_NOT_KNOWN.at(path, message, **place)
+    elif not is_readable:
         message = "part of its records can't be read or applied here"
         yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
     elif compared is None:
@@ -224,23 +290,28 @@ def judge_compared(
         if compared.orphans:
             message = f"{_count(compared.orphans, 'config')} of topics that don't exist"
             yield snapshots.ORPHAN_TOPIC_CONFIGS.at(path, message, **place)
+        if compared.dropped:
+            message = f"{_count(compared.dropped, 'config')} of the log left out"
+            yield snapshots.CONFIGS_LEFT_OUT.at(path, message, **place)
         if compared.different:
             told = describe(compared.first, compared.different)
             yield snapshots.SNAPSHOT_CONTENT.at(path, f"{told} (snapshot against replay)", **place)
 
 
-def compare_images(a: Image, b: Image) -> tuple[list[Difference], list[Difference]]:
-    """(orphan topic configs that one of them has too much, all other differences).
-
-    Both by the kind's place in KIND_ORDER, then by the key as text, as a comparison in parts can.
-    """
-    keys = {
-        (orphan.kind, orphan.key)
-        for orphan in (*orphan_topic_configs(a, b), *orphan_topic_configs(b, a))
-    }
+def compare_images(a: Image, b: Image) -> Differing:
+    """The differences of two images, whichever of them has too much or too little."""
+    orphans = _keys(*orphan_topic_configs(a, b), *orphan_topic_configs(b, a))
+    dropped = _keys(*dropped_configs(a, b), *dropped_configs(b, a)) - orphans
     found = sorted(differences(a, b), key=lambda one: (KIND_ORDER[one.kind], one.key))
-    orphans = [one for one in found if (one.kind, one.key) in keys]
-    return orphans, [one for one in found if (one.kind, one.key) not in keys]
+    return Differing(
+        [one for one in found if (one.kind, one.key) in orphans],
+        [one for one in found if (one.kind, one.key) in dropped],
+        [one for one in found if (one.kind, one.key) not in orphans | dropped],
+    )
+
+
+def _keys(*found: Difference) -> set[tuple[str, str]]:
+    return {(one.kind, one.key) for one in found}
 
 
 def describe(found: Sequence[Difference], count: int) -> str:
@@ -273,13 +344,14 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
     path = directory.segments[0].file.path
     usable = [s.id for s in directory.snapshots if s.id is not None and s.is_usable]
     newest = max((one for one in usable if one != BOOTSTRAP_ID), default=None)
+    begins = f"the log starts at offset {start}"
+    if start > directory.log_start_offset:
+        begins = f"the first batch begins at offset {start}"
     if newest is None:
-        message = f"the log starts at offset {start}, and there is no usable snapshot"
+        message = f"{begins}, and there is no usable snapshot"
         yield snapshots.LOG_START_WITHOUT_SNAPSHOT.at(path, message, offset=start)
     elif newest.offset < start:
-        message = (
-            f"the newest usable snapshot ends at offset {newest.offset}, the log starts at {start}"
-        )
+        message = f"the newest usable snapshot ends at offset {newest.offset}, {begins}"
         yield snapshots.SNAPSHOT_LOG_HOLE.at(path, message, offset=newest.offset)
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from replica.errors import DataError, UnreadableFileError, UsageError
+from replica.errors import DataError, UnreadableFileError
 from replica.format import index, leader_epoch_checkpoint, segment
 from replica.format.content_hash import HashChain, hash_chain
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, FileName, classify
 from replica.format.known_file import Resumed
-from replica.format.listing import listing
+from replica.format.listing import check_folder, listing
 from replica.format.meta_properties import MetaProperties
 from replica.format.quorum_properties import ConfiguredVoter
 from replica.format.quorum_state import QuorumState
@@ -200,8 +200,7 @@ def read_directory(
     Raises UsageError where `path` is no folder, UnreadableFileError where it can't be listed.
     Everything else that goes wrong becomes a Damage, and the rest is still read.
     """
-    if not os.path.isdir(path):
-        raise UsageError(f"{path}: not a directory")
+    check_folder(path)
     parent = os.path.dirname(os.path.abspath(path)) if meta_folder is None else meta_folder
     for _ in range(LOOKS):
         reading = _Reading(path, parent, read, scan, hashed, resume)

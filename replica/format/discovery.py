@@ -107,12 +107,17 @@ class _Search:
         self.failed = False
 
     def run(self, path: str) -> Iterator[Found]:
-        if not os.path.lexists(path):
-            raise UsageError(f"{path}: no such file or directory")
+        shown = _printable(path.rstrip("/") or "/")
+        try:
+            os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise UsageError(f"{path}: no such file or directory") from error
+        except OSError as error:  # a folder above it may not be searched
+            self._failed_at(shown, error)
+            return
         if not os.path.isdir(path):
             yield FilePath(path, _printable(path), kind_of_file(path))
             return
-        shown = _printable(path.rstrip("/") or "/")
         if _is_metadata_folder(path) or self._holds_logs(path, shown):
             yield DirectoryPath(path, shown)
         elif not self.failed:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 
-from replica.errors import UnreadableFileError
+from replica.errors import UnreadableFileError, UsageError
 from replica.format import (
     leader_epoch_checkpoint,
     meta_properties,
@@ -20,6 +21,18 @@ _READ_LAST = (leader_epoch_checkpoint.FILE_NAME, quorum_state.FILE_NAME)
 proves to be committed rests on the replica not having voted in a newer epoch before that log was
 read (replica.history.commitment)."""
 _BESIDE = (meta_properties.FILE_NAME, snapshot.BOOTSTRAP_NAME, quorum_properties.FILE_NAME)
+
+
+def check_folder(path: str) -> None:
+    """UsageError where `path` is no folder, UnreadableFileError where that can't be seen."""
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except FileNotFoundError:
+        is_folder = False
+    except OSError as error:
+        raise UnreadableFileError(path, error.strerror or str(error)) from error
+    if not is_folder:
+        raise UsageError(f"{path}: not a directory")
 
 
 def listing(path: str, parent: str) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from replica.history.commitment import (
 from replica.history.divergence import Relation, diverge_compared
 from replica.history.log import OffsetRange, ReplicaLog, VoterSetAt, election_order
 from replica.history.ranges import Ranges, difference, intersection
-from replica.history.voters import VoterSet, is_majority
+from replica.history.voters import VoterSet, is_majority, is_voter
 from replica.types import ReplicaKey
 
 
@@ -144,9 +144,9 @@ def _standing(
     log: ReplicaLog,
     voters: VoterSet | None,
 ) -> Standing:
-    is_voter = None if voters is None else _is_voter(voters, log.key)
+    votes = None if voters is None else is_voter(voters, log.key)
     if log is winner:
-        return Standing(log, is_voter, None, (), Losses(0, 0, 0))
+        return Standing(log, votes, None, (), Losses(0, 0, 0))
     comparison = group.between(winner.key, log.key)
     # in the order in which the pair was compared, which names the offsets alike either way
     relation = diverge_compared(winner, log, comparison).relation
@@ -156,12 +156,7 @@ def _standing(
     # below its log start the winner has a snapshot, which holds committed records alone
     above = (OffsetRange(winner.log_start, max(winner.log_start, log.end_offset)),)
     at_risk = intersection(own, above)
-    return Standing(log, is_voter, relation, at_risk, _counted(commitment, log.key, at_risk))
-
-
-def _is_voter(voters: VoterSet, key: ReplicaKey) -> bool:
-    """Whether a replica is one of the voters; a voter without a directory is any of its node."""
-    return any(is_majority(frozenset({voter}), {key}, {key}) for voter in voters)
+    return Standing(log, votes, relation, at_risk, _counted(commitment, log.key, at_risk))
 
 
 def _counted(commitment: Commitment, key: ReplicaKey, ranges: Ranges) -> Losses:

@@ -63,6 +63,11 @@ def is_majority(voters: VoterSet, holders: Collection[ReplicaKey], seen: set[Rep
     return count >= majority(len(voters))
 
 
+def is_voter(voters: VoterSet, key: ReplicaKey) -> bool:
+    """Whether a replica is one of the voters; a voter without a directory is any of its node."""
+    return any(is_majority(frozenset({voter}), {key}, {key}) for voter in voters)
+
+
 def _holds_all(held: Sequence[OffsetRange], first: int, last: int) -> bool:
     """Whether every offset from `first` to `last` (both inclusive, at least `last`) is held."""
     return any(run.start <= min(first, last) and last < run.end for run in held)

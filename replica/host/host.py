@@ -32,18 +32,19 @@ from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from replica.types import OffsetAndEpoch
+from replica.types import METADATA_TOPIC_ID, OffsetAndEpoch
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a replica keeps its log: `folder` is the partition's, log.dirs/TOPIC-0. archive: of
-    what the log loses, see FileLog."""
+    what the log loses, see FileLog. topic_id: for partition.metadata."""
 
     files: FileSystem
     folder: str
     log: LogConfig
     archive: Archive | None = None
+    topic_id: str = METADATA_TOPIC_ID
 
 
 class Host:
@@ -65,7 +66,9 @@ class Host:
     ) -> None:
         self.config = config
         self.machine = machine
-        self.log: FileLog = open_log(place.files, place.folder, place.log, archive=place.archive)
+        self.log: FileLog = open_log(
+            place.files, place.folder, place.log, place.topic_id, place.archive
+        )
         self.store = QuorumStateFile(place.files, place.folder)
         self.must_flush = False
         self.new_bytes = 0

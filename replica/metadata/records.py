@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from replica.metadata.schema import RecordSchema, declare
 
+NEWEST_KAFKA = "4.4"
+"""The newest Kafka release whose metadata records are all in this table."""
+
 _BROKER = "brokerId"
 _TOPIC = "topicName"
 

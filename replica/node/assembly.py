@@ -32,7 +32,7 @@ from replica.types import ReplicaId
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address
 from replica.wire.server import Server, Service
-from replica.wire.versions import KRAFT_VERSION, Features
+from replica.wire.versions import KRAFT_VERSION, Features, Identity
 
 
 def opened(
@@ -70,7 +70,8 @@ def _assembled(
     files.make_directory(settings.partition_folder)
     clock = Clock()
     archive = _archive(settings, files, replica, clock, report)
-    place = Place(files, settings.partition_folder, settings.log, archive)
+    folder = settings.partition_folder
+    place = Place(files, folder, settings.log, archive, settings.topic.id)
     config, machine = settings.config(replica), _machine(settings)
     host = Host(config, place, machine, SystemRandom().randrange, clock())
     for repair in host.log.repairs:
@@ -92,13 +93,17 @@ def _assembled(
     )
     forwarder = Forwarder(partition, client)
     dispatch = Dispatch(partition, settings.authorizer, forwarder, settings.draft_key)
+    service = Service(
+        dispatch,
+        dispatch.served,
+        partial(_features, driver),
+        apis=dispatch.apis,
+        identity=Identity(replica.cluster_id, partition.node_id),
+    )
     servers = {}
     for name, (authenticator, tls) in guards.items():
-        features = partial(_features, driver)
-        service = Service(
-            dispatch, dispatch.served, features, authenticator, tls, name, dispatch.apis
-        )
-        servers[name] = Server(service, security.listeners[name].limits)
+        guarded = replace(service, authenticator=authenticator, tls=tls, listener=name)
+        servers[name] = Server(guarded, security.listeners[name].limits)
     return Node(settings, replica, driver, partition, dispatch, peers, client, report, servers)
 
 

@@ -135,7 +135,7 @@ def _check_id(option: str, text: str) -> None:
 
 def _write_voters(files: FileSystem, settings: Settings, voters: VoterSet) -> None:
     files.make_directory(settings.partition_folder)
-    log = open_log(files, settings.partition_folder, settings.log)
+    log = open_log(files, settings.partition_folder, settings.log, settings.topic.id)
     facts: list[ControlRecord] = [KRaftVersion(1), KRaftVoters(voters)]
     log.snapshots.write(BOOTSTRAP_SNAPSHOT, 0, facts).freeze()
     log.close()

@@ -18,6 +18,7 @@ from replica.format.primitives import Buffer
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
+from replica.wire.error_codes import ErrorCode
 from replica.wire.frame import Budget, Limits, read_rest, read_size, size_of_frame
 from replica.wire.header import (
     Request,
@@ -30,8 +31,10 @@ from replica.wire.schema import Api, Message
 from replica.wire.tls import distinguished_name
 from replica.wire.versions import (
     Features,
+    Identity,
     Versions,
     api_versions_response,
+    identity_error,
     no_features,
     unsupported_api_versions,
 )
@@ -59,7 +62,8 @@ answer (Produce with acks=0). An error of ours closes the connection."""
 class Service:
     """What a listener serves. served: API key -> versions; ApiVersions and SASL need not be there,
     for the server answers them itself. features: asked anew for each ApiVersions. authenticator:
-    None for a listener without SASL. apis: what the keys of `served` mean."""
+    None for a listener without SASL. apis: what the keys of `served` mean. identity: the node that
+    clients must mean who name one, None to ask nobody."""
 
     handler: Handler
     served: Versions
@@ -68,6 +72,7 @@ class Service:
     tls: ssl.SSLContext | None = None
     listener: str = "CONTROLLER"
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
+    identity: Identity | None = None
 
 
 class Server:
@@ -207,7 +212,7 @@ class Server:
         is_last = False
         answer: Message | None
         if request.api is API_VERSIONS:
-            answer = api_versions_response(self._served, self._service.features())
+            answer = self._tell_versions(request)
         elif request.api in (SASL_HANDSHAKE, SASL_AUTHENTICATE):
             answer, is_last = SaslServer.answer_of(sasl, request)
         elif sasl is not None:
@@ -218,6 +223,12 @@ class Server:
             return [], is_last
         raw = response_pieces(request.api, request.version, request.correlation_id, answer)
         return raw, is_last
+
+    def _tell_versions(self, request: Request) -> Message:
+        error = identity_error(request.message, self._service.identity)
+        if error is not ErrorCode.NONE:
+            return {"errorCode": int(error)}
+        return api_versions_response(self._served, self._service.features(), request.version)
 
 
 async def _send(writer: asyncio.StreamWriter, pieces: Sequence[Buffer]) -> None:

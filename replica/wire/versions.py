@@ -1,15 +1,19 @@
-"""Which version of a request two nodes both speak (KIP-35, KIP-511, KIP-584)."""
+"""What a node serves: versions of requests, features, and who it is (KIP-35, 511, 584, 1242)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from replica.types import NO_NODE
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Api, Message
 
 KRAFT_VERSION = "kraft.version"
+_SINCE_LEVEL_0 = 4
+"""The first version of ApiVersions whose clients take a feature whose range begins at 0
+(KAFKA-17011)."""
 
 Versions = Mapping[int, range]
 """API key -> the versions that a node serves."""
@@ -25,6 +29,14 @@ class Features:
     finalized_epoch: int = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which node of which cluster somebody connects to, as the node tells it in Metadata."""
+
+    cluster_id: str
+    node_id: int
+
+
 def no_features() -> Features:
     return Features({}, {})
 
@@ -35,13 +47,29 @@ def newest_common(api: Api, theirs: Versions, least: int = 0) -> int | None:
     return common[-1] if common and common[-1] >= least else None
 
 
-def api_versions_response(served: Versions, features: Features) -> Message:
-    """What a node tells of itself."""
+def identity_error(request: Message, own: Identity | None) -> ErrorCode:
+    """Whether an ApiVersions request means the node that got it (KafkaApis,
+    ApiVersionsRequest.isValid).
+
+    A request that names neither cluster nor node means whoever gets it. own: None for a server that
+    doesn't know who it is, and asks nobody.
+    """
+    cluster_id, node_id = request["clusterId"], request["nodeId"]
+    if (cluster_id is None) != (node_id == NO_NODE):
+        return ErrorCode.INVALID_REQUEST
+    if cluster_id is None or own is None or Identity(cluster_id, node_id) == own:
+        return ErrorCode.NONE
+    return ErrorCode.REBOOTSTRAP_REQUIRED
+
+
+def api_versions_response(served: Versions, features: Features, version: int) -> Message:
+    """What a node tells of itself, in a version of ApiVersions."""
     return {
         "apiKeys": _ranges(served),
         "supportedFeatures": [
             {"name": name, "minVersion": least, "maxVersion": most}
             for name, (least, most) in sorted(features.supported.items())
+            if least > 0 or version >= _SINCE_LEVEL_0
         ],
         "finalizedFeaturesEpoch": features.finalized_epoch,
         "finalizedFeatures": [

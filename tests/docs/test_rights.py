@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.kraftlake_process import REPOSITORY, command_line
+from tests.rights import kraftlake, needs_linux, python
 
 _NOBODY = 65534
-_WITHOUT_ROOTS_RIGHTS = """
-import ctypes, os, sys
-for capability in (1, 2, 3):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
-    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
-"""
-
-
-def _run(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", _WITHOUT_ROOTS_RIGHTS, *map(str, words)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.fixture
@@ -41,12 +23,12 @@ def readable(tmp_path: Path, data: Path) -> Path:
         if os.geteuid() == 0:
             os.chown(path, _NOBODY, os.getegid())
     probe = f"open({str(folder / 'meta.properties')!r}, 'a')"
-    if _run("-c", probe).returncode == 0:
+    if python("-c", probe).returncode == 0:
         pytest.skip("root can't be kept from writing here")
     return folder
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="rights of root are taken by Linux's prctl")
+@needs_linux
 def test_reading_rights_are_all_that_a_capture_and_a_check_need(
     readable: Path, tmp_path: Path
 ) -> None:
@@ -56,7 +38,7 @@ def test_reading_rights_are_all_that_a_capture_and_a_check_need(
 
     before = seen()
     for words in (["capture", readable, "-o", tmp_path / "taken"], ["check", readable]):
-        ended = _run(*command_line(*words)[1:])
+        ended = kraftlake(*words)
         assert ended.returncode == 0, ended.stderr
     assert seen() == before
     assert (tmp_path / "taken" / "capture.json").is_file()

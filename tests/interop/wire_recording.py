@@ -3,8 +3,10 @@
     python -m tests.interop.wire_recording            # writes tests/golden/wire.jsonl
 
 Three voters and an observer run on 127.0.0.1, each advertised behind a relay that keeps whole
-frames. They elect, replicate, send a snapshot to the observer, and lose their leader; then our own
-client asks each of them in every version. Kept are a few frames of each API, version and direction.
+frames. They elect, replicate, send a snapshot to the observer, which joins the voters, and lose
+their leader; meanwhile our own client asks each of them in every version. Kept are a few frames of
+each API, version and direction, and frames that Kafka's classes make without a quorum
+(KafkaFrames.java).
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from tests.interop.kafka_jars import NEWEST, class_path
 from tests.interop.kafka_node import free_ports
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "wire.jsonl"
+_MADE = Path(__file__).with_name("KafkaFrames.java")
 CLUSTER_ID = "kraftlake-wire-golden0"
 HOST = "127.0.0.1"
 VOTERS, OBSERVER = (1, 2, 3), 4
@@ -53,6 +56,16 @@ class Recording:
         kept = self.frames.setdefault((key, version, side), [])
         if len(frame) not in {len(other) for other in kept} and len(kept) < _EACH:
             kept.append(frame)
+
+    def add_made(self) -> None:
+        """Frames that Kafka's own classes make."""
+        made = subprocess.run(
+            [*_java(), str(_MADE)], check=True, capture_output=True, text=True, timeout=120
+        )
+        for line in made.stdout.splitlines():
+            key, version, side, frame = line.split()
+            kept = self.frames.setdefault((int(key), int(version), side), [])
+            kept.append(bytes.fromhex(frame))
 
     def lines(self) -> list[str]:
         return [
@@ -177,6 +190,7 @@ class Controllers:
             f"advertised.listeners=CONTROLLER://{HOST}:{self._relays[node_id].port}\n"
             f"controller.quorum.bootstrap.servers={servers}\n"
             f"log.dirs={self._folder}/{node_id}\n"
+            f"controller.quorum.auto.join.enable={str(node_id == OBSERVER).lower()}\n"
             "metadata.max.idle.interval.ms=50\n"
             "metadata.log.max.record.bytes.between.snapshots=2000\n"
         )
@@ -200,7 +214,7 @@ async def record(folder: Path) -> Recording:
         await _leader(relays, 60)
         await asyncio.sleep(8)  # long enough for a snapshot
         controllers.start(OBSERVER)
-        await asyncio.sleep(8)
+        await asyncio.sleep(16)  # long enough to join the voters
         for node_id in VOTERS:
             await _ask(relays[node_id].port)
         first = await _leader(relays, 30)
@@ -211,6 +225,7 @@ async def record(folder: Path) -> Recording:
         await asyncio.to_thread(controllers.stop_all)
         for relay in relays.values():
             await relay.close()
+    await asyncio.to_thread(recording.add_made)
     return recording
 
 
@@ -218,7 +233,7 @@ async def _leader(relays: dict[int, Relay], timeout_s: float, other_than: int = 
     """Asks until one answers as leader."""
     async with asyncio.timeout(timeout_s):
         while True:
-            for node_id in VOTERS:
+            for node_id in relays:
                 with contextlib.suppress(Exception):
                     answer = await _describe(relays[node_id].port)
                     (entry,) = answer["topics"][0]["partitions"]
@@ -275,6 +290,7 @@ def _question(api: Api, version: int) -> Message:
         "DescribeQuorum": _topics("topicName"),
         "AddRaftVoter": {"clusterId": "another", "voterId": 9, "timeoutMs": 1000},
         "RemoveRaftVoter": {"clusterId": "another", "voterId": 9},
+        "UnregisterController": {"controllerId": 9},
         "UpdateRaftVoter": {"clusterId": "another", "voterId": 9},
         "UpdateFeatures": {
             "timeoutMs": 1000,

@@ -36,6 +36,18 @@ class Ended:
         return [json.loads(line) for line in self.lines]
 
     @property
+    def findings(self) -> list[dict[str, Any]]:
+        """What `check --json` printed, but for the summary, which is the last line."""
+        *findings, last = self.rows
+        assert list(last) == ["summary"]
+        return findings
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The summary of `check --json`."""
+        return dict(self.rows[-1]["summary"])
+
+    @property
     def error(self) -> str:
         """The one line on stderr that a command which was refused gives, and nothing else."""
         assert self.out == ""

@@ -15,7 +15,8 @@ from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY
 
 FIELDS = ["rule", "severity", "file", "position", "offset", "epoch", "message"]
-DYNAMIC = "kafka-4.1.1-dynamic"
+DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
+CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"
 CHECKPOINT = "__cluster_metadata-0/leader-epoch-checkpoint"
 
 
@@ -32,8 +33,8 @@ def test_a_sound_cluster_ends_with_0_and_says_so(kraftlake: Kraftlake) -> None:
     assert ended.complaints == []
     verdicts = [line for line in ended.lines if not line.startswith(" ")]
     assert verdicts[0] == (
-        f"{DYNAMIC}/final/1/__cluster_metadata-0: sound "
-        "(node 1, log 0 to 3672, epoch 6, snapshots: 1 valid)"
+        f"{DYNAMIC}/final/1/__cluster_metadata-0: sound (cluster {CLUSTER}, node 1, voter, "
+        "log 0 to 3672, epoch 6, snapshots: 1 valid)"
     )
     assert len(verdicts) == 5 + 1
     assert verdicts[-1] == "5 directories or files checked: 0 errors, 0 warnings, 4 notes"
@@ -43,8 +44,8 @@ def test_a_sound_cluster_ends_with_0_and_says_so(kraftlake: Kraftlake) -> None:
 def test_a_split_ends_with_1_and_the_divergences(kraftlake: Kraftlake) -> None:
     ended = kraftlake("check", "--json", "--severity", "warning", f"{DYNAMIC}/split")
     assert ended.code == 1
-    assert [list(row) for row in ended.rows] == [FIELDS] * 2
-    first = ended.rows[0]
+    assert [list(row) for row in ended.findings] == [FIELDS] * 2
+    first = ended.findings[0]
     assert (first["rule"], first["severity"]) == ("log-divergence", "warning")
     name = "00000000000000001262.log"
     assert first["file"] == f"{DYNAMIC}/split/11/__cluster_metadata-0/{name}"
@@ -59,7 +60,8 @@ def test_damage_is_told_with_file_byte_meaning_and_next_step(
     path.write_text(path.read_text().replace("3 751", "3 760"))
     ended = kraftlake("check", node)
     assert ended.code == 1
-    assert ended.lines[0].startswith(f"{node}/__cluster_metadata-0: 1 error (node 3, ")
+    start = f"{node}/__cluster_metadata-0: 1 error (cluster {CLUSTER}, node 3, voter, "
+    assert ended.lines[0].startswith(start)
     told = next(i for i, line in enumerate(ended.lines) if "epoch-checkpoint-mismatch" in line)
     assert ended.lines[told].startswith("  error    epoch-checkpoint-mismatch: leader-epoch-")
     assert ended.lines[told + 1].strip() == (
@@ -69,7 +71,7 @@ def test_damage_is_told_with_file_byte_meaning_and_next_step(
     assert ended.lines[told + 2].strip().startswith("Kafka: ")
     assert ended.lines[told + 3].strip().startswith("Next:  ")
     assert ended.lines[-1] == "1 directory or file checked: 1 error, 0 warnings, 1 note"
-    (row,) = kraftlake("check", "--json", "--severity", "error", node).rows
+    (row,) = kraftlake("check", "--json", "--severity", "error", node).findings
     assert row["file"] == f"{node}/{CHECKPOINT}"
 
 
@@ -81,7 +83,7 @@ def test_many_places_of_a_rule_are_counted_not_listed(kraftlake: Kraftlake, node
     path.write_bytes(raw)
     ended = kraftlake("check", node)
     assert any("more; --json lists all" in line for line in ended.lines)
-    assert len(kraftlake("check", "--json", node).rows) > 12
+    assert len(kraftlake("check", "--json", node).findings) > 12
 
 
 @pytest.mark.usefixtures("recorded")
@@ -110,7 +112,7 @@ def test_two_directories_of_one_replica_in_one_capture_are_told(
     (node.parent / "capture.json").write_text(text)
     ended = kraftlake("check", "--json", "--severity", "error", node.parent)
     assert ended.code == 1
-    assert {row["rule"] for row in ended.rows} == {"duplicate-identity"}
+    assert {row["rule"] for row in ended.findings} == {"duplicate-identity"}
 
 
 def test_a_bundle_is_checked_and_a_cut_one_is_named(kraftlake: Kraftlake, node: Path) -> None:
@@ -119,21 +121,24 @@ def test_a_bundle_is_checked_and_a_cut_one_is_named(kraftlake: Kraftlake, node: 
         archive.add(node, "node")
     ended = kraftlake("check", bundle)
     assert ended.code == 0
-    assert ended.lines[0].startswith(f"{bundle}/node/__cluster_metadata-0: sound (node 3, ")
+    start = f"{bundle}/node/__cluster_metadata-0: sound (cluster {CLUSTER}, node 3, "
+    assert ended.lines[0].startswith(start)
     bundle.write_bytes(bundle.read_bytes()[:-4000])
     ended = kraftlake("check", "--json", bundle)
     assert ended.code == 1
-    assert "bundle" in {row["rule"] for row in ended.rows}
+    assert "bundle" in {row["rule"] for row in ended.findings}
 
 
 def test_files_on_their_own_are_checked(kraftlake: Kraftlake, node: Path) -> None:
     log = node / "__cluster_metadata-0/00000000000000001262.log"
     ended = kraftlake("check", log, node / CHECKPOINT)
     assert ended.code == 0
-    assert ended.lines[0] == f"{log}: sound (log 1262 to 2722, epoch 6)"
+    assert ended.lines[0] == (
+        f"{log}: no fault found in this file alone (log 1262 to 2722, epoch 6)"
+    )
     notes = node / "notes.txt"
     notes.write_text("hello")
-    (row,) = kraftlake("check", "--json", notes).rows
+    (row,) = kraftlake("check", "--json", notes).findings
     assert (row["rule"], row["file"]) == ("not-kafka", str(notes))
 
 
@@ -143,8 +148,10 @@ def test_bad_input_gives_one_line(kraftlake: Kraftlake, tmp_path: Path) -> None:
     ended = kraftlake("check", "--severity", "fatal", tmp_path)
     assert (ended.code, ended.error) == (
         2,
-        "--severity fatal: expected one of info, warning, error",
+        "--severity fatal: expected note (or info), warning or error",
     )
+    ended = kraftlake("check", "--fail-on", "never", tmp_path)
+    assert ended.error == "--fail-on never: expected note (or info), warning or error"
 
 
 @pytest.mark.usefixtures("recorded")
@@ -152,6 +159,7 @@ def test_without_a_replay_snapshots_stay_unverified(kraftlake: Kraftlake) -> Non
     ended = kraftlake("check", "--no-replay", f"{DYNAMIC}/final/3")
     assert ended.code == 0
     assert "snapshots: 1 valid, 1 unverifiable" in ended.lines[0]
+    assert ": no fault found (" in ended.lines[0], "nobody compared one of the snapshots"
 
 
 def test_nothing_is_changed_by_a_check(kraftlake: Kraftlake, node: Path) -> None:

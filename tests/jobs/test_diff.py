@@ -81,6 +81,18 @@ def test_the_text_tells_what_happened(kraftlake: Kraftlake) -> None:
     )
 
 
+def test_who_may_tell_what_two_directories_cannot_is_a_command_without_a_lake(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    assert kraftlake("simulate", "split-brain", "-o", tmp_path / "nodes").code == 0
+    ended = kraftlake("diff", tmp_path / "nodes/1", tmp_path / "nodes/3")
+    assert ended.lines[-2].endswith(" unproven.")
+    assert ended.lines[-1] == (
+        "Unproven: these two directories can't tell. `kraftlake check` on the directories of all "
+        "voters together can tell more."
+    )
+
+
 @pytest.mark.usefixtures("recorded")
 def test_replicas_that_agree_exit_with_zero(kraftlake: Kraftlake) -> None:
     identical = kraftlake("diff", f"{SPLIT}/2", f"{SPLIT}/11")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.lake_lock import locked
+from pipelines.schema_version import VERSION
 from replica.errors import UnwritableFileError
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
@@ -36,7 +37,7 @@ def test_a_table_of_captures_that_is_half_deleted_is_named(
 ) -> None:
     log = tmp_path / "bronze/captures/_delta_log"
     log.mkdir(parents=True)
-    (tmp_path / "_schema_version").write_text("2\n")
+    (tmp_path / "_schema_version").write_text(f"{VERSION}\n")
     ended = kraftlake("ingest", data / NODE, "--lake", tmp_path)
     assert ended.code == 2
     assert ended.error.startswith(f"{log.parent} can't be read (")

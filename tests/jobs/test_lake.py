@@ -74,6 +74,99 @@ def test_gaps_are_what_no_capture_of_a_replica_or_of_its_cluster_holds(
     assert "2 to 5, 10 to 30, 45 to 50  30 to 45, 50 to 60" in text.out
 
 
+def test_a_replica_s_log_start_and_end_are_those_of_its_newest_capture(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    later = {**CAPTURE, "capture_id": "e", "captured_at": AT.replace(hour=6), "ingest_seq": 2}
+    later |= {"log_start_offset": 40, "log_end_offset": 55}
+    second = {**CAPTURE, "capture_id": "b", "node_id": 2, "log_start_offset": 12}
+    _write(tmp_path, [CAPTURE, later, second], [_batch(10, 29), _batch(40, 59)])
+    rows = kraftlake("lake", "--lake", tmp_path, "--json").rows
+    starts = {
+        (row["kind"], row.get("node_id"), row["captures"]): (
+            row["log_start_offset"],
+            row["log_end_offset"],
+        )
+        for row in rows
+        if row["kind"] in ("cluster", "replica")
+    }
+    assert starts == {
+        ("cluster", None, 3): (12, 60),
+        ("replica", 1, 2): (40, 55),
+        ("replica", 2, 1): (12, 60),
+    }
+    one = next(row for row in rows if row["kind"] == "replica")
+    assert one["held"] == [{"start": 10, "end": 30}, {"start": 40, "end": 60}]
+    assert one["gaps"] == [{"start": 30, "end": 40}], "of all that any capture had"
+
+
+def test_rounds_without_a_time_of_their_own_are_called_by_name_and_newest_record(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    later, looked_at = AT.replace(microsecond=1), AT.replace(hour=4)
+    split = {**CAPTURE, "round_name": "split", "has_own_time": False}
+    final = {**split, "round_name": "final", "captured_at": later, "capture_group": "h"}
+    timed = {**split, "round_name": None, "has_own_time": True, "captured_at": looked_at}
+    batches = [
+        {**_batch(10, 59), "max_timestamp": AT.replace(hour=1), "in_log": _span(AT, later)},
+        {**_batch(60, 69), "max_timestamp": AT.replace(hour=2), "in_log": _span(later, None)},
+    ]
+    captures = [{**timed, "capture_group": "f", "node_id": 2}, split, final]
+    _write(tmp_path, captures, batches)
+    rows = kraftlake("lake", "--lake", tmp_path, "--json").rows
+    rounds = [row for row in rows if row["kind"] == "round"]
+    assert [(row["round_name"], row["has_own_time"], row["captures"]) for row in rounds] == [
+        (None, True, 1),
+        ("split", False, 1),
+        ("final", False, 1),
+    ]
+    assert [row["captured_at"] for row in rounds] == [_ms(looked_at), None, None]
+    newest = [row["newest_record_at"] for row in rounds]
+    assert newest == [None, _ms(AT.replace(hour=1)), _ms(AT.replace(hour=2))]
+    told = [(row["round_name"], row["has_own_time"]) for row in rows if row["kind"] == "capture"]
+    assert told == [(None, True), ("split", False), ("final", False)]
+
+    text = kraftlake("lake", "--lake", tmp_path).out
+    section = text.partition("rounds\n")[2].partition("\n\n")[0]
+    assert "2026-11-21T04:00:00.000Z" in section
+    assert "split (newest record 2026-11-21T01:00:00.000Z)" in section
+    assert "final (newest record 2026-11-21T02:00:00.000Z)" in section
+    assert "2026-11-21T05:00" not in text, "the time of the ingest says nothing of these rounds"
+
+
+def test_the_newest_record_of_a_round_may_have_a_time_that_no_calendar_has(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    split = {**CAPTURE, "round_name": "split", "has_own_time": False}
+    far = pa.table(
+        {
+            **{name: [value] for name, value in _batch(10, 59).items()},
+            "max_timestamp": pa.array([270_000_000_000_000_000], pa.timestamp("us", "UTC")),
+            "in_log": [_span(AT, None)],
+        }
+    )
+    write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist([split]))
+    write_deltalake(str(tmp_path / "bronze/log_batches"), far)
+    assert "split (newest record 270000000000000ms)" in kraftlake("lake", "--lake", tmp_path).out
+
+
+def test_a_lake_of_an_earlier_release_has_no_rounds_to_name(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    _write(tmp_path, [CAPTURE], [_batch(10, 59)])
+    text = kraftlake("lake", "--lake", tmp_path)
+    assert text.code == 0
+    assert "rounds\nnone\n" in text.out
+
+
+def _span(first: datetime, last: datetime | None) -> list[dict[str, Any]]:
+    return [{"from": first, "to": last}]
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
 def test_tables_have_their_version_files_bytes_and_rows(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:

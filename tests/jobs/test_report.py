@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
+import threading
 from pathlib import Path
 
 import pytest
 
+from pipelines.schema_version import FILE_NAME
 from tests.jobs.conftest import Kraftlake
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.small_lake import CLUSTER, write_lake
@@ -51,6 +56,55 @@ def test_json_has_a_line_for_each_cluster(kraftlake: Kraftlake, lake: Path, tmp_
     }
 
 
+def test_minus_is_standard_output_and_the_verdict_goes_to_stderr(
+    kraftlake: Kraftlake, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = kraftlake("report", "--lake", lake, "-o", "-")
+    assert ended.code == 0
+    assert ended.complaints == [f"{CLUSTER}: recovered", f"  {SENTENCE}"]
+    assert ended.out.startswith("<!doctype html>")
+    assert ended.out.endswith("</html>")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_on_standard_output_is_that_of_the_file(
+    process: Kraftlake, lake: Path, tmp_path: Path
+) -> None:
+    pages = []
+    for name in ("-", "/dev/stdout"):
+        ended = process("report", "--lake", lake, "-o", name)
+        assert (ended.code, len(ended.complaints)) == (0, 2), ended.err
+        pages.append(_without_time(ended.out))
+    file = tmp_path / "report.html"
+    assert process("report", "--lake", lake, "-o", file).code == 0
+    assert pages == [_without_time(file.read_text(encoding="utf-8"))] * 2
+
+
+def test_a_page_goes_into_a_pipe_or_device_and_never_in_its_place(
+    kraftlake: Kraftlake, lake: Path, tmp_path: Path
+) -> None:
+    pipe, target = tmp_path / "pipe", tmp_path / "target.html"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text(encoding="utf-8")))
+    reader.start()
+    assert kraftlake("report", "--lake", lake, "-o", pipe).code == 0
+    reader.join(10)
+    assert read[0].startswith("<!doctype html>")
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+    target.write_text("old")
+    (tmp_path / "link.html").symlink_to(target)
+    assert kraftlake("report", "--lake", lake, "-o", tmp_path / "link.html").code == 0
+    assert (tmp_path / "link.html").is_symlink()
+    assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def _without_time(page: str) -> str:
+    return re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d[^<\"]*", "", page)
+
+
 def test_a_file_that_can_t_be_written_is_refused_and_nothing_is_left(
     kraftlake: Kraftlake, lake: Path, tmp_path: Path
 ) -> None:
@@ -76,3 +130,14 @@ def test_a_lake_that_is_not_there_or_not_built_is_refused(
     ended = kraftlake("report", "--lake", lake)
     assert ended.code == 2
     assert ended.error.endswith(f"run `kraftlake build --lake {lake}` first")
+
+
+def test_a_lake_of_an_earlier_release_is_told_to_be_upgraded(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    lake = write_lake(tmp_path / "lake", split())
+    (lake / FILE_NAME).write_text("2\n")
+    ended = kraftlake("report", "--lake", lake, "-o", tmp_path / "report.html")
+    assert ended.code == 2
+    assert ended.error.startswith(f"{lake}: its tables are of schema version 2, this release has ")
+    assert f"run `kraftlake lake --lake {lake} --upgrade`" in ended.error

@@ -22,7 +22,7 @@ def test_check_finds_what_the_scenario_promises(
 ) -> None:
     assert kraftlake("simulate", scenario.name, "-o", tmp_path / "out").code == 0
     ended = kraftlake("check", "--json", tmp_path / "out")
-    assert sorted({row["rule"] for row in ended.rows}) == list(scenario.findings)
+    assert sorted({row["rule"] for row in ended.findings}) == list(scenario.findings)
     loud = [rule for rule in scenario.findings if RULES_BY_ID[rule].severity is not Severity.INFO]
     assert ended.code == (1 if loud else 0)
 
@@ -106,7 +106,7 @@ def test_without_a_scenario_all_are_listed(
         (("split-brain",), "split-brain: -o DIR is missing, a new folder for its nodes"),
         (("-o", "x"), "-o x: the scenario is missing; --list shows them"),
         (("split-brain", "--seeds", "1:2"), "--seeds goes with no scenario, -o or --list"),
-        (("--jobs", "2"), "--state and --jobs go with --seeds A:B"),
+        (("--jobs", "2"), "--jobs goes with --seeds"),
     ],
 )
 def test_what_does_not_fit_is_a_usage_error(

@@ -186,7 +186,7 @@ class TestAnOldLake:
     ) -> None:
         with interrupted_after(3), pytest.raises(Interrupted):
             job.run(lake=str(old_lake))
-        assert schema_version(str(old_lake)) == VERSION - 1
+        assert schema_version(str(old_lake)) == 1, "a run that is repeated does every step"
         assert "--upgrade" in kraftlake("ingest", "--lake", old_lake, data).error
 
         ended = kraftlake("lake", "--lake", old_lake, "--upgrade", "--json")

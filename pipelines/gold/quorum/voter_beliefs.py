@@ -18,7 +18,7 @@ def voter_beliefs(captures: DataFrame, stated: DataFrame, findings: DataFrame) -
     positions = groups.select(*_GROUP, F.inline("progress"))
     positions = positions.select(*_GROUP, "capture_id", "position")
     rows = (
-        captures.select(*_GROUP, "capture_id", "captured_at")
+        captures.select(*_GROUP, "capture_id", "captured_at", "round_name")
         .join(F.broadcast(stated), on=["cluster_id", "capture_id"], how="inner")
         .join(F.broadcast(groups.drop("progress")), on=list(_GROUP), how="inner")
         .join(F.broadcast(positions), on=[*_GROUP, "capture_id"], how="left")

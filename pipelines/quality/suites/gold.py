@@ -177,7 +177,20 @@ METADATA_CHANGES = Suite(
     ),
 )
 
+STATE_RANGES = Suite(
+    gold.STATE_RANGES,
+    (
+        satisfy(
+            "a range ends behind its start, and before the next one starts",
+            "from_offset <= to_offset AND (next_from IS NULL OR to_offset < next_from)",
+            *("from_offset", "to_offset"),
+            action=STOP,
+        ),
+    ),
+    derived={"next_from": "lead(from_offset) OVER (PARTITION BY cluster_id ORDER BY from_offset)"},
+)
+
 GOLD = (
     *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
-    *(METADATA_HISTORY, METADATA_CHANGES),
+    *(METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES),
 )

@@ -46,9 +46,9 @@ SNAPSHOT_ID_CONFLICT = Rule(
 SNAPSHOT_ID_ORPHANS = Rule(
     "snapshot-id-orphans",
     _INFO,
-    "Two replicas' snapshots of one id differ in configs of topics that don't exist, and in "
-    "nothing else (see orphan-topic-configs).",
-    "Does this since 3.8, depending on how a node cut the log into commits.",
+    "Two replicas' snapshots of one id differ only in configs that Kafka keeps too long, or leaves "
+    "out, by itself (see orphan-topic-configs and configs-left-out).",
+    "Does this since 3.8, depending on how a node cut the log into commits, and on its release.",
     "Nothing.",
     ("AutoMQ/automq#3556",),
 )

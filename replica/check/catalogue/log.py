@@ -128,17 +128,20 @@ UNDECODABLE_RECORD = Rule(
 UNKNOWN_RECORD_TYPE = Rule(
     "unknown-record-type",
     _WARNING,
-    "A record of a type that this release doesn't know.",
+    "A record of a type that this release doesn't know: the replay stops there, and nothing is "
+    "known of the state behind it.",
     "Stops at types that its own version doesn't know either.",
-    "A newer Kafka writes more types: use a newer kraftlake. Else find out what wrote it.",
+    "A newer Kafka writes more types: use a kraftlake that is as new as the cluster. If the "
+    "cluster is not newer, find out what wrote the record.",
     ("KAFKA-15412",),
 )
 UNKNOWN_RECORD_VERSION = Rule(
     "unknown-record-version",
-    _INFO,
-    "A record of a known type in a version that this release doesn't know.",
+    _WARNING,
+    "A record of a known type in a version that this release doesn't know: the replay stops there, "
+    "and nothing is known of the state behind it.",
     "Reads it where the node is as new as the writer.",
-    "Use a kraftlake that is as new as the cluster; state at or above this offset is not replayed.",
+    "Use a kraftlake that is as new as the cluster; this one judges the files, not the state.",
 )
 UNAPPLIABLE_RECORD = Rule(
     "unappliable-record",
@@ -157,6 +160,9 @@ OPEN_TRANSACTION = Rule(
     "Nothing, unless it stays: then nothing newer becomes visible.",
     ("KAFKA-17713",),
 )
+
+NOT_KNOWN = frozenset({UNKNOWN_RECORD_TYPE.id, UNKNOWN_RECORD_VERSION.id})
+"""Ids of the rules that tell what this release is too old for; nothing is broken by it."""
 
 RULES = (
     CRC_MISMATCH,

@@ -125,6 +125,14 @@ SNAPSHOT_UNVERIFIED = Rule(
     "Doesn't compare them either.",
     "Check all nodes' directories together: another one may hold the log.",
 )
+SNAPSHOT_NOT_KNOWN = Rule(
+    "snapshot-not-known",
+    _WARNING,
+    "A snapshot's content can't be judged: the snapshot, or the log below its end, holds records "
+    "that this release doesn't know.",
+    "Reads it where the node is as new as the writer.",
+    "Use a kraftlake that is as new as the cluster.",
+)
 ORPHAN_TOPIC_CONFIGS = Rule(
     "orphan-topic-configs",
     _INFO,
@@ -133,6 +141,14 @@ ORPHAN_TOPIC_CONFIGS = Rule(
     "Keeps them in every later snapshot; a new topic of the name may inherit them.",
     "Nothing; deleting the configs by hand removes them.",
     ("AutoMQ/automq#3556",),
+)
+CONFIGS_LEFT_OUT = Rule(
+    "configs-left-out",
+    _INFO,
+    "A snapshot lacks configs that the log holds, of names that Kafka 4.2 and newer leave out of "
+    "their state because they don't know them, such as message.format.version. The log is right.",
+    "Ignores such configs; its snapshots, and nodes that load them, don't have them.",
+    "Nothing; deleting the configs by hand removes them from the log's state too.",
 )
 
 RULES = (
@@ -150,5 +166,7 @@ RULES = (
     SNAPSHOT_LOG_HOLE,
     SNAPSHOT_CONTENT,
     SNAPSHOT_UNVERIFIED,
+    SNAPSHOT_NOT_KNOWN,
     ORPHAN_TOPIC_CONFIGS,
+    CONFIGS_LEFT_OUT,
 )

@@ -20,6 +20,7 @@ from replica.metadata.image.image import (
     Difference,
     Image,
     differences,
+    dropped_configs,
     orphan_topic_configs,
 )
 from replica.metadata.image.kind import Entity, Kind
@@ -54,6 +55,7 @@ __all__ = [
     "VersionedReplay",
     "Write",
     "differences",
+    "dropped_configs",
     "entity_of",
     "family_of",
     "key_of",

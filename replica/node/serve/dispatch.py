@@ -108,16 +108,11 @@ class Dispatch:
             return refused(self._partition, request, error)
         if _is_reader_fetch(request):
             return await fetch_by_reader(self._partition, request.message, request.version)
-        if request.api is METADATA:
-            message, version = request.message, request.version
-            return cluster.metadata(self._partition, message, version, client.listener)
-        if request.api is DESCRIBE_CLUSTER:
-            return cluster.describe_cluster(self._partition, request.message, client.listener)
         if request.api is PRODUCE:
             return await writing.produce(self._partition, request.message, client.listener)
-        plain = _PLAIN.get(request.api.key)
-        if plain is not None:
-            return plain(self._partition, request.message)
+        answer_at_once = _AT_ONCE.get(request.api.key)
+        if answer_at_once is not None:
+            return answer_at_once(self._partition, client, request)
         leader = self._forwarder.leader_of(request)
         if leader is not None:
             return await self._forwarder.forward(request, leader)
@@ -144,14 +139,31 @@ class Dispatch:
         return tuple(Role)
 
 
-_PLAIN: dict[int, Callable[[ServedPartition, Message], Message]] = {
-    LIST_OFFSETS.key: readers.list_offsets,
-    OFFSET_FOR_LEADER_EPOCH.key: readers.offset_for_leader_epoch,
-    DELETE_RECORDS.key: writing.delete_records,
-    DESCRIBE_CONFIGS.key: configs.describe_configs,
-    ALTER_CONFIGS.key: configs.alter_configs,
-    INCREMENTAL_ALTER_CONFIGS.key: configs.alter_configs,
+_AtOnce = Callable[[ServedPartition, Client, Request], Message]
+
+
+def _by_message(answer: Callable[[ServedPartition, Message], Message]) -> _AtOnce:
+    """For an API whose answer depends on neither the version nor the client."""
+    return lambda partition, client, request: answer(partition, request.message)
+
+
+_AT_ONCE: dict[int, _AtOnce] = {
+    METADATA.key: lambda partition, client, request: cluster.metadata(
+        partition, request.message, request.version, client.listener
+    ),
+    DESCRIBE_CLUSTER.key: lambda partition, client, request: cluster.describe_cluster(
+        partition, request.message, client.listener
+    ),
+    LIST_OFFSETS.key: lambda partition, client, request: readers.list_offsets(
+        partition, request.message, request.version
+    ),
+    OFFSET_FOR_LEADER_EPOCH.key: _by_message(readers.offset_for_leader_epoch),
+    DELETE_RECORDS.key: _by_message(writing.delete_records),
+    DESCRIBE_CONFIGS.key: _by_message(configs.describe_configs),
+    ALTER_CONFIGS.key: _by_message(configs.alter_configs),
+    INCREMENTAL_ALTER_CONFIGS.key: _by_message(configs.alter_configs),
 }
+"""By API key: what this node answers without waiting for anything."""
 
 
 def _is_reader_fetch(request: Request) -> bool:

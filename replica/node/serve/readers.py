@@ -19,7 +19,14 @@ from replica.wire.schema import Message
 
 CONSUMER = -1
 EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
-EARLIEST_LOCAL = -4
+EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
+_SINCE = {
+    **{LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7},
+    **{EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11},
+}
+"""Timestamps that stand for something else -> the first version of ListOffsets that has them."""
+_NEVER = 2**15
+_TIERED = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 
 
 def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Message:
@@ -50,15 +57,19 @@ def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Mes
     return {"topics": each_partition(partition, request["topics"], answer, names=names)}
 
 
-def list_offsets(partition: ServedPartition, request: Message) -> Message:
+def list_offsets(partition: ServedPartition, request: Message, version: int) -> Message:
     """The earliest offset of this replica, or by timestamp and the latest of the leader.
 
     Any replica answers for the earliest offset, since a consumer resets to that of the replica it
     reads (KIP-392). OFFSET_NOT_AVAILABLE while a new leader doesn't know its high watermark (K26).
+    Nothing of the log is in tiered storage: -1 is the answer to what is asked about it, as in Kafka
+    (KIP-1005, KIP-1023). UNSUPPORTED_VERSION for a timestamp that the version doesn't know.
     """
 
     def answer(asked: Message) -> Message:
         timestamp = asked["timestamp"]
+        if timestamp < 0 and version < _SINCE.get(timestamp, _NEVER):
+            return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION)}
         epoch = asked.get("currentLeaderEpoch", UNDEFINED_EPOCH)
         is_earliest = timestamp in (EARLIEST, EARLIEST_LOCAL)
         error = partition.epoch_error(epoch) if is_earliest else _leader_error(partition, epoch)
@@ -68,6 +79,8 @@ def list_offsets(partition: ServedPartition, request: Message) -> Message:
             return _offset(partition, partition.readable.start, timestamp=-1)
         if partition.committed is None:
             return {"errorCode": int(ErrorCode.OFFSET_NOT_AVAILABLE)}
+        if timestamp in _TIERED:
+            return _nothing()
         if timestamp == LATEST:
             return _offset(partition, partition.committed, timestamp=-1)
         return _by_time(partition, timestamp)

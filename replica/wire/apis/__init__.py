@@ -1,4 +1,4 @@
-"""Every API that kraftlake speaks, as tables: read from the message definitions of Kafka 4.1."""
+"""Every API that kraftlake speaks, as tables: read from the message definitions of Kafka 4.4."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT, LIST_OFFSETS, OFFS
 from replica.wire.apis.membership import (
     ADD_RAFT_VOTER,
     REMOVE_RAFT_VOTER,
+    UNREGISTER_CONTROLLER,
     UPDATE_FEATURES,
     UPDATE_RAFT_VOTER,
 )
@@ -28,7 +29,7 @@ APIS: dict[int, Api] = {
         *(OFFSET_FOR_LEADER_EPOCH, DESCRIBE_CONFIGS, ALTER_CONFIGS, SASL_AUTHENTICATE),
         *(INCREMENTAL_ALTER_CONFIGS, VOTE, BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, DESCRIBE_QUORUM),
         *(UPDATE_FEATURES, FETCH_SNAPSHOT, DESCRIBE_CLUSTER),
-        *(ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_RAFT_VOTER),
+        *(ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_RAFT_VOTER, UNREGISTER_CONTROLLER),
     )
 }
 """By API key."""

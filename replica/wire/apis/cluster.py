@@ -1,4 +1,4 @@
-"""ApiVersions, Metadata, DescribeCluster (KIP-511, 516, 584, 700, 919)."""
+"""ApiVersions, Metadata, DescribeCluster (KIP-511, 516, 584, 700, 919, 1242)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ UNKNOWN_OPERATIONS = -(2**31)
 API_VERSIONS = api(
     "ApiVersions",
     18,
-    *(0, 4),
+    *(0, 5),
     flexible_since=3,
     request=(
         field("clientSoftwareName", "string", since=3),
         field("clientSoftwareVersion", "string", since=3),
+        field("clusterId", "string", since=5, nullable=True, default=None),
+        field("nodeId", "int32", since=5, default=-1),
     ),
     response=(
         field("errorCode", "int16"),

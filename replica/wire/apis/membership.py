@@ -1,4 +1,5 @@
-"""AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter, UpdateFeatures (KIP-584, 853)."""
+"""AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter (KIP-853, 1186), UpdateFeatures (KIP-584) and
+UnregisterController."""
 
 from __future__ import annotations
 
@@ -16,13 +17,14 @@ _CLUSTER_ID = field("clusterId", "string", nullable=True, default=None)
 ADD_RAFT_VOTER = api(
     "AddRaftVoter",
     80,
-    *(0, 0),
+    *(0, 1),
     flexible_since=0,
     request=(
         _CLUSTER_ID,
         field("timeoutMs", "int32"),
         *_VOTER,
         field("listeners", "[]struct", *LISTENERS),
+        field("ackWhenCommitted", "bool", since=1, default=True),
     ),
     response=_RESULT,
 )
@@ -96,4 +98,13 @@ UPDATE_FEATURES = api(
             until=1,
         ),
     ),
+)
+
+UNREGISTER_CONTROLLER = api(
+    "UnregisterController",
+    94,
+    *(0, 0),
+    flexible_since=0,
+    request=(field("controllerId", "int32"),),
+    response=_RESULT,
 )

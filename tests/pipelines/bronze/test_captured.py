@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from pipelines.bronze.captured import KnownCapture, place
+from pipelines.bronze.small_tables import capture_row
 from pipelines.capture.looks import Group, Options, look_at
 from pipelines.capture.spool import Spool
 
@@ -47,3 +49,40 @@ def test_a_capture_that_says_when_it_was_made_keeps_its_time(data: Path, tmp_pat
     (group,) = groups(data, tmp_path, NOON - HOUR)
     (one,) = place([group], [known(group, NOON)], NOON + HOUR)
     assert (one.at, one.next_at, one.clock_is_behind) == (NOON - HOUR, NOON, False)
+
+
+def test_a_capture_of_order_is_known_by_its_round_and_has_no_time_of_its_own(
+    data: Path, tmp_path: Path
+) -> None:
+    order = ("live", "split")
+    folders = [str(data / "kafka-3.7.2-static" / name / "1") for name in order]
+    with Spool.below(str(tmp_path / "lake")) as spool:
+        looks = look_at(folders, Options(order=order), spool)
+        rows = [capture_row(one, {}) for round_ in looks.rounds for one in place(round_, [], NOON)]
+    assert [(row["round_name"], row["has_own_time"]) for row in rows] == [
+        ("live", False),
+        ("split", False),
+    ]
+
+
+@pytest.mark.parametrize("told", [NOON - HOUR, None])
+def test_a_capture_says_whether_its_time_was_told(
+    told: datetime | None, data: Path, tmp_path: Path
+) -> None:
+    (group,) = groups(data, tmp_path, told)
+    (one,) = place([group], [], NOON)
+    row = capture_row(one, {})
+    assert (row["round_name"], row["has_own_time"]) == (None, told is not None)
+
+
+def test_a_round_of_order_with_a_capture_json_has_both_its_name_and_its_time(
+    data: Path, tmp_path: Path
+) -> None:
+    nodes = tmp_path / "split"
+    shutil.copytree(data / "kafka-3.7.2-static/split/1", nodes / "1")
+    (nodes / "capture.json").write_text('{"version": 1, "captured_at": "2026-11-20T00:00:00Z"}')
+    with Spool.below(str(tmp_path / "lake")) as spool:
+        (round_,) = look_at([str(nodes)], Options(order=("split",)), spool).rounds
+        (one,) = place(round_, [], NOON)
+        row = capture_row(one, {})
+    assert (row["round_name"], row["has_own_time"]) == ("split", True)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
+import struct
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+import cramjam
 
 from pipelines.capture.bundle import Unpacked, unpack
 from replica.format.damage import DamageKind
@@ -77,13 +83,32 @@ def kinds(found: Unpacked) -> list[DamageKind]:
     return [damage.kind for damage in found.damages]
 
 
-PACKERS: dict[str, str] = {
-    "c.tar": "w",
-    "c.tar.gz": "w:gz",
-    "c.tgz": "w:gz",
-    "c.tar.xz": "w:xz",
-    "c.tar.bz2": "w:bz2",
+def zstd(data: bytes) -> bytes:
+    """One frame."""
+    return bytes(cramjam.zstd.compress(data))
+
+
+def zstd_frames(data: bytes) -> bytes:
+    """As pzstd writes it: frames of 10,000 bytes, each behind a frame to skip with its size."""
+    out = b""
+    for start in range(0, len(data), 10_000):
+        frame = zstd(data[start : start + 10_000])
+        out += struct.pack("<III", 0x184D2A50, 4, len(frame)) + frame
+    return out
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "c.tar": bytes,
+    "c.tar.gz": gzip.compress,
+    "c.tgz": gzip.compress,
+    "c.tar.xz": lzma.compress,
+    "c.txz": lzma.compress,
+    "c.tar.bz2": bz2.compress,
+    "c.tbz2": bz2.compress,
+    "c.tar.zst": zstd,
+    "c.tzst": zstd_frames,
 }
+"""How what is in a tar archive is compressed, by the bundle's name."""
 
 
 def end_mark(packed: bytes) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import subprocess
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from tests.pipelines.capture.bundles import (
     special,
     tar_bytes,
     zip_bytes,
+    zstd,
 )
 
 
@@ -34,21 +36,52 @@ def test_a_recorded_capture_comes_out_of_a_bundle_byte_by_byte(
     name: str, unpacking: Unpacking, data: Path
 ) -> None:
     source = data / "kafka-4.1.1-dynamic" / "live" / "1"
-    packed = io.BytesIO()
     paths = sorted(path for path in source.rglob("*") if path.is_file())
+    packed = io.BytesIO()
     if name == "c.zip":
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as target:
             for path in paths:
                 target.write(path, str(path.relative_to(source.parent)))
     else:
-        with tarfile.open(fileobj=packed, mode=PACKERS[name]) as tar:  # type: ignore[call-overload]
+        with tarfile.open(fileobj=packed, mode="w") as tar:
             tar.add(source, "1")
-    found = unpacking(name, packed.getvalue())
+    found = unpacking(name, PACKERS.get(name, bytes)(packed.getvalue()))
     assert found.damages == ()
     assert found.files == len(paths) > 10
     assert unpacking.files() == {
         str(path.relative_to(source.parent)): path.read_bytes() for path in paths
     }
+
+
+@pytest.mark.parametrize("root", ["/", "//", "/./"])
+@pytest.mark.parametrize("form", ["tar", "zip"])
+def test_the_root_of_an_absolute_name_is_dropped_as_tar_does(
+    root: str, form: str, unpacking: Unpacking
+) -> None:
+    members = [(f"{root}{name}", content) for name, content in CONTENTS.items()]
+    found = unpacking(f"c.{form}", tar_bytes(members) if form == "tar" else zip_bytes(members))
+    assert (found.damages, unpacking.files()) == ((), CONTENTS)
+
+
+def test_tar_s_own_bundle_of_absolute_names_is_read(unpacking: Unpacking) -> None:
+    node = unpacking.base / "witness"
+    log = unpacking.base / "out" / LOG
+    log.parent.mkdir(parents=True)
+    log.write_bytes(b"l")
+    packed = subprocess.run(
+        ["tar", "czPf", "-", str(node), str(log.parent)], capture_output=True, check=True
+    ).stdout
+    log.unlink()
+    found = unpacking("c.tar.gz", packed)
+    assert (found.damages, unpacking.files()) == ((), {str(log).lstrip("/"): b"l"})
+
+
+def test_of_an_absolute_and_a_relative_name_of_one_place_the_first_is_kept(
+    unpacking: Unpacking,
+) -> None:
+    found = unpacking("c.tar", tar_bytes([(f"/{STATE}", b"1"), (STATE, b"2"), (LOG, b"l")]))
+    assert unpacking.files() == {STATE: b"1", LOG: b"l"}
+    assert [damage.file for damage in found.damages] == [f"{unpacking.path}/{STATE}"]
 
 
 def test_what_is_no_kafka_file_is_left_in_the_bundle(unpacking: Unpacking) -> None:
@@ -64,8 +97,9 @@ def test_capture_json_comes_along(unpacking: Unpacking) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        f"/data/{LOG}",
         f"../{LOG}",
+        f"/../{LOG}",
+        f"/data/../../{LOG}",
         f"1/../../{LOG}",
         f"..\\{FOLDER}/quorum-state",
         "1/\x1b[2J/quorum-state",
@@ -173,6 +207,15 @@ def test_a_gzip_bomb_stops_at_the_limit(unpacking: Unpacking) -> None:
     assert found.files == 1
 
 
+def test_a_zstd_bomb_stops_at_the_limit(unpacking: Unpacking) -> None:
+    packed = zstd(tar_bytes([(META, b"m"), (LOG, bytes(20_000_000)), (STATE, b"s")]))
+    assert len(packed) < 10_000
+    found = unpacking("c.tar.zst", packed, max_bytes=1_000_000)
+    assert unpacking.files() == {META: b"m"}
+    assert kinds(found) == [DamageKind.HOSTILE_NAME]
+    assert "size limit" in found.damages[0].detail
+
+
 def test_a_zip_bomb_stops_at_the_limit(unpacking: Unpacking) -> None:
     packed = zip_bytes([(LOG, bytes(20_000_000))], compression=zipfile.ZIP_DEFLATED)
     found = unpacking("c.zip", packed, max_bytes=1_000_000)
@@ -218,9 +261,11 @@ def test_a_bundle_in_a_bundle_is_named_and_left_alone(unpacking: Unpacking) -> N
 def test_is_bundle_goes_by_suffix_and_wants_a_file(tmp_path: Path) -> None:
     make: Callable[[str], Path] = tmp_path.joinpath
     make("x.tgz").write_bytes(b"")
+    make("x.tzst").write_bytes(b"")
     make("folder.zip").mkdir()
     make("x.gz").write_bytes(b"")
     assert bundle.is_bundle(str(make("x.tgz")))
+    assert bundle.is_bundle(str(make("x.tzst")))
     assert not bundle.is_bundle(str(make("folder.zip")))
     assert not bundle.is_bundle(str(make("x.gz")))
     assert not bundle.is_bundle(str(make("absent.zip")))

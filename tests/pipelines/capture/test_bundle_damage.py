@@ -26,6 +26,8 @@ from tests.pipelines.capture.bundles import (
     special,
     tar_bytes,
     zip_bytes,
+    zstd,
+    zstd_frames,
 )
 
 
@@ -45,13 +47,15 @@ def test_a_lying_size_costs_no_other_member(size: int, unpacking: Unpacking) -> 
     assert DamageKind.CONTENT in kinds(found)
 
 
-@pytest.mark.parametrize("name", ["c.tar", "c.tar.gz", "c.zip"])
+@pytest.mark.parametrize("name", ["c.tar", "c.tar.gz", "c.tar.zst", "c.tzst", "c.zip"])
 def test_a_cut_at_any_place_is_named_and_what_came_before_is_unpacked(
     name: str, tmp_path: Path
 ) -> None:
     packed = {
         "c.tar": sound_tar(),
         "c.tar.gz": gzip.compress(sound_tar(), 0),
+        "c.tar.zst": zstd(sound_tar()),
+        "c.tzst": zstd_frames(sound_tar()),
         "c.zip": zip_bytes(CONTENTS.items()),
     }[name]
     end = len(packed) if name != "c.tar" else end_mark(packed)
@@ -97,6 +101,24 @@ def test_a_flip_in_a_gzip_stream_is_named(unpacking: Unpacking) -> None:
     assert kinds(found) == [DamageKind.CONTENT]
 
 
+def test_what_stands_before_the_cut_of_a_zstd_stream_is_kept(unpacking: Unpacking) -> None:
+    content = random.Random(7).randbytes(3_000_000)
+    packed = zstd(tar_bytes([(LOG, content)]))
+    found = unpacking("c.tar.zst", packed[:2_000_000])
+    (kept,) = unpacking.files().values()
+    assert content.startswith(kept)
+    assert len(kept) > 1_800_000, "a block of zstd has 131,072 bytes"
+    assert DamageKind.CONTENT in kinds(found)
+
+
+def test_a_damaged_header_in_a_zstd_stream_costs_its_member_only(unpacking: Unpacking) -> None:
+    packed = bytearray(tar_bytes([(META, b"m"), (STATE, b"s"), (LOG, b"l")]))
+    packed[1024 + 3] ^= 0xFF
+    found = unpacking("c.tar.zst", zstd(bytes(packed)))
+    assert unpacking.files() == {META: b"m", LOG: b"l"}
+    assert [(d.kind, d.position) for d in found.damages] == [(DamageKind.CONTENT, 1024)]
+
+
 def test_a_zip_member_with_a_wrong_crc_is_named_and_kept_whole(unpacking: Unpacking) -> None:
     packed = zip_bytes([(META, b"m"), (LOG, b"0123456789"), (STATE, b"s")])
     found = unpacking("c.zip", packed.replace(b"0123456789", b"0123x56789"))
@@ -125,7 +147,10 @@ def test_a_zip_name_that_is_not_the_utf8_it_says_is_a_damage(unpacking: Unpackin
 
 @pytest.mark.parametrize("name", [*PACKERS, "c.zip"])
 def test_random_bytes_are_one_damage(name: str, unpacking: Unpacking) -> None:
-    heads = {"c.tar.gz": b"\x1f\x8b", "c.tar.xz": b"\xfd7zXZ\0", "c.tar.bz2": b"BZh9"}
+    heads = {
+        **{"c.tar.gz": b"\x1f\x8b", "c.tar.xz": b"\xfd7zXZ\0", "c.tar.bz2": b"BZh9"},
+        **{"c.tar.zst": b"\x28\xb5\x2f\xfd", "c.tzst": b"\x50\x2a\x4d\x18"},
+    }
     found = unpacking(name, heads.get(name, b"") + random.Random(7).randbytes(5000))
     assert (kinds(found), found.files) == ([DamageKind.CONTENT], 0)
     assert found.damages[0].file == str(unpacking.path)
@@ -174,6 +199,8 @@ def _bases() -> dict[str, bytes]:
         "a.tar": plain[: end_mark(plain) + 1024],
         "b.tar": long[: end_mark(long) + 1024],
         "c.tar.gz": gzip.compress(plain),
+        "c.tar.zst": zstd(plain),
+        "c.tzst": zstd_frames(plain),
         "d.zip": zip_bytes(small),
         "e.zip": zip_bytes(small, compression=zipfile.ZIP_DEFLATED),
         "f.zip": zip_bytes(small, compression=zipfile.ZIP_LZMA),

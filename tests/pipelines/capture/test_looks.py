@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import tarfile
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,6 @@ from replica.types import ZERO_UUID, ReplicaId
 STATIC, DYNAMIC = "kafka-3.7.2-static", "kafka-4.1.1-dynamic"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LOG = f"{0:020d}.log"
-
-
-@pytest.fixture
-def spool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spool]:
-    with Spool.below(str(tmp_path_factory.mktemp("lake"))) as spool:
-        yield spool
 
 
 def captured_at(folder: Path, text: str) -> None:
@@ -297,35 +290,6 @@ def test_files_that_are_not_kafkas_are_named_beside_the_rest(
     alone = look_at(names, Options(), spool)
     assert alone.rounds == ()
     assert damages(alone) == damages(looks)
-
-
-def test_a_bundle_is_looked_into_under_its_own_name(
-    data: Path, tmp_path: Path, spool: Spool
-) -> None:
-    bundle = tmp_path / "c.tar.gz"
-    with tarfile.open(bundle, "w:gz") as tar:
-        tar.add(data / STATIC / "live", "live")
-    looks = look_at([str(bundle)], Options(), spool)
-    assert nodes(looks) == [[("gT", [1, 2, 3, 11])]]
-    look = all_looks(looks)[0]
-    segment = look.directory.segments[0].file
-    assert look.shown_file(segment) == f"{bundle}/live/1/{METADATA_FOLDER}/{LOG}"
-    assert look.shown_file("meta.properties") == f"{bundle}/live/1/meta.properties"
-
-
-def test_a_log_that_its_bundle_cuts_does_not_look_like_a_truncated_one(
-    data: Path, tmp_path: Path, spool: Spool
-) -> None:
-    bundle = tmp_path / "c.tar"
-    source = data / STATIC / "live" / "1"
-    with tarfile.open(bundle, "w") as tar:
-        tar.add(source / "meta.properties", "1/meta.properties")
-        tar.add(source / METADATA_FOLDER / LOG, f"1/{METADATA_FOLDER}/{LOG}")
-    packed = bundle.read_bytes()
-    bundle.write_bytes(packed[: len(packed.rstrip(b"\0")) - 5000])
-    (look,) = all_looks(look_at([str(bundle)], Options(), spool))
-    hidden = [damage for damage in look.directory.damages if damage.kind is DamageKind.UNREADABLE]
-    assert {damage.file for damage in hidden} == {f"{METADATA_FOLDER}/{LOG}"}
 
 
 def test_a_lake_below_the_examined_path_is_not_examined(data: Path, tmp_path: Path) -> None:

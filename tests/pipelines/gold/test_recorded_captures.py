@@ -59,6 +59,7 @@ def test_all_pairs_of_a_capture_relate_as_kafka_left_them(
     rows = pairs[cluster, name]
     assert Counter(row.relation for row in rows) == relations
     assert {row.is_latest for row in rows} == {name == "final"}
+    assert {row.round_name for row in rows} == {name}
     assert all((r.node_a, r.directory_a) < (r.node_b, r.directory_b) for r in rows)
 
 
@@ -168,6 +169,7 @@ def test_the_truncations_are_the_ghosts_of_nodes_2_and_11(
     for row in found:
         assert (row.from_offset, row.to_offset, row.epochs) == (offset, offset + 22, [epoch])
         assert (row.committed_lost, row.unproven_lost, row.superseded_lost) == (0, 0, 22)
+        assert row.seen_in_round == "final"
 
 
 @pytest.mark.slow

@@ -61,6 +61,7 @@ def test_the_split_shows_two_leaders_and_who_is_behind(
     spark: SparkSession, built_lake: Path, cluster: str, old: int, new: int, parted: int, end: int
 ) -> None:
     rows = _rows(spark, built_lake, quorum.REPLICA_STATUS)[cluster]
+    assert all(row.round_name == row.name for row in rows)
     split = {row.node_id: row for row in rows if row.name == "split"}
     roles = {node: (row.role, row.leader_id, row.leader_epoch) for node, row in split.items()}
     assert roles == {

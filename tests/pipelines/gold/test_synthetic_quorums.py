@@ -26,6 +26,7 @@ FORGOTTEN = (*FIRST, Batch(10, 39, 1))
 ANEW = (*FIRST, *epoch(2, 3, 10, 20))
 LOST_ELECTION = (*FIRST, *epoch(2, 2, 10, 13))
 LATER = (*FIRST, *epoch(3, 3, 10, 30))
+HEADLESS = (Batch(5, 9, 2),)
 TRIMMED = (Batch(5, 9, 1), *epoch(2, 3, 10, 30))
 
 LOOKS = (
@@ -48,6 +49,9 @@ LOOKS = (
     Look("lost epoch", 2, 0, LOST_ELECTION, quorum_epoch=2),
     Look("lost epoch", 3, 0, LATER, quorum_epoch=3),
     *(Look("trimmed", node, 0, TRIMMED, quorum_epoch=2) for node in (1, 2, 3)),
+    # retention has deleted where the epoch began: quorum-state alone names its leader
+    *(Look("headless", n, 0, HEADLESS, quorum_epoch=2, leader=at) for n, at in ((1, 3), (2, -1))),
+    *(Look("two claims", n, 0, HEADLESS, quorum_epoch=2, leader=n) for n in (1, 3)),
     # an early look shows the heads, a late one only of a lagging observer
     *(Look("lagging", node, 0, ELECTED, quorum_epoch=2) for node in (1, 2, 3)),
     Look("lagging", 11, 1, (Batch(5, 9, 1),), quorum_epoch=1),
@@ -76,10 +80,11 @@ def findings(tables: dict[str, DataFrame]) -> Iterator[DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def pairs(findings: DataFrame) -> dict[str, list[Row]]:
+def pairs(findings: DataFrame, tables: dict[str, DataFrame]) -> dict[str, list[Row]]:
     """Rows by capture group."""
+    captures = tables["captures"]
     by_group: dict[str, list[Row]] = defaultdict(list)
-    for row in divergence_points(findings).orderBy("node_a", "node_b").collect():
+    for row in divergence_points(findings, captures).orderBy("node_a", "node_b").collect():
         by_group[row.capture_group].append(row)
     return by_group
 
@@ -121,7 +126,7 @@ def vanished(
     """gold.truncations by cluster."""
     by_cluster: dict[str, list[Row]] = defaultdict(list)
     proven = proven_ranges(tables["held"], findings)
-    found = truncations(tables["log_batches"], committed, proven)
+    found = truncations(tables["log_batches"], committed, proven, tables["captures"])
     for row in found.orderBy("from_offset").collect():
         by_cluster[row.cluster_id].append(row)
     return by_cluster
@@ -229,6 +234,15 @@ def test_an_epoch_whose_head_is_gone_everywhere_has_no_leader(
 ) -> None:
     assert _spans(history["trimmed"]) == [(1, None, 5, 10, "proven"), (2, 3, 10, None, "proven")]
     assert history["trimmed"][0].started_at is None
+
+
+def test_a_leader_whose_record_is_gone_is_known_by_quorum_states_that_agree(
+    history: dict[str, list[Row]],
+) -> None:
+    (known,) = history["headless"]
+    assert (known.epoch, known.leader_id, known.started_at) == (2, 3, None)
+    (claimed,) = history["two claims"]
+    assert (claimed.epoch, claimed.leader_id) == (2, None)
 
 
 def test_a_group_that_sees_less_takes_nothing_back(history: dict[str, list[Row]]) -> None:

@@ -185,6 +185,9 @@ _LAYERS: Mapping[str, Example] = {
             },
         )
     ),
+    "gold.state_ranges": Example(
+        ({"from_offset": 0, "to_offset": 28}, {"from_offset": 31, "to_offset": 40})
+    ),
 }
 _LOOK = {"capture_group": "g", "capture_id": "i", "captured_at": T0, "is_latest": True}
 _QUORUM: Mapping[str, Example] = {
@@ -302,6 +305,8 @@ BROKEN: tuple[tuple[str, str, Example], ...] = (
     _of("gold.metadata_changes", "old is JSON", old="{"),
     _of("gold.metadata_changes", "new is JSON", new="{"),
     _of("gold.metadata_changes", "something changed", old="{}"),
+    _of("gold.state_ranges", "a range ends", 1, to_offset=30),
+    _of("gold.state_ranges", "a range ends", to_offset=31),
     _of("gold.replica_status", "a high watermark", high_watermark=None),
     _of("gold.votes", "nobody voted twice", is_double=True),
     _of("gold.batch_sizes", "the percentiles", p99_bytes=8),

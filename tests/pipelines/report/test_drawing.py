@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from collections.abc import Iterable
+from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 
 from pipelines.report import activity, axis, epoch_lanes, leader_lanes
 from pipelines.report.evidence import MAX_BUCKETS, Activity, bucketing
-from pipelines.report.lanes import HUES, Block, merged
+from pipelines.report.fills import HUES, Fills
+from pipelines.report.lanes import Block, merged
 from pipelines.report.losses import Loss, When
 from pipelines.report.partings import Replica
 from pipelines.report.queries import MAX_LANES
@@ -53,7 +56,8 @@ def test_no_epoch_is_lost_when_thin_blocks_are_put_together(
 ) -> None:
     blocks, start = [], first
     for number, (length, leader) in enumerate(lengths):
-        blocks.append(Block(start, start + length, leader, (str(number),), f"epoch {number}"))
+        fill = f"hue{leader % HUES}"
+        blocks.append(Block(start, start + length, fill, (str(number),), f"epoch {number}"))
         start += length
     scale = Scale(first, start)
     found = merged(blocks, scale)
@@ -66,14 +70,77 @@ def test_ten_thousand_epochs_are_a_few_blocks_that_say_how_many_they_are() -> No
     rows = [
         {
             **{"node_id": 1, "directory_id": "d", "epoch": number, "leader_id": number % 3},
-            **{"start_offset": number, "end_offset": number + 1},
+            **{"start_offset": number, "end_offset": number + 1, "is_told_elsewhere": False},
         }
         for number in range(10_000)
     ]
-    replica = {"node_id": 1, "directory_id": "d", "log_start_offset": 0, "log_end_offset": 10_000}
-    svg = epoch_lanes.draw("id", [epoch_lanes.lane(replica, "node 1", rows, (), (), is_voter=True)])
+    svg = drawn(rows, start=0, end=10_000)
     assert "10000 epochs" in svg
     assert len(svg) < 5000
+
+
+def drawn(rows: Iterable[dict[str, Any]], *, start: int, end: int) -> str:
+    """One lane of a log from `start` to `end`, of rows of queries.epochs."""
+    place = {"log_start_offset": start, "log_end_offset": end}
+    replica = {"node_id": 1, "directory_id": "d", **place}
+    fills = Fills(row["leader_id"] for row in rows)
+    told = epoch_lanes.Drawn(tuple(rows), (), (), fills)
+    lane = epoch_lanes.lane(replica, "node 1", told, is_voter=True)
+    return epoch_lanes.draw("id", [lane])
+
+
+def epoch_row(number: int, leader: int | None, start: int, end: int) -> dict[str, Any]:
+    where = {"node_id": 1, "directory_id": "d", "start_offset": start, "end_offset": end}
+    return {**where, "epoch": number, "leader_id": leader, "is_told_elsewhere": False}
+
+
+def fills_of(svg: str) -> list[str]:
+    """The fill of each block, in order."""
+    blocks = [box.get("class", "").split() for box in read(svg).findall("rect")]
+    return [classes[1] for classes in blocks if classes[0] == "block"]
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 3000)), min_size=1, max_size=12))
+def test_equal_fills_are_equal_leaders_and_an_unknown_leader_has_no_leader_s_fill(
+    leaders: list[int | None],
+) -> None:
+    rows = [epoch_row(n, leader, 100 * n, 100 * n + 100) for n, leader in enumerate(leaders)]
+    fills = fills_of(drawn(rows, start=0, end=100 * len(rows)))
+    assert len(fills) == len(leaders)
+    for (a, one), (b, other) in combinations(zip(leaders, fills, strict=True), 2):
+        assert (a is None) == (one == "unknown")
+        if a == b:
+            assert one == other
+        elif one == other:
+            assert one == "other", "more leaders than fills: those beyond are told by their words"
+
+
+def test_the_fills_beyond_the_last_hue_are_named_in_the_key() -> None:
+    fills = Fills([7, 1, None, 13, 2, 3, 4, 5])
+    assert [(one.fill, one.text) for one in fills.key()] == [
+        *((f"hue{n}", f"leader {leader}") for n, leader in enumerate((1, 2, 3, 4, 5, 7))),
+        ("other", "leader 13"),
+        ("unknown", "leader unknown"),
+    ]
+    assert [one.text for one in Fills([1]).key()] == ["leader 1"]
+
+
+def test_what_lies_below_the_log_start_is_drawn_apart() -> None:
+    rows = [epoch_row(5, 1, 519, 549), epoch_row(8, 3, 549, 1925)]
+    root = read(drawn(rows, start=1913, end=1925))
+    boxes = [one for one in root.findall("rect") if "block" in one.get("class", "")]
+    told = [("below" in box.get("class", ""), box.findtext("title")) for box in boxes]
+    assert told == [
+        (True, "epoch 5, leader 1: offsets 519 to 548, below the log start"),
+        (True, "epoch 8, leader 3: offsets 549 to 1912, below the log start"),
+        (False, "epoch 8, leader 3: offsets 1913 to 1924"),
+    ]
+    assert not any("below" in one for one in drawn(rows, start=519, end=1925).split('"'))
+
+
+def test_a_block_says_where_its_leader_is_told_if_not_in_the_log_itself() -> None:
+    row = epoch_row(5, 1, 0, 9) | {"is_told_elsewhere": True}
+    assert "epoch 5, leader 1 (its record isn&#39;t in this log)" in drawn([row], start=0, end=9)
 
 
 def test_a_label_that_fits_nowhere_is_left_to_the_block_s_title() -> None:
@@ -85,8 +152,10 @@ def test_a_label_that_fits_nowhere_is_left_to_the_block_s_title() -> None:
 
 def test_an_epoch_whose_times_no_calendar_has_is_left_out_of_the_drawing_over_time() -> None:
     row = {"epoch": 1, "leader_id": 1, "last_written": None}
-    assert leader_lanes.draw("id", [{**row, "started_at": "+200000-01-01T00:00:00Z"}]) is None
-    assert leader_lanes.draw("id", [{**row, "started_at": "2026-01-01T00:00:00Z"}]) is not None
+    fills = Fills([1])
+    far, near = "+200000-01-01T00:00:00Z", "2026-01-01T00:00:00Z"
+    assert leader_lanes.draw("id", [{**row, "started_at": far}], fills) is None
+    assert leader_lanes.draw("id", [{**row, "started_at": near}], fills) is not None
 
 
 @given(st.floats(0, 4e12), st.floats(0, 4e12))
@@ -139,7 +208,7 @@ def test_text_has_the_contrast_of_wcag_aa_on_every_ground_of_both_themes(theme: 
             r"--([a-z0-9-]+): (#[0-9a-f]{6});", STYLE.read_text().split(":root {")[theme + 1]
         )
     )
-    hues = tuple(f"hue{number}" for number in range(HUES))
+    hues = ("other", *(f"hue{number}" for number in range(HUES)))
     for ink, papers in {**PAPERS, "ink": PAPERS["ink"] + hues}.items():
         for paper in papers:
             assert contrast(colours[ink], colours[paper]) >= 4.5, f"{ink} on {paper}"
@@ -160,11 +229,10 @@ def luminance(colour: str) -> float:
 def test_of_many_replicas_those_that_lost_records_and_voters_are_drawn() -> None:
     lost = Loss((Replica(99, "d"),), When.GONE, 3, 2, 0, 0, 2, (1,))
     lanes = []
+    told = epoch_lanes.Drawn((), [lost], (), Fills(()))
     for node in range(100):
         row = {"node_id": node, "directory_id": "d", "log_start_offset": 0, "log_end_offset": 9}
-        lanes.append(
-            epoch_lanes.lane(row, f"node {node}", (), [lost], (), is_voter=node in (50, 51))
-        )
+        lanes.append(epoch_lanes.lane(row, f"node {node}", told, is_voter=node in (50, 51)))
     root = read(epoch_lanes.draw("id", lanes))
     shown = [one.text for one in root.findall("text")]
     assert {"node 50", "node 51", "node 99", "2 truncated from 3"} <= {*shown}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -86,6 +87,122 @@ def test_a_split_that_is_still_open_says_who_will_lose_what(reported: Reported) 
     assert "No record vanished from any replica's log" in page.text
 
 
+def test_an_epoch_whose_leader_one_replica_does_not_know_is_drawn_as_its_leader_s(
+    reported: Reported,
+) -> None:
+    rows = split(healed=True)
+    for row in rows["silver.leader_epochs"]:
+        assert isinstance(row, dict)
+        if row["node_id"] == 3 and row["epoch"] == 1:
+            row["leader_id"] = None
+    report, page = reported(rows)
+    (cluster,) = report.clusters
+    drawn = ElementTree.fromstring(str(cluster.epoch_drawing))  # noqa: S314 - ours
+    blocks = [one for one in drawn.findall("rect") if "block" in one.get("class", "")]
+    told = [(one.findtext("title"), one.get("class")) for one in blocks]
+    assert told == [
+        ("epoch 1, leader 2: offsets 0 to 9", "block hue0"),
+        ("epoch 2, leader 3: offsets 10 to 14", "block hue1"),
+        ("epoch 1, leader 2: offsets 0 to 9", "block hue0"),
+        ("epoch 2, leader 3: offsets 10 to 14", "block hue1"),
+        ("epoch 1, leader 2 (its record isn't in this log): offsets 0 to 9", "block hue0"),
+        ("epoch 2, leader 3: offsets 10 to 14", "block hue1"),
+    ]
+    assert "leader 2 leader 3" in page.text
+    assert "leader unknown" not in page.text
+
+
+def test_leaders_a_multiple_of_the_fills_apart_are_drawn_apart(reported: Reported) -> None:
+    rows = split(healed=True)
+    for row in (*rows["silver.leader_epochs"], *rows["gold.leader_epoch_history"]):
+        assert isinstance(row, dict)
+        row["leader_id"] = {1: 2, 2: 2, 3: 8}[row["leader_id"]]
+    report, _ = reported(rows)
+    (cluster,) = report.clusters
+    assert [(one.fill, one.text) for one in cluster.fills.key()] == [
+        ("hue0", "leader 2"),
+        ("hue1", "leader 8"),
+    ]
+    leaders = str(cluster.leader_drawing)
+    assert 'class="block hue0"' in leaders
+    assert 'class="block hue1"' in leaders
+
+
+def test_a_leader_that_nobody_tells_has_a_fill_that_is_no_leader_s(reported: Reported) -> None:
+    rows = split(healed=True)
+    for row in (*rows["silver.leader_epochs"], *rows["gold.leader_epoch_history"]):
+        assert isinstance(row, dict)
+        if row["epoch"] == 1:
+            row["leader_id"] = None
+    report, page = reported(rows)
+    (cluster,) = report.clusters
+    assert "epoch 1, leader unknown: offsets 0 to 9" in page.text
+    assert str(cluster.epoch_drawing).count('class="block unknown"') == 3
+    assert "leader 3 leader unknown" in page.text
+
+
+def test_a_log_start_that_lies_inside_a_segment_is_one_number_everywhere(
+    reported: Reported,
+) -> None:
+    rows = split(healed=True)
+    for row in rows["bronze.captures"]:
+        assert isinstance(row, dict)
+        if (row["node_id"], row["capture_group"]) == (3, "group-3"):
+            row["log_start_offset"] = 12
+    _, page = reported(rows)
+    title = "node 3, voter: offsets 12 to 14, older batches from 0 on still there"
+    assert title in page.text
+    assert "3 voter 12 0 15 2" in page.text, "log start, oldest batch, log end and epoch of node 3"
+    assert "epoch 2, leader 3: offsets 10 to 11, below the log start" in page.text
+
+
+def test_rounds_that_have_no_time_of_their_own_are_called_by_name_and_newest_record(
+    reported: Reported,
+) -> None:
+    rows = split(healed=True)
+    names = {"group-1": "live", "group-2": "split", "group-3": "final"}
+    for row in rows["bronze.captures"]:
+        assert isinstance(row, dict)
+        row |= {"round_name": names[row["capture_group"]], "has_own_time": False}
+    _, page = reported(rows)
+    assert (
+        "9 captures in 3 rounds: live (newest record 2026-01-02 03:04:14 UTC), split (newest "
+        "record 2026-01-02 03:04:19 UTC) and final (newest record 2026-01-02 03:04:19 UTC)."
+    ) in page.text
+    assert "Nothing tells when some rounds were captured" in page.text
+    assert "Captured: split (newest record 2026-01-02 03:04:19 UTC); the newest" in page.text
+    for group in (1, 2, 3):
+        assert f"{at(100 * group):%H:%M:%S}" not in page.text, "the time of an ingest"
+
+
+def test_rounds_with_times_of_their_own_are_called_by_their_times(reported: Reported) -> None:
+    rows = split(healed=True)
+    for row in rows["bronze.captures"]:
+        assert isinstance(row, dict)
+        row["has_own_time"] = True
+    _, page = reported(rows)
+    assert (
+        "9 captures in 3 rounds: 2026-01-02 03:05:45 UTC, 2026-01-02 03:07:25 UTC and "
+        "2026-01-02 03:09:05 UTC."
+    ) in page.text
+    assert "Nothing tells when" not in page.text
+
+
+def test_captures_without_order_and_time_are_called_by_their_ingest(reported: Reported) -> None:
+    look = {**capture(1, 1), "has_own_time": False}
+    _, page = reported({"bronze.captures": [look]})
+    assert "1 capture in 1 round: ingested 2026-01-02 03:05:45 UTC." in page.text
+    assert "Nothing tells when" in page.text
+
+
+def test_of_many_rounds_the_first_and_the_last_are_told(reported: Reported) -> None:
+    _, page = reported({"bronze.captures": [capture(1, number) for number in range(1, 9)]})
+    assert (
+        "8 captures in 8 rounds: from 2026-01-02 03:05:45 UTC to 2026-01-02 03:17:25 UTC."
+        in page.text
+    )
+
+
 def test_a_span_without_an_end_lasts_until_the_newest_capture(reported: Reported) -> None:
     rows = split()
     for row in rows["bronze.log_batches"]:
@@ -100,7 +217,7 @@ def test_every_sql_on_the_page_runs_as_it_stands_there(tmp_path: Path) -> None:
     rows = together(split(healed=True), {"gold.metadata_changes": [_change("topic_created", 3)]})
     lake = small_lake.write_lake(tmp_path / "lake", rows)
     page = read_page(render(report_of(lake)))
-    assert len(page.sql) == 16
+    assert len(page.sql) == 17
     asked = source(str(lake))
     for sql in page.sql:
         asked.ask(sql)

@@ -35,12 +35,20 @@ def of_snapshot(snapshot: PlannedSnapshot, records: Sequence[ReplayedRecord]) ->
     return [Placed(n, record, source, snapshot.end_offset) for n, record in enumerate(records)]
 
 
-def part(placed: Iterable[Placed], runs: Sequence[Run], bucket: int = 0, buckets: int = 1) -> Part:
-    """The part of a bucket; its snapshots are the runs' bases. Record N is N seconds old."""
+def part(
+    placed: Iterable[Placed],
+    runs: Sequence[Run],
+    bucket: int = 0,
+    buckets: int = 1,
+    log_end: int | None = None,
+) -> Part:
+    """The part of a bucket; its snapshots are the runs' bases. Record N is N seconds old. log_end:
+    that of the last run, where nothing else is said."""
     rows = [_row(one, bucket) for one in placed if _is_in(one.record, bucket, buckets)]
     rows.sort(key=lambda row: row[2:5])
     bases = tuple(run.base for run in runs if run.base is not None)
-    return Part(CLUSTER, bucket, buckets, Plan(tuple(runs), bases), bases, iter(rows))
+    plan = Plan(tuple(runs), bases, runs[-1].end if log_end is None else log_end)
+    return Part(CLUSTER, bucket, buckets, plan, bases, iter(rows))
 
 
 def _is_in(record: ReplayedRecord, bucket: int, buckets: int) -> bool:
@@ -54,5 +62,7 @@ def _row(one: Placed, bucket: int) -> tuple[Any, ...]:
     where = CLUSTER, bucket, position, one.source, one.offset, one.offset * SECOND, 1, commitment
     if isinstance(one.record, MetadataRecord):
         return (*where, False, one.record.type, one.record.version, None, encode(one.record))
-    assert not isinstance(one.record, UnknownRecord)
+    if isinstance(one.record, UnknownRecord):
+        value = bytes([1, one.record.api_key, one.record.version])
+        return (*where, False, one.record.type, one.record.version, None, value)
     return (*where, True, type_name(one.record), None, None, encode_control(one.record)[1])

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.silver.metadata_replay import WRITTEN, written_by
+from pipelines.silver.metadata_replay import CHANGE, RANGE, VERSION, WRITTEN, written_by
 from pipelines.silver.replay_plan import Run
 from replica.metadata.image import Image, Replay, ReplayedRecord, to_records
+from replica.metadata.record import UnknownRecord
 from tests.pipelines.silver.parts import Placed, of_snapshot, part, snapshot_id
 from tests.replica.metadata.image.made import (
     OTHER_TOPIC,
@@ -30,12 +32,22 @@ def written(
     placed: Iterable[Placed], runs: Sequence[Run], buckets: int = 1
 ) -> tuple[list[Row], list[Row]]:
     """(versions, changes) of all parts together."""
+    rows = all_written(placed, runs, buckets)
+    return rows[VERSION], rows[CHANGE]
+
+
+def all_written(
+    placed: Iterable[Placed], runs: Sequence[Run], buckets: int = 1, log_end: int | None = None
+) -> dict[str, list[Row]]:
+    """The rows of all parts together, by what they are."""
     placed = list(placed)
     batches = [
-        batch for n in range(buckets) for batch in written_by(part(placed, runs, n, buckets))
+        batch
+        for n in range(buckets)
+        for batch in written_by(part(placed, runs, n, buckets, log_end))
     ]
     rows = pa.Table.from_batches(batches, schema=WRITTEN).to_pylist()
-    return [row for row in rows if not row["is_change"]], [row for row in rows if row["is_change"]]
+    return {what: [r for r in rows if r["what"] == what] for what in (VERSION, CHANGE, RANGE)}
 
 
 def log(records: Sequence[ReplayedRecord], first: int = 0) -> list[Placed]:
@@ -99,6 +111,32 @@ def test_behind_a_hole_history_begins_again_with_a_snapshot(seed: int, buckets: 
     }
     assert {v["valid_from_offset"] for v in versions if v["record_offset"] is None} <= {999}
     assert all(not end <= c["record_offset"] < 1000 for c in changes)
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_a_log_that_goes_on_behind_the_last_run_leaves_no_version_open(buckets: int) -> None:
+    # as where its last record is one that this release doesn't know
+    rows = all_written(log([topic(), config("1")]), [Run(0, 2, None)], buckets, log_end=3)
+    assert {row["valid_to_offset"] for row in rows[VERSION]} == {2}
+    assert [(r["valid_from_offset"], r["valid_to_offset"]) for r in rows[RANGE]] == [(0, 2)]
+    whole = all_written(log([topic(), config("1")]), [Run(0, 2, None)], buckets)
+    assert {row["valid_to_offset"] for row in whole[VERSION]} == {None}
+    assert len(whole[RANGE]) == 1
+
+
+def test_a_state_is_known_from_the_snapshot_on_with_which_a_run_begins() -> None:
+    runs = [Run(0, 2, None), Run(90, 101, snapshot_id(95)), Run(200, 210, None)]
+    placed = [*of_snapshot(snapshot_id(95), [topic()]), *log([config("1")], 100)]
+    rows = all_written(placed, runs)[RANGE]
+    assert [(r["valid_from_offset"], r["valid_to_offset"]) for r in rows] == [(0, 2), (95, 101)]
+
+
+def test_a_losing_branch_is_told_up_to_a_record_of_a_newer_kafka() -> None:
+    tail = [topic("ghost", OTHER_TOPIC), UnknownRecord(99, 0, b""), config("1")]
+    placed = [Placed(1 + n, record, "1capture", 1) for n, record in enumerate(tail)]
+    _, changes = written([*log([topic(), remove_topic()]), *placed], [Run(0, 2, None)])
+    lost = [c["change"] for c in changes if c["commitment"] == "superseded"]
+    assert lost == ["topic_created"]
 
 
 def test_a_run_that_nothing_begins_has_no_history() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from replica.format.record import records_of
+from replica.format.segment import LocatedBatch
 from replica.types import Severity
 from tests.replica.check.editing import (
     append,
@@ -120,6 +122,30 @@ def test_bootstrap_snapshots_that_name_other_initial_voters_are_told(tmp_path: P
     assert found[0].file == str(snapshot(tmp_path / "3", 0, 0))
     assert "1-AAAAAAAAAAAAAAAAAAA19g" in found[0].message
     assert found[0].message.endswith(f"by {bootstrap}")
+
+
+def _is_no_op(path: Path, batch: LocatedBatch) -> bool:
+    whole = path.read_bytes()[batch.position : batch.position + batch.header.size_bytes]
+    (record,) = records_of(batch.header, whole)
+    return record.value == metadata("NO_OP_RECORD")
+
+
+def test_configs_that_a_snapshot_leaves_out_since_kafka_4_2_are_a_known_quirk(
+    tmp_path: Path,
+) -> None:
+    for node in ("2", "3"):
+        shutil.copytree(DATA / "kafka-4.4.0-dynamic/live" / node, tmp_path / node)
+    fields = {"resourceType": 32, "resourceName": "g", "name": "no.such.name", "value": "1"}
+    config = metadata("CONFIG_RECORD", **fields)
+    for node in ("2", "3"):
+        log = segment(tmp_path / node, 0)
+        no_op = next(
+            b for b in batches(log)[50:] if b.header.record_count == 1 and _is_no_op(log, b)
+        )
+        set_value(log, no_op, lambda _: config)
+    found = [f for m in judged(tmp_path).members for f in m.findings if "index" not in f.rule.id]
+    told = {(f.rule.id, f.severity, f.message) for f in found}
+    assert ("configs-left-out", Severity.INFO, "1 config of the log left out") in told
 
 
 def test_two_directories_of_one_node_are_a_duplicate(cluster: Path) -> None:

@@ -159,6 +159,11 @@ def a_record_of_an_unknown_type(node: Path) -> list[Place]:
     return [("unknown-record-type", LAST, position)]
 
 
+def a_record_of_an_unknown_version(node: Path) -> list[Place]:
+    position = append(segment(node, 2722), b"\x01\x02\x0f\x00")
+    return [("unknown-record-version", LAST, position)]
+
+
 def a_record_that_cannot_be_applied(node: Path) -> list[Place]:
     fence = metadata("FENCE_BROKER_RECORD", id=77, epoch=1)
     position = append(segment(node, 2722), fence)
@@ -190,6 +195,7 @@ DAMAGES: tuple[Callable[[Path], list[Place]], ...] = (
     a_record_that_does_not_decode,
     a_control_record_that_does_not_decode,
     a_record_of_an_unknown_type,
+    a_record_of_an_unknown_version,
     a_record_that_cannot_be_applied,
     a_batch_above_the_limit,
 )
@@ -210,17 +216,12 @@ def a_torn_end_of_the_log(node: Path) -> list[Place]:
     return [("torn-tail", LAST, last.position)]
 
 
-def a_record_of_an_unknown_version(node: Path) -> list[Place]:
-    position = append(segment(node, 2722), b"\x01\x02\x0f\x00")
-    return [("unknown-record-version", LAST, position)]
-
-
 def a_transaction_without_an_end(node: Path) -> list[Place]:
     position = append(segment(node, 2722), metadata("BEGIN_TRANSACTION_RECORD"))
     return [("open-transaction", LAST, position)]
 
 
-NOTES = (a_torn_end_of_the_log, a_record_of_an_unknown_version, a_transaction_without_an_end)
+NOTES = (a_torn_end_of_the_log, a_transaction_without_an_end)
 
 
 @pytest.mark.parametrize("change", NOTES, ids=lambda change: change.__name__)

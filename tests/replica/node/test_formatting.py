@@ -1,8 +1,11 @@
 """Formatting names a directory once, and gives first voters the set they all begin with."""
 
+import asyncio
+
 import pytest
 
 from replica.errors import UsageError
+from replica.format.partition_metadata import decode
 from replica.node.assembly import opened
 from replica.node.formatting import format_node, new_uuid
 from replica.storage.filesystem import LocalDisk
@@ -12,6 +15,7 @@ from replica.types import ZERO_UUID
 from tests.replica.node.server_properties import settings
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
+TOPIC_ID, LISTENER = "AAAAAAAAAAAAAAAAAAAAAg", "CONTROLLER://127.0.0.1:9093"
 DIRECTORIES = {1: "d" * 21 + "A", 2: "e" * 21 + "A"}
 
 
@@ -36,6 +40,20 @@ def test_a_standalone_node_is_the_only_voter(node):
     assert voter.key == made.replica.key
     assert voter.endpoints == node.advertised
     assert made.replica.directory_id != ZERO_UUID
+
+
+@pytest.mark.parametrize("options", [{}, {"standalone": True}])
+def test_a_partition_of_another_topic_is_marked_with_that_topics_id(tmp_path, options):
+    topic = {"kraftlake__topic__name": "orders", "kraftlake__topic__id": TOPIC_ID}
+    node = settings(tmp_path, log__dirs=str(tmp_path / "node1"), listeners=LISTENER, **topic)
+    formatted(node, **options)
+
+    async def begin():
+        opened(node, print)[1].close()
+
+    asyncio.run(begin())
+    content = (tmp_path / "node1/orders-0/partition.metadata").read_bytes()
+    assert decode(content) == TOPIC_ID
 
 
 def test_initial_controllers_are_the_same_set_on_each(tmp_path, node):

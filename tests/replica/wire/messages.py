@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
+from kio.schema.errors import ErrorCode
 
 from replica.format.primitives import uuid_text
 from replica.wire.apis import APIS
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Field, Kind, Structure, fields_at
 
 STRUCTURES = [
@@ -31,7 +31,7 @@ _SCALARS: dict[Kind, st.SearchStrategy[Any]] = {
 
 def messages(structure: Structure, version: int) -> st.SearchStrategy[dict[str, Any]]:
     """Whole messages; those of replica.wire.schema's fields that carry error codes or times hold
-    values with a meaning, which the second opinion insists on."""
+    values that mean something to the other implementation, which refuses all others."""
     return _structs(structure.fields, version)
 
 

@@ -16,12 +16,23 @@ from replica.errors import CorruptDataError, DataError, TruncatedDataError
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS, METADATA
 from replica.wire.apis.fetching import FETCH
+from replica.wire.apis.membership import UNREGISTER_CONTROLLER
 from replica.wire.apis.quorum import VOTE
 from replica.wire.codec import MAX_ELEMENTS, decode, encode
 from replica.wire.schema import Structure
 from tests.replica.wire.messages import STRUCTURES, messages, name_of
 
 every_message = pytest.mark.parametrize(("structure", "version"), STRUCTURES, ids=name_of)
+UNKNOWN_TO_THE_OTHER = {(UNREGISTER_CONTROLLER.key, 0), (API_VERSIONS.key, 5)}
+"""API key and version: of Kafka 4.4, which the other implementation doesn't know. Kafka's own bytes
+of them are in tests/golden/wire.jsonl."""
+KNOWN_TO_THE_OTHER = [
+    (structure, version)
+    for api in APIS.values()
+    for version in api.versions
+    for structure in (api.request, api.response)
+    if (api.key, version) not in UNKNOWN_TO_THE_OTHER
+]
 few = settings(max_examples=8)
 
 
@@ -52,7 +63,7 @@ def test_what_is_written_is_read_again(
     assert bytes(encode(structure, version, read)) == raw
 
 
-@every_message
+@pytest.mark.parametrize(("structure", "version"), KNOWN_TO_THE_OTHER, ids=name_of)
 @few
 @given(data=st.data())
 def test_another_implementation_reads_and_writes_the_same_bytes(

@@ -20,9 +20,10 @@ from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import Connection
+from replica.wire.error_codes import ErrorCode
 from replica.wire.frame import Budget, Limits, framed, read_frame
 from replica.wire.header import Request, decode_response, encode_request
-from replica.wire.versions import Features, supported_feature
+from replica.wire.versions import Features, Identity, supported_feature
 from tests.replica.wire.loopback import HOST, SERVED, connected, echo, running
 
 
@@ -65,7 +66,54 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0():
             answer = decode_response(API_VERSIONS, 4, await read_frame(reader, 1000))
             writer.close()
         assert answer["errorCode"] == 35
-        assert answer["apiKeys"] == [{"apiKey": 18, "minVersion": 0, "maxVersion": 4}]
+        assert answer["apiKeys"] == [{"apiKey": 18, "minVersion": 0, "maxVersion": 5}]
+
+    asyncio.run(main())
+
+
+IDENTITY = Identity("cluster", 3)
+
+
+@pytest.mark.parametrize(
+    ("named", "error"),
+    [
+        ({}, ErrorCode.NONE),
+        ({"clusterId": "cluster", "nodeId": 3}, ErrorCode.NONE),
+        ({"clusterId": "cluster", "nodeId": 4}, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ({"clusterId": "another", "nodeId": 3}, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ({"clusterId": "", "nodeId": 3}, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ({"clusterId": "cluster", "nodeId": -2}, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ({"clusterId": "cluster"}, ErrorCode.INVALID_REQUEST),
+        ({"nodeId": 3}, ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_who_meant_another_node_or_cluster_is_told_to_rebootstrap(named, error):
+    async def main():
+        async with running(identity=IDENTITY) as server, connected(server) as connection:
+            answer = (await connection.call(API_VERSIONS, named, 5)).message
+            assert answer["errorCode"] == error
+            assert bool(answer["apiKeys"]) == (error is ErrorCode.NONE)
+            older = await connection.call(API_VERSIONS, named, 4)
+            assert older.message["errorCode"] == ErrorCode.NONE
+            assert (await connection.call(VOTE, {"voterId": 3})).message["errorCode"] == 3
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_features_from_level_0_on_are_told_from_version_4_on(version):
+    """Older clients refuse a whole answer that has such a range (KAFKA-17011)."""
+
+    def features():
+        return Features({"kraft.version": (0, 1), "metadata.version": (7, 33)}, {})
+
+    async def main():
+        async with running(features=features) as server, connected(server) as connection:
+            told = (await connection.call(API_VERSIONS, {}, version)).message["supportedFeatures"]
+            names = [feature["name"] for feature in told]
+            assert names == (["kraft.version"] * (version >= 4) + ["metadata.version"]) * (
+                version >= 3
+            )
 
     asyncio.run(main())
 

@@ -1,4 +1,4 @@
-"""Frames that real Kafka 4.1.1 controllers sent (tests/interop/wire_recording.py) come back to the
+"""Frames that real Kafka 4.4.0 controllers sent (tests/interop/wire_recording.py) come back to the
 byte, and mean to the core what Kafka meant."""
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from replica.node.translate.partition import Partition
 from replica.raft import messages as m
 from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaKey
 from replica.wire.apis import APIS
+from replica.wire.error_codes import ErrorCode
 from replica.wire.header import (
     correlation_id_of,
     decode_request,
@@ -125,5 +126,27 @@ def test_pre_votes_and_votes_of_kafka_are_told_apart():
 
 
 def test_kafka_supports_what_it_says_of_kraft_version():
-    answers = list(kafkas(m.ApiVersionsRequest, "response"))
+    said = kafkas(m.ApiVersionsRequest, "response")
+    answers = [answer for answer in said if answer.error is m.Error.NONE]
     assert {(a.min_kraft_version, a.max_kraft_version) for a in answers} == {(0, 1)}
+
+
+def test_a_controller_of_kafka_that_joins_asks_to_be_answered_before_the_commit():
+    asked = [decode_request(bytes.fromhex(f["hex"])) for f in side_of("AddRaftVoter", "request")]
+    (joined,) = [request for request in asked if request.client_id == "raft-client-4"]
+    assert joined.version == 1
+    assert joined.message["ackWhenCommitted"] is False
+
+
+def test_an_api_versions_request_of_kafka_names_cluster_and_node_from_version_5_on():
+    asked = [decode_request(bytes.fromhex(f["hex"])) for f in side_of("ApiVersions", "request")]
+    named = {(r.version, r.message["clusterId"], r.message["nodeId"]) for r in asked}
+    assert named == {(version, None, -1) for version in range(6)} | {
+        (5, "kraftlake-wire-golden0", 3)
+    }
+
+
+def test_kafka_tells_a_misrouted_client_so_in_the_version_that_it_asked_in():
+    frames = [f for f in side_of("ApiVersions", "response") if f["version"] == 5]
+    codes = [decode_response(BY_NAME["ApiVersions"], 5, bytes.fromhex(f["hex"])) for f in frames]
+    assert {c["errorCode"] for c in codes} == {0, ErrorCode.REBOOTSTRAP_REQUIRED}

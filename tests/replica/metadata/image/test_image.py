@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from replica.metadata.image import EMPTY, differences, orphan_topic_configs
+from replica.metadata.image import EMPTY, differences, dropped_configs, orphan_topic_configs
+from replica.metadata.record import MetadataRecord
 from tests.replica.metadata.image.made import TOPIC, after, broker, config, partition, topic
 
 
@@ -54,6 +55,28 @@ def test_nothing_else_is_an_orphan(in_snapshot, in_replay) -> None:  # type: ign
     snapshot, replay = after(*in_snapshot)[0], after(*in_replay)[0]
     assert list(differences(snapshot, replay))
     assert orphan_topic_configs(snapshot, replay) == ()
+
+
+@pytest.mark.parametrize(
+    ("left_out", "is_explained"),
+    [
+        (config("0.11", name="message.format.version"), True),
+        (config("1", name="retention.ms"), False),
+        (config("1", name="no.such.config", resource="1", resource_type=4), False),
+        (config("INFO", name="kafka", resource="1", resource_type=8), True),
+        (config("1000", name="interval.ms", resource="all", resource_type=16), False),
+        (config("1", name="share.delivery.count.limit", resource="g", resource_type=32), True),
+    ],
+)
+def test_a_config_that_the_log_holds_and_kafka_4_2_does_not_know_is_left_out_of_snapshots(
+    left_out: MetadataRecord, is_explained: bool
+) -> None:
+    replay = after(topic(), left_out)[0]
+    snapshot = after(topic())[0]
+    found = tuple(differences(snapshot, replay))
+    assert len(found) == 1
+    assert dropped_configs(snapshot, replay) == (found if is_explained else ())
+    assert dropped_configs(replay, snapshot) == ()
 
 
 def test_no_image_equals_something_else() -> None:

@@ -7,7 +7,7 @@ import pytest
 from replica.format.batch import decode_header
 from replica.format.record import records_of
 from replica.storage.batches import frames, value_batch
-from replica.wire.apis.cluster import DESCRIBE_CLUSTER, METADATA
+from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.apis.membership import ADD_RAFT_VOTER
@@ -65,6 +65,22 @@ def test_a_reader_gets_committed_records_in_every_version(served, version):
         assert (found["highWatermark"], found["lastStableOffset"]) == (end, end)
         assert values_in(found["records"]) == [b"one", b"two"]
         assert node.partition.fetches == 1
+
+    served(story)
+
+
+def test_a_node_refuses_a_client_that_meant_another_node_or_cluster(served):
+    """KIP-1242: what Metadata tells of this node is what it asks of who names it."""
+
+    async def story(node, client):
+        told = (await client.call(METADATA, {"topics": []})).message
+        cluster_id, (own,) = told["clusterId"], [broker["nodeId"] for broker in told["brokers"]]
+        errors = {}
+        for named in ((cluster_id, own), (cluster_id, own + 1), ("another", own)):
+            asked = dict(zip(("clusterId", "nodeId"), named, strict=True))
+            answer = await client.call(API_VERSIONS, asked, 5)
+            errors[named] = answer.message["errorCode"]
+        assert list(errors.values()) == [0, *[ErrorCode.REBOOTSTRAP_REQUIRED] * 2]
 
     served(story)
 
@@ -143,6 +159,32 @@ def test_offsets_are_listed_earliest_latest_and_by_time(served):
         newest = await listed(-3)
         assert (await listed(newest["timestamp"]))["offset"] <= newest["offset"]
         assert (await listed(newest["timestamp"] + 1_000_000))["offset"] == -1
+
+    served(story)
+
+
+@pytest.mark.parametrize("version", range(1, 12))
+def test_a_timestamp_with_a_meaning_is_answered_in_the_versions_that_have_it(served, version):
+    """The numbers are those of ReplicaManager.isListOffsetsTimestampUnsupported in Kafka 4.4."""
+    since = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11, -7: 99, -(2**63): 99}
+    of_tiered_storage = (-5, -6)
+
+    async def story(node, client):
+        await append(node, b"x")
+        end = node.driver.host.raft.high_watermark
+        for timestamp, first in since.items():
+            topics = at(LIST_OFFSETS, currentLeaderEpoch=-1, timestamp=timestamp)
+            asked = {"replicaId": -1, "topics": topics}
+            found = the((await client.call(LIST_OFFSETS, asked, version)).message["topics"])
+            if version < first:
+                assert found["errorCode"] == ErrorCode.UNSUPPORTED_VERSION, timestamp
+                assert found["offset"] == -1
+                continue
+            assert found["errorCode"] == ErrorCode.NONE, timestamp
+            if timestamp in of_tiered_storage:
+                assert (found["offset"], found["timestamp"], found["leaderEpoch"]) == (-1, -1, -1)
+            else:
+                assert 0 <= found["offset"] <= end
 
     served(story)
 

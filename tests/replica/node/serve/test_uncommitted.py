@@ -49,7 +49,7 @@ async def fetched(partition, offset, wait_ms=0):
 
 def listed(partition, timestamp):
     asked = about(partitionIndex=0, timestamp=timestamp)
-    return the(list_offsets(partition, {"topics": asked})["topics"])
+    return the(list_offsets(partition, {"topics": asked}, 11)["topics"])
 
 
 async def new_leader(quorum):

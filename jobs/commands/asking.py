@@ -1,0 +1,115 @@
+"""Commands that ask a lake: sql and state."""
+
+from __future__ import annotations
+
+from jobs.commands import options
+from jobs.commands.combinations import alone, exclusive, unless
+from replica.errors import UsageError
+
+
+def sql(
+    lake: options.Lake,
+    query: options.Query = None,
+    file: options.QueryFile = None,
+    engine: options.Engine = "delta-rs",
+    json_output: options.Json = False,
+    csv: options.Csv = False,
+    tables: options.Tables = False,
+    at_offset: options.AtOffset = None,
+    at_time: options.AtTime = None,
+    question: options.AskedQuestion = None,
+    questions: options.Questions = False,
+) -> int:
+    """Ask the lake with SQL: bronze.x, silver.x and gold.x are its tables.
+
+    For whoever investigates. Only the tables that the query names are opened; the first row comes
+    in well under a second with delta-rs, in some seconds with spark, whose dialect knows more.
+
+    The column payload is a VARIANT: both engines show it as JSON, spark also looks into it, as in
+    where payload:name::string = 'orders'.
+
+    gold.topics_at, partition_leaders_at, under_replicated_at, acl_at and config_at are views of the
+    state at the end of the log, or of what `state` shows at --at-offset or --at-time.
+
+    Text shows an aligned table, times in UTC, nested values and VARIANT as JSON, binary as
+    base64; --json gives a row per line with times as ms since the epoch.
+
+    \b
+    Examples:
+      kraftlake sql --lake lake --tables
+      kraftlake sql --lake lake --question leaders
+      kraftlake sql --lake lake "select * from gold.leader_epoch_history order by epoch"
+      kraftlake sql --lake lake --at-offset 1526 "select * from gold.under_replicated_at"
+      kraftlake sql --lake lake --csv -f incident.sql > incident.csv
+      echo "select count(*) from bronze.log_records" | kraftlake sql --lake lake --json -
+
+    Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
+    """
+    from jobs import sql as job
+    from jobs.moments import Moment, moment_of
+
+    exclusive({"--json": json_output, "--csv": csv})
+    of_a_query = {
+        **{"--engine": unless(job.DELTA_RS, engine), "--at-offset": at_offset},
+        "--at-time": at_time,
+    }
+    alone("--tables", tables, of_a_query)
+    alone("--questions", questions, of_a_query)
+    return job.run(
+        job.Request(
+            lake=lake,
+            query=query,
+            file=file,
+            engine=engine,
+            form="json" if json_output else "csv" if csv else "text",
+            tables=tables,
+            moment=Moment(at_offset, moment_of("--at-time", at_time)),
+            question=question,
+            questions=questions,
+        )
+    )
+
+
+def state(
+    lake: options.Lake,
+    cluster: options.Cluster = None,
+    at_offset: options.AtOffset = None,
+    at_time: options.AtTime = None,
+    diff: options.Diff = None,
+    committed_only: options.CommittedOnly = False,
+    json_output: options.Json = False,
+) -> int:
+    """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
+
+    For the question what the cluster believed when it went wrong, and what changed until then. The
+    log is the branch that the replicas agree on, to its end; --committed-only stops where nothing
+    proves it committed any more. --at-offset N is the state of a snapshot with end offset N:
+    records below N, an open transaction left out. --at-time takes records up to and including
+    that time. --diff A B tells what is different at B from what was at A, offsets or times (a
+    number from 10^12 on is ms).
+
+    entity, key, value (JSON with Kafka's field names, defaults filled in), and the offset of the
+    record that last changed it (NULL: before the snapshot that the lake's log begins with). With
+    --diff: change, name, old and new (JSON).
+
+    \b
+    Examples:
+      kraftlake state --lake lake
+      kraftlake state --lake lake --at-offset 1526 --json | jq 'select(.entity == "topic")'
+      kraftlake state --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --at-time 2026-11-21T05:00Z
+      kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
+
+    --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. Exit
+    codes: 0, 2 usage (also a moment that the lake can't tell about).
+    """
+    from jobs import state as job
+    from jobs.moments import Moment, either_of, moment_of
+
+    moment = Moment(at_offset, moment_of("--at-time", at_time))
+    about = {"committed_only": committed_only, "json_output": json_output}
+    if diff is None:
+        return job.run(lake=lake, cluster=cluster, moment=moment, **about)
+    if moment != Moment():
+        raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
+    a, b = (either_of("--diff", text) for text in diff)
+    return job.run_diff(lake=lake, cluster=cluster, moments=(a, b), **about)

@@ -1,0 +1,43 @@
+"""Which options can be given together. What would be left out silently is refused instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from replica.errors import UsageError
+
+Given = Mapping[str, object]
+"""Values by the names of their options; what is not given is None, False or no values."""
+
+
+def exclusive(options: Given) -> None:
+    """UsageError naming the first two of the options where more than one is given."""
+    given = _given(options)
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} exclude each other: take one")
+
+
+def alone(option: str, value: object, others: Given) -> None:
+    """UsageError where the option is given and one of the others, too."""
+    for other, value_of_other in others.items():
+        exclusive({option: value, other: value_of_other})
+
+
+def needs(option: str, value: object, dependent: Given) -> None:
+    """UsageError naming the first of the dependent options that is given without the option."""
+    given = _given(dependent)
+    if given and not _given({option: value}):
+        raise UsageError(f"{given[0]} goes with {option}")
+
+
+def unless(default: object, value: object) -> object:
+    """The value, None where it is the option's default."""
+    return None if value == default else value
+
+
+def _given(options: Given) -> list[str]:
+    return [
+        name
+        for name, value in options.items()
+        if value is not None and value is not False and value not in ([], ())
+    ]

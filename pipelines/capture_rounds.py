@@ -1,0 +1,92 @@
+"""Rounds: the captures that were looked at together, and what a round is called.
+
+A round of `ingest --order` whose captures have no time of their own is called by its name and by
+the newest record in it: the time in `captured_at` is that of the ingest, and tells only the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+COLUMNS = ("round_name", "has_own_time")
+"""Of bronze.captures; lakes before schema version 3 lack them."""
+
+
+def rounds_sql(where: str) -> str:
+    """The query, in the dialect of delta-rs, whose rows `round_of` takes; oldest round first.
+
+    where: which rows of bronze.captures. The newest record is asked only of rounds that need it.
+    Its time is in ms since 1970, for a hostile log holds times that no calendar has.
+    """
+    return f"""\
+WITH looks AS (SELECT * FROM bronze.captures WHERE {where}), newest_records AS (
+  SELECT c.cluster_id, c.capture_group, max(b.max_timestamp) AS at
+  FROM looks AS c
+  JOIN (SELECT *, unnest(in_log) AS span FROM bronze.log_batches WHERE crc_valid) AS b
+    ON b.cluster_id = c.cluster_id AND b.node_id = c.node_id AND b.directory_id = c.directory_id
+   AND c.captured_at >= b.span['from'] AND (b.span['to'] IS NULL OR c.captured_at <= b.span['to'])
+  WHERE NOT c.has_own_time AND c.round_name IS NOT NULL
+  GROUP BY c.cluster_id, c.capture_group
+)
+SELECT l.cluster_id, l.capture_group, l.captured_at, l.round_name, l.has_own_time,
+       l.captures, CAST(floor(date_part('epoch', n.at) * 1000) AS BIGINT) AS newest_record_ms
+FROM (SELECT cluster_id, capture_group, captured_at, min(ingest_seq) AS ingest_seq,
+             min(round_name) AS round_name, bool_and(has_own_time) AS has_own_time,
+             count(*) AS captures
+      FROM looks GROUP BY cluster_id, capture_group, captured_at) AS l
+LEFT JOIN newest_records AS n
+  ON n.cluster_id = l.cluster_id AND n.capture_group = l.capture_group
+ORDER BY l.cluster_id, l.captured_at, l.ingest_seq, l.capture_group"""
+
+
+@dataclass(frozen=True)
+class Round:
+    """The captures of one group and one moment.
+
+    name: of ingest --order, None without it. has_own_time: whether captured_at was told; None
+    where an earlier release, which did not note that, wrote the captures. newest_record_ms: the
+    largest time of the records in the logs of the group, ms since 1970; None where nobody asked.
+    """
+
+    cluster_id: str
+    capture_group: str
+    captured_at: datetime
+    captures: int
+    name: str | None = None
+    has_own_time: bool | None = None
+    newest_record_ms: int | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether captured_at is when somebody looked, as far as the lake knows."""
+        return self.has_own_time is not False
+
+    def label(self, time_text: Callable[[datetime], str], ms_text: Callable[[int], str]) -> str:
+        """Such as `split (newest record 2026-11-21 03:20:10 UTC)`, or the time of the capture.
+
+        time_text, ms_text: how captured_at and newest_record_ms are written.
+        """
+        when = time_text(self.captured_at)
+        if self.is_timed:
+            return when if self.name is None else f"{self.name}, {when}"
+        if self.name is None:
+            return f"ingested {when}"
+        if self.newest_record_ms is None:
+            return f"{self.name} (no record)"
+        return f"{self.name} (newest record {ms_text(self.newest_record_ms)})"
+
+
+def round_of(row: Mapping[str, Any]) -> Round:
+    """From a row of rounds_sql."""
+    return Round(
+        cluster_id=row["cluster_id"],
+        capture_group=row["capture_group"],
+        captured_at=row["captured_at"],
+        captures=row["captures"],
+        name=row["round_name"],
+        has_own_time=row["has_own_time"],
+        newest_record_ms=row["newest_record_ms"],
+    )

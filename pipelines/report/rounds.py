@@ -1,0 +1,50 @@
+"""The rounds of captures, as the page names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from pipelines.capture_rounds import Round, round_of
+from pipelines.report.source import Row
+from pipelines.report.words import listed, ms_text, time_text
+
+_NAMED = 6
+"""Rounds that are listed one by one."""
+
+
+class Rounds:
+    """The rounds of one cluster, by their captured_at."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        """rows: of queries.rounds, oldest first."""
+        self._rounds: dict[datetime, Round] = {}
+        for row in rows:
+            self._rounds.setdefault(row["captured_at"], round_of(row))
+
+    @property
+    def has_untimed(self) -> bool:
+        """Whether captured_at of any round is the time of its ingest."""
+        return any(not one.is_timed for one in self._rounds.values())
+
+    @property
+    def text(self) -> str:
+        """All rounds, or the first and the last of many."""
+        labels = list(dict.fromkeys(self.when(at) for at in self._rounds))
+        if len(labels) > _NAMED:
+            return f"from {labels[0]} to {labels[-1]}"
+        return listed(labels)
+
+    def when(self, captured_at: datetime | None) -> str:
+        """What the captures of that moment are called; nothing where there is no moment."""
+        if captured_at is None:
+            return ""
+        known = self._rounds.get(captured_at)
+        return time_text(captured_at) if known is None else known.label(time_text, ms_text)
+
+    def short(self, captured_at: datetime) -> str:
+        """The same without the newest record."""
+        known = self._rounds.get(captured_at)
+        if known is None or known.is_timed:
+            return time_text(captured_at)
+        return known.name or f"the ingest of {time_text(captured_at)}"

@@ -1,0 +1,46 @@
+"""Whether the node of a directory is one of the voters, by what its own files say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from replica.check.epochs import LeaderChangeBatch
+from replica.check.examined import Examined, leaders_of, voter_sets
+from replica.history.voters import VoterSet, is_voter
+from replica.types import ReplicaKey
+
+
+class Role(StrEnum):
+    """What a node is to its quorum. The values are part of the output of `check --json`."""
+
+    VOTER = "voter"
+    """A controller that votes."""
+    OBSERVER = "observer"
+    """A broker, or a controller that doesn't vote: the log alone can't tell the two apart."""
+
+
+def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> Role | None:
+    """The role of a directory's node; None where nobody knows whose it is, or who the voters are.
+
+    changes: the LeaderChange records of the log, in its order.
+    """
+    replica = examined.replica
+    voters = _stated_voters(examined, changes)
+    if replica is None or not voters:
+        return None
+    return Role.VOTER if is_voter(voters, replica.key) else Role.OBSERVER
+
+
+def _stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterSet:
+    """The newest voters record of log and snapshots. A static quorum has none: there the newest
+    LeaderChange record, quorum-state (version 0), or the configuration tell."""
+    newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
+    if newest is not None:
+        return newest.voters
+    if changes:
+        return leaders_of(changes[-1].message)
+    directory = examined.directory
+    named = () if directory.quorum_state is None else directory.quorum_state.current_voters
+    configured = (voter.voter_id for voter in directory.configured_voters or ())
+    return frozenset(ReplicaKey(node_id) for node_id in named or configured)

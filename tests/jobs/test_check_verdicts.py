@@ -1,0 +1,191 @@
+"""`kraftlake check`: which severities are shown, which end it with 1, and what it says of each
+directory as a whole, in text and in the summary of --json."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+
+DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
+DYNAMIC_ID, STATIC_ID = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
+METADATA = "__cluster_metadata-0"
+
+
+@pytest.fixture
+def node(data: Path, tmp_path: Path) -> Path:
+    """A copy of a recorded node that may be damaged."""
+    return Path(shutil.copytree(data / DYNAMIC / "final/3", tmp_path / "node"))
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize("word", ["note", "info", "Note"])
+def test_the_word_that_lines_show_is_a_severity(kraftlake: Kraftlake, word: str) -> None:
+    ended = kraftlake("check", "--severity", word, f"{STATIC}/final")
+    assert ended.code == 0
+    assert any(line.startswith("  note     leftover: ") for line in ended.lines)
+    assert kraftlake("check", "--fail-on", word, f"{STATIC}/final").code == 1
+
+
+@pytest.mark.usefixtures("recorded")
+def test_warnings_are_neither_shown_nor_fatal_where_errors_are_asked_for(
+    kraftlake: Kraftlake,
+) -> None:
+    ended = kraftlake("check", "--severity", "error", f"{STATIC}/split")
+    assert ended.code == 0
+    assert len(ended.lines) == 5 + 1
+    assert not any("warning" in line for line in ended.lines[:-1])
+    assert ended.lines[-1] == (
+        "5 directories or files checked: 0 errors; not shown: 2 warnings, 3 notes"
+    )
+
+
+def test_a_directory_whose_warnings_are_not_shown_is_not_called_sound(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    (node / "meta.properties").unlink()
+    assert ": 1 warning (" in kraftlake("check", node).lines[0]
+    ended = kraftlake("check", "--severity", "error", node)
+    assert ended.code == 0
+    assert ended.lines[0].startswith(f"{node}/{METADATA}: no errors (whose it is unknown, ")
+    assert ended.lines[-1] == (
+        "1 directory or file checked: 0 errors; not shown: 1 warning, 1 note"
+    )
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    ("level", "place", "code"),
+    [
+        ("error", f"{STATIC}/split", 0),
+        ("warning", f"{STATIC}/split", 1),
+        ("note", f"{STATIC}/split", 1),
+        ("warning", f"{STATIC}/final", 0),
+        ("note", f"{STATIC}/final", 1),
+        ("note", f"{DYNAMIC}/final/11", 0),
+    ],
+)
+def test_the_exit_code_is_1_from_the_severity_of_fail_on_up(
+    kraftlake: Kraftlake, level: str, place: str, code: int
+) -> None:
+    assert kraftlake("check", "--fail-on", level, place).code == code
+    ended = kraftlake("check", "--fail-on", level, "--json", place)
+    assert (ended.code, ended.summary["exit_code"]) == (code, code)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_what_is_not_shown_may_still_be_fatal_where_fail_on_says_so(kraftlake: Kraftlake) -> None:
+    words = ("--severity", "error", "--fail-on", "warning")
+    ended = kraftlake("check", *words, f"{STATIC}/split")
+    assert ended.code == 1
+    assert ended.lines[-1].endswith("0 errors; not shown: 2 warnings, 3 notes")
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_clean_check_as_json_is_a_summary(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("check", "--json", f"{DYNAMIC}/final/11")
+    assert (ended.code, ended.findings) == (0, [])
+    assert ended.summary == {
+        "checked": 1,
+        "errors": 0,
+        "warnings": 0,
+        "notes": 0,
+        "exit_code": 0,
+        "directories": [
+            {
+                "directory": f"{DYNAMIC}/final/11/{METADATA}",
+                "cluster_id": DYNAMIC_ID,
+                "node_id": 11,
+                "directory_id": "WPQlCXSJUfqbeEDd_9L0Zw",
+                "role": "observer",
+                "verdict": "sound",
+                "errors": 0,
+                "warnings": 0,
+                "notes": 0,
+                "log_start_offset": 0,
+                "log_end_offset": 3674,
+                "epoch": 6,
+                "snapshots": {"valid": 1},
+            }
+        ],
+    }
+
+
+@pytest.mark.usefixtures("recorded")
+def test_the_summary_counts_what_is_not_shown_and_names_each_verdict(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("check", "--json", "--severity", "error", f"{STATIC}/split")
+    assert (ended.code, ended.findings) == (0, [])
+    counts = {name: ended.summary[name] for name in ("checked", "errors", "warnings", "notes")}
+    assert counts == {"checked": 5, "errors": 0, "warnings": 2, "notes": 3}
+    ended = kraftlake("check", "--json", f"{DYNAMIC}/final/3", "--no-replay")
+    assert ended.summary["directories"][0]["verdict"] == "no-fault-found"
+
+
+def test_the_summary_of_damage_says_how_bad_the_worst_is(kraftlake: Kraftlake, node: Path) -> None:
+    path = node / METADATA / "leader-epoch-checkpoint"
+    path.write_text(path.read_text().replace("3 751", "3 760"))
+    ended = kraftlake("check", "--json", node)
+    (told,) = ended.summary["directories"]
+    assert (told["verdict"], told["errors"], ended.summary["exit_code"]) == ("error", 1, 1)
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(("scenario", "cluster"), [(DYNAMIC, DYNAMIC_ID), (STATIC, STATIC_ID)])
+def test_cluster_and_role_of_each_node_are_told(
+    kraftlake: Kraftlake, scenario: str, cluster: str
+) -> None:
+    ended = kraftlake("check", f"{scenario}/final")
+    told = [line.partition(" (")[2] for line in ended.lines if line.startswith(scenario)]
+    assert [", ".join(words.split(", ")[:3]) for words in told] == [
+        f"cluster {cluster}, node {node}, {'voter' if node < 4 else 'observer'}"
+        for node in (1, 2, 3, 11, 12)
+    ]
+
+
+def test_a_voter_on_a_new_disk_is_an_observer(kraftlake: Kraftlake, node: Path) -> None:
+    meta = node / "meta.properties"
+    meta.write_text(meta.read_text().replace("YabyXINkS7WFoc_9PzSg0w", "AAAAAAAAAAAAAAAAAAAAKg"))
+    ended = kraftlake("check", "--json", node)
+    (told,) = ended.summary["directories"]
+    assert (told["role"], told["verdict"]) == ("observer", "warning")
+
+
+def test_a_static_voter_with_an_empty_log_is_known_by_its_quorum_state(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    for node in ("2", "11"):
+        folder = Path(shutil.copytree(data / STATIC / "final" / node, tmp_path / node))
+        for path in (folder / METADATA).iterdir():
+            if path.name != "quorum-state":
+                path.unlink()
+    ended = kraftlake("check", "--json", tmp_path)
+    assert [told["role"] for told in ended.summary["directories"]] == ["voter", "observer"]
+
+
+def test_nothing_is_said_of_the_role_where_nobody_knows_the_voters(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    for path in (node / METADATA).iterdir():
+        if path.suffix in (".log", ".checkpoint"):
+            path.unlink()
+    ended = kraftlake("check", node)
+    assert ended.lines[0].endswith(f"(cluster {DYNAMIC_ID}, node 3, no log)")
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("00000000000000002571-0000000006.checkpoint", "(no log, snapshots: 1 unverifiable)"),
+        ("00000000000000001262.log", "(log 1262 to 2722, epoch 6)"),
+        ("quorum-state", "(no log)"),
+    ],
+)
+def test_a_file_on_its_own_is_not_called_sound(kraftlake: Kraftlake, name: str, told: str) -> None:
+    path = f"{DYNAMIC}/final/1/{METADATA}/{name}"
+    ended = kraftlake("check", path)
+    assert ended.code == 0
+    assert ended.lines[0] == f"{path}: no fault found in this file alone {told}"

@@ -1,0 +1,56 @@
+"""Recorded directories as a Kafka of tomorrow would have written them: broker registrations, and
+the changes of them, have a version that this release doesn't know, in logs and snapshots alike."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from replica.format.batch import HEADER
+from replica.format.record import records_of
+from replica.format.segment import scan
+from replica.metadata.records import schema_named
+from tests.replica.scan.damaging import with_right_crc
+
+CLUSTER = "OLR1FFlQQCyXLM2zfhjyAg"
+FIRST_OFFSET = 28
+"""Of the first broker registration in the log: the end offset of the last state that is known."""
+
+_TYPES = ("REGISTER_BROKER_RECORD", "BROKER_REGISTRATION_CHANGE_RECORD")
+_ENVELOPES = {
+    bytes([1, schema.api_key, schema.newest]): bytes([1, schema.api_key, schema.newest + 1])
+    for schema in map(schema_named, _TYPES)
+}
+"""The first bytes of a value: frame version, api key, version."""
+
+
+def write_tomorrow(source: Path, target: Path) -> None:
+    """A copy of a recorded folder of Kafka 4.4 whose records came out newer; file sizes and
+    positions stay as they are."""
+    shutil.copytree(source, target)
+    changed = 0
+    for path in (*target.rglob("*.log"), *target.rglob("*.checkpoint")):
+        whole = path.read_bytes()
+        newer = b"".join(_newer(batch) for batch in _batches(whole))
+        changed += newer != whole
+        path.write_bytes(newer)
+    assert changed
+
+
+def _batches(whole: bytes) -> list[bytes]:
+    found = scan(whole).batches
+    assert sum(batch.header.size_bytes for batch in found) == len(whole)
+    return [whole[b.position : b.position + b.header.size_bytes] for b in found]
+
+
+def _newer(batch: bytes) -> bytes:
+    header = scan(batch).batches[0].header
+    if header.is_control:
+        return batch
+    for record in records_of(header, batch):
+        value = record.value or b""
+        envelope = _ENVELOPES.get(value[:3])
+        if envelope is not None:
+            at = batch.index(value, HEADER.size)
+            batch = batch[:at] + envelope + batch[at + len(envelope) :]
+    return with_right_crc(batch)
