@@ -1,5 +1,5 @@
-"""Directories that our engine writes, before Kafka 4.1.1: its dump tool, its metadata shell, and a
-real controller that takes over, runs, and gives the directory back to us."""
+"""Directories that our engine writes, before each release of Kafka: its dump tool, its metadata
+shell, and a real controller that takes over, runs, and gives the directory back to us."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from replica.storage.batches import batches_of
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from tests.interop.engine import running, settings_of
-from tests.interop.kafka_jars import class_path_or_skip, dump_tool
+from tests.interop.kafka_dump import dumped, kafka_dump
 from tests.interop.kafka_node import Controller, free_ports, run_tool
 from tests.kraftlake_process import kraftlake
 
@@ -63,12 +63,13 @@ class Written:
 
 
 @pytest.fixture(params=["static", "upgraded", "dynamic"])
-def written(request: pytest.FixtureRequest, data: Path, tmp_path: Path) -> Written:
+def written(
+    request: pytest.FixtureRequest, data: Path, tmp_path: Path, kafka_version: str
+) -> Written:
     """By a static voter, one that upgraded to kraft.version 1, and one that began with it."""
-    class_path_or_skip()
     is_static = request.param != "dynamic"
     (port,) = free_ports(1)
-    controller = made(tmp_path, port, is_static=is_static)
+    controller = made(tmp_path, port, kafka_version, is_static=is_static)
     settings = settings_of(controller)
     format_node(LocalDisk(), settings, CLUSTER_ID, standalone=not is_static)
     proposals = list(recorded_proposals(data / RECORDED))
@@ -80,13 +81,13 @@ def written(request: pytest.FixtureRequest, data: Path, tmp_path: Path) -> Writt
         engine.snapshot()
         engine.propose(proposals[SNAPSHOT_AT:])
     if request.param == "upgraded":
-        controller = made(tmp_path, port, is_static=False)
+        controller = made(tmp_path, port, kafka_version, is_static=False)
     return Written(controller, settings_of(controller), engine.machine.image)
 
 
-def made(folder: Path, port: int, *, is_static: bool) -> Controller:
+def made(folder: Path, port: int, version: str, *, is_static: bool) -> Controller:
     settings = {"internal.metadata.log.segment.bytes": SEGMENT_BYTES}
-    return Controller(folder, 1, {1: port}, is_static=is_static, settings=settings)
+    return Controller(folder, 1, {1: port}, is_static=is_static, settings=settings, version=version)
 
 
 def recorded_proposals(folder: Path) -> Iterator[Proposal]:
@@ -101,10 +102,10 @@ def test_kafka_dump_log_reads_what_our_dump_reads(written: Written) -> None:
     records = written.files("*.log", "*.checkpoint")
     indexes = written.files("*.index", "*.timeindex")
     assert len(records) >= 4
-    ran = run_tool(
-        dump_tool(),
+    ran = kafka_dump(
+        [*records, *indexes],
         *("--cluster-metadata-decoder", "--print-data-log", "--index-sanity-check"),
-        *("--files", ",".join(map(str, [*records, *indexes]))),
+        version=written.controller.version,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.count("Dumping ") == len(records) + len(indexes)
@@ -118,16 +119,6 @@ def test_kafka_dump_log_reads_what_our_dump_reads(written: Written) -> None:
     assert [(row["offset"], row["timestamp"], row["data"]) for row in rows] == theirs
 
 
-def dumped(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Offset, timestamp and content of each record that the dump tool printed."""
-    pattern = re.compile(r"\| offset: (\d+) CreateTime: (\d+) .* headerKeys: \[\] (.*)")
-    for offset, time, content in pattern.findall(text):
-        if content.startswith("payload: "):
-            yield int(offset), int(time), json.loads(content.removeprefix("payload: "))["data"]
-        else:
-            yield int(offset), int(time), json.loads(content.partition(" ")[2])
-
-
 def test_our_doctor_finds_nothing(written: Written) -> None:
     ran = kraftlake("check", "--json", written.settings.log_dir)
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -138,17 +129,19 @@ def test_our_doctor_finds_nothing(written: Written) -> None:
 def test_the_metadata_shell_opens_our_snapshot(written: Written) -> None:
     (snapshot,) = [path for path in written.files("*.checkpoint") if path.name[19] != "0"]
     held = {row["data"]["name"] for row in rows_of(snapshot, "TOPIC_RECORD")}
+    version = written.controller.version
     assert len(held) > 20
-    assert set(shown(snapshot, "ls", "/image/topics/byName").split()) == held
-    broker = shown(snapshot, "cat", "/image/cluster/brokers/11")
+    assert set(shown(version, snapshot, "ls", "/image/topics/byName").split()) == held
+    broker = shown(version, snapshot, "cat", "/image/cluster/brokers/11")
     assert broker.startswith("BrokerRegistration(id=11, ")
 
 
-def shown(snapshot: Path, *command: str) -> str:
+def shown(version: str, snapshot: Path, *command: str) -> str:
     """What a command prints. The shell may run it before it has loaded the file, and then shows
     an empty image, of Kafka's own snapshots too: it is asked again."""
     for _ in range(30):
-        ran = run_tool("org.apache.kafka.shell.MetadataShell", "--snapshot", snapshot, *command)
+        shell = ("org.apache.kafka.shell.MetadataShell", "--snapshot", snapshot)
+        ran = run_tool(*shell, *command, version=version)
         assert ran.returncode == 0
         # it says that of every control record, of Kafka's own too
         known = "Ignoring control record with type"
@@ -202,9 +195,10 @@ def complaints(log: str) -> list[str]:
     ]
 
 
-def test_kafka_does_not_start_where_our_engine_runs(data: Path, tmp_path: Path) -> None:
-    class_path_or_skip()
-    controller = made(tmp_path, free_ports(1)[0], is_static=True)
+def test_kafka_does_not_start_where_our_engine_runs(
+    data: Path, tmp_path: Path, kafka_version: str
+) -> None:
+    controller = made(tmp_path, free_ports(1)[0], kafka_version, is_static=True)
     format_node(LocalDisk(), settings_of(controller), CLUSTER_ID)
     with running(settings_of(controller)) as engine:
         controller.start()
