@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from jobs.known_states import RANGES, why_unknown
 from jobs.lake_tables import tables_of
 from jobs.moments import Moment
 from jobs.output import time_text
@@ -80,13 +81,10 @@ class ClusterHistory:
         return int(end)
 
     def _check_told(self, end_offset: int) -> None:
-        """UsageError where the log's head is gone, and no snapshot tells what it held."""
-        ((count,),) = self._history("count(*)", valid_at(end_offset))
-        if not count and not self._has_log_below(end_offset):
-            raise UsageError(
-                f"offset {end_offset}: the lake holds neither the whole log below it nor a "
-                "snapshot to begin with; ingest a replica or an older capture that does"
-            )
+        """UsageError where the state of this end offset is not known."""
+        why = why_unknown(self.lake, self.cluster_id, end_offset)
+        if why is not None:
+            raise UsageError(why)
 
     def _has_log_below(self, end_offset: int) -> bool:
         """Whether each record below it is there."""
@@ -172,7 +170,7 @@ def cluster_history(lake: str, cluster: str | None, *, committed_only: bool) -> 
 def clusters_of(lake: str) -> list[str]:
     """The ids of the clusters that a built lake has a log of. UsageError where it isn't built."""
     in_lake = tables_of(lake)
-    missing = [table for table in (LOG, HISTORY, STATUS) if table not in in_lake]
+    missing = [table for table in (LOG, HISTORY, STATUS, RANGES) if table not in in_lake]
     if missing:
         raise UsageError(f"{lake} has no {missing[0]}: run `kraftlake build --lake {lake}`")
     query = f"SELECT DISTINCT cluster_id FROM {LOG} ORDER BY 1"  # noqa: S608, names of ours

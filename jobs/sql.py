@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from jobs.answer import Answer, QueryError, write_answer
 from jobs.lake_tables import tables_of
 from jobs.moments import NOW, Moment
+from jobs.output import complain
 from jobs.sql_text import check_reads_only, lists_tables, tables_named
-from jobs.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, valid_now, views_in
+from jobs.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, views_in
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,18 +102,27 @@ def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> t
 def _valid(request: Request) -> str:
     """The condition that the views show a version. UsageError for a moment that the lake can't tell
     about, whatever the engine."""
-    if request.moment == NOW and request.cluster is None:
-        return AT_END
     from jobs.lake_history import ClusterHistory, cluster_history, clusters_of
 
     if request.cluster is not None:
         history = cluster_history(request.lake, request.cluster, committed_only=False)
-        if request.moment == NOW:
-            return valid_now(history.cluster_id)
         return valid_in({history.cluster_id: history.end_offset(request.moment)})
-    histories = [ClusterHistory(request.lake, name) for name in clusters_of(request.lake)]
-    only = len(histories) == 1
+    clusters = clusters_of(request.lake)
+    only = len(clusters) == 1
+    if request.moment == NOW and not only:
+        _tell_of_unknown_ends(request.lake)
+        return AT_END
+    histories = [ClusterHistory(request.lake, name) for name in clusters]
     return valid_in({one.cluster_id: _end_offset(one, request, only) for one in histories})
+
+
+def _tell_of_unknown_ends(lake: str) -> None:
+    """Of clusters whose state at the log's end is not known the views show nothing."""
+    from jobs.known_states import ends_that_are_not_known, why_unknown
+
+    for cluster_id, log_end in ends_that_are_not_known(lake).items():
+        why = why_unknown(lake, cluster_id, log_end)
+        complain(f"sql: the views show nothing of cluster {cluster_id}: {why}")
 
 
 def _end_offset(history: ClusterHistory, request: Request, is_only_one: bool) -> int:

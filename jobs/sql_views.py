@@ -269,11 +269,6 @@ def valid_in(end_offsets: Mapping[str, int]) -> str:
     return " OR ".join(each)
 
 
-def valid_now(cluster: str | None = None) -> str:
-    """The condition that the state at the log's end holds a version; of one cluster or of all."""
-    return AT_END if cluster is None else f"{AT_END} AND cluster_id = {literal(cluster)}"
-
-
 def statements(views: Iterable[View], dialect: Dialect, valid: str) -> Iterator[str]:
     """What makes the views. valid: the condition that they show a version."""
     for view in views:

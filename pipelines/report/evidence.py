@@ -58,7 +58,7 @@ class Lost:
 class Evidence:
     """The tables' answers about one cluster. unidentified: damage of no known replica, of any
     cluster. truncated: the decoded records of some truncations, by their place among them.
-    losses: all, those in `lost` with their effect."""
+    losses: all, those in `lost` with their effect. state_ranges: None where no table tells them."""
 
     cluster_id: str
     summary: Row
@@ -82,6 +82,7 @@ class Evidence:
     losses: tuple[Loss, ...] = ()
     lost: tuple[Lost, ...] = ()
     newest_changes: Figure | None = None
+    state_ranges: Figure | None = None
 
 
 def gather(source: Source, summary: Row) -> Evidence:
@@ -124,6 +125,7 @@ def gather(source: Source, summary: Row) -> Evidence:
         losses=(*(one.loss for one in lost), *found[len(lost) :]),
         lost=lost,
         newest_changes=source.figure(activity_queries.newest_changes(cluster)) if typed else None,
+        state_ranges=ranges,
     )
 
 

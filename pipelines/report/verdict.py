@@ -12,6 +12,8 @@ from pipelines.report.meaning import Effect, limits, made, never_made
 from pipelines.report.partings import Parting
 from pipelines.report.rounds import NO_ROUNDS, Rounds
 from pipelines.report.words import Names, counted, listed, ms_range_text, ms_text, span
+from replica.check.catalogue.log import NOT_KNOWN
+from replica.metadata.records import NEWEST_KAFKA
 
 _records = partial(counted, noun="record")
 _MAX_CONFLICTS = 3
@@ -55,6 +57,7 @@ class Facts:
     end_written_ms: the largest time of their records, ms since 1970, None where no table tells it.
     relations: their pairs by relation. partings: all that any capture shows. snapshots: by
     verdict. damage: places, kinds: of them. unbuilt: captures that came in after the last build.
+    known_to: the last end offset at which the metadata state is known, None where nobody tells it.
     """
 
     names: Names
@@ -70,6 +73,7 @@ class Facts:
     unbuilt: int
     rounds: Rounds = NO_ROUNDS
     end_written_ms: int | None = None
+    known_to: int | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ def verdict(facts: Facts) -> Verdict:
         *logs[0],
         *_snapshots(facts.snapshots),
         *_damage(facts),
+        *_not_known(facts),
         *_rules(facts.rules),
         *logs[1],
         *_unbuilt(facts.unbuilt),
@@ -229,6 +234,17 @@ def _damage(facts: Facts) -> Iterator[Clause]:
         # How bad it is, the findings say: a torn tail is damage that Kafka cuts off by itself.
         kinds = listed(facts.kinds, limit=3)
         yield Clause(Level.SOUND, f"{counted(facts.damage, 'place')} could not be read ({kinds})")
+
+
+def _not_known(facts: Facts) -> Iterator[Clause]:
+    """Where the log holds what this release doesn't know, its state ends there."""
+    is_newer = any(one.rule in NOT_KNOWN and one.now for one in facts.rules)
+    if is_newer and facts.known_to is not None and facts.known_to < facts.end_offset:
+        yield Clause(
+            Level.ATTENTION,
+            f"the metadata state above offset {facts.known_to} is not known to this release, which "
+            f"reads up to Kafka {NEWEST_KAFKA}: the log holds newer records",
+        )
 
 
 def _rules(rules: Iterable[RuleCount]) -> Iterator[Clause]:

@@ -191,7 +191,12 @@ def _facts(
         unbuilt=evidence.unbuilt.total,
         rounds=rounds,
         end_written_ms=max(written - {None}, default=None),
+        known_to=_known_to(evidence.state_ranges),
     )
+
+
+def _known_to(ranges: Figure | None) -> int | None:
+    return None if ranges is None else max((row["to_offset"] for row in ranges.rows), default=None)
 
 
 def _rules(figure: Figure) -> tuple[RuleView, ...]:

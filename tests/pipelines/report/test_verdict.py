@@ -52,6 +52,18 @@ CONFLICT = Parting(
 SOUND, RECOVERED, ATTENTION, BROKEN = Level
 
 CASES = {
+    "a log of a newer Kafka": (
+        replace(
+            HEALTHY,
+            rules=(RuleCount("unknown-record-version", "warning", 3, 3),),
+            known_to=28,
+        ),
+        ATTENTION,
+        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "are sound; the metadata state above offset 28 is not known to this release, which reads "
+        "up to Kafka 4.4: the log holds newer records; 3 warnings in the newest captures "
+        "(unknown-record-version); no capture shows a replica that lost records.",
+    ),
     "healthy": (
         HEALTHY,
         SOUND,
