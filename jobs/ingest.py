@@ -104,6 +104,8 @@ class _Work:
             options = replace(self.options, known=known)
             with Spool.below(self.lake) as spool:
                 looks = look_at(self.paths, options, spool)
+                for left_out in looks.left_out:
+                    complain(f"ingest: left out: {left_out}")
                 for damage in _all_damages(looks):
                     complain(str(damage))
                 with job_events(
