@@ -21,7 +21,10 @@ from pipelines.lake_lock import locked
 from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 
-_SHOWN = ("capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "source")
+_SHOWN = (
+    *("capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "round_name"),
+    "source",
+)
 
 
 def run(
@@ -74,7 +77,7 @@ def _meant(lake: str, asked: Targets, left: Targets) -> list[dict[str, Any]]:
         raise UsageError(f"--cluster {unknown[0]}: the lake has no capture of it")
     targets = asked | left
     return [
-        {name: row[name] for name in _SHOWN}
+        {name: row.get(name) for name in _SHOWN}
         for row in rows
         if targets.has(row["capture_id"], row["capture_group"], row["cluster_id"])
     ]

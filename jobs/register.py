@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.lake_tables import tables_of
-from jobs.moments import NOW
 from jobs.output import complain, write_json, write_line, write_table
-from jobs.sql_views import HISTORY, VIEWS, Spark, select
+from jobs.sql_views import AT_END, HISTORY, VIEWS, Spark, select
 from pipelines.catalog.metastore import (
     catalog_folder,
     is_folder,
@@ -82,7 +81,7 @@ def views_of(prefix: str) -> tuple[NamedQuery, ...]:
             f"{prefix}{view.name}",
             view.description.replace("at the moment asked for", "at the end of the log"),
             tuple((name, meaning) for name, _, meaning in view.columns),
-            select(view, Spark(), NOW, f"{prefix}{HISTORY}"),
+            select(view, Spark(), AT_END, f"{prefix}{HISTORY}"),
         )
         for view in VIEWS
     )
