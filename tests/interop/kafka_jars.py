@@ -39,6 +39,11 @@ def class_path_or_skip(version: str = NEWEST) -> str:
     return or_skip(lambda: class_path(version), f"Kafka {version}")
 
 
+def has_own_tools(version: str) -> bool:
+    """Whether the tools and the shell are of the release itself."""
+    return version not in _TOOLS_OF
+
+
 def jar_folder(version: str) -> Path:
     """Where a version's jars are kept, once they are fetched."""
     return _jars(version).folder

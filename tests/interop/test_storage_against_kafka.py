@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,17 +21,23 @@ from replica.storage.batches import batches_of
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from tests.interop.engine import running, settings_of
-from tests.interop.kafka_dump import dumped, kafka_dump
+from tests.interop.kafka_dump import dumped, kafka_dump, unexpected
+from tests.interop.kafka_jars import has_own_tools, numbers
 from tests.interop.kafka_node import Controller, free_ports, run_tool
+from tests.interop.matrix import hold
 from tests.kraftlake_process import kraftlake
 
 pytestmark = pytest.mark.slow
 
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
-RECORDED = "kafka-4.1.1-dynamic/final/12/__cluster_metadata-0"
+RECORDED = {
+    "3.9.2": "kafka-3.7.2-static/final/1",
+    "4.1.2": "kafka-4.1.1-dynamic/final/12",
+    "4.3.1": "kafka-4.1.1-dynamic/final/12",
+    "4.4.0": "kafka-4.4.0-dynamic/final/3",
+}
+"""By the release that is to read it, a log whose records it knows, from the first on."""
 SEGMENT_BYTES = 100_000
-SNAPSHOT_AT = 200
-"""Of 425 batches of metadata records, those below the snapshot."""
 NOTHING_OF_OURS = (
     "Overriding internal.metadata.log.segment.bytes is only supported for testing",
     "Performing controller activation",
@@ -72,14 +77,15 @@ def written(
     controller = made(tmp_path, port, kafka_version, is_static=is_static)
     settings = settings_of(controller)
     format_node(LocalDisk(), settings, CLUSTER_ID, standalone=not is_static)
-    proposals = list(recorded_proposals(data / RECORDED))
+    proposals = recorded_proposals(data, kafka_version)
+    half = len(proposals) // 2
     with running(settings) as engine:
         if request.param == "upgraded":
             engine.step(Request("upgrade", UpdateFeaturesRequest(kraft_version=1)))
             assert engine.host.raft.log.kraft_version == 1
-        engine.propose(proposals[:SNAPSHOT_AT])
+        engine.propose(proposals[:half])
         engine.snapshot()
-        engine.propose(proposals[SNAPSHOT_AT:])
+        engine.propose(proposals[half:])
     if request.param == "upgraded":
         controller = made(tmp_path, port, kafka_version, is_static=False)
     return Written(controller, settings_of(controller), engine.machine.image)
@@ -90,24 +96,26 @@ def made(folder: Path, port: int, version: str, *, is_static: bool) -> Controlle
     return Controller(folder, 1, {1: port}, is_static=is_static, settings=settings, version=version)
 
 
-def recorded_proposals(folder: Path) -> Iterator[Proposal]:
+def recorded_proposals(data: Path, version: str) -> list[Proposal]:
     """The metadata that a real cluster wrote, without what concerned its own quorum."""
-    for path in sorted(folder.glob("*.log")):
-        for batch in batches_of(path.read_bytes(), int(path.stem)):
-            if not batch.control:
-                yield Proposal(batch.end_offset - batch.base_offset, batch.data)
+    return [
+        Proposal(batch.end_offset - batch.base_offset, batch.data)
+        for path in sorted((data / RECORDED[version]).glob("__cluster_metadata-0/*.log"))
+        for batch in batches_of(path.read_bytes(), int(path.stem))
+        if not batch.control
+    ]
 
 
 def test_kafka_dump_log_reads_what_our_dump_reads(written: Written) -> None:
     records = written.files("*.log", "*.checkpoint")
     indexes = written.files("*.index", "*.timeindex")
-    assert len(records) >= 4
+    assert len(records) >= 3
     ran = kafka_dump(
         [*records, *indexes],
         *("--cluster-metadata-decoder", "--print-data-log", "--index-sanity-check"),
         version=written.controller.version,
     )
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (ran.returncode, unexpected(ran)) == (0, "")
     assert ran.stdout.count("Dumping ") == len(records) + len(indexes)
     for complaint in ("isvalid: false", "mismatch", "Exception", "secutive", "out of order"):
         assert complaint not in ran.stdout
@@ -115,8 +123,13 @@ def test_kafka_dump_log_reads_what_our_dump_reads(written: Written) -> None:
     assert (ours.returncode, ours.stderr) == (0, "")
     rows = [json.loads(line) for line in ours.stdout.splitlines()]
     theirs = list(dumped(ran.stdout))
-    assert len(theirs) > 3600
-    assert [(row["offset"], row["timestamp"], row["data"]) for row in rows] == theirs
+    assert len(theirs) > 2000
+    assert len(theirs) == len(rows)
+    for row, (offset, time, content) in zip(rows, theirs, strict=True):
+        assert (row["offset"], row["timestamp"]) == (offset, time)
+        assert content in (row["data"], None)
+    has_leaders = numbers(written.controller.version) >= (4, 0)
+    assert [content for *_, content in theirs].count(None) == (0 if has_leaders else 1)
 
 
 def test_our_doctor_finds_nothing(written: Written) -> None:
@@ -127,9 +140,13 @@ def test_our_doctor_finds_nothing(written: Written) -> None:
 
 
 def test_the_metadata_shell_opens_our_snapshot(written: Written) -> None:
-    (snapshot,) = [path for path in written.files("*.checkpoint") if path.name[19] != "0"]
+    (snapshot,) = [path for path in written.files("*.checkpoint") if int(path.name[:20]) > 0]
     held = {row["data"]["name"] for row in rows_of(snapshot, "TOPIC_RECORD")}
     version = written.controller.version
+    if not has_own_tools(version):
+        pytest.skip(
+            f"Maven Central has no kafka-shell {version}, and another's needs its own Kafka"
+        )
     assert len(held) > 20
     assert set(shown(version, snapshot, "ls", "/image/topics/byName").split()) == held
     broker = shown(version, snapshot, "cat", "/image/cluster/brokers/11")
@@ -184,6 +201,7 @@ def test_a_real_controller_takes_over_and_gives_back(written: Written) -> None:
         assert changed.keys() <= {"controller", "broker", "partition"}
         engine.snapshot()
     assert kraftlake("check", written.settings.log_dir).returncode == 0
+    hold(written.controller.version, "handed", "static, upgraded, dynamic")
 
 
 def complaints(log: str) -> list[str]:
@@ -204,6 +222,6 @@ def test_kafka_does_not_start_where_our_engine_runs(
         controller.start()
         assert controller.wait_for_end() == 1
         assert "Failed to acquire lock on file .lock" in controller.log
-        engine.propose(list(recorded_proposals(data / RECORDED))[:1])
+        engine.propose(recorded_proposals(data, kafka_version)[:1])
     with controller:
         controller.wait_for("Kafka Server started")
