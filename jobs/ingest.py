@@ -24,6 +24,7 @@ from jobs.waiting import check_ready, check_whole, waiting
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool, local_place
+from pipelines.lake_folder import refuse_foreign
 from pipelines.lake_lock import locked
 from pipelines.lake_paths import is_remote
 from pipelines.schema_version import VERSION, schema_version, write_schema_version
@@ -74,6 +75,7 @@ def run(
         replica=None if as_replica is None else parse_replica(as_replica),
     )
     work = _Work(tuple(paths), lake, options, keep_secrets, verify, run_id)
+    refuse_foreign(lake)
     check_ready(lake, "bronze")
     total: Counter[str] = Counter()
     if stream is None:

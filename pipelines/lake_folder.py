@@ -1,5 +1,6 @@
-"""A lake's folder before a job writes to it: whether this user can. It is asked before Spark starts,
-whose own words for it are a stack trace.
+"""A lake's folder before a job writes to it: whether a lake may be made there, and whether this
+user can write. Both are asked before anything is written and before Spark starts, whose own words
+for either are a stack trace.
 """
 
 from __future__ import annotations
@@ -8,10 +9,29 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pipelines import lake_files
 from pipelines.lake_paths import is_remote, local_path
+from pipelines.object_store import opened, shown_uri
+from pipelines.own_folder import names_in, refuse_foreign_names
+from pipelines.schema_version import schema_version
 from replica.errors import UnwritableFileError
+
+_OURS = ("_forgetting", "_ingest", "_quality", "_redaction", "_schema_version", "_spool", "_trial")
+"""How the names begin that a job makes in a lake beside its tables: an ingest that was ended early
+may have left some of them."""
+
+
+def refuse_foreign(lake: str) -> None:
+    """UsageError for a folder, or a prefix of an object store, that holds other things and no lake.
+
+    UnreadableFileError where it can't be listed.
+    """
+    if schema_version(lake) is not None:
+        return
+    place = f"--lake {shown_uri(lake)}"
+    refuse_foreign_names(place, _names(lake), lambda name: name.startswith(_OURS), "lake")
 
 
 def check_writable(lake: str, schemas: Sequence[str]) -> None:
@@ -59,3 +79,13 @@ def _table_folders(root: Path, schemas: Sequence[str]) -> Iterator[Path]:
         for table in sorted(layer.iterdir()):
             if (table / "_delta_log").is_dir():
                 yield from (table, table / "_delta_log")
+
+
+def _names(lake: str) -> list[str]:
+    if not is_remote(lake):
+        return names_in(local_path(lake))
+    from pyarrow import fs  # for remote lakes only: it takes a quarter of a second
+
+    with opened(lake) as (store, root):
+        selector: Any = fs.FileSelector(root.rstrip("/"), allow_not_found=True)
+        return [entry.base_name for entry in store.get_file_info(selector)]
