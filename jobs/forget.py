@@ -14,7 +14,8 @@ from typing import Any
 from jobs import lake_content
 from jobs.lake_tables import tables_of
 from jobs.output import complain, counted, write_counts, write_json, write_table
-from jobs.waiting import waiting
+from jobs.sql_text import SCHEMAS
+from jobs.waiting import check_ready, waiting
 from pipelines import forgetting
 from pipelines.forgetting import Targets
 from pipelines.lake_lock import locked
@@ -47,6 +48,7 @@ def run(
     asked = Targets(frozenset(captures), frozenset(clusters))
     if not confirmed:
         return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
+    check_ready(lake, *(SCHEMAS if vacuum else ("bronze",)))
     with locked(lake, waiting("forget", lake)):
         check_schema_version(lake)
         left = forgetting.begun(lake)

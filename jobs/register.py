@@ -18,7 +18,9 @@ from jobs.lake_tables import tables_of
 from jobs.output import complain, write_json, write_line, write_table
 from jobs.sql_views import AT_END, HISTORY, VIEWS, Spark, select
 from pipelines.catalog.metastore import (
+    CLIENT_FILE,
     catalog_folder,
+    check_catalog_folder,
     is_folder,
     metastore_settings,
     properties_text,
@@ -29,7 +31,6 @@ from replica.errors import UnwritableFileError, UsageError
 if TYPE_CHECKING:
     from pipelines.catalog.registration import Change
 
-CLIENT_FILE = "spark.conf"
 _PREFIX = re.compile(r"[a-z][a-z0-9_]*|")
 
 
@@ -57,6 +58,7 @@ def run(
     from pipelines.tables.of_a_lake import TABLES
 
     if catalog is not None and is_folder(catalog):
+        check_catalog_folder(catalog)
         catalog_folder(catalog).mkdir(parents=True, exist_ok=True)
     complain("register: starting Spark")
     spark = spark_session("kraftlake register", lake=lake, extra_conf=settings)

@@ -156,8 +156,7 @@ class _Target:
                 self.arrived = {file.path: file for file in capture.decode(journal).files}
             except DataError as error:
                 raise UsageError(
-                    f"{self.shown}/{capture.PART_NAME}: {error.reason}: remove the folder, or name "
-                    "another one"
+                    f"{self.shown}/{capture.PART_NAME}: {error.reason}: name another folder"
                 ) from error
         elif self._names():
             raise UsageError(f"{self.shown}: not empty, and no capture; name another folder")

@@ -154,14 +154,14 @@ INDEX_BROKEN = Rule(
     _WARNING,
     "An offset or time index doesn't decode: a ragged end, or entries that don't rise.",
     "Rebuilds it at a start.",
-    "Delete it while the node is stopped, or let Kafka rebuild it.",
+    "Let Kafka rebuild it, or move it away while the node is stopped.",
 )
 INDEX_MISMATCH = Rule(
     "index-mismatch",
     _WARNING,
     "An index entry points at no batch of its segment, or at one of other offsets or times.",
     "Doesn't compare them; a fetch may start reading at a wrong byte.",
-    "Delete the index while the node is stopped: Kafka rebuilds it.",
+    "Move the index away while the node is stopped: Kafka rebuilds it.",
 )
 INDEX_WITHOUT_SEGMENT = Rule(
     "index-without-segment",
