@@ -57,7 +57,7 @@ from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Role
-from replica.raft.voter_updates import remember_joining
+from replica.raft.voter_updates import may_join, remember_joining
 from replica.types import NO_NODE, OffsetAndEpoch
 
 _MOST_TRANSITIONS = 8
@@ -130,6 +130,11 @@ class Raft:
     @property
     def is_voter(self) -> bool:
         return self._core.is_voter
+
+    @property
+    def is_joining(self) -> bool:
+        """Whether this replica makes itself a voter, and isn't one yet."""
+        return may_join(self._core)
 
     @property
     def high_watermark(self) -> int | None:
