@@ -22,7 +22,7 @@ from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from tests.interop.engine import running, settings_of
 from tests.interop.kafka_dump import dumped, kafka_dump, unexpected
-from tests.interop.kafka_jars import has_own_tools, numbers
+from tests.interop.kafka_jars import numbers
 from tests.interop.kafka_node import Controller, free_ports, run_tool
 from tests.interop.matrix import hold
 from tests.kraftlake_process import kraftlake
@@ -143,10 +143,6 @@ def test_the_metadata_shell_opens_our_snapshot(written: Written) -> None:
     (snapshot,) = [path for path in written.files("*.checkpoint") if int(path.name[:20]) > 0]
     held = {row["data"]["name"] for row in rows_of(snapshot, "TOPIC_RECORD")}
     version = written.controller.version
-    if not has_own_tools(version):
-        pytest.skip(
-            f"Maven Central has no kafka-shell {version}, and another's needs its own Kafka"
-        )
     assert len(held) > 20
     assert set(shown(version, snapshot, "ls", "/image/topics/byName").split()) == held
     broker = shown(version, snapshot, "cat", "/image/cluster/brokers/11")
