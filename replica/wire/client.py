@@ -198,9 +198,10 @@ class Connection:
         us = {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
         version = API_VERSIONS.versions[-1]
         answer = await self._exchange(API_VERSIONS, version, us)
-        if answer["errorCode"] == ErrorCode.UNSUPPORTED_VERSION:
-            theirs = versions_in(answer) or {API_VERSIONS.key: range(1)}
-            older = newest_common(API_VERSIONS, theirs)
+        theirs = versions_in(answer)
+        is_refused = answer["errorCode"] == ErrorCode.UNSUPPORTED_VERSION
+        if is_refused or version not in theirs.get(API_VERSIONS.key, (version,)):
+            older = newest_common(API_VERSIONS, theirs or {API_VERSIONS.key: range(1)})
             answer = await self._exchange(API_VERSIONS, older or 0, us)
         if answer["errorCode"] != ErrorCode.NONE:
             reason = f"ApiVersions answered with {error_name(answer['errorCode'])}"
