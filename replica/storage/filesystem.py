@@ -60,7 +60,7 @@ class FileSystem(Protocol):
         """An existing file, to read and to write."""
 
     def create(self, path: str) -> File:
-        """A new file, or an existing one emptied."""
+        """A new file, or an existing one emptied; never through a link."""
 
     def names(self, folder: str) -> tuple[str, ...]:
         """Names of the files in a folder, sorted; folders in it are left out."""
@@ -88,7 +88,7 @@ class LocalDisk(FileSystem):
             return _LocalFile(path, os.open(path, os.O_RDWR | os.O_CLOEXEC))
 
     def create(self, path: str) -> File:
-        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         with _writing(path):
             return _LocalFile(path, os.open(path, flags, 0o644))
 

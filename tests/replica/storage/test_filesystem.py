@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from replica.errors import UnreadableFileError, UnwritableFileError
-from replica.storage.filesystem import read_whole, replace_durably
+from replica.storage.filesystem import LocalDisk, read_whole, replace_durably
 from tests.replica.storage.conftest import Place
 
 
@@ -71,3 +73,13 @@ def test_an_existing_directory_is_left_as_it_is(place: Place) -> None:
     place.put("a", b"1")
     place.files.make_directory(place.folder)
     assert place.names() == ("a",)
+
+
+def test_no_file_is_made_or_emptied_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "letter").write_text("precious")
+    for name in ("letter", "missing"):
+        (tmp_path / f"{name}.tmp").symlink_to(tmp_path / name)
+        with pytest.raises(UnwritableFileError, match=r"\.tmp: .*links"):
+            LocalDisk().create(str(tmp_path / f"{name}.tmp"))
+    assert (tmp_path / "letter").read_text() == "precious"
+    assert not (tmp_path / "missing").exists()
