@@ -2,7 +2,8 @@
 
 What lies there already may be a stranger's work. In a local folder no link is followed: each part
 of a path is opened below the one before it, and a file is always made new, so that a second name
-of a file elsewhere isn't written into either. Folders of other users are refused.
+of a file elsewhere isn't written into either. Folders of other users are refused. What is made is
+its owner's only.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any, Protocol
 
+from pipelines.capture.private import FILE_MODE, FOLDER_MODE
 from pipelines.object_store import is_uri, opened, reason, shown_uri
 from replica.errors import FileSystemError, UnwritableFileError, UsageError
 from replica.format.capture import CapturedFile
@@ -80,7 +82,7 @@ def _local(root: str, shown: str) -> Iterator[Destination]:
         raise UnwritableFileError(shown, f"{error.filename}: {why}") from error
     try:
         with suppress(FileExistsError):
-            os.mkdir(root)
+            os.mkdir(root, FOLDER_MODE)
             is_new = True
         handle = os.open(root, _FOLDER)
     except OSError as error:
@@ -127,7 +129,7 @@ class _Folder(Destination):
         with self._inside(path, make=True) as (folder, name):
             self._remove(path, folder, name)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            with open(os.open(name, flags, 0o666, dir_fd=folder), "wb") as file:
+            with open(os.open(name, flags, FILE_MODE, dir_fd=folder), "wb") as file:
                 file.write(data)
 
     def replace(self, path: str, data: bytes) -> None:
@@ -172,7 +174,7 @@ class _Folder(Destination):
         is_new = False
         if make:
             with suppress(FileExistsError):
-                os.mkdir(name, dir_fd=folder)
+                os.mkdir(name, FOLDER_MODE, dir_fd=folder)
                 is_new = True
         below = os.open(name, _FOLDER, dir_fd=folder)
         why = None if is_new else _distrust(os.fstat(below))

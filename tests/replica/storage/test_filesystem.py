@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from replica.errors import UnreadableFileError, UnwritableFileError
+from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk, read_whole, replace_durably
 from tests.replica.storage.conftest import Place
 
@@ -83,3 +86,22 @@ def test_no_file_is_made_or_emptied_through_a_link(tmp_path: Path) -> None:
             LocalDisk().create(str(tmp_path / f"{name}.tmp"))
     assert (tmp_path / "letter").read_text() == "precious"
     assert not (tmp_path / "missing").exists()
+
+
+def test_what_a_replica_writes_is_its_owners_only(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        folder = f"{tmp_path}/data/__cluster_metadata-0"
+        LocalDisk().make_directory(folder)
+        LocalDisk().create(f"{folder}/quorum-state.tmp").close()
+        with DirectoryLock(f"{tmp_path}/data"):
+            made = [tmp_path / "data", *(tmp_path / "data").rglob("*")]
+            modes = {path.name: stat.filemode(path.stat().st_mode) for path in made}
+    finally:
+        os.umask(before)
+    assert modes == {
+        "data": "drwx------",
+        "__cluster_metadata-0": "drwx------",
+        "quorum-state.tmp": "-rw-------",
+        ".lock": "-rw-------",
+    }
