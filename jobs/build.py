@@ -11,7 +11,7 @@ import sys
 
 from jobs.lake_tables import check_lake
 from jobs.output import complain, write_counts
-from jobs.waiting import check_whole, waiting
+from jobs.waiting import check_ready, check_whole, waiting
 
 
 def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> int:
@@ -28,6 +28,7 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
 
     check_lake(lake)
     check_whole(lake)
+    check_ready(lake, "silver", "gold")
     complain("build: starting Spark")
     spark = spark_session("kraftlake build", lake=lake)
     with told(lake), locked_in_store(lake, waiting("build", lake)):

@@ -12,11 +12,11 @@ from pipelines.capture.bundle import is_bundle, unpack
 from pipelines.capture.grouping import ambiguous, batch_of, unused_names
 from replica.check.examined import Examined, examine
 from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format import meta_properties
+from replica.format import meta_properties, partition_metadata
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, FilePath, Found, discover
 from replica.format.reading import MAX_STATE_BYTES, read_file
-from replica.types import ReplicaId
+from replica.types import METADATA_TOPIC_ID, ReplicaId
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,9 @@ class _Finding:
     files: list[FilePath] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
-    owners: dict[ReplicaId, DirectoryPath] = field(default_factory=dict)
-    """Of the batch that nothing names, in which one replica must not be found twice."""
+    owners: dict[tuple[ReplicaId, str], DirectoryPath] = field(default_factory=dict)
+    """By replica and topic id, of the batch that nothing names, in which one replica of a partition
+    must not be found twice."""
 
     def below(self, path: str) -> None:
         for found in discover([path], on_error=self._unlisted):
@@ -105,7 +106,7 @@ class _Finding:
         batch = batch_of(found, argument, self.order)
         replica = None if batch else _replica_of(found)
         if replica is not None:
-            other = self.owners.setdefault(replica, found)
+            other = self.owners.setdefault((replica, _topic_of(found)), found)
             if other is not found:
                 raise ambiguous(other.shown, found.shown, replica.node_id)
         self.batches.setdefault(batch, []).append(found)
@@ -122,6 +123,15 @@ def _replica_of(found: DirectoryPath) -> ReplicaId | None:
         except (DataError, UnreadableFileError):
             continue
     return None
+
+
+def _topic_of(found: DirectoryPath) -> str:
+    """The topic id by partition.metadata, the metadata topic's where nothing tells another."""
+    try:
+        data = read_file(os.path.join(found.path, partition_metadata.FILE_NAME), MAX_STATE_BYTES)
+        return partition_metadata.decode(data)
+    except (DataError, UnreadableFileError):
+        return METADATA_TOPIC_ID
 
 
 def _meta_paths(found: DirectoryPath) -> Iterator[str]:

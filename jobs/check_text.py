@@ -85,6 +85,8 @@ def _who(member: Judged) -> Iterator[str]:
         yield "whose it is unknown"
     if member.role is not None:
         yield str(member.role)
+    if not member.partition.is_metadata and member.examined.is_directory:
+        yield f"partition {member.partition.name}"
 
 
 def _log(examined: Examined) -> str:

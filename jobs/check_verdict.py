@@ -24,8 +24,8 @@ class Verdict(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NO_FAULT_FOUND = "no-fault-found"
-    """Nothing is wrong with what was looked at, but not all could be judged: a file on its own, or
-    a snapshot that was compared with no log."""
+    """Nothing is wrong with what was looked at, but not all could be judged: a file on its own, a
+    snapshot that was compared with no log, or a partition whose records are no metadata."""
     SOUND = "sound"
 
 
@@ -39,7 +39,7 @@ def verdict_of(member: Judged) -> Verdict:
         if severity in found:
             return verdict
     judged = all(one.validity is Validity.VALID for one in member.verdicts)
-    whole = member.examined.is_directory and judged
+    whole = member.examined.is_directory and member.partition.is_metadata and judged
     return Verdict.SOUND if whole else Verdict.NO_FAULT_FOUND
 
 
@@ -66,6 +66,7 @@ def member_summary(member: Judged) -> dict[str, Any]:
         "node_id": None if replica is None else replica.node_id,
         "directory_id": None if replica is None else replica.directory_id,
         "role": None if member.role is None else str(member.role),
+        "partition": member.partition.shown,
         "verdict": str(verdict_of(member)),
         **_counts(counted_by(member.findings)),
         "log_start_offset": None if epoch is None else directory.log_start_offset,

@@ -9,11 +9,10 @@ import re
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from jobs.connecting import addresses, client_config
-from jobs.output import complain, json_text, one_line
-from jobs.record_lines import json_rest, text_line, text_start
+from jobs.output import complain
+from jobs.record_lines import json_rest, opaque_json_rest, opaque_text_line, text_line
 from jobs.redacting import make_redactor
 from replica.consumer.client import Consumer
 from replica.consumer.connections import WireConnections
@@ -22,7 +21,6 @@ from replica.consumer.session import Session, Settings
 from replica.consumer.translate import TopicPartition
 from replica.consumer.values import ConsumerRecord, OffsetReset, Position, Report, ResetPolicy
 from replica.errors import KraftlakeError, UsageError
-from replica.format.record import Record
 from replica.metadata.log_record import LogRecordReader
 from replica.types import METADATA_TOPIC
 
@@ -110,7 +108,10 @@ class _Printing:
     def record(self, read: ConsumerRecord) -> None:
         """A line on stdout; on stderr where it doesn't decode."""
         if not (self._is_metadata or read.is_control):
-            sys.stdout.write(self._opaque(read.record, read.epoch))
+            if self._json:
+                sys.stdout.write('{"offset":' + opaque_json_rest(read.record, read.epoch, None))
+            else:
+                sys.stdout.write(opaque_text_line(read.record, read.epoch, None))
             return
         decoded = self._reader.read(read.record, is_control=read.is_control)
         if decoded.error is not None:
@@ -134,34 +135,6 @@ class _Printing:
             f"{self._name}: records from {begin} up to {position.offset} (exclusive) that were "
             f"printed are gone from the leader's log"
         )
-
-    def _opaque(self, record: Record, epoch: int) -> str:
-        """A record whose meaning only its producer knows."""
-        if self._json:
-            plain: dict[str, Any] = {
-                "offset": record.offset,
-                "epoch": epoch,
-                "timestamp": record.timestamp,
-                "key": _text_or_base64(record.key),
-                "value": _text_or_base64(record.value),
-                "headers": [[h.key, _text_or_base64(h.value)] for h in record.headers],
-            }
-            return json_text(plain) + "\n"
-        return f"{text_start(record, epoch)}{_readable(record.key)}  {_readable(record.value)}\n"
-
-
-def _text_or_base64(raw: bytes | None) -> object:
-    """Text where it is UTF-8, else an object {"base64": ...}."""
-    if raw is None:
-        return None
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return {"base64": raw}
-
-
-def _readable(raw: bytes | None) -> str:
-    return "null" if raw is None else one_line(raw.decode("utf-8", "backslashreplace"))
 
 
 def _start(text: str) -> tuple[ResetPolicy, Position | None]:

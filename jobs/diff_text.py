@@ -9,7 +9,10 @@ from itertools import islice
 from jobs.difference import Difference
 from jobs.log_range import log_range
 from jobs.output import counted, ms_text, one_line
+from jobs.record_lines import opaque_text
 from replica.check.examined import Examined
+from replica.check.partition import partition_of
+from replica.format.record import Record
 from replica.history.divergence import Relation
 from replica.history.log import ReplicaLog, epochs_of
 from replica.metadata.log_record import LogRecordReader
@@ -104,15 +107,23 @@ def _parted(difference: Difference, reader: LogRecordReader) -> Iterator[str]:
 
 
 def _branch(examined: Examined, start: int, end: int, reader: LogRecordReader) -> Iterator[str]:
+    partition = partition_of(examined)
     for batch, record in islice(examined.records(start, end), SHOWN_RECORDS):
         header = batch.header
-        read = reader.read(record, is_control=header.is_control)
-        what = f"{read.record_type} v{read.version}  {read.json_text()}"
-        if read.error is not None:
-            what = f"could not be decoded: {read.error}"
+        if partition.is_metadata or header.is_control:
+            what = _decoded(record, reader, is_control=header.is_control)
+        else:
+            what = opaque_text(record, None if partition.is_proven else reader.redactor)
         time = ms_text(record.timestamp)
         line = one_line(f"  {record.offset}  epoch {header.leader_epoch}  {time}  {what}")
         yield line if len(line) <= SHOWN_WIDTH else line[: SHOWN_WIDTH - 3] + "..."
+
+
+def _decoded(record: Record, reader: LogRecordReader, *, is_control: bool) -> str:
+    read = reader.read(record, is_control=is_control)
+    if read.error is not None:
+        return f"could not be decoded: {read.error}"
+    return f"{read.record_type} v{read.version}  {read.json_text()}"
 
 
 def _conflict(difference: Difference) -> Iterator[str]:

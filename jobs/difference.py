@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from replica.check.examined import Examined, replica_log
+from replica.check.partition import partition_of
 from replica.errors import UsageError
 from replica.history.commitment import Losses, classify_compared, compare_group, losses
 from replica.history.divergence import Comparison, Divergence, diverge_compared
@@ -31,7 +32,9 @@ class Difference:
 
 
 def compare_directories(a: Examined, b: Examined) -> Difference:
-    """UsageError where the two are known to be of different clusters."""
+    """UsageError where the two are known to be of different clusters or partitions, or of a
+    partition that no quorum replicates."""
+    _refuse_others(a, b)
     if a.replica and b.replica and a.replica.cluster_id != b.replica.cluster_id:
         raise UsageError(
             f"{a.shown} is of cluster {a.replica.cluster_id}, {b.shown} of cluster "
@@ -48,6 +51,20 @@ def compare_directories(a: Examined, b: Examined) -> Difference:
     divergence = diverge_compared(log_a, log_b, comparison)
     lost = losses(divergence, classify_compared(group))
     return Difference(a, b, log_a, log_b, same, comparison, divergence, lost)
+
+
+def _refuse_others(a: Examined, b: Examined) -> None:
+    partitions = (partition_of(a), partition_of(b))
+    for one, partition in zip((a, b), partitions, strict=True):
+        if not partition.is_of_a_quorum:
+            raise UsageError(
+                f"{one.shown}: {partition.what}: no rule of KRaft says which replica truncates"
+            )
+    if partitions[0].key != partitions[1].key:
+        raise UsageError(
+            f"{a.shown} is partition {partitions[0].shown}, {b.shown} partition "
+            f"{partitions[1].shown}: diff compares replicas of one partition"
+        )
 
 
 def as_row(difference: Difference) -> dict[str, Any]:

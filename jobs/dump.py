@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from jobs import dump_bulk
 from jobs.dump_files import DumpFile, Wanted, find_files
+from jobs.dump_partitions import DumpPartitions
 from jobs.output import (
     Progress,
     complain,
@@ -21,7 +22,7 @@ from jobs.output import (
     write_json,
     write_line,
 )
-from jobs.record_lines import json_rest, text_line
+from jobs.record_lines import json_rest, opaque_json_rest, opaque_text_line, text_line
 from jobs.redacting import make_redactor
 from jobs.selection import Selection
 from jobs.state_files import EMPTY_IS_LEGAL, READERS, plain_content
@@ -34,6 +35,7 @@ from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch, scan
 from replica.format.snapshot import SnapshotState
 from replica.metadata.log_record import LogRecordReader
+from replica.metadata.redact import Redactor
 from replica.scan.segments import is_large
 
 _LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
@@ -83,13 +85,17 @@ class _Dumping:
         self.progress = Progress()
         self.damaged = False
         self.headed: DumpFile | None = None
+        self.partitions = DumpPartitions(self._tell, self.reader.redactor)
         self.log_end: tuple[str, int] | None = None
 
     def name(self, damage: Damage) -> None:
         """A line on stderr for what could not be read."""
         self.damaged = True
+        self._tell(str(damage))
+
+    def _tell(self, text: str) -> None:
         self.progress.clear()
-        complain(str(damage))
+        complain(text)
 
     def file(self, file: DumpFile) -> None:
         """One file, whatever its kind."""
@@ -135,7 +141,7 @@ class _Dumping:
             return
         expected = name.base_offset if is_segment else 0
         as_lines = self.options.json_output and not self.options.batches
-        if as_lines and is_large(opened.size):
+        if as_lines and is_large(opened.size) and self.partitions.of(file).is_metadata:
             self._bulk(file, opened, expected)
         else:
             self._whole(file, opened.read_all(), expected)
@@ -181,8 +187,11 @@ class _Dumping:
     def _damages(self, file: DumpFile, damages: tuple[Damage, ...]) -> None:
         snapshot = file.name.snapshot
         being_written = snapshot is not None and snapshot.state is SnapshotState.PART
+        legal = {DamageKind.TORN_TAIL} if being_written else set()
+        if damages and self.partitions.of(file).is_ordinary:
+            legal.add(DamageKind.OFFSET_GAP)  # compaction takes records, and whole batches, away
         for damage in damages:
-            if not (being_written and damage.kind is DamageKind.TORN_TAIL):
+            if damage.kind not in legal:
                 self.name(damage.in_file(file.shown))
 
     def _joint(self, file: DumpFile, end: int | None) -> None:
@@ -194,7 +203,8 @@ class _Dumping:
         if file.log_folder is None or not is_live:
             return
         start, before = file.name.base_offset, self.log_end
-        if before is not None and before[0] == file.log_folder and before[1] != start:
+        is_gap = before is not None and before[0] == file.log_folder and before[1] != start
+        if before is not None and is_gap and not self.partitions.of(file).is_ordinary:
             detail = f"segment starts at {start}, the one before ends at {before[1]}"
             self.name(Damage(0, 0, DamageKind.OFFSET_GAP, detail, file.shown))
         if end is not None:
@@ -222,6 +232,9 @@ class _Dumping:
         """The line of a record of the batch at `position`, nothing where it isn't selected."""
         if not self.selection.takes(record.offset, record.timestamp):
             return ""
+        partition = self.partitions.of(file)
+        if not (partition.is_metadata or is_control):
+            return self._opaque_line(file, epoch, record, self.partitions.hiding(partition))
         read = self.reader.read(record, is_control=is_control)
         if read.error is not None:
             self._undecodable(file, position, record.offset, read.error)
@@ -231,6 +244,16 @@ class _Dumping:
         if self.options.json_output:
             return dump_bulk.line_start(file.shown) + json_rest(record, epoch, read)
         return text_line(record, epoch, read)
+
+    def _opaque_line(
+        self, file: DumpFile, epoch: int, record: Record, redactor: Redactor | None
+    ) -> str:
+        """The line of a record of another partition than a metadata log, which has no type."""
+        if self.selection.types:
+            return ""
+        if self.options.json_output:
+            return dump_bulk.line_start(file.shown) + opaque_json_rest(record, epoch, redactor)
+        return opaque_text_line(record, epoch, redactor)
 
     def _undecodable(self, file: DumpFile, position: int, offset: int, reason: str) -> None:
         detail = f"record at offset {offset} of the batch at this byte: {reason}"

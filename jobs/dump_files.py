@@ -27,6 +27,11 @@ class DumpFile:
     name: FileName
     log_folder: str | None = None
 
+    @property
+    def shown_log(self) -> str:
+        """The user's name of the directory, or of the file that was named on its own."""
+        return self.shown if self.log_folder is None else os.path.dirname(self.shown)
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

@@ -14,14 +14,18 @@ from typing import Any
 from jobs import lake_content
 from jobs.lake_tables import tables_of
 from jobs.output import complain, counted, write_counts, write_json, write_table
-from jobs.waiting import waiting
+from jobs.sql_text import SCHEMAS
+from jobs.waiting import check_ready, waiting
 from pipelines import forgetting
 from pipelines.forgetting import Targets
 from pipelines.lake_lock import locked
 from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 
-_SHOWN = ("capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "source")
+_SHOWN = (
+    *("capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "round_name"),
+    "source",
+)
 
 
 def run(
@@ -44,6 +48,7 @@ def run(
     asked = Targets(frozenset(captures), frozenset(clusters))
     if not confirmed:
         return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
+    check_ready(lake, *(SCHEMAS if vacuum else ("bronze",)))
     with locked(lake, waiting("forget", lake)):
         check_schema_version(lake)
         left = forgetting.begun(lake)
@@ -74,7 +79,7 @@ def _meant(lake: str, asked: Targets, left: Targets) -> list[dict[str, Any]]:
         raise UsageError(f"--cluster {unknown[0]}: the lake has no capture of it")
     targets = asked | left
     return [
-        {name: row[name] for name in _SHOWN}
+        {name: row.get(name) for name in _SHOWN}
         for row in rows
         if targets.has(row["capture_id"], row["capture_group"], row["cluster_id"])
     ]

@@ -20,10 +20,11 @@ from pathlib import Path
 
 from jobs.moments import moment_of
 from jobs.output import complain, write_counts
-from jobs.waiting import check_whole, waiting
+from jobs.waiting import check_ready, check_whole, waiting
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool, local_place
+from pipelines.lake_folder import refuse_foreign
 from pipelines.lake_lock import locked
 from pipelines.lake_paths import is_remote
 from pipelines.schema_version import VERSION, schema_version, write_schema_version
@@ -74,6 +75,8 @@ def run(
         replica=None if as_replica is None else parse_replica(as_replica),
     )
     work = _Work(tuple(paths), lake, options, keep_secrets, verify, run_id)
+    refuse_foreign(lake)
+    check_ready(lake, "bronze")
     total: Counter[str] = Counter()
     if stream is None:
         total.update(work.run())
@@ -104,6 +107,8 @@ class _Work:
             options = replace(self.options, known=known)
             with Spool.below(self.lake) as spool:
                 looks = look_at(self.paths, options, spool)
+                for left_out in looks.left_out:
+                    complain(f"ingest: left out: {left_out}")
                 for damage in _all_damages(looks):
                     complain(str(damage))
                 with job_events(
@@ -174,14 +179,14 @@ def _write(looks: Looks, lake: str, keep_secrets: bool, spool: Path) -> dict[str
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
+    complain("ingest: starting Spark")
+    spark = spark_session("kraftlake ingest", lake=lake)  # first: what can't start leaves nothing
     key_file = lake_key_file(lake, spool)
     is_new = schema_version(lake) is None
     write_schema_version(lake)
     note_written(lake, VERSION, is_new=is_new)
     if keep_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    complain("ingest: starting Spark")
-    spark = spark_session("kraftlake ingest", lake=lake)
     ingest = Ingest(spark, Lake(lake), None if keep_secrets else key_file)
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from jobs.lake_tables import tables_of
 from jobs.output import complain, write_rows
-from jobs.waiting import check_whole, waiting
+from jobs.sql_text import SCHEMAS
+from jobs.waiting import check_ready, check_whole, waiting
 from pipelines.lake_lock import locked
 from pipelines.lineage.job_events import job_events
 
@@ -39,6 +40,7 @@ def run(
         check_whole(lake)
         _print(_upkeep(lake, names, retain_days, dry_run=True), json_output=json_output)
         return 0
+    check_ready(lake, *SCHEMAS)
     with locked(lake, waiting("maintain", lake)):
         check_whole(lake)
         with job_events("maintain", lake, complain, run_id=run_id):

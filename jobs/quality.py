@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jobs.lake_tables import check_lake
 from jobs.output import complain, write_json, write_table
-from jobs.waiting import check_whole, waiting
+from jobs.waiting import check_ready, check_whole, waiting
 
 if TYPE_CHECKING:
     from pipelines.quality.gate import TableResult
@@ -33,6 +33,7 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
 
     check_lake(lake)
     check_whole(lake)
+    check_ready(lake, "gold")
     complain("quality: starting Spark")
     spark = spark_session("kraftlake quality", lake=lake)
     from pipelines.quality.gate import Gate

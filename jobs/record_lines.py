@@ -1,10 +1,14 @@
-"""A metadata or control record as a line of text or of JSON, wherever it was read."""
+"""A record as a line of text or of JSON, wherever it was read: a metadata or control record, or one
+whose meaning only its producer knows."""
 
 from __future__ import annotations
 
-from jobs.output import ms_text, one_line
+from typing import Any
+
+from jobs.output import json_text, ms_text, one_line
 from replica.format.record import Record
 from replica.metadata.log_record import LogRecord
+from replica.metadata.redact import Redactor
 
 
 def text_line(record: Record, epoch: int, read: LogRecord) -> str:
@@ -24,6 +28,49 @@ def json_rest(record: Record, epoch: int, read: LogRecord) -> str:
         f'"timestamp":{record.timestamp},"type":"{read.record_type}",'
         f'"version":{read.version},"data":{read.json_text()}}}\n'
     )
+
+
+def opaque_text_line(record: Record, epoch: int, redactor: Redactor | None) -> str:
+    """Offset, epoch, time (UTC), key and value of a record that only its producer understands."""
+    return f"{text_start(record, epoch)}{opaque_text(record, redactor)}\n"
+
+
+def opaque_text(record: Record, redactor: Redactor | None) -> str:
+    """Key and value of such a record; redactor: hides them, None where they are shown."""
+    key, value = (_text(_hidden(raw, redactor)) for raw in (record.key, record.value))
+    return f"{key}  {value}"
+
+
+def opaque_json_rest(record: Record, epoch: int, redactor: Redactor | None) -> str:
+    """The rest of such a record's line of JSON that has come to `"offset":`."""
+    plain: dict[str, Any] = {
+        "epoch": epoch,
+        "timestamp": record.timestamp,
+        "key": _text_or_base64(_hidden(record.key, redactor)),
+        "value": _text_or_base64(_hidden(record.value, redactor)),
+        "headers": [[h.key, _text_or_base64(_hidden(h.value, redactor))] for h in record.headers],
+    }
+    return f"{record.offset},{json_text(plain)[1:]}\n"
+
+
+def _hidden(raw: bytes | None, redactor: Redactor | None) -> bytes | None:
+    if raw is None or redactor is None:
+        return raw
+    return redactor.fingerprint("unreadable", raw).encode("ascii")
+
+
+def _text_or_base64(raw: bytes | None) -> object:
+    """Text where it is UTF-8, else an object {"base64": ...}."""
+    if raw is None:
+        return None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": raw}
+
+
+def _text(raw: bytes | None) -> str:
+    return "null" if raw is None else one_line(raw.decode("utf-8", "backslashreplace"))
 
 
 def _shown(read: LogRecord) -> str:

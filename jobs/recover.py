@@ -14,6 +14,7 @@ from pipelines.capture.grouping import AmbiguousOrderError
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, replica_log
 from replica.check.members import by_cluster
+from replica.check.partition import by_partition, partition_of
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
 from replica.format.damage import Damage
@@ -25,7 +26,8 @@ from replica.types import ReplicaKey
 def run(paths: Sequence[str], *, json_output: bool) -> int:
     """Print a plan for each cluster; 0 where all are safe, else 1. Nothing is ever changed."""
     codes = []
-    for members in by_cluster(_examined(paths)):
+    found = _examined(paths)
+    for members in (m for part in by_partition(found, partition_of) for m in by_cluster(part)):
         _refuse_copies(members)
         by_key = {_key(one): one for one in members}
         unreliable = {key for key, one in by_key.items() if one.hides_entries}
@@ -53,14 +55,15 @@ def _examined(paths: Sequence[str]) -> list[Examined]:
         examined, unread = examine_all(directories, progress.show)
     progress.clear()
     damages = (*inputs.damages, *unread)
-    found = [one for one in examined if one.replica is not None]
+    found = [one for one in examined if _why_left_out(one) is None]
     if not found and damages and not examined:
         raise UnreadableFileError(damages[0].file, _what_to_do(damages[0]))
     for damage in damages:
         complain(f"{damage.file}: {damage.kind}: {_what_to_do(damage)}")
     for one in examined:
-        if one.replica is None:
-            complain(f"{one.shown}: left out: {_why_unknown(one)}")
+        reason = _why_left_out(one)
+        if reason is not None:
+            complain(f"{one.shown}: left out: {reason}")
     if not found:
         raise UsageError(f"{', '.join(paths)}: no node's directory; name those that are left")
     for one in found:
@@ -75,8 +78,13 @@ def _what_to_do(damage: Damage) -> str:
     return f"{finding.message}. {finding.rule.next_step}"
 
 
-def _why_unknown(examined: Examined) -> str:
-    """Why nothing tells whose a directory is."""
+def _why_left_out(examined: Examined) -> str | None:
+    """Why no quorum can go on with a directory, None where it can."""
+    partition = partition_of(examined)
+    if not partition.is_of_a_quorum:
+        return f"{partition.what}, which no quorum keeps"
+    if examined.replica is not None:
+        return None
     for damage in examined.directory.damages:
         if os.path.basename(damage.file) == meta_properties.FILE_NAME:
             return f"{examined.shown_file(damage.file)}: {damage.detail}"
@@ -132,6 +140,7 @@ def _write_rows(plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined]) -> None:
             "has_majority": plan.has_majority,
             "missing": sorted([v.node_id, v.directory_id] for v in plan.missing),
             "reasons": list(plan.reasons),
+            "partition": partition_of(examined).shown,
         }
         write_json(row)
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from jobs.output import coloured, counted, one_line
 from replica.check.examined import Examined
+from replica.check.partition import partition_of
 from replica.history.divergence import Relation
 from replica.history.recovery import Answer, RecoveryPlan, Standing
 from replica.types import ZERO_UUID, ReplicaKey
@@ -27,7 +28,9 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
     replica = by_key[plan.winner.key].replica
     assert replica is not None, "plans are made for known replicas"
     answer = coloured(plan.answer.value, _COLOURS[plan.answer])
-    yield f"cluster {replica.cluster_id}: {answer}"
+    partition = partition_of(by_key[plan.winner.key])
+    which = "" if partition.is_metadata else f", partition {partition.name}"
+    yield f"cluster {replica.cluster_id}{which}: {answer}"
     for reason in plan.reasons:
         yield f"  {reason}"
     if plan.answer is Answer.SAFE:

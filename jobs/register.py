@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.lake_tables import tables_of
-from jobs.moments import NOW
 from jobs.output import complain, write_json, write_line, write_table
-from jobs.sql_views import HISTORY, VIEWS, Spark, select
+from jobs.sql_views import AT_END, HISTORY, VIEWS, Spark, select
 from pipelines.catalog.metastore import (
+    CLIENT_FILE,
     catalog_folder,
+    check_catalog_folder,
     is_folder,
     metastore_settings,
     properties_text,
@@ -30,7 +31,6 @@ from replica.errors import UnwritableFileError, UsageError
 if TYPE_CHECKING:
     from pipelines.catalog.registration import Change
 
-CLIENT_FILE = "spark.conf"
 _PREFIX = re.compile(r"[a-z][a-z0-9_]*|")
 
 
@@ -58,6 +58,7 @@ def run(
     from pipelines.tables.of_a_lake import TABLES
 
     if catalog is not None and is_folder(catalog):
+        check_catalog_folder(catalog)
         catalog_folder(catalog).mkdir(parents=True, exist_ok=True)
     complain("register: starting Spark")
     spark = spark_session("kraftlake register", lake=lake, extra_conf=settings)
@@ -82,7 +83,7 @@ def views_of(prefix: str) -> tuple[NamedQuery, ...]:
             f"{prefix}{view.name}",
             view.description.replace("at the moment asked for", "at the end of the log"),
             tuple((name, meaning) for name, _, meaning in view.columns),
-            select(view, Spark(), NOW, f"{prefix}{HISTORY}"),
+            select(view, Spark(), AT_END, f"{prefix}{HISTORY}"),
         )
         for view in VIEWS
     )

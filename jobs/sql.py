@@ -10,13 +10,18 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from jobs.answer import Answer, QueryError, write_answer
 from jobs.lake_tables import tables_of
 from jobs.moments import NOW, Moment
+from jobs.output import complain
 from jobs.sql_text import check_reads_only, lists_tables, tables_named
-from jobs.sql_views import HISTORY, VIEWS, View, views_in
+from jobs.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, views_in
 from replica.errors import UsageError
+
+if TYPE_CHECKING:
+    from jobs.lake_history import ClusterHistory
 
 DELTA_RS = "delta-rs"
 SPARK = "spark"
@@ -29,7 +34,7 @@ _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 class Request:
     """What `sql` was asked for: one of query, file, question, tables and questions.
 
-    form: text, json or csv; moment: of the views' state.
+    form: text, json or csv; moment, cluster: of the views' state, None for all clusters.
     """
 
     lake: str
@@ -39,6 +44,7 @@ class Request:
     form: str = "text"
     tables: bool = False
     moment: Moment = NOW
+    cluster: str | None = None
     question: str | None = None
     questions: bool = False
 
@@ -65,12 +71,13 @@ def run(request: Request) -> int:
         named, views = in_lake, VIEWS if HISTORY in in_lake else ()
     elif views:
         named = sorted({*named, HISTORY})
+    valid = _valid(request) if views else AT_END
     if request.engine == SPARK:
         from jobs.sql_spark import answer
     else:
         from jobs.sql_delta_rs import answer
     try:
-        write_answer(answer(request.lake, named, query, views, request.moment), request.form)
+        write_answer(answer(request.lake, named, query, views, valid), request.form)
     except QueryError as error:
         raise QueryError(explained(str(error), in_lake)) from error
     return 0
@@ -79,9 +86,9 @@ def run(request: Request) -> int:
 def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
     """Those that the query names and the lake doesn't have as tables."""
     views = views_in(name for name in wanted if name not in in_lake)
-    if request.moment != NOW and not views:
+    if (request.moment != NOW or request.cluster is not None) and not views:
         raise UsageError(
-            "--at-offset and --at-time are for the views, and the query names none: "
+            "--at-offset, --at-time and --cluster are for the views, and the query names none: "
             f"{', '.join(view.name for view in VIEWS)}"
         )
     if views and HISTORY not in in_lake:
@@ -90,6 +97,45 @@ def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> t
             f"`kraftlake build --lake {request.lake}`"
         )
     return views
+
+
+def _valid(request: Request) -> str:
+    """The condition that the views show a version. UsageError for a moment that the lake can't tell
+    about, whatever the engine."""
+    from jobs.lake_history import ClusterHistory, cluster_history, clusters_of
+
+    if request.cluster is not None:
+        history = cluster_history(request.lake, request.cluster, committed_only=False)
+        return valid_in({history.cluster_id: history.end_offset(request.moment)})
+    clusters = clusters_of(request.lake)
+    only = len(clusters) == 1
+    if request.moment == NOW and not only:
+        _tell_of_unknown_ends(request.lake)
+        return AT_END
+    histories = [ClusterHistory(request.lake, name) for name in clusters]
+    return valid_in({one.cluster_id: _end_offset(one, request, only) for one in histories})
+
+
+def _tell_of_unknown_ends(lake: str) -> None:
+    """Of clusters whose state at the log's end is not known the views show nothing."""
+    from jobs.known_states import ends_that_are_not_known, why_unknown
+
+    for cluster_id, log_end in ends_that_are_not_known(lake).items():
+        why = why_unknown(lake, cluster_id, log_end)
+        complain(f"sql: the views show nothing of cluster {cluster_id}: {why}")
+
+
+def _end_offset(history: ClusterHistory, request: Request, is_only_one: bool) -> int:
+    if is_only_one:
+        return history.end_offset(request.moment)
+    if history.is_before_whole_log(request.moment):
+        return 0
+    try:
+        return history.end_offset(request.moment)
+    except UsageError as error:
+        raise UsageError(
+            f"{error} in cluster {history.cluster_id}; --cluster C asks the views about one cluster"
+        ) from error
 
 
 def _list(request: Request) -> int:

@@ -13,9 +13,8 @@ from deltalake import QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from jobs.answer import Answer, QueryError
-from jobs.moments import NOW, Moment
 from jobs.sql_text import SCHEMAS
-from jobs.sql_views import DataFusion, View, statements
+from jobs.sql_views import AT_END, DataFusion, View, statements
 from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
 from replica.errors import UnreadableFileError
@@ -35,11 +34,12 @@ def answer(
     tables: Sequence[str],
     query: str,
     views: Sequence[View] = (),
-    moment: Moment = NOW,
+    valid: str = AT_END,
 ) -> Answer:
-    """Run `query`, with `tables` opened and `views` of them made, as of `moment`.
+    """Run `query`, with `tables` opened and `views` of them made.
 
-    QueryError where it fails, also while rows are read.
+    valid: the condition that views show a version. QueryError where it fails, also while rows are
+    read.
     """
     builder = QueryBuilder(_SETTINGS)
     for schema in SCHEMAS:
@@ -50,7 +50,7 @@ def answer(
             builder.register(_quoted(table), open_table(uri))
         except (DeltaError, TableNotFoundError, OSError) as error:
             raise UnreadableFileError(uri, _line(error)) from error
-    for statement in statements(views, DataFusion(), moment):
+    for statement in statements(views, DataFusion(), valid):
         builder.execute(statement).read_all()
     try:
         reader = builder.execute(query)

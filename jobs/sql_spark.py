@@ -15,8 +15,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import VariantVal
 
 from jobs.answer import Answer, QueryError
-from jobs.moments import NOW, Moment
-from jobs.sql_views import Spark, View, statements
+from jobs.sql_views import AT_END, Spark, View, statements
 from pipelines.catalog.metastore import IMPLEMENTATION
 from pipelines.delta import Lake, register
 from pipelines.session import WAREHOUSE, scratch_warehouse, spark_session
@@ -28,11 +27,12 @@ def answer(
     tables: Sequence[str],
     query: str,
     views: Sequence[View] = (),
-    moment: Moment = NOW,
+    valid: str = AT_END,
 ) -> Answer:
-    """Run `query`, with `tables` registered and `views` of them made, as of `moment`.
+    """Run `query`, with `tables` registered and `views` of them made.
 
-    QueryError where it fails, also as rows are read.
+    valid: the condition that views show a version. QueryError where it fails, also as rows are
+    read.
     """
     # pyspark turns timestamps into naive times of this process's zone
     os.environ["TZ"] = "UTC"
@@ -44,7 +44,7 @@ def answer(
     spark = spark_session("kraftlake sql", lake=lake, extra_conf=own)
     try:
         register(spark, Lake(lake), [one for one in TABLES if one.name in tables])
-        for statement in statements(views, Spark(), moment):
+        for statement in statements(views, Spark(), valid):
             spark.sql(statement)
         frame = spark.sql(query)
         return Answer(tuple(frame.columns), _rows(frame))

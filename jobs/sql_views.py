@@ -8,14 +8,14 @@ text that replica.metadata.image wrote: compact, keys sorted, quotes within text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from jobs.moments import Moment
-
 HISTORY = "gold.metadata_history"
 """The table below the views."""
+AT_END = "valid_to_offset IS NULL"
+"""The condition that the state at the log's end holds a version."""
 
 
 class Dialect(Protocol):
@@ -254,40 +254,31 @@ def views_in(names: Iterable[str]) -> tuple[View, ...]:
     return tuple(view for view in VIEWS if view.name in wanted)
 
 
-def statements(views: Iterable[View], dialect: Dialect, moment: Moment) -> Iterator[str]:
-    """What makes the views, for queries at this moment."""
+def literal(text: str) -> str:
+    """A text in SQL."""
+    escaped = text.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def valid_in(end_offsets: Mapping[str, int]) -> str:
+    """The condition that the states of these clusters hold a version, each of its end offset."""
+    each = (
+        f"(cluster_id = {literal(cluster)} AND {valid_at(end_offset)})"
+        for cluster, end_offset in end_offsets.items()
+    )
+    return " OR ".join(each)
+
+
+def statements(views: Iterable[View], dialect: Dialect, valid: str) -> Iterator[str]:
+    """What makes the views. valid: the condition that they show a version."""
     for view in views:
-        yield f"CREATE OR REPLACE VIEW {view.name} AS {select(view, dialect, moment)}"
+        yield f"CREATE OR REPLACE VIEW {view.name} AS {select(view, dialect, valid)}"
 
 
-def select(view: View, dialect: Dialect, moment: Moment, history: str = HISTORY) -> str:
+def select(view: View, dialect: Dialect, valid: str, history: str = HISTORY) -> str:
     """The query behind a view. history: what HISTORY is called where the query runs."""
     return (
-        f"WITH all_held AS ({_held(moment, history)}), "
+        f"WITH all_held AS (SELECT * FROM {history} WHERE {valid}), "
         f"held AS (SELECT * FROM all_held WHERE entity = '{view.entity}') "
         f"{view.select(dialect)}"
-    )
-
-
-def _held(moment: Moment, history: str) -> str:
-    """The versions that are valid, of every cluster."""
-    if moment.at_offset is not None:
-        return f"SELECT * FROM {history} WHERE {valid_at(moment.at_offset)}"
-    if moment.at_time is None:
-        return f"SELECT * FROM {history} WHERE valid_to_offset IS NULL"
-    # by offsets, of which one is always valid: clocks may go back
-    asked = f"TIMESTAMP '{moment.at_time.isoformat(sep=' ')}'"
-    # one aggregate for each bound: DataFusion fails at a union of columns with unequal comments
-    begun, ended = (
-        f"max(CASE WHEN {bound} <= {asked} THEN {bound}_offset END)"
-        for bound in ("valid_from", "valid_to")
-    )
-    ends = (
-        f"SELECT cluster_id, greatest({begun}, {ended}) + 1 AS end_offset "
-        f"FROM {history} GROUP BY cluster_id"
-    )
-    return (
-        f"SELECT h.* FROM {history} h JOIN ({ends}) e ON e.cluster_id = h.cluster_id "
-        "WHERE h.valid_from_offset < e.end_offset "
-        "AND (h.valid_to_offset IS NULL OR h.valid_to_offset >= e.end_offset)"
     )

@@ -12,7 +12,8 @@ from dataclasses import asdict
 
 from jobs.lake_tables import tables_of
 from jobs.output import complain, write_rows
-from jobs.waiting import waiting
+from jobs.sql_text import SCHEMAS
+from jobs.waiting import check_ready, waiting
 from pipelines.forgetting import refuse_half_forgotten
 from pipelines.lake_lock import locked
 from pipelines.schema_version import (
@@ -26,6 +27,7 @@ from pipelines.schema_version import (
 def run(*, lake: str, dry_run: bool = False, json_output: bool = False) -> int:
     """Upgrade the lake, or only tell what would be done; 0. Raises KraftlakeError."""
     tables_of(lake)  # says so where it is none
+    check_ready(lake, *SCHEMAS)
     with locked(lake, waiting("upgrade", lake)):
         refuse_newer(lake)
         refuse_half_forgotten(lake)

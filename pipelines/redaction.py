@@ -34,7 +34,10 @@ def lake_key_file(lake: str, copies: Path | None = None) -> str:
             _create(path)
     if path.stat().st_size == 0:
         place = f"{lake}/{FILE_NAME}" if is_remote(lake) else path
-        raise UsageError(f"{place}: empty; remove it to have a new key made")
+        raise UsageError(
+            f"{place}: empty: restore it from a copy of the lake; with new bytes in it (head -c 32 "
+            "/dev/urandom) ingest goes on, but old and new fingerprints can't be compared"
+        )
     return str(path)
 
 

@@ -121,6 +121,14 @@ def spark_session(
     return _start(settings, conf_dir)
 
 
+def check_startable() -> None:
+    """UsageError where a session can't start for want of Java, Spark or Delta; soon, and without
+    starting one."""
+    check_installed()
+    if _active_context() is None and SparkContext._gateway is None and not _submitted():
+        find_java()
+
+
 def client_settings(asked: Mapping[str, str]) -> dict[str, str]:
     """What other programs of Spark's on this machine need to read a lake as spark_session does.
 

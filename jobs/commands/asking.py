@@ -17,6 +17,7 @@ def sql(
     tables: options.Tables = False,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
+    cluster: options.Cluster = None,
     question: options.AskedQuestion = None,
     questions: options.Questions = False,
 ) -> int:
@@ -29,7 +30,8 @@ def sql(
     where payload:name::string = 'orders'.
 
     gold.topics_at, partition_leaders_at, under_replicated_at, acl_at and config_at are views of the
-    state at the end of the log, or of what `state` shows at --at-offset or --at-time.
+    state at the end of the log, or of what `state` shows at --at-offset or --at-time; --cluster
+    leaves out the other clusters. A moment behind what the captures of a cluster tell is an error.
 
     Text shows an aligned table, times in UTC, nested values and VARIANT as JSON, binary as
     base64; --json gives a row per line with times as ms since the epoch.
@@ -50,8 +52,8 @@ def sql(
 
     exclusive({"--json": json_output, "--csv": csv})
     of_a_query = {
-        **{"--engine": unless(job.DELTA_RS, engine), "--at-offset": at_offset},
-        "--at-time": at_time,
+        **{"--engine": unless(job.DELTA_RS, engine), "--cluster": cluster},
+        **{"--at-offset": at_offset, "--at-time": at_time},
     }
     alone("--tables", tables, of_a_query)
     alone("--questions", questions, of_a_query)
@@ -64,6 +66,7 @@ def sql(
             form="json" if json_output else "csv" if csv else "text",
             tables=tables,
             moment=Moment(at_offset, moment_of("--at-time", at_time)),
+            cluster=cluster,
             question=question,
             questions=questions,
         )
@@ -86,7 +89,8 @@ def state(
     proves it committed any more. --at-offset N is the state of a snapshot with end offset N:
     records below N, an open transaction left out. --at-time takes records up to and including
     that time. --diff A B tells what is different at B from what was at A, offsets or times (a
-    number from 10^12 on is ms).
+    number from 10^12 on is ms). What lies behind the log's end, or after the newest capture, is
+    an error.
 
     entity, key, value (JSON with Kafka's field names, defaults filled in), and the offset of the
     record that last changed it (NULL: before the snapshot that the lake's log begins with). With

@@ -25,7 +25,8 @@ def ingest(
 
     For keeping what Kafka truncates and deletes. Any number of replicas, clusters and captures;
     what the lake has already is not stored twice, so running it again is safe. Secrets are
-    redacted before anything is written.
+    redacted before anything is written. Partitions of other topics than __cluster_metadata are left
+    out, and refused where there is nothing else.
 
     Only new bytes are read of a directory that the lake knows: a file whose known batches are in
     their place, by offset, epoch and CRC, is taken for the known one. --verify reads all of it.

@@ -33,8 +33,11 @@ def dump(
     Text: offset, epoch, time (UTC), type, version, Kafka's JSON, under a line per file. --json:
     file, offset, epoch, timestamp (ms), type, version, data; with --batches file, position,
     base_offset, last_offset, epoch, is_control, count, size, crc, crc_valid. Secrets show as ***
-    and a fingerprint. What can't be decoded is named on stderr, with file, byte and reason, and
-    the rest is printed; a batch whose CRC is wrong is named, its records are not shown as truth.
+    and a fingerprint. Records of a partition that is no metadata log (kraftlake.topic.name, a
+    broker's topics) are printed as they are: file, offset, epoch, timestamp, key, value, headers,
+    with {"base64": ...} for bytes that are no text. What can't be decoded is named on stderr, with
+    file, byte and reason, and the rest is printed; a batch whose CRC is wrong is named, its records
+    are not shown as truth.
 
     \b
     Examples:
@@ -109,7 +112,8 @@ def check(
     For the moment before a restart or after a crash. Every batch and record is read, snapshots
     are compared with the replay of the log, and directories that are given together are compared
     with each other: name all nodes of a cluster. A running node's directory gives no false alarm;
-    damage leaves the rest judged. `kraftlake explain RULE` says more about a finding.
+    damage leaves the rest judged. `kraftlake explain RULE` says more about a finding. Of a
+    partition that is no metadata log all is judged but its records, which mean nothing here.
 
     Captures of one replica from several moments are told apart by capture.json, or by --order.
 
@@ -123,9 +127,9 @@ def check(
     --json: rule, severity (info, which text calls a note, warning, error), file, position (byte),
     offset, epoch, message. The last line is the summary, an object with the one field summary:
     checked, errors, warnings, notes (all that were found, shown or not), exit_code, and directories
-    with directory, cluster_id, node_id, directory_id, role (voter, observer), verdict (sound,
-    no-fault-found, warning, error), errors, warnings, notes, log_start_offset, log_end_offset,
-    epoch, snapshots (how many are valid, invalid, unverifiable).
+    with directory, cluster_id, node_id, directory_id, role (voter, observer), partition, verdict
+    (sound, no-fault-found, warning, error), errors, warnings, notes, log_start_offset,
+    log_end_offset, epoch, snapshots (how many are valid, invalid, unverifiable).
 
     \b
     Examples:
@@ -169,7 +173,7 @@ def recover(
 
     --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
     log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
-    superseded_lost, answer, has_majority, missing, reasons.
+    superseded_lost, answer, has_majority, missing, reasons, partition.
 
     \b
     Examples:

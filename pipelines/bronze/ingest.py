@@ -60,8 +60,8 @@ class Ingest:
         absent = [c.name for c in bronze.BRONZE if not exists(self.spark, self.lake, c)]
         if absent and bronze.CAPTURES.name not in absent:
             raise UsageError(
-                f"{self.lake.root} is half-deleted, it has no {', '.join(absent)}: restore it, or "
-                "remove the lake's folder and ingest all captures again"
+                f"{self.lake.root} has no {', '.join(absent)}, though it has bronze.captures: "
+                "restore what is missing, or ingest the captures into a new lake"
             )
         for contract in reversed(bronze.BRONZE):
             ensure_table(self.spark, self.lake, contract)

@@ -20,6 +20,8 @@ from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
 from pipelines.capture.manifest import manifest_of
 from pipelines.capture.private import make_folder
 from pipelines.capture.spool import Copying, Spool
+from replica.check.partition import Partition
+from replica.check.partition_folder import partition_at, partition_of_file
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
@@ -105,22 +107,27 @@ class Group:
 class Looks:
     """rounds: groups to ingest one after another, oldest first; each holds one per cluster.
 
-    damages: what belongs to no replica, its files named as the user would.
+    damages: what belongs to no replica, its files named as the user would. left_out: a sentence on
+    each partition that is no metadata log.
     """
 
     rounds: tuple[tuple[Group, ...], ...]
     damages: tuple[Damage, ...]
+    left_out: tuple[str, ...] = ()
 
 
 def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
     """Read everything below the paths once, copying it into the spool.
 
     Where nothing at all can be read there are only damages. Raises UsageError for a path that has
-    nothing to read below it, and where the order of captures is open.
+    nothing to read below it, where there are only partitions that are no metadata log, and where
+    the order of captures is open.
     """
     damages: list[Damage] = []
     looking = _Looking(options, spool, damages)
     looks = _whole_where_several(looking, list(looking.looks(paths)))
+    if looking.left_out and not looks and not damages:
+        raise UsageError(looking.left_out[0])
     spool.bytes_read.held = sum(
         file.size_bytes for look, _ in looks for file in look.directory.files
     )
@@ -137,7 +144,7 @@ def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
         raise unused
     ordered = sorted(batches, key=lambda batch: _age(batch, batches[batch].values(), options))
     rounds = _rounds([batches[batch].values() for batch in ordered])
-    return Looks(rounds, tuple(damages))
+    return Looks(rounds, tuple(damages), tuple(looking.left_out))
 
 
 def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[tuple[Group, ...], ...]:
@@ -175,6 +182,7 @@ class _Looking:
     damages: list[Damage]
     seen: set[str] = field(default_factory=set)
     """Real paths of directories, which may be reached by several of the user's paths."""
+    left_out: list[str] = field(default_factory=list)
 
     def looks(self, paths: Sequence[str]) -> Iterator[tuple[Look, Input]]:
         single: list[FilePath] = []
@@ -186,8 +194,18 @@ class _Looking:
                 real = os.path.realpath(found.path)
                 if real not in self.seen:
                     self.seen.add(real)
-                    yield from self.look(found, given, self.options.known)
+                    if self._is_metadata(found.shown, partition_at(found.path)):
+                        yield from self.look(found, given, self.options.known)
         yield from self._look_at_files(single)
+
+    def _is_metadata(self, shown: str, partition: Partition) -> bool:
+        """Whether a lake has tables for it; a sentence on what it is where it hasn't."""
+        if not partition.is_metadata:
+            self.left_out.append(
+                f"{shown}: {partition.what}; a lake holds metadata logs alone: name a node's "
+                f"{METADATA_FOLDER} (`kraftlake check`, `dump` and `diff` read this one)"
+            )
+        return partition.is_metadata
 
     def look(
         self, location: DirectoryPath, given: Input, known: KnownCaptures
@@ -257,7 +275,7 @@ class _Looking:
                     f"{file.shown}: a single file does not say whose it is: add "
                     "--as CLUSTER:NODE[:DIRECTORY]"
                 )
-            else:
+            elif self._is_metadata(file.shown, partition_of_file(file.path)):
                 folders.setdefault(os.path.dirname(file.shown) or ".", []).append(file)
         for shown, known in folders.items():
             source = self.spool.new_folder() / METADATA_FOLDER

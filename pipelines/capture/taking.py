@@ -146,8 +146,7 @@ class _Target:
                     raise CorruptDataError(reason, 0)
         except DataError as error:
             raise UsageError(
-                f"{self.shown}/{capture.PART_NAME}: {error.reason}: remove the folder, or name "
-                "another one"
+                f"{self.shown}/{capture.PART_NAME}: {error.reason}: name another folder"
             ) from error
         return files
 

@@ -10,8 +10,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import UsageError
 
+METASTORE = "metastore_db"
+CLIENT_FILE = "spark.conf"
+_OURS = (METASTORE, CLIENT_FILE, "derby.log", "warehouse")
 IMPLEMENTATION = "spark.sql.catalogImplementation"
 _SERVICE = re.compile(r"thrift://[^\s/,:]+:\d+")
 _UNFIT = re.compile(r'[;"\n]')  # they end a part of Derby's URL, or of a Java option
@@ -37,7 +41,7 @@ def metastore_settings(catalog: str) -> dict[str, str]:
         # of a hive-site.xml it would win over the folder
         "spark.hadoop.hive.metastore.uris": "",
         "spark.hadoop.javax.jdo.option.ConnectionURL": (
-            f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true"
+            f"jdbc:derby:;databaseName={folder / METASTORE};create=true"
         ),
         # a path: Spark would escape a URI's %20 once more
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -54,6 +58,14 @@ def is_folder(catalog: str) -> bool:
 def catalog_folder(catalog: str) -> Path:
     """The folder of an embedded metastore, absolute."""
     return Path(catalog.removeprefix("file://").removeprefix("file:")).absolute()
+
+
+def check_catalog_folder(catalog: str) -> None:
+    """UsageError where the folder of an embedded metastore holds other things and no metastore."""
+    folder = catalog_folder(catalog)
+    if not (folder / METASTORE).exists():
+        names = names_in(folder)
+        refuse_foreign_names(f"--catalog {catalog}", names, _OURS.__contains__, "metastore")
 
 
 def properties_text(settings: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@ says what to do."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +13,17 @@ from pipelines.capture.spool import FOLDER
 from replica.errors import BusyError, KraftlakeError, UnwritableFileError, UsageError
 
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
+_REFUSED = re.compile(
+    r"Read-only file system|Permission denied|Operation not permitted|AccessDeniedException"
+    r"|Mkdirs failed to create"
+)
+"""By the operating system, in Java's words and Rust's; Java says FileNotFoundException, too."""
 _MISSING = re.compile(
     r"(?:FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND\w*|DELTA_TRUNCATED_TRANSACTION_LOG|"
-    r"DELTA_LOG_FILE_NOT_FOUND\w*|FileNotFoundException|DELTA_VERSIONS_NOT_CONTIGUOUS)"
+    r"DELTA_LOG_FILE_NOT_FOUND\w*|FileNotFoundException[^\n]*(?:No such file|does not exist)|"
+    r"DELTA_VERSIONS_NOT_CONTIGUOUS)"
 )
-_FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc))")
+_FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc)(?:\.\w+)*)")
 _UNSEEN_SPOOL = re.compile(rf"(?:VanishedFileError|FileNotFoundError)[^\n]*/{FOLDER}/")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
@@ -51,12 +58,18 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
         return UnwritableFileError(lake, f"{refused}; then run this again")
     if _CONFLICT.search(text):
         return BusyError(f"{lake}: another writer changed it meanwhile: run this again")
+    file = _FILE.search(text)
+    if refusal := _REFUSED.search(text):
+        hint = "let this user read and write the lake's folder and run this again"
+        reason = f"{refusal[0]}; {hint}, nothing that was committed is lost"
+        return UnwritableFileError(file[1] if file else lake, reason)
     if _MISSING.search(text):
-        file = _FILE.search(text)
-        named = f": {file[1]} is missing" if file else ""
+        if file and os.path.exists(file[1]):
+            return None
+        named = f"{file[1]} is missing" if file else "a file of its tables is missing"
         return UsageError(
-            f"{lake} is half-deleted{named}; restore it, or remove the lake's folder and ingest "
-            "all captures again"
+            f"{lake}: {named}: run this again, as a job beside it may have cleaned up; if it is "
+            "still missing, restore it, or ingest the captures into a new lake"
         )
     return _of_executors(text, lake)
 

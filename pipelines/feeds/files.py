@@ -7,6 +7,7 @@ it is written: its name is what makes it once only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,12 @@ from pipelines.feeds import message
 from pipelines.feeds.progress_file import ProgressFile, locked, write_whole
 from pipelines.feeds.tables import Feed
 from pipelines.feeds.values import Position, Progress, Unit
+from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import UnwritableFileError, UsageError
+
+_PROGRESS = "progress.json"
+_LOCK = ".lock"
+_FILE_NAME = re.compile(r"\.?(?:\d{20}(?:\.snapshot)?\.jsonl|progress\.json)(?:\.part)?")
 
 
 class FileTarget:
@@ -26,7 +32,7 @@ class FileTarget:
         self._folder = folder
         self._feed = feed
         self._table_id = table_id
-        self._progress = ProgressFile(folder / "progress.json")
+        self._progress = ProgressFile(folder / _PROGRESS)
 
     def progress(self) -> Progress | None:
         return self._progress.read()
@@ -43,17 +49,24 @@ class FileTarget:
 
 @contextmanager
 def file_target(folder: str, feed: Feed, table_id: str) -> Iterator[FileTarget]:
-    """The folder, made where it is missing, for one publisher at a time. UsageError,
-    BusyError, UnwritableFileError."""
+    """The folder, made where it is missing, for one publisher at a time. UsageError, also where it
+    holds other things and no feed; BusyError, UnwritableFileError."""
     if "://" in folder:
         raise UsageError(f"--to {folder}: expected a folder on a local or mounted file system")
     path = Path(folder)
+    if not (path / _PROGRESS).exists():
+        refuse_foreign_names(f"--to {folder}", names_in(path), _is_ours, "feed")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnwritableFileError(folder, error.strerror or str(error)) from error
-    with locked(path / ".lock"):
+    with locked(path / _LOCK):
         yield FileTarget(path, feed, table_id)
+
+
+def _is_ours(name: str) -> bool:
+    """Of a run that was ended before it kept its progress."""
+    return name == _LOCK or _FILE_NAME.fullmatch(name) is not None
 
 
 def _file_name(position: Position) -> str:

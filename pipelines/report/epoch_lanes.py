@@ -11,7 +11,7 @@ from pipelines.report import axis
 from pipelines.report.fills import Fills
 from pipelines.report.lanes import Block, draw_blocks, merged
 from pipelines.report.losses import Loss, When
-from pipelines.report.partings import Replica
+from pipelines.report.partings import Replica, replica_of
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row
 from pipelines.report.svg import CROSS, DIAMOND, Scale, beside, box, drawing, line, marker, text
@@ -48,7 +48,7 @@ class Drawn:
 
 def lane(row: Row, title: str, drawn: Drawn, *, is_voter: bool) -> Lane:
     """From a row of queries.replicas, and what is drawn of all replicas."""
-    replica, start = Replica(row["node_id"], row["directory_id"]), row["log_start_offset"]
+    replica, start = replica_of(row), row["log_start_offset"]
     own = (one for one in drawn.epochs if _is_of(one, replica))
     return Lane(
         replica,
@@ -63,7 +63,7 @@ def lane(row: Row, title: str, drawn: Drawn, *, is_voter: bool) -> Lane:
 
 
 def _is_of(row: Row, replica: Replica) -> bool:
-    return Replica(row["node_id"], row["directory_id"]) == replica
+    return replica_of(row) == replica
 
 
 def _blocks(row: Row, log_start: int, fills: Fills) -> Iterator[Block]:

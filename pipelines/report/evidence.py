@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.report import activity_queries, queries
-from pipelines.report.partings import Parting, Replica, partings_of
+from pipelines.report import activity_queries, loss_queries, queries
+from pipelines.report.losses import MAX_LOSSES_TOLD, Loss, losses
+from pipelines.report.meaning import Answers, effect
+from pipelines.report.partings import Parting, Replica, partings_of, replica_of
 from pipelines.report.source import Figure, Row, Source
 from pipelines.report.words import round_seconds
 
@@ -42,9 +44,21 @@ class Decoded:
 
 
 @dataclass(frozen=True)
+class Lost:
+    """A loss with its effect. written: the times of its records; types: of which types they are;
+    changes: what they would have changed, by type, None where the lake has no typed changes."""
+
+    loss: Loss
+    written: Figure
+    types: Figure
+    changes: Figure | None
+
+
+@dataclass(frozen=True)
 class Evidence:
     """The tables' answers about one cluster. unidentified: damage of no known replica, of any
-    cluster. truncated: the decoded records of some truncations, by their place among them."""
+    cluster. truncated: the decoded records of some truncations, by their place among them.
+    losses: all, those in `lost` with their effect. state_ranges: None where no table tells them."""
 
     cluster_id: str
     summary: Row
@@ -65,7 +79,10 @@ class Evidence:
     activity: Activity
     decoded: tuple[Decoded, ...] = ()
     truncated: dict[int, Figure] = field(default_factory=dict)
+    losses: tuple[Loss, ...] = ()
+    lost: tuple[Lost, ...] = ()
     newest_changes: Figure | None = None
+    state_ranges: Figure | None = None
 
 
 def gather(source: Source, summary: Row) -> Evidence:
@@ -91,6 +108,13 @@ def gather(source: Source, summary: Row) -> Evidence:
         }.items()
     }
     typed = activity_queries.CHANGES in source.tables
+    newest = {replica_of(row): str(row["capture_group"]) for row in plain["replicas"].rows}
+    found = losses(plain["truncations"].rows, partings_of(plain["partings"].rows), newest)
+    has_ranges = queries.STATE_RANGES in source.tables
+    ranges = source.figure(queries.state_ranges(cluster)) if has_ranges else None
+    lost = tuple(
+        _lost(source, cluster, loss, ranges, typed=typed) for loss in found[:MAX_LOSSES_TOLD]
+    )
     return Evidence(
         cluster,
         summary,
@@ -98,7 +122,10 @@ def gather(source: Source, summary: Row) -> Evidence:
         activity=_activity(source, cluster, typed=typed),
         decoded=tuple(_decoded(source, cluster, plain["partings"].rows)),
         truncated=_truncated(source, cluster, plain["truncations"].rows),
+        losses=(*(one.loss for one in lost), *found[len(lost) :]),
+        lost=lost,
         newest_changes=source.figure(activity_queries.newest_changes(cluster)) if typed else None,
+        state_ranges=ranges,
     )
 
 
@@ -115,6 +142,20 @@ def bucketing(first: float | None, last: float | None) -> tuple[int, int]:
         return 0, 1
     width = round_seconds((last - first) / MAX_BUCKETS)
     return math.floor(first / width) * width, width
+
+
+def _lost(source: Source, cluster: str, loss: Loss, ranges: Figure | None, *, typed: bool) -> Lost:
+    written = source.figure(loss_queries.written(cluster, loss))
+    types = source.figure(loss_queries.record_types(cluster, loss))
+    changes = source.figure(loss_queries.changes(cluster, loss)) if typed else None
+    told = Answers(
+        written.rows,
+        types.rows,
+        None if changes is None else changes.rows,
+        () if ranges is None else ranges.rows,
+    )
+    known = effect(loss.first, loss.records, told)
+    return Lost(replace(loss, effect=known), written, types, changes)
 
 
 def _decoded(source: Source, cluster: str, rows: Iterable[Row]) -> Iterable[Decoded]:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import Enum
 
-from pipelines.report.partings import Parting, Replica
+from pipelines.report.meaning import Effect
+from pipelines.report.partings import Parting, Replica, replica_of
 from pipelines.report.source import Row
+
+MAX_LOSSES_TOLD = 3
+"""Losses that the verdict tells one by one, and whose effect is asked."""
 
 
 class When(Enum):
@@ -24,7 +29,13 @@ class When(Enum):
 @dataclass(frozen=True)
 class Loss:
     """Records that replicas lost, or would lose: counts of records, and of each what is known of
-    its commitment. first: the first offset; epochs: of the records, where the tables tell."""
+    its commitment.
+
+    first: the first offset; end: exclusive, of a run that is gone, else None. epochs: of the
+    records, where the tables tell. capture_group: whose captures show that they are pending or
+    unseen. between: captured_at of the last capture with the records that are gone, None where no
+    table tells it, and of the first capture without them. effect: None where nobody asked.
+    """
 
     replicas: tuple[Replica, ...]
     when: When
@@ -34,6 +45,10 @@ class Loss:
     unproven: int
     superseded: int
     epochs: tuple[int, ...] = ()
+    end: int | None = None
+    capture_group: str = ""
+    between: tuple[datetime | None, datetime] | None = None
+    effect: Effect | None = None
 
 
 def losses(
@@ -58,6 +73,7 @@ def losses(
                     parting.offset,
                     *(losing.records, losing.committed, losing.unproven, losing.superseded),
                     epochs=_epochs(parting, losing.replica),
+                    capture_group=parting.capture_group,
                 )
             )
     return tuple(sorted(_together(found), key=_order))
@@ -65,7 +81,7 @@ def losses(
 
 def _gone(row: Row) -> Loss:
     return Loss(
-        (Replica(row["node_id"], row["directory_id"]),),
+        (replica_of(row),),
         When.GONE,
         row["from_offset"],
         row["records"],
@@ -73,6 +89,8 @@ def _gone(row: Row) -> Loss:
         row["unproven_lost"],
         row["superseded_lost"],
         tuple(row["epochs"]),
+        end=row["to_offset"],
+        between=(row["last_seen"], row["seen_at"]),
     )
 
 
@@ -81,12 +99,23 @@ def _epochs(parting: Parting, replica: Replica) -> tuple[int, ...]:
 
 
 def _together(found: Iterable[Loss]) -> Iterable[Loss]:
-    """Replicas that lost the same in one Loss."""
-    alike: dict[Loss, list[Replica]] = defaultdict(list)
+    """Replicas that lost the same in one Loss; where and when that was seen may differ."""
+    alike: dict[Loss, list[Loss]] = defaultdict(list)
     for loss in found:
-        alike[replace(loss, replicas=())] += loss.replicas
-    for loss, replicas in alike.items():
-        yield replace(loss, replicas=tuple(sorted(set(replicas))))
+        alike[replace(loss, replicas=(), capture_group="", between=None)].append(loss)
+    for same in alike.values():
+        replicas = sorted({replica for loss in same for replica in loss.replicas})
+        first = min(same, key=lambda loss: loss.replicas)
+        yield replace(first, replicas=tuple(replicas), between=_between(same))
+
+
+def _between(same: Iterable[Loss]) -> tuple[datetime | None, datetime] | None:
+    """From the first moment to the last one."""
+    told = [loss.between for loss in same if loss.between is not None]
+    if not told:
+        return None
+    starts = [start for start, _ in told if start is not None]
+    return min(starts, default=None), max(end for _, end in told)
 
 
 def _order(loss: Loss) -> tuple[int, int, int, int]:

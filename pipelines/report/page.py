@@ -17,7 +17,7 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup
 
-from pipelines.report import queries, view
+from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, Row, Source, moment
 from pipelines.report.svg import element
@@ -27,6 +27,7 @@ from pipelines.report.words import (
     counted,
     duration_text,
     listed,
+    ms_range_text,
     ms_text,
     time_text,
     visible,
@@ -138,6 +139,7 @@ def _environment() -> jinja2.Environment:
         bytes=bytes_text,
         time=time_text,
         ms=ms_text,
+        ms_range=_ms_range,
         moment=moment,
         ticks=_ticks,
         duration=duration_text,
@@ -147,8 +149,13 @@ def _environment() -> jinja2.Environment:
         listed=listed,
         parting_title=view.parting_title,
         limits=queries,
+        limits_of=meaning.limits,
     )
     return environment
+
+
+def _ms_range(times: tuple[int, int]) -> str:
+    return ms_range_text(*times)
 
 
 def _ticks(text: str) -> Markup:

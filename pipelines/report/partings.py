@@ -20,6 +20,11 @@ class Replica:
     directory_id: str
 
 
+def replica_of(row: Row) -> Replica:
+    """From a row of any query about replicas."""
+    return Replica(row["node_id"], row["directory_id"])
+
+
 @dataclass(frozen=True)
 class Branch:
     """What some replicas hold from a divergence on.
@@ -51,7 +56,8 @@ class Parting:
     """Replicas of one capture group whose logs differ from one offset on.
 
     relation: diverged, or conflict where they differ under one epoch. branches: the newest epoch
-    first. losing: nobody in a conflict. captured_at: of the newest group that shows it.
+    first. losing: nobody in a conflict. captured_at: of the newest group that shows it. since_ms:
+    the smallest time of the batches at the divergence, ms since 1970, None where unknown.
     """
 
     relation: str
@@ -61,6 +67,7 @@ class Parting:
     is_latest: bool
     branches: tuple[Branch, ...]
     losing: tuple[Losing, ...]
+    since_ms: int | None = None
 
     @property
     def is_conflict(self) -> bool:
@@ -84,17 +91,21 @@ class Parting:
         known = set(self.replicas)
         held: dict[tuple[int, int], list[Replica]] = defaultdict(list)
         ends: dict[tuple[int, int], int] = {}
+        times: list[int] = []
         for row in rows:
-            replica = Replica(row["node_id"], row["directory_id"])
+            replica = replica_of(row)
             batch = (row["leader_epoch"], row["crc"])
             if replica in known and replica not in held[batch]:
                 held[batch].append(replica)
                 ends[batch] = max(row["log_end_offset"], ends.get(batch, 0))
+                times += [] if row["since_ms"] is None else [row["since_ms"]]
         branches = tuple(
             Branch(epoch, tuple(sorted(held[epoch, crc])), crc, ends[epoch, crc])
             for epoch, crc in sorted(ends, reverse=True)
         )
-        return replace(self, branches=branches) if len(branches) > 1 else self
+        if len(branches) < 2:
+            return self
+        return replace(self, branches=branches, since_ms=min(times, default=None))
 
 
 def partings_of(rows: Iterable[Row]) -> list[Parting]:

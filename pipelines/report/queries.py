@@ -82,13 +82,14 @@ def rounds(cluster: str) -> str:
 
 
 def replicas(cluster: str) -> str:
-    """Each replica by its newest capture, with the last epoch of its log and the largest time of
-    its records, in ms since 1970."""
+    """Each replica by its newest capture, with the last epoch of its log and the time of its last
+    record, in ms since 1970."""
     return f"""\
 WITH {newest(cluster)}
 SELECT n.*, e.last_epoch, {ms("w.last_written")} AS last_written_ms
 FROM newest AS n
-LEFT JOIN (SELECT b.node_id, b.directory_id, max(b.max_timestamp) AS last_written
+LEFT JOIN (SELECT b.node_id, b.directory_id,
+                  last_value(b.max_timestamp ORDER BY b.base_offset) AS last_written
            FROM bronze.log_batches AS b
            JOIN newest AS s ON s.node_id = b.node_id AND s.directory_id = b.directory_id
            WHERE b.cluster_id = {literal(cluster)} AND b.crc_valid
@@ -206,7 +207,8 @@ def heads(cluster: str, group: str, offset: int) -> str:
     """Each replica's batch at an offset, and the end of its log, exclusive."""
     return f"""\
 WITH {_held(cluster, group, offset, offset)}
-SELECT h.node_id, h.directory_id, h.leader_epoch, h.crc, c.log_end_offset
+SELECT h.node_id, h.directory_id, h.leader_epoch, h.crc, c.log_end_offset,
+       {ms("h.base_timestamp")} AS since_ms
 FROM held AS h
 JOIN bronze.captures AS c
   ON c.cluster_id = h.cluster_id AND c.node_id = h.node_id
@@ -233,6 +235,18 @@ JOIN bronze.log_records AS r
  AND r.base_offset = h.base_offset AND r.leader_epoch = h.leader_epoch AND r.crc = h.crc
 WHERE r."offset" BETWEEN {first} AND {last} AND ({wanted})
 ORDER BY h.node_id, h.directory_id, r."offset\""""
+
+
+STATE_RANGES = "gold.state_ranges"
+
+
+def state_ranges(cluster: str) -> str:
+    """The end offsets at which the state is known."""
+    return f"""\
+SELECT from_offset, to_offset
+FROM {STATE_RANGES}
+WHERE cluster_id = {literal(cluster)}
+ORDER BY from_offset"""
 
 
 def truncations(cluster: str) -> str:

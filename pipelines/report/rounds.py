@@ -43,8 +43,14 @@ class Rounds:
         return time_text(captured_at) if known is None else known.label(time_text, ms_text)
 
     def short(self, captured_at: datetime) -> str:
-        """The same without the newest record."""
+        """The same within a sentence, without the newest record."""
         known = self._rounds.get(captured_at)
         if known is None or known.is_timed:
             return time_text(captured_at)
-        return known.name or f"the ingest of {time_text(captured_at)}"
+        if known.name is None:
+            return f"the ingest of {time_text(captured_at)}"
+        return f"the captures of {known.name}"
+
+
+NO_ROUNDS = Rounds(())
+"""For whoever knows captures by their times alone."""

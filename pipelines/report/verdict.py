@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from pipelines.report.losses import Loss, When
+from pipelines.report.losses import MAX_LOSSES_TOLD, Loss, When
+from pipelines.report.meaning import Effect, limits, made, never_made
 from pipelines.report.partings import Parting
-from pipelines.report.words import Names, counted, listed, span
+from pipelines.report.rounds import NO_ROUNDS, Rounds
+from pipelines.report.words import Names, counted, listed, ms_range_text, ms_text, span
+from replica.check.catalogue.log import NOT_KNOWN
+from replica.metadata.records import NEWEST_KAFKA
 
 _records = partial(counted, noun="record")
-_MAX_LOSSES = 3
+_MAX_CONFLICTS = 3
 _TOLD_BY_LOSSES = frozenset({"log-divergence", "conflict", "committed-data-at-risk"})
 
 
@@ -49,9 +53,11 @@ class RuleCount:
 class Facts:
     """What the rules look at.
 
-    members: replicas of the newest capture group. end_offset: their largest LEO, exclusive.
+    members: replicas of the newest capture group. end_offset: their largest LEO, exclusive;
+    end_written_ms: the largest time of their records, ms since 1970, None where no table tells it.
     relations: their pairs by relation. partings: all that any capture shows. snapshots: by
     verdict. damage: places, kinds: of them. unbuilt: captures that came in after the last build.
+    known_to: the last end offset at which the metadata state is known, None where nobody tells it.
     """
 
     names: Names
@@ -65,6 +71,9 @@ class Facts:
     damage: int
     kinds: tuple[str, ...]
     unbuilt: int
+    rounds: Rounds = NO_ROUNDS
+    end_written_ms: int | None = None
+    known_to: int | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,7 @@ def verdict(facts: Facts) -> Verdict:
         *logs[0],
         *_snapshots(facts.snapshots),
         *_damage(facts),
+        *_not_known(facts),
         *_rules(facts.rules),
         *logs[1],
         *_unbuilt(facts.unbuilt),
@@ -106,21 +116,23 @@ def verdict(facts: Facts) -> Verdict:
 
 def _conflicts(facts: Facts) -> Iterator[Clause]:
     found = [parting for parting in facts.partings if parting.is_conflict]
-    for parting in found[:_MAX_LOSSES]:
+    for parting in found[:_MAX_CONFLICTS]:
         sides = [facts.names.nodes(one.replicas, limit=5) for one in parting.branches]
+        since = parting.since_ms
+        when = "" if since is None else f"(written {ms_text(since)}) "
         yield Clause(
             Level.BROKEN,
-            f"from offset {parting.offset} on {listed(sides)} hold different records under one "
-            f"epoch ({parting.branches[0].epoch}), which no run of Raft leaves",
+            f"from offset {parting.offset} on {when}{listed(sides)} hold different records under "
+            f"one epoch ({parting.branches[0].epoch}), which no run of Raft leaves",
         )
-    if len(found) > _MAX_LOSSES:
-        yield Clause(Level.BROKEN, f"{len(found) - _MAX_LOSSES} more conflicts")
+    if len(found) > _MAX_CONFLICTS:
+        yield Clause(Level.BROKEN, f"{len(found) - _MAX_CONFLICTS} more conflicts")
 
 
 def _losses(facts: Facts) -> Iterator[Clause]:
-    for loss in facts.losses[:_MAX_LOSSES]:
-        yield Clause(_level(loss), _lost(loss, facts.names))
-    left = facts.losses[_MAX_LOSSES:]
+    for loss in facts.losses[:MAX_LOSSES_TOLD]:
+        yield Clause(_level(loss), _lost(loss, facts))
+    left = facts.losses[MAX_LOSSES_TOLD:]
     if left:
         worst = max((_level(loss) for loss in left), key=lambda one: one.rank)
         yield Clause(worst, f"{len(left)} more cases of records lost, or to be lost")
@@ -133,19 +145,39 @@ def _level(loss: Loss) -> Level:
     return Level.ATTENTION if open_ else Level.RECOVERED
 
 
-def _lost(loss: Loss, names: Names) -> str:
+def _lost(loss: Loss, facts: Facts) -> str:
     one = len(loss.replicas) == 1
-    who = names.nodes(loss.replicas, limit=5)
+    who = facts.names.nodes(loss.replicas, limit=5)
     what = f"{_records(loss.records)} ({_where(loss)})"
     them = "it" if loss.records == 1 else "them"
+    known = loss.effect or Effect()
     if loss.superseded == loss.records:
         what += " that the majority never accepted"
+        more = never_made(known)
+        meaning = f": {more}" if more else ""
+    else:
+        told, more = made(known), limits(known)
+        tell = "tells" if loss.records == 1 else "tell"
+        what += f", which {tell} of {told}," if told else ""
+        meaning = f" ({more})" if more else ""
     if loss.when is When.GONE:
-        return f"{who} held {what} and {'has' if one else 'have'} truncated {them} since"
+        has, between = "has" if one else "have", _between(loss, facts.rounds)
+        return f"{who} held {what} and {has} truncated {them} {between}{meaning}"
     if loss.when is When.PENDING:
         verb = "holds" if one else "hold"
-        return f"{who} {verb} {what} and will truncate {them}"
-    return f"{who} held {what}, and no capture shows what became of {them}"
+        return f"{who} {verb} {what} and will truncate {them}{meaning}"
+    what = what.removesuffix(",")
+    return f"{who} held {what}, and no capture shows what became of {them}{meaning}"
+
+
+def _between(loss: Loss, rounds: Rounds) -> str:
+    """When a capture last showed the records, and the first one that shows them to be gone."""
+    if loss.between is None:
+        return "since"
+    last, gone = loss.between
+    if last is None:
+        return f"before {rounds.short(gone)}"
+    return f"between {rounds.short(last)} and {rounds.short(gone)}"
 
 
 def _where(loss: Loss) -> str:
@@ -155,7 +187,9 @@ def _where(loss: Loss) -> str:
     else:
         where = f"from offset {loss.first} on"
     noun = "epoch" if len(loss.epochs) == 1 else "epochs"
-    return f"{where}, {noun} {listed([str(one) for one in loss.epochs], limit=5)}"
+    where = f"{where}, {noun} {listed([str(one) for one in loss.epochs], limit=5)}"
+    times = None if loss.effect is None else loss.effect.written_ms
+    return where if times is None else f"{where}, written {ms_range_text(*times)}"
 
 
 def _commitment(found: tuple[Loss, ...]) -> Iterator[Clause]:
@@ -202,6 +236,17 @@ def _damage(facts: Facts) -> Iterator[Clause]:
         yield Clause(Level.SOUND, f"{counted(facts.damage, 'place')} could not be read ({kinds})")
 
 
+def _not_known(facts: Facts) -> Iterator[Clause]:
+    """Where the log holds what this release doesn't know, its state ends there."""
+    is_newer = any(one.rule in NOT_KNOWN and one.now for one in facts.rules)
+    if is_newer and facts.known_to is not None and facts.known_to < facts.end_offset:
+        yield Clause(
+            Level.ATTENTION,
+            f"the metadata state above offset {facts.known_to} is not known to this release, which "
+            f"reads up to Kafka {NEWEST_KAFKA}: the log holds newer records",
+        )
+
+
 def _rules(rules: Iterable[RuleCount]) -> Iterator[Clause]:
     """Findings that no other clause tells about."""
     others = [one for one in rules if one.rule not in _TOLD_BY_LOSSES]
@@ -224,7 +269,9 @@ def _named(rules: list[RuleCount]) -> str:
 
 
 def _now(facts: Facts) -> Iterator[Clause]:
-    pairs, newest = facts.relations, "in the newest capture"
+    pairs, newest = facts.relations, "in the newest captures"
+    written = facts.end_written_ms
+    at = "" if written is None else f", written {ms_text(written)}"
     everyone = f"all {counted(facts.members, 'replica')}"
     if not pairs:
         yield Clause(Level.SOUND, f"{newest} there is one replica and nothing to compare it with")
@@ -236,11 +283,12 @@ def _now(facts: Facts) -> Iterator[Clause]:
     elif "prefix" in pairs:
         yield Clause(
             Level.SOUND,
-            f"{newest} {everyone} agree as far as each has come (to offset {facts.end_offset - 1})",
+            f"{newest} {everyone} agree as far as each has come (to offset {facts.end_offset - 1}"
+            f"{at})",
         )
     else:
         last = facts.end_offset - 1
-        yield Clause(Level.SOUND, f"{newest} {everyone} hold the same log up to offset {last}")
+        yield Clause(Level.SOUND, f"{newest} {everyone} hold the same log up to offset {last}{at}")
 
 
 def _unbuilt(captures: int) -> Iterator[Clause]:

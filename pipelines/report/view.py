@@ -12,8 +12,7 @@ from markupsafe import Markup
 from pipelines.report import activity, epoch_lanes, fork, leader_lanes
 from pipelines.report.evidence import Decoded, Evidence
 from pipelines.report.fills import Fills
-from pipelines.report.losses import Loss, losses
-from pipelines.report.partings import Parting, Replica, partings_of
+from pipelines.report.partings import Parting, partings_of, replica_of
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
@@ -77,7 +76,6 @@ class ClusterView:
     verdict: Verdict
     next_steps: tuple[tuple[str, str], ...]
     voters: frozenset[int]
-    losses: tuple[Loss, ...]
     fills: Fills
     epoch_drawing: Markup
     leader_drawing: Markup | None
@@ -97,20 +95,19 @@ class ClusterView:
 
     def name(self, row: Row) -> str:
         """A row's replica, without the word node."""
-        return self.names.name(_replica(row))
+        return self.names.name(replica_of(row))
 
 
 def cluster_view(evidence: Evidence, number: int) -> ClusterView:
     """number: the cluster's place on the page, from 1."""
     identity = f"c{number}"
     replicas = evidence.replicas.rows
-    names = Names([_replica(row) for row in (*replicas, *evidence.captures.rows)])
+    names = Names([replica_of(row) for row in (*replicas, *evidence.captures.rows)])
+    rounds = Rounds(evidence.rounds.rows)
     voters = _voters(evidence.leaders)
     partings = _partings(evidence)
-    newest = {_replica(row): str(row["capture_group"]) for row in replicas}
-    lost = losses(evidence.truncations.rows, partings, newest)
     fills = Fills(row["leader_id"] for row in (*evidence.epochs.rows, *evidence.leaders.rows))
-    drawn = epoch_lanes.Drawn(evidence.epochs.rows, lost, evidence.snapshots.rows, fills)
+    drawn = epoch_lanes.Drawn(evidence.epochs.rows, evidence.losses, evidence.snapshots.rows, fills)
     lanes = [
         epoch_lanes.lane(
             row, _lane_title(row, names, voters), drawn, is_voter=row["node_id"] in voters
@@ -122,11 +119,10 @@ def cluster_view(evidence: Evidence, number: int) -> ClusterView:
         identity=identity,
         evidence=evidence,
         names=names,
-        rounds=Rounds(evidence.rounds.rows),
-        verdict=verdict(_facts(evidence, names, lost, partings, rules)),
+        rounds=rounds,
+        verdict=verdict(_facts(evidence, names, rounds, partings, rules)),
         next_steps=_next_steps(rules),
         voters=voters,
-        losses=lost,
         fills=fills,
         epoch_drawing=epoch_lanes.draw(f"{identity}-epochs", lanes),
         leader_drawing=leader_lanes.draw(f"{identity}-leaders", evidence.leaders.rows, fills),
@@ -136,10 +132,6 @@ def cluster_view(evidence: Evidence, number: int) -> ClusterView:
         truncated=tuple(_truncated(evidence)),
         rules=rules,
     )
-
-
-def _replica(row: Row) -> Replica:
-    return Replica(row["node_id"], row["directory_id"])
 
 
 def _partings(evidence: Evidence) -> list[Parting]:
@@ -164,7 +156,7 @@ def _voters(leaders: Figure) -> frozenset[int]:
 
 def _lane_title(row: Row, names: Names, voters: frozenset[int]) -> str:
     role = "voter" if row["node_id"] in voters else "observer"
-    name = names.name(_replica(row))
+    name = names.name(replica_of(row))
     start, end, first = row["log_start_offset"], row["log_end_offset"], row["first_offset"]
     if end == start:
         return f"node {name}, {role}: empty log"
@@ -176,26 +168,35 @@ def _lane_title(row: Row, names: Names, voters: frozenset[int]) -> str:
 def _facts(
     evidence: Evidence,
     names: Names,
-    lost: tuple[Loss, ...],
+    rounds: Rounds,
     partings: list[Parting],
     rules: Iterable[RuleView],
 ) -> Facts:
     rows = evidence.replicas.rows
     latest = max(rows, key=lambda row: row["captured_at"])["capture_group"]
     members = [row for row in rows if row["capture_group"] == latest]
+    end = max(row["log_end_offset"] for row in members)
+    written = {row["last_written_ms"] for row in members if row["log_end_offset"] == end}
     return Facts(
         names=names,
         members=len(members),
-        end_offset=max(row["log_end_offset"] for row in members),
+        end_offset=end,
         relations={row["relation"]: row["pairs"] for row in evidence.relations.rows},
-        losses=lost,
+        losses=evidence.losses,
         partings=tuple(partings),
         snapshots={row["verdict"]: row["snapshots"] for row in evidence.snapshot_counts.rows},
         rules=tuple(RuleCount(one.id, one.severity, one.findings, one.now) for one in rules),
         damage=evidence.damage.total,
         kinds=tuple(dict.fromkeys(row["kind"] for row in evidence.damage.rows)),
         unbuilt=evidence.unbuilt.total,
+        rounds=rounds,
+        end_written_ms=max(written - {None}, default=None),
+        known_to=_known_to(evidence.state_ranges),
     )
+
+
+def _known_to(ranges: Figure | None) -> int | None:
+    return None if ranges is None else max((row["to_offset"] for row in ranges.rows), default=None)
 
 
 def _rules(figure: Figure) -> tuple[RuleView, ...]:

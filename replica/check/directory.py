@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from replica.check.catalogue import log
+from replica.check.catalogue import files, log
 from replica.check.damaged import file_damage, log_damage
 from replica.check.epoch_checkpoint import judge_epoch_checkpoint
 from replica.check.epochs import (
@@ -19,6 +19,7 @@ from replica.check.epochs import (
 )
 from replica.check.examined import Examined
 from replica.check.indexes import judge_indexes, judge_leftovers
+from replica.check.partition import Partition, PartitionKind, partition_of
 from replica.check.records import NotedRecords, judge_transactions, note_records
 from replica.check.replaying import Replayed
 from replica.check.rule import Finding
@@ -32,12 +33,16 @@ from replica.check.state_files import judge_state_files, known_of
 from replica.metadata.image import Image, Refusal
 from replica.types import OffsetAndEpoch
 
+OF_ANY_LOG = (log.CRC_MISMATCH, log.FRAMING, log.ZERO_HOLE, log.TORN_TAIL, log.TORN_SEGMENT)
+"""What is damage in an ordinary topic's partition, too, of which compaction takes offsets out."""
+
 
 @dataclass(frozen=True)
 class Facts:
     """What several rules need of one directory, gathered once."""
 
     examined: Examined
+    partition: Partition
     changes: tuple[LeaderChangeBatch, ...]
     runs: tuple[EpochRun, ...]
     noted: NotedRecords
@@ -45,14 +50,23 @@ class Facts:
 
 def gather(examined: Examined) -> Facts:
     """Pass over the log's batches and records."""
+    partition = partition_of(examined)
     changes = leader_changes(examined)
-    return Facts(examined, changes, epoch_runs(examined, changes), note_records(examined))
+    runs = epoch_runs(examined, changes)
+    if not partition.is_of_a_quorum:
+        return Facts(examined, partition, changes, runs, NotedRecords((), (), frozenset()))
+    noted = note_records(examined, is_metadata=partition.is_metadata)
+    return Facts(examined, partition, changes, runs, noted)
 
 
 def judge_directory(facts: Facts, replayed: Replayed) -> Iterator[Finding]:
     """Every finding but those about snapshots, in no order; files relative to the node's."""
     examined = facts.examined
+    yield from judge_partition(facts.partition)
     yield from file_damage(examined)
+    if not facts.partition.is_of_a_quorum:
+        yield from (one for one in log_damage(examined) if one.rule in OF_ANY_LOG)
+        return
     yield from log_damage(examined)
     yield from judge_epochs(facts.runs)
     yield from judge_churn(facts.changes)
@@ -74,8 +88,18 @@ def judge_snapshots(
 ) -> Iterator[SnapshotVerdict]:
     """The verdicts on the directory's snapshots; images: replayed states by end, of this log or of
     others on its lineage."""
-    noted = facts.noted
-    return snapshot_verdicts(facts.examined, noted.transactions, noted.findings, images)
+    noted, is_metadata = facts.noted, facts.partition.is_metadata
+    return snapshot_verdicts(
+        facts.examined, noted.transactions, noted.findings, images if is_metadata else None
+    )
+
+
+def judge_partition(partition: Partition) -> Iterator[Finding]:
+    """What a partition is that is no metadata log."""
+    if partition.kind is PartitionKind.ORDINARY:
+        yield files.ORDINARY_TOPIC.at("", f"{partition.what}: only its bytes were checked")
+    elif not partition.is_metadata:
+        yield files.NO_METADATA_LOG.at("", f"{partition.what}: its records were not decoded")
 
 
 def describe_refusal(refusal: Refusal, count: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from replica.check.directory import Facts, gather, judge_directory, judge_snapshots
@@ -10,6 +10,7 @@ from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
 from replica.check.members import members_of
 from replica.check.membership import judge_membership
+from replica.check.partition import Partition, by_partition
 from replica.check.replaying import Replayed, Watch, replay_log
 from replica.check.role import Role, role_of
 from replica.check.rule import Finding, by_severity
@@ -26,6 +27,7 @@ class Judged:
     those of snapshots are among them, and in `verdicts`. role: see role_of."""
 
     examined: Examined
+    partition: Partition
     role: Role | None
     findings: tuple[Finding, ...]
     verdicts: tuple[SnapshotVerdict, ...]
@@ -54,17 +56,29 @@ def judge_group(
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     }
     gathered = [gather(examined) for examined in group]
-    replays = [replay_log(one, ends, watch) if replay else Replayed() for one in group]
+    replays = [
+        replay_log(facts.examined, ends, watch)
+        if replay and facts.partition.is_metadata
+        else Replayed()
+        for facts in gathered
+    ]
     members = tuple(
         _judged(facts, replayed, _images(facts.examined, replayed, group, replays))
         for facts, replayed in zip(gathered, replays, strict=True)
     )
-    between = [
-        *(finding for _, finding in judge_membership(members_of(group))),
-        *judge_lineage(group),
-        *judge_same_snapshots(group),
-    ]
+    parts = by_partition(gathered, lambda facts: facts.partition)
+    between = [finding for part in parts for finding in _judge_between(part)]
     return JudgedGroup(members, tuple(sorted(between, key=by_severity)))
+
+
+def _judge_between(part: Sequence[Facts]) -> Iterator[Finding]:
+    """The rules over replicas of one partition."""
+    group = [facts.examined for facts in part]
+    for _, finding in judge_membership(members_of(group)):
+        yield finding
+    yield from judge_lineage(group)
+    if part[0].partition.is_metadata:
+        yield from judge_same_snapshots(group)
 
 
 def _judged(facts: Facts, replayed: Replayed, images: dict[OffsetAndEpoch, Image]) -> Judged:
@@ -74,7 +88,9 @@ def _judged(facts: Facts, replayed: Replayed, images: dict[OffsetAndEpoch, Image
         *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
     ]
     role = role_of(facts.examined, facts.changes)
-    return Judged(facts.examined, role, tuple(sorted(findings, key=by_severity)), verdicts)
+    return Judged(
+        facts.examined, facts.partition, role, tuple(sorted(findings, key=by_severity)), verdicts
+    )
 
 
 def _images(

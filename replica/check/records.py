@@ -77,15 +77,16 @@ class _Seen:
     record: Finding | str | _Unknown
 
 
-def note_records(examined: Examined) -> NotedRecords:
-    """Look at every record of the log and of complete snapshots."""
+def note_records(examined: Examined, *, is_metadata: bool = True) -> NotedRecords:
+    """Look at every record of the log and of complete snapshots; is_metadata: whether what their
+    values hold is looked at, too."""
     found: list[Finding] = []
     transactions: list[Transaction] = []
     places: set[tuple[str, int]] = set()
     files: list[SegmentFile | SnapshotFile] = [*examined.directory.segments]
     files += (s for s in examined.directory.snapshots if s.state is SnapshotState.COMPLETE)
     for file in files:
-        stand_out = list(_stand_out(examined, file))
+        stand_out = list(_stand_out(examined, file, is_metadata))
         places.update((file.file.path, seen.batch.position) for seen in stand_out)
         found.extend(seen.record for seen in stand_out if isinstance(seen.record, Finding))
         found.extend(_judge_unknown(stand_out))
@@ -139,16 +140,18 @@ def _take_marker(transactions: list[Transaction], seen: _Seen) -> None:
         transactions.append(Transaction(path, position, None, seen.offset))
 
 
-def _stand_out(examined: Examined, file: SegmentFile | SnapshotFile) -> Iterator[_Seen]:
+def _stand_out(
+    examined: Examined, file: SegmentFile | SnapshotFile, is_metadata: bool
+) -> Iterator[_Seen]:
     data = examined.bytes_of(file)
     new = file.scan.new_batches
     listed = file.scan.batches[: len(file.scan.batches) - len(new)]
     known = [batch for batch in listed if _is_here(batch, data)]
-    if is_large(len(data) - file.scan.sparse_until):
+    if is_metadata and is_large(len(data) - file.scan.sparse_until):
         new = tuple(_with_odd_records(file, data, new))
     for batch in (*known, *new):
         if batch.crc_valid:
-            yield from _of_batch(file, batch, data)
+            yield from _of_batch(file, batch, data, is_metadata)
 
 
 def _is_here(batch: LocatedBatch, data: memoryview) -> bool:
@@ -177,14 +180,15 @@ def _with_odd_records(
 
 
 def _of_batch(
-    file: SegmentFile | SnapshotFile, batch: LocatedBatch, data: memoryview
+    file: SegmentFile | SnapshotFile, batch: LocatedBatch, data: memoryview, is_metadata: bool
 ) -> Iterator[_Seen]:
     whole = data[batch.position : batch.position + batch.header.size_bytes]
     offset = batch.header.base_offset
     try:
         for record in records_of(batch.header, whole):
             offset = record.offset
-            noted = _judge(file, batch, record)
+            is_known = is_metadata or batch.header.is_control
+            noted = _judge(file, batch, record) if is_known else None
             if noted is not None:
                 yield _Seen(file, batch, offset, noted)
             offset += 1

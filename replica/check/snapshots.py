@@ -102,12 +102,13 @@ def snapshot_verdicts(
     examined: Examined,
     transactions: Sequence[Transaction],
     noted: Collection[Finding],
-    replayed: Mapping[OffsetAndEpoch, Image],
+    replayed: Mapping[OffsetAndEpoch, Image] | None,
 ) -> Iterator[SnapshotVerdict]:
     """A verdict on each complete snapshot.
 
     noted: findings about records, of which each snapshot takes its own. replayed: the state at the
-    ends that this log, or one of the same lineage, could be replayed to.
+    ends that this log, or one of the same lineage, could be replayed to; None where the records
+    are no metadata records.
     """
     for snapshot in examined.directory.snapshots:
         if snapshot.id is None or snapshot.state is not SnapshotState.COMPLETE:
@@ -119,7 +120,9 @@ def snapshot_verdicts(
         ]
         if snapshot.id != BOOTSTRAP_ID:
             found += _judge_place(examined, snapshot, snapshot.id, transactions)
-            if snapshot.is_whole:
+            if snapshot.is_whole and replayed is None:
+                found += judge_no_content(snapshot.file.path, snapshot.id)
+            elif snapshot.is_whole and replayed is not None:
                 newer = is_newer(snapshot.id, _unknown_offsets(examined, snapshot, noted))
                 found += _judge_content(examined, snapshot, replayed.get(snapshot.id), newer=newer)
         yield _verdict(snapshot, snapshot.id, found)
@@ -258,6 +261,13 @@ def _judge_content(
     yield from judge_compared(
         snapshot.file.path, snapshot.id, compared, is_readable=held is not None, newer=newer
     )
+
+
+def judge_no_content(path: str, snapshot_id: OffsetAndEpoch) -> Iterator[Finding]:
+    """What is told of a snapshot whose records only its writer understands."""
+    place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
+    message = "its records are no metadata records"
+    yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
 
 
 def judge_compared(

@@ -8,6 +8,7 @@ from replica.format.batch import decode_header
 from replica.format.control import decode_control
 from replica.format.record import records_of
 from replica.metadata.image import EMPTY, Image, Replay, differences, to_records
+from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
 from replica.metadata.writer import encode
@@ -33,6 +34,15 @@ class MetadataMachine(StateMachine):
     def can_snapshot(self) -> bool:
         """Not while a transaction is open: half of it would be lost (KIP-868)."""
         return not self._replay.in_transaction
+
+    @property
+    def metadata_version(self) -> int | None:
+        """The finalized level as of `next_offset`, open transactions included; None for none."""
+        return self._replay.state.features.values.get(METADATA_VERSION)
+
+    def is_controller(self, controller_id: int) -> bool:
+        """Whether a controller is registered as of `next_offset`, open transactions included."""
+        return controller_id in self._replay.state.controllers.values
 
     def commit(self, batches: Iterable[Batch]) -> None:
         """Raises DataError with the byte in the batch that can't be decoded."""

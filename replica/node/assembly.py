@@ -104,7 +104,7 @@ def _assembled(
     for name, (authenticator, tls) in guards.items():
         guarded = replace(service, authenticator=authenticator, tls=tls, listener=name)
         servers[name] = Server(guarded, security.listeners[name].limits)
-    return Node(settings, replica, driver, partition, dispatch, peers, client, report, servers)
+    return Node(settings, replica, driver, partition, dispatch, peers, report, servers)
 
 
 def _features(driver: Driver) -> Features:

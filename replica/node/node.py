@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from replica.errors import UsageError
 from replica.node.driver import Driver
-from replica.node.joining import join_voters
 from replica.node.listeners import Listener
 from replica.node.metrics import Metrics, Sources
 from replica.node.notice import Fields, Notice, Report
@@ -16,11 +15,9 @@ from replica.node.peers import Peers
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
-from replica.node.translate.partition import Partition
 from replica.node.workload import Load, run_load
 from replica.raft.effects import Stopped
 from replica.types import ReplicaId
-from replica.wire.client import ClientConfig
 from replica.wire.server import Server
 
 
@@ -34,7 +31,6 @@ class Node:
     partition: ServedPartition
     dispatch: Dispatch
     peers: Peers
-    to_voters: ClientConfig
     report: Report
     servers: dict[str, Server]
 
@@ -51,14 +47,7 @@ class Node:
             if load is not None:
                 loading = asyncio.create_task(run_load(self.driver, load, self.report))
                 open_things.callback(loading.cancel)
-            if self.settings.joins:
-                joining = asyncio.create_task(self._join())
-                open_things.callback(joining.cancel)
             return await self.driver.run()
-
-    async def _join(self) -> None:
-        partition = Partition(self.settings.topic.name, self.settings.topic.id)
-        await join_voters(self.driver, partition, self.to_voters, self.report)
 
     async def _listen(self, listener: Listener, open_things: AsyncExitStack) -> None:
         name, host, port = listener.name, listener.host, listener.port

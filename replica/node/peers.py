@@ -10,12 +10,18 @@ from replica.errors import (
     PeerError,
     UnansweredConnectionError,
     UnreachablePeerError,
+    UnsupportedByPeerError,
 )
 from replica.node.notice import Notice, Report
 from replica.node.translate.partition import Partition
 from replica.node.translate.table import TRANSLATIONS
 from replica.raft.effects import Send
-from replica.raft.messages import PeerResponse
+from replica.raft.messages import (
+    AddVoterRequest,
+    PeerResponse,
+    RemoveVoterRequest,
+    VoterChangeResponse,
+)
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address, Pool
 
@@ -39,6 +45,7 @@ class Peers:
         self._address_of = address_of
         self._report = report
         self._said: dict[Address, str] = {}
+        self._said_of_change = ""
 
     async def call(self, send: Send) -> PeerResponse:
         """Raises PeerError where no answer comes, or none that this release can read."""
@@ -50,12 +57,17 @@ class Peers:
         except (AuthenticationError, UnansweredConnectionError) as error:
             self._tell(address, str(error))
             raise
+        except UnsupportedByPeerError as error:
+            self._tell_of_change(send, str(error))
+            raise
         except PeerError:
             raise
         except DataError as error:
             self._tell(address, f"{address[0]}:{address[1]}: an answer that is none: {error}")
             raise UnreachablePeerError(f"{address[0]}:{address[1]}", str(error)) from error
         self._said.pop(address, None)
+        if isinstance(response, VoterChangeResponse):
+            self._tell_of_change(send, _said(response))
         return response
 
     async def close(self) -> None:
@@ -70,7 +82,26 @@ class Peers:
         answer = await connection.call(translation.api, message, version)
         return translation.client.read(self._partition, answer.message, answer.version)
 
+    def _tell_of_change(self, send: Send, came_of_it: str) -> None:
+        """What came of a request of this replica on its way into the voter set, each text once in a
+        row."""
+        message = send.message
+        if isinstance(message, RemoveVoterRequest):
+            what = f"remove directory {message.voter.directory_id}"
+        elif isinstance(message, AddVoterRequest):
+            what = f"add directory {message.voter.directory_id}"
+        else:
+            return
+        text = f"joining the voters: {what}: {came_of_it}"
+        if text != self._said_of_change:
+            self._said_of_change = text
+            self._report(Notice("auto-join", text))
+
     def _tell(self, address: Address, text: str) -> None:
         if self._said.get(address) != text:
             self._said[address] = text
             self._report(Notice("peer-trouble", text, {"address": f"{address[0]}:{address[1]}"}))
+
+
+def _said(response: VoterChangeResponse) -> str:
+    return response.error.value + (f" ({response.message})" if response.message else "")

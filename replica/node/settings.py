@@ -18,8 +18,11 @@ from replica.storage.segment import LogConfig
 from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaId
 from replica.wire.apis.draft import fetch_quorum_records
 
-_MAX_ID = 2**31 - 1
+_MAX_INT = 2**31 - 1
 _MIB = 1024 * 1024
+_WITHOUT_EFFECT = ("process.roles", "cordoned.log.dirs")
+"""Keys that need not be told as unknown: every replica here is a controller, and a metadata log
+stays where it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,15 @@ class Timing:
     request_timeout_ms: int = 2_000
     retry_backoff_ms: int = 20
     linger_ms: int = 25
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSizes:
+    """In bytes; see Config. response: of what a leader reads for one fetch."""
+
+    records: int
+    snapshot: int
+    response: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +85,7 @@ class Settings:
     bootstrap_servers: tuple[tuple[str, int], ...]
     topic: Topic
     timing: Timing
+    fetches: FetchSizes
     log: LogConfig
     snapshots: SnapshotPolicy
     retention_bytes: int
@@ -116,9 +129,13 @@ class Settings:
             request_timeout_ms=times.request_timeout_ms,
             retry_backoff_ms=times.retry_backoff_ms,
             append_linger_ms=times.linger_ms,
+            fetch_max_bytes=self.fetches.records,
+            fetch_snapshot_max_bytes=self.fetches.snapshot,
+            response_max_bytes=self.fetches.response,
             retention_bytes=self.retention_bytes if limited else -1,
             retention_ms=self.retention_ms if limited else -1,
             start_lag_ms=self.start_lag_ms if limited else None,
+            auto_join=self.joins,
         )
 
     def bootstrap_address(self, name: int) -> tuple[str, int]:
@@ -135,10 +152,11 @@ def settings_in(properties: Properties) -> Settings:
     if not (len(voters) or servers):
         why = "missing: name the quorum by it, or by controller.quorum.voters"
         raise properties.error("controller.quorum.bootstrap.servers", why)
-    node_id = properties.number("node.id", -1, -1, _MAX_ID)
+    node_id = properties.number("node.id", -1, -1, _MAX_INT)
     if node_id < 0:
         raise properties.error("node.id", "missing; every replica has an id of its own")
-    properties.text("process.roles")
+    for key in _WITHOUT_EFFECT:
+        properties.text(key)
     return Settings(
         path=properties.path,
         node_id=node_id,
@@ -150,6 +168,7 @@ def settings_in(properties: Properties) -> Settings:
         bootstrap_servers=servers,
         topic=_topic(properties),
         timing=_timing(properties),
+        fetches=_fetch_sizes(properties),
         log=_log(properties),
         snapshots=snapshot_policy(properties),
         retention_bytes=properties.number("metadata.max.retention.bytes", 100 * _MIB, -1),
@@ -208,8 +227,8 @@ def _log_dir(properties: Properties) -> str:
 
 def _log(properties: Properties) -> LogConfig:
     """The internal. name is Kafka's own for small segments in tests (4.1 and later)."""
-    size = properties.number("metadata.log.segment.bytes", 1024 * _MIB, 1, 2**31 - 1)
-    size = properties.number("internal.metadata.log.segment.bytes", size, 1, 2**31 - 1)
+    size = properties.number("metadata.log.segment.bytes", 1024 * _MIB, 1, _MAX_INT)
+    size = properties.number("internal.metadata.log.segment.bytes", size, 1, _MAX_INT)
     return LogConfig(size, properties.number("metadata.log.segment.ms", 7 * 24 * 3_600_000, 1))
 
 
@@ -236,7 +255,7 @@ def _timing(properties: Properties) -> Timing:
     default = Timing()
 
     def ms(name: str, value: int, least: int = 1) -> int:
-        return properties.number(f"controller.quorum.{name}.ms", value, least, 2**31 - 1)
+        return properties.number(f"controller.quorum.{name}.ms", value, least, _MAX_INT)
 
     return Timing(
         ms("election.timeout", default.election_timeout_ms),
@@ -245,6 +264,15 @@ def _timing(properties: Properties) -> Timing:
         ms("request.timeout", default.request_timeout_ms, 2),
         ms("retry.backoff", default.retry_backoff_ms),
         ms("append.linger", default.linger_ms, 0),
+    )
+
+
+def _fetch_sizes(properties: Properties) -> FetchSizes:
+    """Kafka's names and defaults since 4.3 (KIP-1219), and that of an internal key up to 4.2."""
+    return FetchSizes(
+        properties.number("controller.quorum.fetch.max.bytes", _MIB, 1, _MAX_INT),
+        properties.number("controller.quorum.fetch.snapshot.max.bytes", _MIB, 1, _MAX_INT),
+        properties.number("internal.metadata.max.fetch.size.in.bytes", 10 * _MIB, 1, _MAX_INT),
     )
 
 

@@ -25,6 +25,8 @@ class Config:
     controller.quorum.bootstrap.servers. default_listener: the one peers are reached by.
     append_linger_ms, max_batch_bytes, max_pending_batches: of records that a leader's state machine
     appends, see BatchAccumulator; the bytes bound every batch of a leader.
+    fetch_max_bytes, fetch_snapshot_max_bytes: asked of a leader at a time (KIP-1219).
+    auto_join: whether an observer that others can reach makes itself a voter (KIP-1186).
     retention_bytes, retention_ms: metadata.max.retention.*, -1 for no limit. start_lag_ms:
     metadata.start.offset.lag.time.max.ms (KIP-630), which chooses that policy; None for Kafka's.
     flush_always: flush as an observer too (Kafka's followersAlwaysFlush). False is only for a
@@ -43,7 +45,8 @@ class Config:
     fetch_max_wait_ms: int = 500
     request_timeout_ms: int = 2_000
     retry_backoff_ms: int = 20
-    fetch_max_bytes: int = 8 * 1024 * 1024
+    fetch_max_bytes: int = 1024 * 1024
+    fetch_snapshot_max_bytes: int = 1024 * 1024
     response_max_bytes: int = 10 * 1024 * 1024
     append_linger_ms: int = 25
     max_batch_bytes: int = 8 * 1024 * 1024
@@ -52,6 +55,7 @@ class Config:
     retention_ms: int = 7 * 24 * 3_600_000
     start_lag_ms: int | None = None
     flush_always: bool = True
+    auto_join: bool = False
 
     def __post_init__(self) -> None:
         assert all(node_id < -1 for node_id in self.bootstrap_ids), "-1 is nobody's id"

@@ -9,14 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from replica.raft.config import FOREVER
+from replica.raft.messages import PeerRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """correlation_id is None where nothing is in flight; `until` ends the wait or the pause."""
+    """correlation_id is None where nothing is in flight; `until` ends the wait or the pause.
+    request: what is in flight."""
 
     correlation_id: int | None = None
     until: int = 0
+    request: PeerRequest | None = None
 
 
 _READY = Connection()
@@ -53,12 +56,16 @@ class Connections:
             for connection in self._connections.values()
         )
 
-    def sent(self, node_id: int, now_ms: int) -> int:
+    def sent(self, node_id: int, now_ms: int, request: PeerRequest) -> int:
         """A request goes out; returns its correlation id."""
         self._last_correlation_id += 1
         deadline = now_ms + self._request_timeout_ms
-        self._connections[node_id] = Connection(self._last_correlation_id, deadline)
+        self._connections[node_id] = Connection(self._last_correlation_id, deadline, request)
         return self._last_correlation_id
+
+    def asked(self, node_id: int) -> PeerRequest | None:
+        """The request in flight; None for none."""
+        return self._of(node_id).request
 
     def expects(self, node_id: int, correlation_id: int, now_ms: int) -> bool:
         """Whether an answer is still wanted: not once its time is over or a newer request went

@@ -26,7 +26,7 @@ from replica.raft.messages import (
 )
 from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
+from replica.raft.roles.leader import Leader, PendingChange
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
@@ -71,6 +71,8 @@ class Core:
         self.announced: LeaderAndEpoch | None = None
         self.truncating = False
         """The log is being cut; the host has yet to say where it ends."""
+        self.has_joined = False
+        """Whether this replica was a voter since it started, by a set that is committed."""
         self.shutdown_deadline: int | None = None
         self.stopped = False
         self.illegal: Counter[str] = Counter()
@@ -164,8 +166,7 @@ class Core:
             for fetch in parked:
                 self.refuse(fetch.request_id, fetch.request, Error.NOT_LEADER_OR_FOLLOWER)
             if change is not None:
-                response = VoterChangeResponse(error=Error.NOT_LEADER_OR_FOLLOWER)
-                self.reply(change.request_id, self.signed(response))
+                self.answer_change(change, Error.NOT_LEADER_OR_FOLLOWER)
 
     def persist(self) -> None:
         """Write quorum-state where epoch, leader or vote differ from what is on disk."""
@@ -220,6 +221,12 @@ class Core:
     ) -> None:
         self.emit(replies=(*self.effects.replies, Reply(request_id, response, read)))
 
+    def answer_change(self, change: PendingChange, error: Error, message: str = "") -> None:
+        """Answer the request for a change of the quorum, unless it has its answer already."""
+        if not change.is_answered:
+            response = VoterChangeResponse(error=error, message=message)
+            self.reply(change.request_id, self.signed(response))
+
     def refuse(self, request_id: Hashable, request: PeerRequest, error: Error) -> None:
         """Answer with an error and nothing else."""
         self.reply(request_id, self.signed(RESPONSE_OF[type(request)](error=error)))
@@ -235,7 +242,7 @@ class Core:
         Returns when to look again.
         """
         if self.connections.is_ready(node_id, self.now):
-            correlation_id = self.connections.sent(node_id, self.now)
+            correlation_id = self.connections.sent(node_id, self.now, message)
             sent = Send(node_id, endpoints, correlation_id, message)
             self.emit(sends=(*self.effects.sends, sent))
         return self.connections.ready_at(node_id)

@@ -54,7 +54,7 @@ from replica.raft.messages import (
 )
 from replica.raft.requests import is_of_other_cluster
 from replica.raft.serving import handle_fetch_request, handle_fetch_snapshot_request
-from replica.raft.voter_updates import handle_update_voter_response
+from replica.raft.voter_updates import handle_change_response, handle_update_voter_response
 from replica.types import NO_NODE
 
 
@@ -74,8 +74,13 @@ def handle_response(core: Core, event: Response) -> None:
     """Learn what a peer says, if it is still waited for."""
     if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
+    asked = core.connections.asked(event.node_id)
     core.connections.answered(event.node_id, well=True, now_ms=core.now)
-    if not _handle(core, event.node_id, event.message):
+    if isinstance(asked, AddVoterRequest | RemoveVoterRequest):
+        is_good = _handle_change(core, event.message)
+    else:
+        is_good = _handle(core, event.node_id, event.message)
+    if not is_good:
         core.connections.answered(event.node_id, well=False, now_ms=core.now)
 
 
@@ -88,6 +93,10 @@ def handle_failed(core: Core, event: Failed) -> None:
     if event.error is Error.UNSUPPORTED_VERSION:
         handle_pre_vote_unsupported(core)
     handle_api_versions(core, event.node_id, None)
+
+
+def _handle_change(core: Core, message: PeerResponse) -> bool:
+    return isinstance(message, VoterChangeResponse) and handle_change_response(core, message)
 
 
 def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:

@@ -72,5 +72,5 @@ def _fetch_snapshot(core: Core, fetching: SnapshotFetch) -> FetchSnapshotRequest
         epoch=core.role.epoch,
         snapshot_id=fetching.snapshot_id,
         position=fetching.position,
-        max_bytes=core.config.fetch_max_bytes,
+        max_bytes=core.config.fetch_snapshot_max_bytes,
     )

@@ -23,9 +23,9 @@ from replica.raft.effects import SnapshotPart
 from replica.raft.elections import become_prospective
 from replica.raft.fetch_requests import fetch_from_any, fetch_from_leader, must_flush
 from replica.raft.log_start import follow_log_start
-from replica.raft.messages import Error, FetchResponse, FetchSnapshotResponse
+from replica.raft.messages import Error, FetchResponse, FetchSnapshotResponse, PeerRequest
 from replica.raft.roles.follower import Follower, SnapshotFetch
-from replica.raft.voter_updates import needs_update, send_update
+from replica.raft.voter_updates import change_to_join, may_join, next_update, update
 from replica.types import OffsetAndEpoch
 
 
@@ -44,9 +44,9 @@ def poll_follower(core: Core, role: Follower) -> int:
         # the update goes out in the place of the next fetch
         return min(core.connections.ready_at(role.leader_id), role.fetch_deadline)
     else:
-        ask = send_update if needs_update(core, role) else fetch_from_leader
-        again = ask(core, role)
-        role = replace(role, update_voter_deadline=core.now + 3 * core.config.fetch_timeout_ms)
+        request = update(core, role)
+        again = fetch_from_leader(core, role) if request is None else _ask(core, role, request)
+        role = replace(role, update_voter_deadline=next_update(core))
         core.keep(role)
     return min(again, role.fetch_deadline, role.update_voter_deadline)
 
@@ -109,7 +109,29 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
     return True
 
 
+def _ask(core: Core, role: Follower, request: PeerRequest) -> int:
+    """Ask the leader for a change of the voter set; returns when to look again."""
+    return core.send(role.leader_id, role.leader_endpoints, request)
+
+
 def _poll_observer(core: Core, role: Follower) -> int:
+    """Fetch; when the update timer ends, ask to become a voter where that is wanted."""
+    if role.update_voter_deadline > core.now:
+        again = _fetch_as_observer(core, role)
+        return min(again, role.update_voter_deadline) if may_join(core) else again
+    request = change_to_join(core, role)
+    if request is None:
+        return _fetch_as_observer(core, role)
+    if not core.connections.is_ready(role.leader_id, core.now):
+        # the request goes out in the place of the next fetch
+        return core.connections.ready_at(role.leader_id)
+    again = _ask(core, role, request)
+    deadline = next_update(core)
+    core.keep(replace(role, update_voter_deadline=deadline))
+    return min(again, deadline)
+
+
+def _fetch_as_observer(core: Core, role: Follower) -> int:
     """Ask the leader and, each time it fails, a bootstrap server whether there is another.
 
     Kafka goes on with the bootstrap servers alone once the fetch timeout is over, and never comes

@@ -14,7 +14,7 @@ from replica.raft.batch import Batch, ControlRecord, KRaftVersion, KRaftVoters, 
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.inputs import Append, Propose, Resign, SchedulePrepared
-from replica.raft.messages import BeginQuorumEpochRequest, Error, VoterChangeResponse
+from replica.raft.messages import BeginQuorumEpochRequest, Error
 from replica.raft.parked import serve_parked
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.leader import Leader, check_quorum_deadline
@@ -151,12 +151,11 @@ def poll_leader(core: Core, role: Leader) -> int:
 
 
 def finish_change(core: Core, error: Error, message: str = "") -> None:
-    """Answer who waits for the pending change; the voter set stays as appended (H04)."""
+    """End the pending change and answer who waits for it; the voter set stays as appended (H04)."""
     role = core.leader
     assert role.change is not None
     core.keep(replace(role, change=None))
-    response = VoterChangeResponse(error=error, message=message)
-    core.reply(role.change.request_id, core.signed(response))
+    core.answer_change(role.change, error, message)
 
 
 def _check_leads(core: Core, epoch: int) -> None:

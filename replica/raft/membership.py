@@ -58,7 +58,14 @@ def handle_add_voter(core: Core, request_id: Hashable, request: AddVoterRequest)
     voter = Voter(request.voter, request.endpoints)
     versions = ApiVersionsRequest(cluster_id=core.config.cluster_id)
     core.send(request.voter.node_id, request.endpoints, versions)
-    _await(core, request_id, ChangeKind.ADD_VOTER, request.timeout_ms, voter=voter)
+    change = PendingChange(
+        ChangeKind.ADD_VOTER,
+        request_id,
+        _deadline(core, request.timeout_ms),
+        voter,
+        ack_when_committed=request.ack_when_committed,
+    )
+    core.keep(replace(core.leader, change=change))
 
 
 def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse | None) -> bool:
@@ -85,6 +92,8 @@ def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse 
     else:
         last = _append_voters(core, core.log.voters.with_voter(voter))
         _set_last_offset(core, replace(change, voter=voter), last)
+        if not change.ack_when_committed:
+            _answer_early(core)
     return True
 
 
@@ -184,17 +193,23 @@ def _refuse(core: Core, request_id: Hashable, error: Error, message: str) -> Non
     core.reply(request_id, core.signed(VoterChangeResponse(error=error, message=message)))
 
 
-def _await(
-    core: Core,
-    request_id: Hashable,
-    kind: ChangeKind,
-    timeout_ms: int,
-    voter: Voter | None = None,
-) -> None:
+def _await(core: Core, request_id: Hashable, kind: ChangeKind, timeout_ms: int) -> None:
     """Remember who waits for the change that now begins."""
-    deadline = core.now + max(timeout_ms, 0)
-    change = PendingChange(kind, request_id, deadline, voter)
+    change = PendingChange(kind, request_id, _deadline(core, timeout_ms))
     core.keep(replace(core.leader, change=change))
+
+
+def _deadline(core: Core, timeout_ms: int) -> int:
+    return core.now + max(timeout_ms, 0)
+
+
+def _answer_early(core: Core) -> None:
+    """The voters are appended, which is all that the request asked for. The change stays pending
+    until they are committed, so that no other one begins."""
+    change = core.leader.change
+    if change is not None:
+        core.answer_change(change, Error.NONE)
+        core.keep(replace(core.leader, change=replace(change, is_answered=True)))
 
 
 def _set_last_offset(core: Core, change: PendingChange, last_offset: int) -> None:

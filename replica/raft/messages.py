@@ -180,11 +180,16 @@ class ApiVersionsResponse(PeerResponse):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddVoterRequest(PeerRequest):
-    """AddRaftVoter (KIP-853), from an administrator."""
+    """AddRaftVoter (KIP-853), from an administrator, or from the voter to be (Config.auto_join).
+
+    ack_when_committed: whether the answer waits for the commit. The voter to be can't let it: two
+    voters, of whom it is one, commit nothing before it fetches again (KIP-1186).
+    """
 
     voter: ReplicaKey
     endpoints: Endpoints
     timeout_ms: int = 30_000
+    ack_when_committed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

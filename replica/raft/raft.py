@@ -57,6 +57,7 @@ from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Role
+from replica.raft.voter_updates import may_join, remember_joining
 from replica.types import NO_NODE, OffsetAndEpoch
 
 _MOST_TRANSITIONS = 8
@@ -131,6 +132,11 @@ class Raft:
         return self._core.is_voter
 
     @property
+    def is_joining(self) -> bool:
+        """Whether this replica makes itself a voter, and isn't one yet."""
+        return may_join(self._core)
+
+    @property
     def high_watermark(self) -> int | None:
         """Exclusive; None while unknown."""
         return self._core.high_watermark
@@ -194,6 +200,7 @@ def _resigned(core: Core, epoch: int) -> Resigned:
 def _poll(core: Core) -> int:
     """Do what is due in the current role; the next deadline in ms."""
     expire_parked(core)
+    remember_joining(core)
     for _ in range(_MOST_TRANSITIONS):
         _complete_shutdown(core)
         if core.stopped:

@@ -107,7 +107,7 @@ def _skew(simulation: Simulation, node: Node) -> None:
 
 
 def _change_voters(simulation: Simulation, node: Node) -> None:
-    """Add this node or remove it, the leader itself too."""
+    """Add this node or remove it, the leader itself too; not a lost disk whose node does that."""
     leader = simulation.leader()
     if leader is None or not leader.running.raft.log.kraft_version:
         return
@@ -116,6 +116,8 @@ def _change_voters(simulation: Simulation, node: Node) -> None:
     if known is None:
         request = AddVoterRequest(voter=local.key, endpoints=local.endpoints, timeout_ms=3000)
         simulation.ask(leader, request)
+    elif lost and simulation.layout.auto_joins:
+        return
     elif len(voters) > 1 and lost in ([], [node.node_id]):
         simulation.ask(leader, RemoveVoterRequest(voter=known.key, timeout_ms=3000))
 

@@ -25,13 +25,15 @@ class Layout:
     """The quorum at the beginning: nodes 1 to `voters` vote, as many more as `observers` don't.
 
     is_static: the voters are those of the configuration (kraft.version 0), no log names them.
-    workload: what is replicated. quorum: the QUORUM_CHARACTERS with which its replicas' directory
-    ids begin, and no other quorum's do.
+    auto_joins: whether every node makes itself a voter where it is none (KIP-1186). workload: what
+    is replicated. quorum: the QUORUM_CHARACTERS with which its replicas' directory ids begin, and
+    no other quorum's do.
     """
 
     voters: int = 3
     observers: int = 0
     is_static: bool = False
+    auto_joins: bool = False
     workload: Workload = OPAQUE
     quorum: str = "node" * 4
 
@@ -148,12 +150,13 @@ def new_disk(random: Random) -> SimulatedDisk:
     return disk
 
 
-def random_layout(random: Random) -> Layout:
+def random_layout(random: Random, *, auto_joins: bool) -> Layout:
     """Three or five voters, of a static quorum or of one in the log, and two observers."""
     return Layout(
         voters=random.choice((3, 3, 5)),
         observers=2,
         is_static=random.random() < 0.25,
+        auto_joins=auto_joins,
         workload=METADATA if random.random() < 0.25 else OPAQUE,
     )
 
@@ -171,6 +174,7 @@ def first_nodes(random: Random, layout: Layout) -> dict[int, Node]:
             static_voters=voters if layout.is_static else VoterSet(),
             bootstrap_ids=tuple(-10 - voter_id for voter_id in voters.ids),
             retention_bytes=random.choice((0, 8000, -1)),
+            auto_join=layout.auto_joins,
         )
         offset, drift = random.randrange(1000), random.randint(-50, 50)
         nodes[node_id] = Node(node_id, disk, config, layout.workload, offset, drift)

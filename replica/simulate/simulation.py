@@ -76,9 +76,10 @@ def run(seed: int, events: int) -> Result:
 
 
 class Simulation:
-    """events: how many were carried out. layout: None for a random quorum. is_faulty: whether the
-    network loses messages, the nemesis strikes, and what was shut down is started again; without
-    it, all that goes wrong is what the caller does."""
+    """events: how many were carried out. layout: None for a random quorum, whose nodes join the
+    voters by themselves for one seed in four. is_faulty: whether the network loses messages, the
+    nemesis strikes, and what was shut down is started again; without it, all that goes wrong is
+    what the caller does."""
 
     def __init__(self, seed: int, layout: Layout | None = None, *, is_faulty: bool = True) -> None:
         self.random = Random(seed)  # noqa: S311 - a repeatable run, no secret
@@ -88,7 +89,7 @@ class Simulation:
         self._restarts = is_faulty
         self.trace = hashlib.sha256()
         self.network = Network()
-        self.layout = layout or random_layout(self.random)
+        self.layout = layout or random_layout(self.random, auto_joins=seed % 4 == 3)
         self.nodes: dict[int, Node] = first_nodes(self.random, self.layout)
         voters = self.layout.first_voters
         static = next(iter(self.nodes.values())).config.static_voters
@@ -120,7 +121,8 @@ class Simulation:
             self._next()
 
     def settle(self) -> None:
-        """Faults stop: a leader must be found and everybody must get what it commits."""
+        """Faults stop: a leader must be found, everybody must get what it commits, and who joins
+        the voters by itself must become one."""
         self.is_faulty = False
         self.network.stop_faults()
         for node in self.nodes.values():
@@ -317,8 +319,13 @@ class Simulation:
     def _has_recovered(self, before: int) -> bool:
         end = self.invariants.ledger.end
         hosts = [node.host for node in self.nodes.values()]
-        return end > before and all(h is not None and h.machine.next_offset > before for h in hosts)
+        return end > before and all(
+            host is not None and host.machine.next_offset > before and not host.raft.is_joining
+            for host in hosts
+        )
 
     def _standing(self) -> str:
         ends = {i: n.host and n.host.machine.next_offset for i, n in self.nodes.items()}
-        return f"{self.invariants.ledger.end} committed, replicas are at {ends}"
+        joining = [i for i, n in self.nodes.items() if n.host and n.host.raft.is_joining]
+        waiting = f", {joining} still join" if joining else ""
+        return f"{self.invariants.ledger.end} committed, replicas are at {ends}{waiting}"

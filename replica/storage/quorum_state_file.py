@@ -28,7 +28,8 @@ class QuorumStateFile(QuorumStateStore):
         except DataError as error:
             reason = (
                 f"{error.reason}; the vote it held is lost, so this replica must not vote again: "
-                "restore the file, or format the directory anew to get a new directory id"
+                "restore the file, or keep this directory aside and format another one, which gets "
+                "a new directory id"
             )
             raise type(error)(reason, error.position, path) from error
         return ElectionState(

@@ -1,5 +1,5 @@
 """Fetch throughput: librdkafka (confluent-kafka) reading a partition from one kraftlake replica,
-and the same bytes from one real Kafka 4.1.1 broker, in turn.
+and the same bytes from one real Kafka broker, in turn.
 
 python -m tests.bench.fetch FOLDER [--megabytes N] [--batch N] [--rounds N] [--write]
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from pipelines.java import find_java
 from tests.interop.kafka_jars import class_path, dump_tool
 
+VERSION = "4.1.2"
+"""What RESULTS.md measures; its tool and its record classes are where JvmDecode.java looks."""
 _DRIVER = Path(__file__).with_name("JvmDecode.java")
 
 
@@ -15,7 +17,7 @@ def dump_log_command(segment: Path) -> list[str]:
     """kafka-dump-log with the metadata decoder, every record printed."""
     return [
         str(find_java().executable),
-        *("-cp", class_path(), dump_tool()),
+        *("-cp", class_path(VERSION), dump_tool(VERSION)),
         *("--cluster-metadata-decoder", "--print-data-log", "--files", str(segment)),
     ]
 
@@ -25,7 +27,7 @@ def in_process(segment: Path, mode: str, passes: int) -> list[float]:
     ran = subprocess.run(
         [
             str(find_java().executable),
-            *("-cp", class_path(), str(_DRIVER), str(segment), mode, str(passes)),
+            *("-cp", class_path(VERSION), str(_DRIVER), str(segment), mode, str(passes)),
         ],
         check=True,
         capture_output=True,

@@ -14,7 +14,7 @@ from collections import Counter
 
 from tests.interop.image_agreement import hold_equal
 from tests.interop.image_driver import ImageDriver
-from tests.interop.kafka_jars import class_path
+from tests.interop.kafka_jars import NEWEST, VERSIONS
 from tests.interop.known_faults import UnexplainedError
 
 
@@ -22,10 +22,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--sequences", type=int, default=1000)
+    parser.add_argument("--kafka", choices=VERSIONS, default=NEWEST)
     options = parser.parse_args()
     counts: Counter[str] = Counter()
     began = time.monotonic()
-    with ImageDriver(class_path()) as driver:
+    with ImageDriver(options.kafka) as driver:
         for seed in range(options.first, options.first + options.sequences):
             try:
                 counts += hold_equal(driver, seed)

@@ -3,13 +3,17 @@ import java.io.BufferedOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.image.FeaturesImage;
 import org.apache.kafka.image.MetadataImage;
 import org.apache.kafka.image.loader.MetadataBatchLoader;
 import org.apache.kafka.image.writer.ImageWriterOptions;
@@ -53,12 +57,70 @@ public class ImageDriver {
         }
         return new RuntimeException(message, cause);
     };
-    private final MetadataBatchLoader loader = new MetadataBatchLoader(
-        new LogContext(), Time.SYSTEM, faults, (delta, image, manifest) -> publish(image, manifest.provenance().lastContainedOffset()));
+    private final MetadataBatchLoader loader = loader(
+        (delta, image, manifest) -> publish(image, manifest.provenance().lastContainedOffset()));
+
+    /** As a node makes it: LogContext moved in 4.4, and from 4.3 on a node says which configs it knows. */
+    private MetadataBatchLoader loader(MetadataBatchLoader.MetadataUpdater updater) {
+        try {
+            Constructor<?> constructor = MetadataBatchLoader.class.getConstructors()[0];
+            List<Object> arguments = new ArrayList<>(List.of(
+                constructor.getParameterTypes()[0].getConstructor().newInstance(), Time.SYSTEM, faults, updater));
+            if (constructor.getParameterCount() > arguments.size()) {
+                arguments.add(Class.forName("org.apache.kafka.server.config.DefaultSupportedConfigChecker").getConstructor().newInstance());
+            }
+            return (MetadataBatchLoader) constructor.newInstance(arguments.toArray());
+        } catch (ReflectiveOperationException otherRelease) {
+            throw new IllegalStateException(otherRelease);
+        }
+    }
+
+    /** Ends a commit; Kafka 3.9 asks for no more than who leads. */
+    private void flush() {
+        try {
+            for (Method method : MetadataBatchLoader.class.getMethods()) {
+                if (!method.getName().equals("maybeFlushBatches")) continue;
+                Object[] arguments = {LeaderAndEpoch.UNKNOWN, true};
+                method.invoke(loader, Arrays.copyOf(arguments, method.getParameterCount()));
+            }
+        } catch (ReflectiveOperationException otherRelease) {
+            throw new IllegalStateException(otherRelease);
+        }
+    }
+
+    /** The level of metadata.version; 0 where the image has none, which Kafka 3.9 takes for its oldest. */
+    private static int level(MetadataImage image) {
+        try {
+            Object found = FeaturesImage.class.getMethod("metadataVersion").invoke(image.features());
+            Object version = found instanceof Optional<?> perhaps ? perhaps.orElse(null) : found;
+            return version == null ? 0 : ((MetadataVersion) version).featureLevel();
+        } catch (ReflectiveOperationException otherRelease) {
+            throw new IllegalStateException(otherRelease);
+        }
+    }
+
+    /** All that an image can say, in the newest version of every record. */
+    private static ImageWriterOptions everything() {
+        try {
+            Class<?> builder = ImageWriterOptions.Builder.class;
+            for (Constructor<?> constructor : builder.getConstructors()) {
+                if (constructor.getParameterCount() == 0) { // Kafka 3.9, with which ELR need no feature
+                    return new ImageWriterOptions.Builder(MetadataImage.EMPTY)
+                        .setMetadataVersion(MetadataVersion.latestTesting()).build();
+                }
+            }
+            Object options = builder.getConstructor(MetadataVersion.class).newInstance(MetadataVersion.latestTesting());
+            builder.getMethod("setEligibleLeaderReplicasEnabled", boolean.class).invoke(options, true);
+            return ((ImageWriterOptions.Builder) options).build();
+        } catch (ReflectiveOperationException otherRelease) {
+            throw new IllegalStateException(otherRelease);
+        }
+    }
 
     private void publish(MetadataImage image, long lastOffset) {
         List<byte[]> own = null;
-        if (image.features().metadataVersion().isPresent()) {
+        int version = level(image);
+        if (version > 0) {
             try {
                 own = written(image, new ImageWriterOptions.Builder(image).setLossHandler(loss -> { }).build());
             } catch (UnsupportedVersionException elrInAnOldPartitionRecord) {
@@ -67,12 +129,9 @@ public class ImageDriver {
                 own = null;
             }
         }
-        int version = image.features().metadataVersion().map(v -> (int) v.featureLevel()).orElse(0);
-        ImageWriterOptions everything = new ImageWriterOptions.Builder(MetadataVersion.latestTesting())
-            .setEligibleLeaderReplicasEnabled(true).build();
         List<byte[]> full = null;
         try {
-            full = written(image, everything);
+            full = written(image, everything());
         } catch (RuntimeException codeWithoutName) {
             own = null;
         }
@@ -105,7 +164,7 @@ public class ImageDriver {
             loader.loadBatch(Batch.data(offset, 1, 0L, 1, records), LeaderAndEpoch.UNKNOWN);
             offset += count;
         }
-        loader.maybeFlushBatches(LeaderAndEpoch.UNKNOWN, true);
+        flush();
     }
 
     private void report(DataOutputStream out) throws IOException {

@@ -15,6 +15,7 @@ from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
 from replica.metadata.writer import encode
+from tests.interop.kafka_jars import NEWEST, class_path
 from tests.replica.metadata.image.sequences import Commit
 
 _DRIVER = Path(__file__).with_name("ImageDriver.java")
@@ -44,11 +45,12 @@ class KafkaReplay:
 
 
 class ImageDriver:
-    """A context manager around the JVM; `replay` asks it about one sequence."""
+    """A context manager around the JVM; `replay` asks it about one sequence. version: Kafka's."""
 
-    def __init__(self, class_path: str) -> None:
+    def __init__(self, version: str = NEWEST) -> None:
+        self.version = version
         self._process = subprocess.Popen(
-            [str(find_java().executable), "-Xmx512m", "-cp", class_path, str(_DRIVER)],
+            [str(find_java().executable), "-Xmx512m", "-cp", class_path(version), str(_DRIVER)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # slf4j has no binding, and says so

@@ -23,8 +23,14 @@ _OTHER_LOGGERS = "slf4j-reload4j-"
 
 def class_path(version: str = NEWEST) -> str:
     """Kafka's jars as a Java class path; CalledProcessError where they can't be fetched."""
-    found = sorted(_jars(version).fetched().glob("*.jar"))
-    return os.pathsep.join(str(jar) for jar in found if not jar.name.startswith(_OTHER_LOGGERS))
+    return os.pathsep.join(_paths(version).values())
+
+
+def tools_class_path(version: str = NEWEST) -> str:
+    """The same for its command-line tools. Where these are of an older release, the jars of that
+    come behind: the tools find there what has moved since."""
+    first, behind = _paths(version), _paths(_TOOLS_OF.get(version, version))
+    return os.pathsep.join((first | {n: p for n, p in behind.items() if n not in first}).values())
 
 
 def broker_class_path(version: str) -> str:
@@ -52,6 +58,12 @@ def dump_tool(version: str = NEWEST) -> str:
 def numbers(version: str) -> tuple[int, ...]:
     """A version as numbers, which compare as the releases follow each other."""
     return tuple(map(int, version.split(".")))
+
+
+def _paths(version: str) -> dict[str, str]:
+    """By the name of the file."""
+    found = sorted(_jars(version).fetched().glob("*.jar"))
+    return {jar.name: str(jar) for jar in found if not jar.name.startswith(_OTHER_LOGGERS)}
 
 
 def _jars(version: str) -> Jars:

@@ -13,7 +13,7 @@ from random import SystemRandom
 from typing import IO
 
 from tests.interop.class_archive import archive_options, java
-from tests.interop.kafka_jars import NEWEST, class_path
+from tests.interop.kafka_jars import NEWEST, class_path, tools_class_path
 
 LISTENER = "CONTROLLER"
 _START_S, _STOP_S, _TOOL_S = 120, 60, 120
@@ -45,7 +45,7 @@ def run_tool(
 ) -> subprocess.CompletedProcess[str]:
     """A command-line tool of Kafka's; what its classes log at WARN or above is in stderr."""
     return subprocess.run(
-        java_command("warn", main_class, map(str, arguments), version),
+        tool_command("warn", main_class, map(str, arguments), version),
         capture_output=True,
         text=True,
         check=False,
@@ -189,3 +189,11 @@ def java_command(
         f"-Dorg.slf4j.simpleLogger.defaultLogLevel={level}",
         *("-cp", class_path(version), main_class, *arguments),
     ]
+
+
+def tool_command(
+    level: str, main_class: str, arguments: Sequence[str] | map[str], version: str = NEWEST
+) -> list[str]:
+    """The same of a command-line tool."""
+    *options, _, main = java_command(level, main_class, (), version)
+    return [*options, tools_class_path(version), main, *arguments]

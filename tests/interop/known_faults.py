@@ -1,12 +1,13 @@
-"""The faults of Kafka 4.1.1's image code that random records meet, each foretold from them.
+"""The faults of Kafka's image code that random records meet, each foretold from them. They are the
+same in 4.1, 4.3 and 4.4, and but for one in 3.9.
 
 All come from looking at the image before the delta (the records published together) where the
 delta so far should count. For a delta the module says what Kafka's image must be; it excuses no
 difference that it hasn't foretold.
 
-- LOST: a record of a topic that isn't there, or CLEAR_ELR after a topic was created and removed,
-  leaves a topic without image in the delta. Applying it throws, and all its records are lost
-  (TopicsDelta.getOrCreateTopicDelta; KAFKA-19497 is one way there).
+- LOST: a record of a topic that isn't there, or up to 4.2 CLEAR_ELR after a topic was created and
+  removed, leaves a topic without image in the delta. Applying it throws, and all its records are
+  lost (TopicsDelta.getOrCreateTopicDelta; KAFKA-19497 is one way there).
 - ABORT_UNDONE: a record after ABORT in the same commit lets the aborted ones be applied, as the
   delta is dropped only at the next flush (MetadataBatchLoader.maybeFlushBatches).
 - LEAKED_CONFIGS: REMOVE_TOPIC deletes configs only of topics that had some before the delta
@@ -44,11 +45,13 @@ _SCRAM = ("USER_SCRAM_CREDENTIAL_RECORD", "REMOVE_USER_SCRAM_CREDENTIAL_RECORD")
 @dataclass(frozen=True)
 class Delta:
     """The records that one publication brings. base: Kafka's image before it. records: (offset,
-    record). ends_commit: published by the end of a commit, not by a BEGIN within it."""
+    record). ends_commit: published by the end of a commit, not by a BEGIN within it. keeps_created:
+    Kafka is older than 4.3, and does not forget a topic that the delta created and removed."""
 
     base: Image
     records: tuple[tuple[int, MetadataRecord], ...]
     ends_commit: bool
+    keeps_created: bool = False
 
     @property
     def _behind_abort(self) -> tuple[str, ...] | None:
@@ -86,7 +89,8 @@ class Delta:
 
 
 def without_zk(image: Image) -> Image:
-    """Kafka 4 knows no ZooKeeper: it has the record type still, and ignores it."""
+    """Kafka 4 knows no ZooKeeper: it has the record type still, and ignores it. Kafka 3.9 tells a
+    state of the migration in every image, also where no record named one."""
     return Image({**image.tables, "zk_migration": Table()})
 
 
@@ -97,6 +101,8 @@ class TopicsByKafka:
     of them that a removal should have taken.
     has_namesakes: whether two topics had one name at a time, as after a fault that lost a
     REMOVE_TOPIC; which of them Kafka then finds by name hangs on where commits end.
+    misses_a_topic: whether a record spoke of a topic that Kafka has not: 3.9 takes such a record
+    that Kafka 4 refuses, and loses the delta as Kafka 4 does.
     second_removals, odd_clears: offsets of REMOVE_TOPIC that Kafka takes though the topic is gone,
     and of CLEAR_ELR that Kafka alone refuses or alone takes.
     """
@@ -104,11 +110,12 @@ class TopicsByKafka:
     def __init__(self, delta: Delta) -> None:
         self._in_base: dict[str, str] = delta.base.tables["topics"].values
         self._live = dict(self._in_base)
-        self._created: dict[str, str] = {}  # name -> id, never cleaned up
+        self._created: dict[str, str] = {}  # name -> id
+        self._keeps_created = delta.keeps_created
         self._base_configs = delta.base.tables["configs"].values
         self.configs: dict[tuple[int, str, str], str] = dict(self._base_configs)
         self.leaked: set[tuple[int, str, str]] = set()
-        self.has_namesakes = False
+        self.has_namesakes = self.misses_a_topic = False
         self.broken: set[str] = set()
         self.second_removals: set[int] = set()
         self.odd_clears: set[int] = set()
@@ -126,6 +133,7 @@ class TopicsByKafka:
             self.broken.discard(topic_id)
         elif record.type in ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD"):
             if topic_id not in self._live:
+                self.misses_a_topic = True
                 self.broken.add(topic_id)
         elif record.type == "REMOVE_TOPIC_RECORD":
             self._remove(offset, topic_id)
@@ -141,6 +149,8 @@ class TopicsByKafka:
         if name is None and not was_broken and topic_id in self._in_base:
             name = self._in_base[topic_id]
             self.second_removals.add(offset)
+        if not self._keeps_created and name is not None:
+            self._created.pop(name, None)
         of_topic = {key for key in self.configs if key[:2] == (TOPIC_RESOURCE, name)}
         if any(key[:2] == (TOPIC_RESOURCE, name) for key in self._base_configs):
             for key in of_topic:

@@ -17,7 +17,7 @@ import confluent_kafka
 import kafka
 
 from tests.interop.kafka_jars import NEWEST, class_path_or_skip
-from tests.interop.kafka_node import java_command
+from tests.interop.kafka_node import tool_command
 from tests.interop.spark_jars import KAFKA_CLIENTS, kafka_source_or_skip
 from tests.interop.spark_jars import VERSION as SPARK_VERSION
 from tests.kraftlake_process import REPOSITORY, command_line
@@ -170,7 +170,7 @@ def by_kafka_console_consumer(reading: Reading) -> Read:
             *("--property", f"line.separator={_SEPARATOR}"),
         ]
         main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-        ran = _run(java_command("error", main, arguments))
+        ran = _run(tool_command("error", main, arguments))
     lines = ran.stdout.split(_SEPARATOR.encode())[:-1]
     numbered = [line.removeprefix(b"Offset:").split(b";", 1) for line in lines]
     assert numbered, ran.stderr.decode()

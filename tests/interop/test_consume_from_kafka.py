@@ -20,7 +20,7 @@ from replica.consumer.session import Session, Settings
 from replica.consumer.translate import TopicPartition
 from replica.consumer.values import Answer, Ask, Fetch, Fetched, ResetPolicy
 from tests.interop.kafka_jars import class_path_or_skip
-from tests.interop.kafka_node import Controller, free_ports, java_command, run_tool
+from tests.interop.kafka_node import Controller, free_ports, run_tool, tool_command
 from tests.kraftlake_process import followed, kraftlake
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def produce(bootstrap: str, lines: list[str], codec: str) -> None:
         *("--property", "parse.key=true", "--property", "key.separator=:"),
     ]
     ran = subprocess.run(
-        java_command("warn", "org.apache.kafka.tools.ConsoleProducer", arguments),
+        tool_command("warn", "org.apache.kafka.tools.ConsoleProducer", arguments),
         input="".join(f"{line}\n" for line in lines),
         capture_output=True,
         text=True,

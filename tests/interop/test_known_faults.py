@@ -101,6 +101,19 @@ def test_a_record_of_an_unknown_topic_loses_the_whole_delta() -> None:
         judged(broker(), kafka=EMPTY, failed=True)
 
 
+def test_up_to_kafka_4_2_so_does_clearing_the_elr_of_a_topic_created_and_removed_before() -> None:
+    clear = new_record("CLEAR_ELR_RECORD", 0, {"topicName": "orders"})
+    numbered = tuple(enumerate((broker(), topic(), remove_topic(), clear)))
+    left, refused = after(broker())[0], frozenset({3})
+    older, newer = (Delta(EMPTY, numbered, True, keeps_created=kept) for kept in (True, False))
+    lost, kept = (EMPTY, refused), (left, refused)
+    assert faults_in(older, (left, refused), lost, failed=True) == {LOST}
+    assert faults_in(newer, (left, refused), kept, failed=False) == frozenset()
+    for delta, kafka, failed in ((older, kept, False), (newer, lost, True)):
+        with pytest.raises(UnexplainedError, match="applying failed"):
+            faults_in(delta, (left, refused), kafka, failed=failed)
+
+
 def test_a_record_behind_an_abort_brings_back_what_was_aborted() -> None:
     records = BEGIN, broker(), ABORT, feature("f", 1)
     assert judged(*records, kafka=after(broker(), feature("f", 1))[0]) == {ABORT_UNDONE}

@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from tests.interop.kafka_jars import VERSIONS, class_path_or_skip
 from tests.interop.mixed_quorum import KAFKAS, OURS, MixedQuorum
 from tests.interop.mixed_rounds import Rounds
 
@@ -24,18 +23,10 @@ def survive(quorum, kinds):
 
 
 @pytest.mark.parametrize("kraftlake", [1, 2])
-def test_a_mixed_quorum_survives_kills_with_the_same_committed_bytes(tmp_path, kraftlake):
-    class_path_or_skip()
-    with MixedQuorum(tmp_path, kraftlake) as quorum:
-        survive(quorum, {OURS, KAFKAS})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kraftlake", [1, 2])
-@pytest.mark.parametrize("version", VERSIONS[:-1])
-def test_so_does_one_with_an_older_kafka(tmp_path, version, kraftlake):
-    class_path_or_skip(version)
-    with MixedQuorum(tmp_path, kraftlake, version) as quorum:
+def test_a_mixed_quorum_survives_kills_with_the_same_committed_bytes(
+    tmp_path, kafka_version, kraftlake
+):
+    with MixedQuorum(tmp_path, kraftlake, kafka_version) as quorum:
         survive(quorum, {OURS, KAFKAS})
 
 

@@ -1,4 +1,4 @@
-"""`kraftlake replica observe` on a real Kafka 4.1.1 cluster of three controllers and a broker:
+"""`kraftlake replica observe` on a real Kafka cluster of three controllers and a broker:
 under load, through kills of leaders, a start from a snapshot, and a divergence."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from confluent_kafka.admin import (
 
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT
 from tests.interop.kafka_cluster import BROKER, CLUSTER_ID, CONTROLLERS, STARTED, KafkaCluster
-from tests.interop.kafka_jars import class_path_or_skip, dump_tool
+from tests.interop.kafka_dump import kafka_dump
 from tests.interop.kafka_node import free_ports, run_tool
 from tests.interop.observer_process import (
     WITHIN_S,
@@ -141,6 +141,7 @@ def quorum_line(cluster: KafkaCluster) -> list[str]:
     ran = run_tool(
         *("org.apache.kafka.tools.MetadataQuorumCommand", "--bootstrap-controller"),
         *(cluster.controllers, "describe", "--replication"),
+        version=cluster.version,
     )
     lines = [line.split() for line in ran.stdout.splitlines()]
     return next((line for line in lines if line[:1] == [str(OBSERVER_ID)]), [])
@@ -176,10 +177,9 @@ def play_split(cluster: KafkaCluster, load: Load, observer: ObserverProcess) -> 
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    class_path_or_skip()
+def story(tmp_path_factory: pytest.TempPathFactory, kafka_version: str) -> Iterator[Story]:
     folder = tmp_path_factory.mktemp("observed")
-    with KafkaCluster(folder, SETTINGS) as cluster:
+    with KafkaCluster(folder, SETTINGS, kafka_version) as cluster:
         load = Load(cluster.broker)
         load.topics("first", 20)
         leader = cluster.leader()
@@ -246,10 +246,7 @@ def test_what_the_quorum_took_back_is_in_the_archive_alone(story: Story) -> None
 def test_kafka_dump_log_reads_recording_and_archive(story: Story) -> None:
     files = sorted(story.observer.folder.rglob("*.log"))
     assert len(files) >= 2
-    ran = run_tool(
-        *(dump_tool(), "--cluster-metadata-decoder", "--files"),
-        ",".join(map(str, files)),
-    )
+    ran = kafka_dump(files, "--cluster-metadata-decoder", version=story.cluster.version)
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "isvalid: false" not in ran.stdout

@@ -1,4 +1,4 @@
-"""Kafka's own kafka-metadata-quorum and kafka-features on quorums of kraftlake replicas, by
+"""Each release's kafka-metadata-quorum and kafka-features on quorums of kraftlake replicas, by
 controllers and by bootstrap servers: a replica that doesn't lead sends the request on."""
 
 from __future__ import annotations
@@ -9,35 +9,36 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import run_tool
 from tests.interop.kraftlake_quorum import CLUSTER_ID, WITHIN_S, KraftlakeQuorum, Replica
+from tests.interop.matrix import hold
 
 ADMINISTRATOR = {"kraftlake.principals.administrator": "*"}
 
 
 @pytest.fixture(scope="module")
-def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KraftlakeQuorum]:
-    class_path_or_skip()
+def quorum(
+    tmp_path_factory: pytest.TempPathFactory, kafka_version: str
+) -> Iterator[KraftlakeQuorum]:
     with KraftlakeQuorum(tmp_path_factory.mktemp("quorum"), ADMINISTRATOR) as quorum:
         yield quorum
 
 
-def tool(*arguments: object) -> str:
-    ran = run_tool("org.apache.kafka.tools.MetadataQuorumCommand", *arguments)
+def tool(version: str, *arguments: object) -> str:
+    ran = run_tool("org.apache.kafka.tools.MetadataQuorumCommand", *arguments, version=version)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
 
-def status(*bootstrap: object) -> dict[str, str]:
-    lines = tool(*bootstrap, "describe", "--status").splitlines()
+def status(version: str, *bootstrap: object) -> dict[str, str]:
+    lines = tool(version, *bootstrap, "describe", "--status").splitlines()
     pairs = (line.partition(":") for line in lines if line)
     return {name: value.strip() for name, _, value in pairs}
 
 
-def replication(*bootstrap: object) -> dict[int, dict[str, str]]:
+def replication(version: str, *bootstrap: object) -> dict[int, dict[str, str]]:
     """By node id; the columns as the tool names them."""
-    header, *lines = tool(*bootstrap, "describe", "--replication").splitlines()
+    header, *lines = tool(version, *bootstrap, "describe", "--replication").splitlines()
     names = header.split()
     rows = [dict(zip(names, line.split(), strict=True)) for line in lines if line]
     return {int(row["NodeId"]): row for row in rows}
@@ -49,22 +50,26 @@ def follower(quorum: KraftlakeQuorum) -> Replica:
 
 
 @pytest.mark.parametrize("option", ["--bootstrap-controller", "--bootstrap-server"])
-def test_a_follower_tells_status_and_replication(quorum: KraftlakeQuorum, option: str) -> None:
+def test_a_follower_tells_status_and_replication(
+    quorum: KraftlakeQuorum, kafka_version: str, option: str
+) -> None:
     leader = quorum.wait_for_leader()
-    found = status(option, follower(quorum).address)
+    found = status(kafka_version, option, follower(quorum).address)
     assert found["ClusterId"] == CLUSTER_ID
     assert found["LeaderId"] == str(leader.node_id)
     assert int(found["HighWatermark"]) > 0
     for replica in quorum.replicas.values():
         assert replica.directory_id in found["CurrentVoters"]
         assert f"CONTROLLER://{replica.address}" in found["CurrentVoters"]
-    rows = replication(option, follower(quorum).address)
+    rows = replication(kafka_version, option, follower(quorum).address)
     assert sorted(rows) == [1, 2, 3]
     assert rows[leader.node_id]["Status"] == "Leader"
     assert {row["Lag"] for row in rows.values()} == {"0"}
 
 
-def test_an_observer_becomes_a_voter_and_the_leader_goes(quorum: KraftlakeQuorum) -> None:
+def test_an_observer_becomes_a_voter_and_the_leader_goes(
+    quorum: KraftlakeQuorum, kafka_version: str
+) -> None:
     leader, asked = quorum.wait_for_leader(), follower(quorum)
     added = quorum.add(4)
     deadline = time.monotonic() + WITHIN_S
@@ -72,33 +77,35 @@ def test_an_observer_becomes_a_voter_and_the_leader_goes(quorum: KraftlakeQuorum
         assert time.monotonic() < deadline, added.said
         time.sleep(0.05)
     server = ("--bootstrap-server", asked.address)
-    said = tool(*server, "--command-config", added.properties, "add-controller")
+    said = tool(kafka_version, *server, "--command-config", added.properties, "add-controller")
     assert f"Added controller 4 with directory id {added.directory_id}" in said
-    assert f"CONTROLLER://{added.address}" in status(*server)["CurrentVoters"]
+    assert f"CONTROLLER://{added.address}" in status(kafka_version, *server)["CurrentVoters"]
 
     gone = ("-i", leader.node_id, "-d", leader.directory_id)
-    tool("--bootstrap-controller", asked.address, "remove-controller", *gone)
+    tool(kafka_version, "--bootstrap-controller", asked.address, "remove-controller", *gone)
     voters = sorted({1, 2, 3, 4} - {leader.node_id})
-    rows = replication("--bootstrap-controller", asked.address)
+    rows = replication(kafka_version, "--bootstrap-controller", asked.address)
     assert sorted(n for n, row in rows.items() if row["Status"] != "Observer") == voters
     assert rows[4]["DirectoryId"] == added.directory_id
     (successor,) = (n for n, row in rows.items() if row["Status"] == "Leader")
     assert successor in voters
+    hold(kafka_version, "tool", "describe, add-controller, remove-controller")
 
 
 @pytest.mark.slow
-def test_kafka_features_makes_a_static_quorum_dynamic(tmp_path: Path) -> None:
-    class_path_or_skip()
+def test_kafka_features_makes_a_static_quorum_dynamic(tmp_path: Path, kafka_version: str) -> None:
     with KraftlakeQuorum(tmp_path, ADMINISTRATOR, is_static=True) as quorum:
         server = ("--bootstrap-server", follower(quorum).address)
         upgrade = ("upgrade", "--feature", "kraft.version=1")
         deadline = time.monotonic() + WITHIN_S
         # each voter has to have told the leader its directory id first
         while (
-            ran := run_tool("org.apache.kafka.tools.FeatureCommand", *server, *upgrade)
+            ran := run_tool(
+                "org.apache.kafka.tools.FeatureCommand", *server, *upgrade, version=kafka_version
+            )
         ).returncode:
             assert "have told their directory ids" in ran.stdout + ran.stderr
             assert time.monotonic() < deadline
         assert "kraft.version was upgraded to 1" in ran.stdout
-        voters = status(*server)["CurrentVoters"]
+        voters = status(kafka_version, *server)["CurrentVoters"]
         assert all(replica.directory_id in voters for replica in quorum.replicas.values())

@@ -1,4 +1,4 @@
-"""Scenarios of the simulator before Kafka 4.1.1's dump tool: ordinary logs and snapshots to it."""
+"""Scenarios of the simulator before Kafka's dump tool: ordinary logs and snapshots to it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 
 from replica.simulate.scenarios.library import SCENARIOS
 from replica.simulate.scenarios.writing import write_capture
-from tests.interop.kafka_jars import class_path_or_skip, dump_tool
-from tests.interop.kafka_node import run_tool
-from tests.interop.test_storage_against_kafka import dumped
+from tests.interop.kafka_dump import dumped, kafka_dump
+from tests.interop.kafka_jars import class_path_or_skip
 from tests.kraftlake_process import kraftlake
 
 
@@ -25,11 +24,7 @@ def test_kafka_dump_log_reads_what_our_dump_reads_of_every_untampered_scenario(
             write_capture(scenario.capture(), str(tmp_path / scenario.name))
     files = sorted(p for p in tmp_path.rglob("*") if p.suffix in (".log", ".checkpoint"))
     assert len(files) > 100
-    ran = run_tool(
-        dump_tool(),
-        *("--cluster-metadata-decoder", "--print-data-log"),
-        *("--files", ",".join(map(str, files))),
-    )
+    ran = kafka_dump(files, "--cluster-metadata-decoder", "--print-data-log")
     assert ran.returncode == 0, ran.stderr
     for complaint in ("isvalid: false", "Exception", "Error at", "secutive"):
         assert complaint not in ran.stdout

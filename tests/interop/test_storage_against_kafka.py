@@ -1,11 +1,10 @@
-"""Directories that our engine writes, before Kafka 4.1.1: its dump tool, its metadata shell, and a
-real controller that takes over, runs, and gives the directory back to us."""
+"""Directories that our engine writes, before each release of Kafka: its dump tool, its metadata
+shell, and a real controller that takes over, runs, and gives the directory back to us."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,17 +21,23 @@ from replica.storage.batches import batches_of
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from tests.interop.engine import running, settings_of
-from tests.interop.kafka_jars import class_path_or_skip, dump_tool
+from tests.interop.kafka_dump import dumped, kafka_dump, unexpected
+from tests.interop.kafka_jars import numbers
 from tests.interop.kafka_node import Controller, free_ports, run_tool
+from tests.interop.matrix import hold
 from tests.kraftlake_process import kraftlake
 
 pytestmark = pytest.mark.slow
 
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
-RECORDED = "kafka-4.1.1-dynamic/final/12/__cluster_metadata-0"
+RECORDED = {
+    "3.9.2": "kafka-3.7.2-static/final/1",
+    "4.1.2": "kafka-4.1.1-dynamic/final/12",
+    "4.3.1": "kafka-4.1.1-dynamic/final/12",
+    "4.4.0": "kafka-4.4.0-dynamic/final/3",
+}
+"""By the release that is to read it, a log whose records it knows, from the first on."""
 SEGMENT_BYTES = 100_000
-SNAPSHOT_AT = 200
-"""Of 425 batches of metadata records, those below the snapshot."""
 NOTHING_OF_OURS = (
     "Overriding internal.metadata.log.segment.bytes is only supported for testing",
     "Performing controller activation",
@@ -63,50 +68,54 @@ class Written:
 
 
 @pytest.fixture(params=["static", "upgraded", "dynamic"])
-def written(request: pytest.FixtureRequest, data: Path, tmp_path: Path) -> Written:
+def written(
+    request: pytest.FixtureRequest, data: Path, tmp_path: Path, kafka_version: str
+) -> Written:
     """By a static voter, one that upgraded to kraft.version 1, and one that began with it."""
-    class_path_or_skip()
     is_static = request.param != "dynamic"
     (port,) = free_ports(1)
-    controller = made(tmp_path, port, is_static=is_static)
+    controller = made(tmp_path, port, kafka_version, is_static=is_static)
     settings = settings_of(controller)
     format_node(LocalDisk(), settings, CLUSTER_ID, standalone=not is_static)
-    proposals = list(recorded_proposals(data / RECORDED))
+    proposals = recorded_proposals(data, kafka_version)
+    half = len(proposals) // 2
     with running(settings) as engine:
         if request.param == "upgraded":
             engine.step(Request("upgrade", UpdateFeaturesRequest(kraft_version=1)))
             assert engine.host.raft.log.kraft_version == 1
-        engine.propose(proposals[:SNAPSHOT_AT])
+        engine.propose(proposals[:half])
         engine.snapshot()
-        engine.propose(proposals[SNAPSHOT_AT:])
+        engine.propose(proposals[half:])
     if request.param == "upgraded":
-        controller = made(tmp_path, port, is_static=False)
+        controller = made(tmp_path, port, kafka_version, is_static=False)
     return Written(controller, settings_of(controller), engine.machine.image)
 
 
-def made(folder: Path, port: int, *, is_static: bool) -> Controller:
+def made(folder: Path, port: int, version: str, *, is_static: bool) -> Controller:
     settings = {"internal.metadata.log.segment.bytes": SEGMENT_BYTES}
-    return Controller(folder, 1, {1: port}, is_static=is_static, settings=settings)
+    return Controller(folder, 1, {1: port}, is_static=is_static, settings=settings, version=version)
 
 
-def recorded_proposals(folder: Path) -> Iterator[Proposal]:
+def recorded_proposals(data: Path, version: str) -> list[Proposal]:
     """The metadata that a real cluster wrote, without what concerned its own quorum."""
-    for path in sorted(folder.glob("*.log")):
-        for batch in batches_of(path.read_bytes(), int(path.stem)):
-            if not batch.control:
-                yield Proposal(batch.end_offset - batch.base_offset, batch.data)
+    return [
+        Proposal(batch.end_offset - batch.base_offset, batch.data)
+        for path in sorted((data / RECORDED[version]).glob("__cluster_metadata-0/*.log"))
+        for batch in batches_of(path.read_bytes(), int(path.stem))
+        if not batch.control
+    ]
 
 
 def test_kafka_dump_log_reads_what_our_dump_reads(written: Written) -> None:
     records = written.files("*.log", "*.checkpoint")
     indexes = written.files("*.index", "*.timeindex")
-    assert len(records) >= 4
-    ran = run_tool(
-        dump_tool(),
+    assert len(records) >= 3
+    ran = kafka_dump(
+        [*records, *indexes],
         *("--cluster-metadata-decoder", "--print-data-log", "--index-sanity-check"),
-        *("--files", ",".join(map(str, [*records, *indexes]))),
+        version=written.controller.version,
     )
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (ran.returncode, unexpected(ran)) == (0, "")
     assert ran.stdout.count("Dumping ") == len(records) + len(indexes)
     for complaint in ("isvalid: false", "mismatch", "Exception", "secutive", "out of order"):
         assert complaint not in ran.stdout
@@ -114,18 +123,13 @@ def test_kafka_dump_log_reads_what_our_dump_reads(written: Written) -> None:
     assert (ours.returncode, ours.stderr) == (0, "")
     rows = [json.loads(line) for line in ours.stdout.splitlines()]
     theirs = list(dumped(ran.stdout))
-    assert len(theirs) > 3600
-    assert [(row["offset"], row["timestamp"], row["data"]) for row in rows] == theirs
-
-
-def dumped(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Offset, timestamp and content of each record that the dump tool printed."""
-    pattern = re.compile(r"\| offset: (\d+) CreateTime: (\d+) .* headerKeys: \[\] (.*)")
-    for offset, time, content in pattern.findall(text):
-        if content.startswith("payload: "):
-            yield int(offset), int(time), json.loads(content.removeprefix("payload: "))["data"]
-        else:
-            yield int(offset), int(time), json.loads(content.partition(" ")[2])
+    assert len(theirs) > 2000
+    assert len(theirs) == len(rows)
+    for row, (offset, time, content) in zip(rows, theirs, strict=True):
+        assert (row["offset"], row["timestamp"]) == (offset, time)
+        assert content in (row["data"], None)
+    has_leaders = numbers(written.controller.version) >= (4, 0)
+    assert [content for *_, content in theirs].count(None) == (0 if has_leaders else 1)
 
 
 def test_our_doctor_finds_nothing(written: Written) -> None:
@@ -136,19 +140,21 @@ def test_our_doctor_finds_nothing(written: Written) -> None:
 
 
 def test_the_metadata_shell_opens_our_snapshot(written: Written) -> None:
-    (snapshot,) = [path for path in written.files("*.checkpoint") if path.name[19] != "0"]
+    (snapshot,) = [path for path in written.files("*.checkpoint") if int(path.name[:20]) > 0]
     held = {row["data"]["name"] for row in rows_of(snapshot, "TOPIC_RECORD")}
+    version = written.controller.version
     assert len(held) > 20
-    assert set(shown(snapshot, "ls", "/image/topics/byName").split()) == held
-    broker = shown(snapshot, "cat", "/image/cluster/brokers/11")
+    assert set(shown(version, snapshot, "ls", "/image/topics/byName").split()) == held
+    broker = shown(version, snapshot, "cat", "/image/cluster/brokers/11")
     assert broker.startswith("BrokerRegistration(id=11, ")
 
 
-def shown(snapshot: Path, *command: str) -> str:
+def shown(version: str, snapshot: Path, *command: str) -> str:
     """What a command prints. The shell may run it before it has loaded the file, and then shows
     an empty image, of Kafka's own snapshots too: it is asked again."""
     for _ in range(30):
-        ran = run_tool("org.apache.kafka.shell.MetadataShell", "--snapshot", snapshot, *command)
+        shell = ("org.apache.kafka.shell.MetadataShell", "--snapshot", snapshot)
+        ran = run_tool(*shell, *command, version=version)
         assert ran.returncode == 0
         # it says that of every control record, of Kafka's own too
         known = "Ignoring control record with type"
@@ -191,6 +197,7 @@ def test_a_real_controller_takes_over_and_gives_back(written: Written) -> None:
         assert changed.keys() <= {"controller", "broker", "partition"}
         engine.snapshot()
     assert kraftlake("check", written.settings.log_dir).returncode == 0
+    hold(written.controller.version, "handed", "static, upgraded, dynamic")
 
 
 def complaints(log: str) -> list[str]:
@@ -202,14 +209,15 @@ def complaints(log: str) -> list[str]:
     ]
 
 
-def test_kafka_does_not_start_where_our_engine_runs(data: Path, tmp_path: Path) -> None:
-    class_path_or_skip()
-    controller = made(tmp_path, free_ports(1)[0], is_static=True)
+def test_kafka_does_not_start_where_our_engine_runs(
+    data: Path, tmp_path: Path, kafka_version: str
+) -> None:
+    controller = made(tmp_path, free_ports(1)[0], kafka_version, is_static=True)
     format_node(LocalDisk(), settings_of(controller), CLUSTER_ID)
     with running(settings_of(controller)) as engine:
         controller.start()
         assert controller.wait_for_end() == 1
         assert "Failed to acquire lock on file .lock" in controller.log
-        engine.propose(list(recorded_proposals(data / RECORDED))[:1])
+        engine.propose(recorded_proposals(data, kafka_version)[:1])
     with controller:
         controller.wait_for("Kafka Server started")

@@ -41,6 +41,16 @@ def test_without_yes_it_shows_what_would_go_and_changes_nothing(
     assert sorted(lake.rglob("*")) == before
 
 
+def test_a_capture_of_order_is_shown_with_the_name_of_its_round(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    split = {**CAPTURE, "round_name": "split", "has_own_time": False}
+    write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist([split]))
+    (row,) = kraftlake("forget", "--lake", tmp_path, "--capture", "a", "--json").rows
+    assert row["round_name"] == "split"
+    assert "split" in kraftlake("forget", "--lake", tmp_path, "--capture", "a").out
+
+
 def test_what_it_can_t_mean_is_refused_in_one_line(kraftlake: Kraftlake, lake: Path) -> None:
     refusals = {
         "name what to forget": (),

@@ -186,6 +186,8 @@ def copied_lake(recorded_lake: Path, tmp_path: Path) -> Path:
 def test_a_lake_that_lost_a_table_is_refused_and_left_alone(copied_lake: Path, data: Path) -> None:
     shutil.rmtree(copied_lake / "bronze/log_records")
     node = data / CLUSTERS[0] / "final/1"
-    with pytest.raises(UsageError, match=r"half-deleted, it has no bronze.log_records: restore"):
+    with pytest.raises(
+        UsageError, match=r"has no bronze.log_records, though it has bronze.captures: restore"
+    ):
         run([str(node)], lake=str(copied_lake))
     assert not (copied_lake / "bronze/log_records").exists()

@@ -15,6 +15,7 @@ FIELDS = [
     *("rank", "directory", "cluster_id", "node_id", "directory_id", "is_voter", "last_epoch"),
     *("log_end_offset", "relation", "at_risk", "committed_lost", "unproven_lost"),
     *("superseded_lost", "answer", "has_majority", "missing", "reasons"),
+    "partition",
 ]
 
 

@@ -130,6 +130,6 @@ def test_a_folder_with_something_in_it_is_refused_before_the_scenario_runs(
     ended = kraftlake("simulate", "split-brain", "-o", tmp_path)
     assert (ended.code, ended.error) == (
         2,
-        f"{tmp_path}: not empty; name a new folder, or empty it",
+        f"{tmp_path}: not empty; name a new folder",
     )
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]

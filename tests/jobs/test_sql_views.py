@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 from jobs.sql_views import VIEWS
 from replica.metadata.image import Replay
 from tests.jobs.conftest import Kraftlake
+from tests.pipelines.report.small_lake import write_lake
 from tests.replica.metadata.image.recorded import records_in
 
 DYNAMIC = "Lr3UIdBxT-GFPYE5uprmrg"
@@ -58,7 +59,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
     )
     write_deltalake(lake / "gold/metadata_history", pa.Table.from_pylist(rows, schema=schema))
-    return lake
+    log = {"silver.committed_log": [{"cluster_id": "c", "offset": offset} for offset in range(5)]}
+    return write_lake(lake, log, leave_out=["gold.metadata_history"])
 
 
 def _partition(replicas: list[int], isr: list[int]) -> dict[str, Any]:

@@ -174,7 +174,9 @@ class TestAnOldLake:
         assert ended.code == 0
         told = {(row["table"], row["what"]): row["detail"] for row in ended.rows}
         assert told["bronze.log_batches", "add column"] == "undamaged, seen"
-        assert told["bronze.captures", "add column"] == "files.element.known"
+        assert told["bronze.captures", "add column"] == (
+            "round_name, has_own_time, files.element.known"
+        )
         assert told["bronze.replica_state", "add column"] == "configured_voters"
         assert told["bronze.log_batches", "allow NULL"] == "last_seen"
         assert told["bronze.log_batches", "tell anew"] == "last_seen, in_log, undamaged, seen"

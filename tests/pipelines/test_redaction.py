@@ -74,7 +74,7 @@ def test_a_creator_that_fails_leaves_nothing_behind(
 
 def test_an_empty_key_is_refused(tmp_path: Path) -> None:
     (tmp_path / redaction.FILE_NAME).write_bytes(b"")
-    with pytest.raises(UsageError, match="empty; remove it"):
+    with pytest.raises(UsageError, match="empty: restore it"):
         lake_key_file(str(tmp_path))
 
 

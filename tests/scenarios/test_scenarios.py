@@ -48,7 +48,7 @@ def test_every_scenario_is_shown_by_a_test_or_says_why_not() -> None:
 def test_the_catalogue_has_all_groups_in_order_and_few_scenarios_that_are_not_applicable() -> None:
     groups = catalogue()
     assert list(groups) == [*"ABCDEFGHIJKLT"]
-    sizes = {"A": 27, "B": 48, "C": 46, "D": 19, "E": 29, "F": 22, "G": 38, "H": 34, "I": 14}
+    sizes = {"A": 27, "B": 48, "C": 46, "D": 19, "E": 29, "F": 22, "G": 38, "H": 39, "I": 14}
     sizes |= {"J": 19, "K": 38, "L": 16, "T": 20}
     for letter, group in groups.items():
         ids = [scenario.id for scenario in group.scenarios]

@@ -17,8 +17,7 @@ from pipelines.feeds.tables import FEEDS
 from pipelines.tables.gold import METADATA_CHANGES
 from replica.format.discovery import discover
 from replica.scan.segments import scan
-from tests.interop.kafka_jars import dump_tool
-from tests.interop.kafka_node import run_tool
+from tests.interop.kafka_dump import kafka_dump
 from tests.soak.commands import ENDED_S
 
 _DUMPED = re.compile(
@@ -48,8 +47,7 @@ class Batch(NamedTuple):
 
 def dumped(partition: Path, end: int) -> list[Batch]:
     """The batches below the offset `end` of a node's log, by kafka-dump-log."""
-    files = ",".join(str(path) for path in sorted(partition.glob("*.log")))
-    ran = run_tool(dump_tool(), "--files", files, within_s=ENDED_S)
+    ran = kafka_dump(sorted(partition.glob("*.log")), within_s=ENDED_S)
     assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr
     found = _DUMPED.findall(ran.stdout)
     assert all(valid == "true" for *_, valid in found)

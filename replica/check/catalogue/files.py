@@ -154,14 +154,14 @@ INDEX_BROKEN = Rule(
     _WARNING,
     "An offset or time index doesn't decode: a ragged end, or entries that don't rise.",
     "Rebuilds it at a start.",
-    "Delete it while the node is stopped, or let Kafka rebuild it.",
+    "Let Kafka rebuild it, or move it away while the node is stopped.",
 )
 INDEX_MISMATCH = Rule(
     "index-mismatch",
     _WARNING,
     "An index entry points at no batch of its segment, or at one of other offsets or times.",
     "Doesn't compare them; a fetch may start reading at a wrong byte.",
-    "Delete the index while the node is stopped: Kafka rebuilds it.",
+    "Move the index away while the node is stopped: Kafka rebuilds it.",
 )
 INDEX_WITHOUT_SEGMENT = Rule(
     "index-without-segment",
@@ -200,6 +200,23 @@ NOT_KAFKA = Rule(
     "Doesn't know it.",
     "Name a metadata directory, or a file in one.",
 )
+NO_METADATA_LOG = Rule(
+    "no-metadata-log",
+    _INFO,
+    "A partition of another topic than __cluster_metadata. Its records mean something to their "
+    "producers alone.",
+    "Replicates it by the same rules (kafka.tools.TestRaftServer); `kraftlake replica` does, by "
+    "kraftlake.topic.name.",
+    "Nothing. Batches, epochs, votes and the places of snapshots were checked.",
+)
+ORDINARY_TOPIC = Rule(
+    "ordinary-topic",
+    _WARNING,
+    "A partition of an ordinary topic, as brokers keep them: no quorum-state, no KRaft record.",
+    "Has a controller choose its leader: no rule of KRaft holds for it.",
+    "Name a node's __cluster_metadata-0, or the log directory above it. kafka-dump-log prints this "
+    "partition's records, and so does `kraftlake dump`.",
+)
 BUNDLE = Rule(
     "bundle",
     _WARNING,
@@ -234,5 +251,7 @@ RULES = (
     CHANGED_WHILE_READ,
     UNREADABLE,
     NOT_KAFKA,
+    NO_METADATA_LOG,
+    ORDINARY_TOPIC,
     BUNDLE,
 )

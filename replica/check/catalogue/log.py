@@ -7,8 +7,8 @@ from replica.types import Severity
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 _TRUNCATE = (
-    "Keep a copy of the directory. If a majority of the other voters is sound, empty this one's "
-    "disk and let it fetch from the leader; `kraftlake diff` shows what the others hold."
+    "If a majority of the other voters is sound, move this directory away, keep it, and let the "
+    "node fetch from the leader; `kraftlake diff` shows what the others hold."
 )
 
 CRC_MISMATCH = Rule(

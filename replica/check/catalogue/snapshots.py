@@ -7,8 +7,8 @@ from replica.types import Severity
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 _REMOVE = (
-    "Keep a copy; with the node stopped, delete the file if an older sound snapshot and the log "
-    "behind it are there, or let the node fetch a sound one from the leader."
+    "With the node stopped, move the file away and keep it, if an older sound snapshot and the log "
+    "behind it are there; else let the node fetch a sound one from the leader."
 )
 
 SNAPSHOT_EMPTY = Rule(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from replica.node.authorizer import Authorizer, Role
 from replica.node.serve import cluster, configs, readers, writing
+from replica.node.serve.controllers import Controllers
 from replica.node.serve.forwarding import Forwarder, is_forwarded
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.quorum import answer_by_core
@@ -26,6 +27,7 @@ from replica.wire.apis.fetching import (
 from replica.wire.apis.membership import (
     ADD_RAFT_VOTER,
     REMOVE_RAFT_VOTER,
+    UNREGISTER_CONTROLLER,
     UPDATE_FEATURES,
     UPDATE_RAFT_VOTER,
 )
@@ -43,6 +45,7 @@ from replica.wire.server import Client
 _OWN = (
     *(METADATA, DESCRIBE_CLUSTER, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, FETCH),
     *(PRODUCE, DELETE_RECORDS, DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS),
+    UNREGISTER_CONTROLLER,
 )
 _VOTERS = frozenset(
     api.key for api in (VOTE, BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, UPDATE_RAFT_VOTER)
@@ -51,7 +54,7 @@ _CHANGES = frozenset(
     api.key
     for api in (
         *(ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_FEATURES, PRODUCE, DELETE_RECORDS),
-        *(ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS),
+        *(ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS, UNREGISTER_CONTROLLER),
     )
 )
 _FETCHES = frozenset((FETCH.key, FETCH_SNAPSHOT.key))
@@ -94,6 +97,7 @@ class Dispatch:
         self._partition = partition
         self._authorizer = authorizer
         self._forwarder = forwarder
+        self._controllers = Controllers(partition)
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
         self.asked[str(request.api)] += 1
@@ -116,6 +120,8 @@ class Dispatch:
         leader = self._forwarder.leader_of(request)
         if leader is not None:
             return await self._forwarder.forward(request, leader)
+        if request.api is UNREGISTER_CONTROLLER:
+            return await self._controllers.unregister(request.message)
         side = self._sides[request.api.key]
         return await answer_by_core(self._partition, side, request)
 

@@ -11,7 +11,12 @@ from dataclasses import replace
 from replica.errors import PeerError, UnsupportedByPeerError
 from replica.node.leader import ask_leader, leader_address
 from replica.node.serve.partition import ServedPartition
-from replica.wire.apis.membership import ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_FEATURES
+from replica.wire.apis.membership import (
+    ADD_RAFT_VOTER,
+    REMOVE_RAFT_VOTER,
+    UNREGISTER_CONTROLLER,
+    UPDATE_FEATURES,
+)
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig
 from replica.wire.error_codes import ErrorCode
@@ -23,7 +28,11 @@ FORWARDER = "kraftlake-forwarder"
 """The client id of what is forwarded: who doesn't lead either answers so, and forwards no more."""
 
 FORWARDED = frozenset(
-    api.key for api in (DESCRIBE_QUORUM, ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_FEATURES)
+    api.key
+    for api in (
+        *(DESCRIBE_QUORUM, ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_FEATURES),
+        UNREGISTER_CONTROLLER,
+    )
 )
 """API keys; each of their responses has one error code for all."""
 

@@ -38,12 +38,15 @@ class InvalidFeatureError(KraftlakeError):
 
 
 def write_add(partition: Partition, request: AddVoterRequest, version: int) -> Message:
+    """Version 0 can't ask for an early answer. Who joins by it is answered at the commit, or waits
+    for its request timeout, which it has to do where the commit needs its own fetch."""
     return {
         "clusterId": request.cluster_id,
         "timeoutMs": request.timeout_ms,
         "voterId": request.voter.node_id,
         "voterDirectoryId": request.voter.directory_id,
         "listeners": listeners(request.endpoints),
+        "ackWhenCommitted": request.ack_when_committed,
     }
 
 
@@ -53,6 +56,7 @@ def read_add(partition: Partition, message: Message, version: int) -> AddVoterRe
         voter=ReplicaKey(message["voterId"], message["voterDirectoryId"]),
         endpoints=endpoints_in(message["listeners"]),
         timeout_ms=message["timeoutMs"],
+        ack_when_committed=message["ackWhenCommitted"],
     )
 
 

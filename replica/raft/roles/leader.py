@@ -50,13 +50,19 @@ class ChangeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """A request that waits: for ApiVersions while `last_offset` is None, then for its commit."""
+    """A change that waits: for ApiVersions while `last_offset` is None, then for its commit.
+
+    ack_when_committed: whether the request is answered at the commit, or at the append already.
+    is_answered: whether it has been.
+    """
 
     kind: ChangeKind
     request_id: Hashable
     deadline: int
     voter: Voter | None = None
     last_offset: int | None = None
+    ack_when_committed: bool = True
+    is_answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,22 @@ def _replaced_voter(quorum: ScriptedQuorum) -> None:
     quorum.settle()
 
 
+def _joined_voter(quorum: ScriptedQuorum) -> None:
+    """Node 2's disk is replaced, and nobody asks for anything: it has its older self removed from
+    the voters and adds itself, with one update timer between."""
+    quorum.elect(1)
+    quorum.populate(1, "orders")
+    quorum.settle()
+    quorum.crash(2)
+    quorum.wipe(2)
+    quorum.configure(2, auto_join=True)
+    quorum.start(2)
+    joined = quorum.nodes[2].local.key
+    quorum.run_until(lambda: quorum.nodes[1].running.raft.log.voters.is_voter(joined))
+    quorum.commit(1, create_topic("refunds", quorum.brokers))
+    quorum.settle()
+
+
 def _removed_leader(quorum: ScriptedQuorum) -> None:
     """Leader 1 commits its own removal without counting itself, and lets 2 and 3 elect."""
     quorum.elect(1)
@@ -177,6 +193,13 @@ SCENARIOS = (
         "replicas that dropped no log still hold the former voter sets.",
         ("KIP-853", "KAFKA-19850"),
         _replaced_voter,
+    ),
+    Scenario(
+        "joined-voter",
+        "A voter's disk is replaced, and its node joins the voters by itself: it has its older "
+        "self removed, then adds itself (controller.quorum.auto.join.enable).",
+        ("KIP-853", "KIP-1186", "KAFKA-19078"),
+        _joined_voter,
     ),
     Scenario(
         "removed-leader",

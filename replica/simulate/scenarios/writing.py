@@ -42,7 +42,7 @@ def refuse_filled(directory: str) -> None:
     if target.exists() and not target.is_dir():
         raise UsageError(f"{directory}: a file; name a new folder")
     if target.is_dir() and any(target.iterdir()):
-        raise UsageError(f"{directory}: not empty; name a new folder, or empty it")
+        raise UsageError(f"{directory}: not empty; name a new folder")
 
 
 def captured_at(capture: Capture) -> datetime:

@@ -160,7 +160,7 @@ def test_a_place_that_holds_something_is_refused_and_left_as_it_is(
         capture(nodes, tmp_path / "taken")
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "capture.json.part").write_text("{")
-    with pytest.raises(UsageError, match="remove the folder"):
+    with pytest.raises(UsageError, match="name another folder"):
         capture(nodes, tmp_path / "odd")
     assert files_below(tmp_path / "capture") == before
     assert files_below(tmp_path / "taken") == {"notes.txt": b"mine"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pipelines.delta.failures import meaning_of, told
@@ -60,7 +62,7 @@ def test_a_missing_data_file_is_named() -> None:
     meaning = meaning_of(MISSING, "/lake")
     assert isinstance(meaning, UsageError)
     file = "/lake/bronze/log_batches/part-00000-a.snappy.parquet"
-    assert str(meaning).startswith(f"/lake is half-deleted: {file} is missing; restore it")
+    assert str(meaning).startswith(f"/lake: {file} is missing: run this again, as a job beside it")
 
 
 def test_a_conflict_says_to_run_it_again() -> None:
@@ -87,3 +89,59 @@ def test_an_error_of_ours_that_names_a_cause_is_kept() -> None:
     with pytest.raises(UsageError) as raised, told("/lake"):
         raise ours
     assert raised.value is ours
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "reason"),
+    [
+        (
+            "java.io.FileNotFoundException: /lake/silver/x/part-0.snappy.parquet (Read-only file "
+            "system)\n\tat java.base/java.io.FileOutputStream.open0(Native Method)",
+            "/lake/silver/x/part-0.snappy.parquet",
+            "Read-only file system",
+        ),
+        (
+            "java.io.FileNotFoundException: /lake/gold/x/part-0.snappy.parquet (Permission denied)",
+            "/lake/gold/x/part-0.snappy.parquet",
+            "Permission denied",
+        ),
+        (
+            "java.nio.file.AccessDeniedException: /lake/gold/x/_delta_log/.0.json.c.tmp",
+            "/lake/gold/x/_delta_log/.0.json.c.tmp",
+            "AccessDeniedException",
+        ),
+        (
+            "Generic LocalFileSystem error: Unable to rename file: Operation not permitted (os "
+            "error 1)",
+            "/lake",
+            "Operation not permitted",
+        ),
+        (
+            "java.io.IOException: Mkdirs failed to create file:/lake/gold/votes (exists=false)",
+            "/lake",
+            "Mkdirs failed to create",
+        ),
+    ],
+)
+def test_a_lake_that_has_become_read_only_is_called_that_and_not_damaged(
+    text: str, named: str, reason: str
+) -> None:
+    meaning = meaning_of(f"Job aborted due to stage failure: {text}", "/lake")
+    assert isinstance(meaning, UnwritableFileError)
+    assert str(meaning) == (
+        f"{named}: {reason}; let this user read and write the lake's folder and run this again, "
+        "nothing that was committed is lost"
+    )
+
+
+def test_a_file_that_is_there_is_not_called_missing(tmp_path: Path) -> None:
+    file = tmp_path / "part-00000-a.snappy.parquet"
+    file.touch()
+    assert meaning_of(f"[FAILED_READ_FILE.FILE_NOT_EXIST] file:{file}.", "/lake") is None
+    file.unlink()
+    assert "is missing" in str(meaning_of(f"[FAILED_READ_FILE.FILE_NOT_EXIST] {file}.", "/lake"))
+
+
+def test_no_file_that_java_can_t_open_is_called_missing_for_that_alone() -> None:
+    text = "java.io.FileNotFoundException: /lake/gold/x/part-0.snappy.parquet (Too many open files)"
+    assert meaning_of(text, "/lake") is None

@@ -179,3 +179,29 @@ def test_a_link_in_the_place_of_an_unfinished_file_is_never_written_through(
     assert run(table, folder) == [(Position(1, is_snapshot=True), 2)]
     assert (tmp_path / "letter").read_text() == "precious"
     assert not any(path.is_symlink() for path in folder.iterdir())
+
+
+def test_a_folder_of_other_things_is_refused_and_left_as_it_is(
+    table: FeedTable, folder: Path
+) -> None:
+    (folder / "photos").mkdir(parents=True)
+    (folder / "00000000000000000007.jsonl").touch()
+    with pytest.raises(
+        UsageError, match=f"^--to {folder}: holds photos, and no feed: name an empty"
+    ):
+        run(table, folder)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "00000000000000000007.jsonl",
+        "photos",
+    ]
+
+
+def test_what_a_run_that_was_ended_early_has_left_is_no_other_thing(
+    table: FeedTable, folder: Path
+) -> None:
+    folder.mkdir()
+    for name in (".lock", "00000000000000000001.snapshot.jsonl", ".progress.json.part"):
+        (folder / name).touch()
+    assert run(table, folder) == [(Position(1, is_snapshot=True), 2)]
+    (folder / "notes.txt").touch()  # beside a feed it is the user's own matter
+    assert run(table, folder) == []

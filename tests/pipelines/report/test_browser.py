@@ -13,8 +13,9 @@ from pipelines.report.page import render
 from tests.pipelines.report import small_lake
 from tests.pipelines.report.chromium import EXECUTABLE, Browser, Opened, browser
 from tests.pipelines.report.incidents import split
+from tests.pipelines.report.pages import report_of
 from tests.pipelines.report.small_lake import replica
-from tests.pipelines.report.test_page import HOSTILE, finding, report_of
+from tests.pipelines.report.test_page import HOSTILE, finding
 
 pytestmark = pytest.mark.skipif(
     not EXECUTABLE.exists(), reason=f"no {EXECUTABLE}: apt-get install chromium"
@@ -133,7 +134,7 @@ def test_all_of_it_is_reached_and_opened_by_keyboard(chromium: Browser, incident
             press("Tab")
             if opened.value("document.activeElement.matches('.sql > summary')"):
                 break
-        assert focused(opened) == "SQL of the replicas"
+        assert focused(opened) == "SQL of the rounds"
         outline = "getComputedStyle(document.activeElement).outlineStyle"
         assert opened.value(outline) != "none"
         is_open = "document.activeElement.parentElement.open"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pipelines.report.losses import Loss, When, losses
 from pipelines.report.partings import Branch, Replica, partings_of
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
+LAST, GONE = WHEN + timedelta(hours=1), WHEN + timedelta(hours=2)
 TWO, THREE = Replica(2, "d2"), Replica(3, "d3")
 
 
@@ -30,7 +31,8 @@ def _pair(a: int, b: int, **more: Any) -> dict[str, Any]:
 def _truncation(node: int) -> dict[str, Any]:
     lost = {"committed_lost": 0, "unproven_lost": 0, "superseded_lost": 4}
     place = {"from_offset": 10, "to_offset": 14, "records": 4, "epochs": [5]}
-    return {"node_id": node, "directory_id": f"d{node}", **place, **lost}
+    seen = {"last_seen": LAST, "seen_at": GONE}
+    return {"node_id": node, "directory_id": f"d{node}", **place, **lost, **seen}
 
 
 def test_replicas_that_hold_the_same_tail_are_one_branch_and_one_loss() -> None:
@@ -39,14 +41,25 @@ def test_replicas_that_hold_the_same_tail_are_one_branch_and_one_loss() -> None:
     assert [branch.epoch for branch in parting.branches] == [6, 5]
     assert parting.branches[1].replicas == (TWO, THREE)
     assert losses([], [parting], {TWO: "g2", THREE: "g2"}) == (
-        Loss((TWO, THREE), When.PENDING, 10, 4, 0, 0, 4, (5,)),
+        Loss((TWO, THREE), When.PENDING, 10, 4, 0, 0, 4, (5,), capture_group="g2"),
     )
 
 
 def test_a_divergence_that_was_truncated_since_is_told_by_the_truncation_alone() -> None:
     partings = partings_of([_pair(1, 2), _pair(1, 3)])
     found = losses([_truncation(2), _truncation(3)], partings, {TWO: "g3", THREE: "g3"})
-    assert found == (Loss((TWO, THREE), When.GONE, 10, 4, 0, 0, 4, (5,)),)
+    gone = Loss((TWO, THREE), When.GONE, 10, 4, 0, 0, 4, (5,), end=14, between=(LAST, GONE))
+    assert found == (gone,)
+
+
+def test_replicas_that_lost_the_same_at_other_moments_are_told_by_all_moments() -> None:
+    later = GONE + timedelta(hours=1)
+    rows = [_truncation(2) | {"last_seen": None}, _truncation(3) | {"seen_at": later}]
+    (loss,) = losses(rows, [], {})
+    assert loss.replicas == (TWO, THREE)
+    assert loss.between == (LAST, later)
+    (unseen,) = losses(rows[:1], [], {})
+    assert unseen.between == (None, GONE)
 
 
 def test_what_no_later_capture_accounts_for_is_not_called_truncated() -> None:
@@ -68,9 +81,30 @@ def test_replicas_in_conflict_are_told_apart_by_the_bytes_they_hold() -> None:
     (parting,) = partings_of(pairs)
     assert len(parting.branches) == 1
     heads = [
-        {"node_id": 1, "directory_id": "d1", "leader_epoch": 6, "crc": 7, "log_end_offset": 20},
-        {"node_id": 4, "directory_id": "d4", "leader_epoch": 6, "crc": 9, "log_end_offset": 30},
-        {"node_id": 6, "directory_id": "d6", "leader_epoch": 6, "crc": 9, "log_end_offset": 31},
+        {
+            "node_id": 1,
+            "directory_id": "d1",
+            "leader_epoch": 6,
+            "crc": 7,
+            "log_end_offset": 20,
+            "since_ms": 9,
+        },
+        {
+            "node_id": 4,
+            "directory_id": "d4",
+            "leader_epoch": 6,
+            "crc": 9,
+            "log_end_offset": 30,
+            "since_ms": 5,
+        },
+        {
+            "node_id": 6,
+            "directory_id": "d6",
+            "leader_epoch": 6,
+            "crc": 9,
+            "log_end_offset": 31,
+            "since_ms": None,
+        },
     ]
     told = parting.with_heads(heads)
     assert told.branches == (
@@ -78,6 +112,7 @@ def test_replicas_in_conflict_are_told_apart_by_the_bytes_they_hold() -> None:
         Branch(6, (Replica(1, "d1"),), 7, 20),
     )
     assert told.is_conflict
+    assert told.since_ms == 5
     assert not told.losing
 
 

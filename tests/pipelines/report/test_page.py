@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
 from jobs.report import source
 from pipelines.report import queries
-from pipelines.report.page import Report, make_report, render
+from pipelines.report.page import render
 from pipelines.report.verdict import Level
 from replica.errors import UsageError
 from replica.metadata.redact import MARK
 from tests.pipelines.report import small_lake
 from tests.pipelines.report.incidents import split
-from tests.pipelines.report.reading import Page, read_page, shortcomings
-from tests.pipelines.report.small_lake import CLUSTER, Rows, at, capture, held, replica, together
+from tests.pipelines.report.pages import Reported, change, report_of
+from tests.pipelines.report.reading import read_page
+from tests.pipelines.report.small_lake import CLUSTER, capture, held, replica, together
 
-GENERATED = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 YEAR_199983 = 6_248_700_000_000_000_000
 """Microseconds since 1970 that a timestamp of Delta can hold and a calendar of Python can't."""
-
-Reported = Callable[..., tuple[Report, Page]]
-
-
-def report_of(lake: Path, cluster: str | None = None) -> Report:
-    return make_report(source(str(lake)), cluster=cluster, version="9.9", generated_at=GENERATED)
-
-
-@pytest.fixture
-def reported(tmp_path: Path) -> Reported:
-    """The report of a lake with these rows, and its page read back."""
-
-    def make(rows: Rows, cluster: str | None = None) -> tuple[Report, Page]:
-        report = report_of(small_lake.write_lake(tmp_path / "lake", rows), cluster)
-        page = read_page(render(report))
-        assert shortcomings(page) == []
-        return report, page
-
-    return make
 
 
 def finding(number: int, rule: str = "crc-mismatch", **more: Any) -> dict[str, Any]:
@@ -58,8 +36,9 @@ def test_a_split_is_told_by_its_verdict_both_branches_and_what_was_truncated(
     (cluster,) = report.clusters
     assert cluster.verdict.level is Level.RECOVERED
     assert cluster.verdict.sentence.startswith(
-        "Node 2 held 2 records (offsets 10 to 11, epoch 1) that the majority never accepted and "
-        "has truncated them since; nothing committed was lost"
+        "Node 2 held 2 records (offsets 10 to 11, epoch 1, written 2026-01-02 03:04:15 to 03:04:16 "
+        "UTC) that the majority never accepted and has truncated them between 2026-01-02 03:07:25 "
+        "UTC and 2026-01-02 03:09:05 UTC; nothing committed was lost"
     )
     assert cluster.verdict.sentence in page.text
     (parting,) = cluster.partings
@@ -82,125 +61,12 @@ def test_a_split_that_is_still_open_says_who_will_lose_what(reported: Reported) 
     report, page = reported(split())
     (cluster,) = report.clusters
     assert cluster.verdict.level is Level.ATTENTION
-    assert "Node 2 holds 2 records (from offset 10 on, epoch 1)" in cluster.verdict.sentence
+    assert (
+        "Node 2 holds 2 records (from offset 10 on, epoch 1, written 2026-01-02 03:04:15 to "
+        "03:04:16 UTC)"
+    ) in cluster.verdict.sentence
     assert "2 to be truncated from 10" in page.text
     assert "No record vanished from any replica's log" in page.text
-
-
-def test_an_epoch_whose_leader_one_replica_does_not_know_is_drawn_as_its_leader_s(
-    reported: Reported,
-) -> None:
-    rows = split(healed=True)
-    for row in rows["silver.leader_epochs"]:
-        assert isinstance(row, dict)
-        if row["node_id"] == 3 and row["epoch"] == 1:
-            row["leader_id"] = None
-    report, page = reported(rows)
-    (cluster,) = report.clusters
-    drawn = ElementTree.fromstring(str(cluster.epoch_drawing))  # noqa: S314 - ours
-    blocks = [one for one in drawn.findall("rect") if "block" in one.get("class", "")]
-    told = [(one.findtext("title"), one.get("class")) for one in blocks]
-    assert told == [
-        ("epoch 1, leader 2: offsets 0 to 9", "block hue0"),
-        ("epoch 2, leader 3: offsets 10 to 14", "block hue1"),
-        ("epoch 1, leader 2: offsets 0 to 9", "block hue0"),
-        ("epoch 2, leader 3: offsets 10 to 14", "block hue1"),
-        ("epoch 1, leader 2 (its record isn't in this log): offsets 0 to 9", "block hue0"),
-        ("epoch 2, leader 3: offsets 10 to 14", "block hue1"),
-    ]
-    assert "leader 2 leader 3" in page.text
-    assert "leader unknown" not in page.text
-
-
-def test_leaders_a_multiple_of_the_fills_apart_are_drawn_apart(reported: Reported) -> None:
-    rows = split(healed=True)
-    for row in (*rows["silver.leader_epochs"], *rows["gold.leader_epoch_history"]):
-        assert isinstance(row, dict)
-        row["leader_id"] = {1: 2, 2: 2, 3: 8}[row["leader_id"]]
-    report, _ = reported(rows)
-    (cluster,) = report.clusters
-    assert [(one.fill, one.text) for one in cluster.fills.key()] == [
-        ("hue0", "leader 2"),
-        ("hue1", "leader 8"),
-    ]
-    leaders = str(cluster.leader_drawing)
-    assert 'class="block hue0"' in leaders
-    assert 'class="block hue1"' in leaders
-
-
-def test_a_leader_that_nobody_tells_has_a_fill_that_is_no_leader_s(reported: Reported) -> None:
-    rows = split(healed=True)
-    for row in (*rows["silver.leader_epochs"], *rows["gold.leader_epoch_history"]):
-        assert isinstance(row, dict)
-        if row["epoch"] == 1:
-            row["leader_id"] = None
-    report, page = reported(rows)
-    (cluster,) = report.clusters
-    assert "epoch 1, leader unknown: offsets 0 to 9" in page.text
-    assert str(cluster.epoch_drawing).count('class="block unknown"') == 3
-    assert "leader 3 leader unknown" in page.text
-
-
-def test_a_log_start_that_lies_inside_a_segment_is_one_number_everywhere(
-    reported: Reported,
-) -> None:
-    rows = split(healed=True)
-    for row in rows["bronze.captures"]:
-        assert isinstance(row, dict)
-        if (row["node_id"], row["capture_group"]) == (3, "group-3"):
-            row["log_start_offset"] = 12
-    _, page = reported(rows)
-    title = "node 3, voter: offsets 12 to 14, older batches from 0 on still there"
-    assert title in page.text
-    assert "3 voter 12 0 15 2" in page.text, "log start, oldest batch, log end and epoch of node 3"
-    assert "epoch 2, leader 3: offsets 10 to 11, below the log start" in page.text
-
-
-def test_rounds_that_have_no_time_of_their_own_are_called_by_name_and_newest_record(
-    reported: Reported,
-) -> None:
-    rows = split(healed=True)
-    names = {"group-1": "live", "group-2": "split", "group-3": "final"}
-    for row in rows["bronze.captures"]:
-        assert isinstance(row, dict)
-        row |= {"round_name": names[row["capture_group"]], "has_own_time": False}
-    _, page = reported(rows)
-    assert (
-        "9 captures in 3 rounds: live (newest record 2026-01-02 03:04:14 UTC), split (newest "
-        "record 2026-01-02 03:04:19 UTC) and final (newest record 2026-01-02 03:04:19 UTC)."
-    ) in page.text
-    assert "Nothing tells when some rounds were captured" in page.text
-    assert "Captured: split (newest record 2026-01-02 03:04:19 UTC); the newest" in page.text
-    for group in (1, 2, 3):
-        assert f"{at(100 * group):%H:%M:%S}" not in page.text, "the time of an ingest"
-
-
-def test_rounds_with_times_of_their_own_are_called_by_their_times(reported: Reported) -> None:
-    rows = split(healed=True)
-    for row in rows["bronze.captures"]:
-        assert isinstance(row, dict)
-        row["has_own_time"] = True
-    _, page = reported(rows)
-    assert (
-        "9 captures in 3 rounds: 2026-01-02 03:05:45 UTC, 2026-01-02 03:07:25 UTC and "
-        "2026-01-02 03:09:05 UTC."
-    ) in page.text
-    assert "Nothing tells when" not in page.text
-
-
-def test_captures_without_order_and_time_are_called_by_their_ingest(reported: Reported) -> None:
-    look = {**capture(1, 1), "has_own_time": False}
-    _, page = reported({"bronze.captures": [look]})
-    assert "1 capture in 1 round: ingested 2026-01-02 03:05:45 UTC." in page.text
-    assert "Nothing tells when" in page.text
-
-
-def test_of_many_rounds_the_first_and_the_last_are_told(reported: Reported) -> None:
-    _, page = reported({"bronze.captures": [capture(1, number) for number in range(1, 9)]})
-    assert (
-        "8 captures in 8 rounds: from 2026-01-02 03:05:45 UTC to 2026-01-02 03:17:25 UTC."
-        in page.text
-    )
 
 
 def test_a_span_without_an_end_lasts_until_the_newest_capture(reported: Reported) -> None:
@@ -214,10 +80,10 @@ def test_a_span_without_an_end_lasts_until_the_newest_capture(reported: Reported
 
 
 def test_every_sql_on_the_page_runs_as_it_stands_there(tmp_path: Path) -> None:
-    rows = together(split(healed=True), {"gold.metadata_changes": [_change("topic_created", 3)]})
+    rows = together(split(healed=True), {"gold.metadata_changes": [change("topic_created", 3)]})
     lake = small_lake.write_lake(tmp_path / "lake", rows)
     page = read_page(render(report_of(lake)))
-    assert len(page.sql) == 17
+    assert len(page.sql) == 20
     asked = source(str(lake))
     for sql in page.sql:
         asked.ask(sql)
@@ -241,9 +107,7 @@ def test_hostile_names_are_shown_and_never_run(reported: Reported) -> None:
                 },
                 {"file": HOSTILE, "kind": "not-kafka", "detail": HOSTILE},
             ],
-            "gold.metadata_changes": [
-                _change(HOSTILE, 3, name=HOSTILE, new=f'{{"a":"{HOSTILE}"}}')
-            ],
+            "gold.metadata_changes": [change(HOSTILE, 3, name=HOSTILE, new=f'{{"a":"{HOSTILE}"}}')],
         },
     )
     for table in rows.values():
@@ -265,21 +129,9 @@ def test_hostile_names_are_shown_and_never_run(reported: Reported) -> None:
     assert "\\u202egnp.exe\\x1b[31m" in page.text
 
 
-def _change(change: str, offset: int, **more: Any) -> dict[str, Any]:
-    told = {"entity": "topic", "key": "k", "name": "orders", "new": '{"a":1}'}
-    record = {"offset": offset, "at": at(offset), "record_type": "TOPIC_RECORD"}
-    return {
-        "cluster_id": CLUSTER,
-        "change": change,
-        **told,
-        **record,
-        "commitment": "proven",
-    } | more
-
-
 def test_activity_is_typed_where_the_lake_has_typed_changes(reported: Reported) -> None:
-    changes = [_change("topic_created", offset) for offset in (1, 2, 9)]
-    ghost = _change("topic_deleted", 10, commitment="superseded")
+    changes = [change("topic_created", offset) for offset in (1, 2, 9)]
+    ghost = change("topic_deleted", 10, commitment="superseded")
     report, page = reported(together(split(), {"gold.metadata_changes": [*changes, ghost]}))
     (kind,) = report.clusters[0].activity
     assert (kind.name, kind.changes, kind.first, kind.last) == ("topic_created", 3, 1, 9)

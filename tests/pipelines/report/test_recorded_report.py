@@ -12,20 +12,24 @@ import pytest
 from pipelines.report.page import render
 from pipelines.report.verdict import Level
 from pipelines.report.view import ClusterView
+from tests.pipelines.report.pages import report_of
 from tests.pipelines.report.reading import read_page, shortcomings
-from tests.pipelines.report.test_page import report_of
 
 pytestmark = pytest.mark.spark
 
 SENTENCES = {
-    "Lr3UIdBxT-GFPYE5uprmrg": "Nodes 2 and 11 held 22 records (offsets 1526 to 1547, epoch 5) that "
-    "the majority never accepted and have truncated them since; nothing committed was lost; all 7 "
-    "snapshots are sound; in the newest capture all 5 replicas agree as far as each has come (to "
-    "offset 3673).",
-    "gT_wj4dEReaNt2vnLWy9Aw": "Nodes 2 and 11 held 22 records (offsets 750 to 771, epoch 7) that "
-    "the majority never accepted and have truncated them since; nothing committed was lost; all 8 "
-    "snapshots are sound; in the newest capture all 5 replicas hold the same log up to offset "
-    "1924.",
+    "Lr3UIdBxT-GFPYE5uprmrg": "Nodes 2 and 11 held 22 records (offsets 1526 to 1547, epoch 5, "
+    "written 2026-11-21 03:19:46 to 03:19:47 UTC) that the majority never accepted and have "
+    "truncated them between the captures of split and the captures of final: 5 topics with 15 "
+    "partitions were never created; nothing committed was lost; all 7 snapshots are sound; in the "
+    "newest captures all 5 replicas agree as far as each has come (to offset 3673, written "
+    "2026-11-21 03:20:23 UTC).",
+    "gT_wj4dEReaNt2vnLWy9Aw": "Nodes 2 and 11 held 22 records (offsets 750 to 771, epoch 7, "
+    "written 2026-11-21 03:21:45 to 03:21:46 UTC) that the majority never accepted and have "
+    "truncated them between the captures of split and the captures of final: 5 topics with 15 "
+    "partitions were never created; nothing committed was lost; all 8 snapshots are sound; in the "
+    "newest captures all 5 replicas hold the same log up to offset 1924, written 2026-11-21 "
+    "03:22:13 UTC.",
 }
 FOLDERS = {
     "Lr3UIdBxT-GFPYE5uprmrg": "kafka-4.1.1-dynamic/split/",

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.report.losses import Loss, When
+from pipelines.report.meaning import Effect, LostChange
 from pipelines.report.partings import Branch, Parting, Replica
+from pipelines.report.rounds import Rounds
 from pipelines.report.verdict import Facts, Level, RuleCount, verdict
 from pipelines.report.words import Names
 
@@ -28,6 +30,19 @@ HEALTHY = Facts(
     kinds=(),
     unbuilt=0,
 )
+WRITTEN_MS = 1_767_225_605_250
+SPLIT, FINAL = (datetime(2026, 1, day, tzinfo=UTC) for day in (2, 3))
+TOPICS = Effect(
+    (WRITTEN_MS, WRITTEN_MS + 2000),
+    (LostChange("topic_created", 5), LostChange("partition_created", 15, with_topic=True)),
+)
+NAMED = Rounds(
+    {
+        **{"cluster_id": "c", "capture_group": name, "captured_at": at, "round_name": name},
+        **{"captures": 3, "has_own_time": False, "newest_record_ms": WRITTEN_MS},
+    }
+    for name, at in (("split", SPLIT), ("final", FINAL))
+)
 GHOSTS = Loss((TWO, THREE), When.GONE, 10, 22, 0, 0, 22, (7,))
 CONFLICT = Parting(
     *("conflict", 9, "group", datetime(2026, 1, 1, tzinfo=UTC), True),
@@ -37,16 +52,28 @@ CONFLICT = Parting(
 SOUND, RECOVERED, ATTENTION, BROKEN = Level
 
 CASES = {
+    "a log of a newer Kafka": (
+        replace(
+            HEALTHY,
+            rules=(RuleCount("unknown-record-version", "warning", 3, 3),),
+            known_to=28,
+        ),
+        ATTENTION,
+        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "are sound; the metadata state above offset 28 is not known to this release, which reads "
+        "up to Kafka 4.4: the log holds newer records; 3 warnings in the newest captures "
+        "(unknown-record-version); no capture shows a replica that lost records.",
+    ),
     "healthy": (
         HEALTHY,
         SOUND,
-        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
         "are sound; no capture shows a replica that lost records.",
     ),
     "one is behind": (
         replace(HEALTHY, relations={"prefix": 2, "identical": 1}, snapshots={"valid": 1}),
         SOUND,
-        "In the newest capture all 3 replicas agree as far as each has come (to offset 99); the "
+        "In the newest captures all 3 replicas agree as far as each has come (to offset 99); the "
         "only snapshot is sound; no capture shows a replica that lost records.",
     ),
     "diverged and healed": (
@@ -54,7 +81,69 @@ CASES = {
         RECOVERED,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that the majority never "
         "accepted and have truncated them since; nothing committed was lost; all 2 snapshots are "
-        "sound; in the newest capture all 3 replicas hold the same log up to offset 99.",
+        "sound; in the newest captures all 3 replicas hold the same log up to offset 99.",
+    ),
+    "diverged and healed, with times and meaning": (
+        replace(
+            HEALTHY,
+            losses=(replace(GHOSTS, effect=TOPICS, between=(SPLIT, FINAL)),),
+            rounds=NAMED,
+            end_written_ms=WRITTEN_MS + 40_000,
+        ),
+        RECOVERED,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 to "
+        "00:00:07 UTC) that the majority never accepted and have truncated them between the "
+        "captures of split and the captures of final: 5 topics with 15 partitions were never "
+        "created; nothing committed was lost; all 2 snapshots are sound; in the newest captures "
+        "all 3 replicas hold the same log up to offset 99, written 2026-01-01 00:00:45 UTC.",
+    ),
+    "truncated between captures with times": (
+        replace(HEALTHY, losses=(replace(GHOSTS, between=(SPLIT, FINAL)),)),
+        RECOVERED,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that the majority never "
+        "accepted and have truncated them between 2026-01-02 00:00:00 UTC and 2026-01-03 00:00:00 "
+        "UTC; nothing committed was lost; all 2 snapshots are sound; in the newest captures all 3 "
+        "replicas hold the same log up to offset 99.",
+    ),
+    "still diverged, with times and meaning": (
+        replace(
+            HEALTHY,
+            losses=(replace(GHOSTS, replicas=(TWO,), when=When.PENDING, effect=TOPICS),),
+            relations={"diverged": 2, "identical": 1},
+        ),
+        ATTENTION,
+        "Node 2 holds 22 records (from offset 10 on, epoch 7, written 2026-01-01 00:00:05 to "
+        "00:00:07 UTC) that the majority never accepted and will truncate them: 5 topics with 15 "
+        "partitions were never created; nothing committed would be lost; all 2 snapshots are "
+        "sound; in the newest captures the replicas don't agree.",
+    ),
+    "committed loss, with times and meaning": (
+        replace(HEALTHY, losses=(replace(GHOSTS, committed=3, superseded=19, effect=TOPICS),)),
+        BROKEN,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 to "
+        "00:00:07 UTC), which tell of 5 topics with 15 partitions created, and have truncated "
+        "them since; 3 of them were proven committed; all 2 snapshots are sound; in the newest "
+        "captures all 3 replicas hold the same log up to offset 99.",
+    ),
+    "records that change nothing": (
+        replace(HEALTHY, losses=(replace(GHOSTS, effect=Effect((WRITTEN_MS, WRITTEN_MS))),)),
+        RECOVERED,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 "
+        "UTC) that the majority never accepted and have truncated them since; nothing committed "
+        "was lost; all 2 snapshots are sound; in the newest captures all 3 replicas hold the same "
+        "log up to offset 99.",
+    ),
+    "conflict at a known time": (
+        replace(
+            HEALTHY,
+            partings=(replace(CONFLICT, since_ms=WRITTEN_MS),),
+            relations={"conflict": 2, "identical": 1},
+        ),
+        BROKEN,
+        "From offset 9 on (written 2026-01-01 00:00:05 UTC) node 1 and nodes 2 and 3 hold "
+        "different records under one epoch (4), which no run of Raft leaves; no capture shows a "
+        "replica that lost records; all 2 snapshots are sound; in the newest captures the "
+        "replicas don't agree.",
     ),
     "still diverged": (
         replace(
@@ -65,20 +154,20 @@ CASES = {
         ATTENTION,
         "Node 2 holds 22 records (from offset 10 on, epoch 7) that the majority never accepted "
         "and will truncate them; nothing committed would be lost; all 2 snapshots are sound; in "
-        "the newest capture the replicas don't agree.",
+        "the newest captures the replicas don't agree.",
     ),
     "lost and unproven": (
         replace(HEALTHY, losses=(replace(GHOSTS, unproven=5, superseded=17),)),
         ATTENTION,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have truncated them since; "
         "nothing here proves whether 5 of them were committed; all 2 snapshots are sound; in the "
-        "newest capture all 3 replicas hold the same log up to offset 99.",
+        "newest captures all 3 replicas hold the same log up to offset 99.",
     ),
     "committed loss": (
         replace(HEALTHY, losses=(replace(GHOSTS, committed=3, superseded=19),)),
         BROKEN,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have truncated them since; "
-        "3 of them were proven committed; all 2 snapshots are sound; in the newest capture all 3 "
+        "3 of them were proven committed; all 2 snapshots are sound; in the newest captures all 3 "
         "replicas hold the same log up to offset 99.",
     ),
     "nobody knows what became of it": (
@@ -86,7 +175,7 @@ CASES = {
         ATTENTION,
         "Nodes 2 and 3 held 22 records (from offset 10 on, epoch 7) that the majority never "
         "accepted, and no capture shows what became of them; nothing committed was lost; there "
-        "are no snapshots; in the newest capture all 3 replicas hold the same log up to offset "
+        "are no snapshots; in the newest captures all 3 replicas hold the same log up to offset "
         "99.",
     ),
     "conflict": (
@@ -94,7 +183,7 @@ CASES = {
         BROKEN,
         "From offset 9 on node 1 and nodes 2 and 3 hold different records under one epoch (4), "
         "which no run of Raft leaves; no capture shows a replica that lost records; all 2 "
-        "snapshots are sound; in the newest capture the replicas don't agree.",
+        "snapshots are sound; in the newest captures the replicas don't agree.",
     ),
     "invalid and unverifiable snapshots": (
         replace(
@@ -103,14 +192,14 @@ CASES = {
             rules=(RuleCount("snapshot-footer", "error", 2, 1),),
         ),
         BROKEN,
-        "In the newest capture all 3 replicas hold the same log up to offset 99; 1 of 4 snapshots "
+        "In the newest captures all 3 replicas hold the same log up to offset 99; 1 of 4 snapshots "
         "is invalid; 2 of 4 snapshots can't be verified; 1 error in the newest captures "
         "(snapshot-footer); no capture shows a replica that lost records.",
     ),
     "unverifiable snapshots": (
         replace(HEALTHY, snapshots={"unverifiable": 1}),
         ATTENTION,
-        "In the newest capture all 3 replicas hold the same log up to offset 99; 1 of 1 snapshot "
+        "In the newest captures all 3 replicas hold the same log up to offset 99; 1 of 1 snapshot "
         "can't be verified; no capture shows a replica that lost records.",
     ),
     "a torn tail": (
@@ -118,7 +207,7 @@ CASES = {
             HEALTHY, damage=1, kinds=("torn-tail",), rules=(RuleCount("torn-tail", "info", 1, 1),)
         ),
         SOUND,
-        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
         "are sound; 1 place could not be read (torn-tail); no capture shows a replica that lost "
         "records.",
     ),
@@ -130,7 +219,7 @@ CASES = {
             rules=(RuleCount("crc-mismatch", "error", 3, 3), RuleCount("framing", "error", 1, 1)),
         ),
         BROKEN,
-        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
         "are sound; 4 places could not be read (crc-mismatch and framing); 4 errors in the newest "
         "captures (crc-mismatch and framing); no capture shows a replica that lost records.",
     ),
@@ -140,33 +229,33 @@ CASES = {
             rules=(RuleCount("crc-mismatch", "error", 2, 0), RuleCount("stale", "warning", 1, 0)),
         ),
         ATTENTION,
-        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
         "are sound; 2 errors in earlier captures only (crc-mismatch); 1 warning in earlier "
         "captures only (stale); no capture shows a replica that lost records.",
     ),
     "a warning now": (
         replace(HEALTHY, rules=(RuleCount("broken-index", "warning", 4, 2),)),
         ATTENTION,
-        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
         "are sound; 2 warnings in the newest captures (broken-index); no capture shows a replica "
         "that lost records.",
     ),
     "no offset in common": (
         replace(HEALTHY, relations={"disjoint": 1, "prefix": 2}),
         ATTENTION,
-        "In the newest capture 1 pair of replicas have no offset in common; all 2 snapshots are "
+        "In the newest captures 1 pair of replicas have no offset in common; all 2 snapshots are "
         "sound; no capture shows a replica that lost records.",
     ),
     "a single replica": (
         replace(HEALTHY, relations={}, members=1),
         SOUND,
-        "In the newest capture there is one replica and nothing to compare it with; all 2 "
+        "In the newest captures there is one replica and nothing to compare it with; all 2 "
         "snapshots are sound; no capture shows a replica that lost records.",
     ),
     "captures after the last build": (
         replace(HEALTHY, unbuilt=2),
         ATTENTION,
-        "In the newest capture all 3 replicas hold the same log up to offset 99; all 2 snapshots "
+        "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
         "are sound; no capture shows a replica that lost records; 2 captures are not in the "
         "tables yet: run `kraftlake build`.",
     ),

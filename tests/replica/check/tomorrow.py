@@ -12,7 +12,6 @@ from replica.format.segment import scan
 from replica.metadata.records import schema_named
 from tests.replica.scan.damaging import with_right_crc
 
-CLUSTER = "OLR1FFlQQCyXLM2zfhjyAg"
 FIRST_OFFSET = 28
 """Of the first broker registration in the log: the end offset of the last state that is known."""
 

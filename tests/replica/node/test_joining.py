@@ -68,11 +68,13 @@ def test_an_observer_becomes_a_voter_and_is_removed_for_good(tmp_path):
             await leader.until(lambda: leader.voters == (1, 2))
             await joining.until(lambda: joining.voters == (1, 2))
             key = joining.node.replica.key
+            told = [notice.text for notice in joining.said if notice.event == "auto-join"]
+            assert told == [f"joining the voters: add directory {key.directory_id}: NONE"]
             removal = leader.node.driver.host.raft.log.voters_offset
             await _remove(key, leader.node, joining.node)
             await leader.until(lambda: leader.voters == (1,))
             await joining.until(lambda: joining.voters == (1,))
-            await asyncio.sleep(1.5)  # twice as long as it would wait
+            await asyncio.sleep(4.5)  # twice as long as its update timer runs
             assert leader.voters == (1,)
             assert leader.node.driver.host.raft.log.voters_offset > removal
 

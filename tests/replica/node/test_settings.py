@@ -44,6 +44,41 @@ def test_every_quorum_setting_reaches_the_core(tmp_path):
     assert (config.retry_backoff_ms, config.retention_bytes, config.retention_ms) == (15, 16, 17)
 
 
+def test_fetch_sizes_have_kafkas_names_and_defaults(tmp_path):
+    """KIP-1219. The internal key is of Kafka up to 4.2: what a leader reads for one fetch."""
+    config = settings(tmp_path).config(ReplicaId("c", 1))
+    assert (config.fetch_max_bytes, config.fetch_snapshot_max_bytes) == (1048576, 1048576)
+    found = settings(
+        tmp_path,
+        controller__quorum__fetch__max__bytes="18",
+        controller__quorum__fetch__snapshot__max__bytes="19",
+        internal__metadata__max__fetch__size__in__bytes="20",
+    )
+    config = found.config(ReplicaId("c", 1))
+    assert (config.fetch_max_bytes, config.fetch_snapshot_max_bytes) == (18, 19)
+    assert config.response_max_bytes == 20
+    assert found.unknown == ()
+
+
+@pytest.mark.parametrize("key", ["fetch__max__bytes", "fetch__snapshot__max__bytes"])
+def test_a_fetch_asks_for_a_byte_at_least(tmp_path, key):
+    named = key.replace("__", ".")
+    with pytest.raises(UsageError, match=f"controller.quorum.{named}: 0 is not between 1 and"):
+        settings(tmp_path, **{f"controller__quorum__{key}": "0"})
+
+
+def test_cordoned_directories_are_known_and_mean_nothing_to_a_metadata_log(tmp_path):
+    """KIP-1066: no new partitions come there, and a node's metadata partition isn't a new one."""
+    assert settings(tmp_path, cordoned__log__dirs="*").unknown == ()
+
+
+def test_a_node_joins_the_voters_only_where_it_is_told_to(tmp_path):
+    key = "controller__quorum__auto__join__enable"
+    for value, joins in ((None, False), ("false", False), ("true", True)):
+        given = {} if value is None else {key: value}
+        assert settings(tmp_path, **given).config(ReplicaId("c", 1)).auto_join is joins
+
+
 def test_static_voters_have_no_directory(tmp_path):
     found = settings(
         tmp_path,

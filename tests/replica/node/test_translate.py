@@ -89,7 +89,13 @@ REQUESTS = {
         "max_bytes": INT32,
     },
     m.DescribeQuorumRequest: {},
-    m.AddVoterRequest: {**CLUSTER, "voter": ANY_KEY, "endpoints": ENDPOINTS, "timeout_ms": INT32},
+    m.AddVoterRequest: {
+        **CLUSTER,
+        "voter": ANY_KEY,
+        "endpoints": ENDPOINTS,
+        "timeout_ms": INT32,
+        "ack_when_committed": st.booleans(),
+    },
     m.RemoveVoterRequest: {**CLUSTER, "voter": ANY_KEY, "timeout_ms": st.just(30_000)},
     m.UpdateVoterRequest: {
         **CLUSTER,
@@ -235,6 +241,9 @@ def test_old_versions_lose_what_they_have_no_field_for():
     assert request_through(m.FetchRequest, 17, fetch).high_watermark is None
     assert request_through(m.FetchRequest, 17, fetch).replica == key
     assert request_through(m.FetchRequest, 16, fetch).replica == ReplicaKey(2)
+    add = m.AddVoterRequest(voter=key, endpoints=(), ack_when_committed=False)
+    assert request_through(m.AddVoterRequest, 1, add).ack_when_committed is False
+    assert request_through(m.AddVoterRequest, 0, add).ack_when_committed is True
 
 
 def test_what_an_old_version_cannot_say_is_not_said_in_it():

@@ -4,6 +4,10 @@ import pytest
 
 from replica.raft.config import FOREVER
 from replica.raft.connections import Connections
+from replica.raft.messages import DescribeQuorumRequest
+
+ASK = DescribeQuorumRequest()
+"""Any request."""
 
 
 def connections():
@@ -12,18 +16,20 @@ def connections():
 
 def test_a_peer_is_ready_again_when_it_answered_or_its_time_is_over():
     peers = connections()
-    first = peers.sent(2, now_ms=0)
+    first = peers.sent(2, now_ms=0, request=ASK)
+    assert peers.asked(2) is ASK
     assert not peers.is_ready(2, 499)
     assert peers.is_ready(2, 500)
     assert peers.is_ready(3, 0)
     peers.answered(2, well=True, now_ms=100)
     assert peers.is_ready(2, 100)
+    assert peers.asked(2) is None
     assert not peers.expects(2, first, 100)
 
 
 def test_a_peer_that_failed_is_left_alone_for_a_while():
     peers = connections()
-    peers.sent(2, now_ms=0)
+    peers.sent(2, now_ms=0, request=ASK)
     peers.answered(2, well=False, now_ms=100)
     assert peers.is_backing_off(2, 119)
     assert peers.ready_at(2) == 120
@@ -33,11 +39,11 @@ def test_a_peer_that_failed_is_left_alone_for_a_while():
 @pytest.mark.scenario("B47")
 def test_an_answer_is_expected_in_time_and_to_the_last_request_alone():
     peers = connections()
-    first = peers.sent(2, now_ms=0)
+    first = peers.sent(2, now_ms=0, request=ASK)
     assert peers.expects(2, first, 499)
     assert not peers.expects(2, first, 500)
     assert peers.has_timed_out(2, 500)
-    second = peers.sent(2, now_ms=500)
+    second = peers.sent(2, now_ms=500, request=ASK)
     assert not peers.expects(2, first, 600)
     assert peers.expects(2, second, 600)
     peers.reset()
@@ -48,7 +54,7 @@ def test_bootstrap_servers_are_asked_one_at_a_time_from_a_drawn_one_on():
     peers = connections()
     servers = (-2, -3, -4)
     assert peers.ready_bootstrap(servers, 0, lambda bound: bound - 1) == -4
-    peers.sent(-4, now_ms=0)
+    peers.sent(-4, now_ms=0, request=ASK)
     assert peers.ready_bootstrap(servers, 100, lambda bound: 0) is None
     assert peers.next_bootstrap_at(servers, 100) == 500
     peers.answered(-4, well=False, now_ms=100)

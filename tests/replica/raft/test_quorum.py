@@ -61,7 +61,7 @@ def test_a_lone_voter_leads_and_commits_by_itself():
 
 @pytest.mark.scenario("B39")
 def test_a_follower_far_behind_gets_a_snapshot_in_slices():
-    quorum = Quorum(1, 2, 3, fetch_max_bytes=100, retention_bytes=0)
+    quorum = Quorum(1, 2, 3, fetch_snapshot_max_bytes=100, retention_bytes=0)
     quorum.run(4000)
     leader = quorum.leader
     late = next(n for n, host in quorum.hosts.items() if host is not leader)

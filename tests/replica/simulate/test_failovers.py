@@ -147,3 +147,38 @@ def test_a_snapshot_for_the_machine_of_a_leader_is_seen():
     leader.host.machine.load_snapshot(newest, leader.host.log.snapshots.batches(newest))
     with pytest.raises(BrokenInvariantError, match=r"state machine: .* while it led"):
         everybody_reaches(simulation, committed(simulation) + 10)
+
+
+@pytest.mark.scenario("H36")
+@pytest.mark.parametrize("voters", [1, 2, 3])
+def test_observers_that_join_by_themselves_all_become_voters(voters):
+    simulation = started(voters, 2, auto_joins=True)
+    everybody = set(range(1, voters + 3))
+    nodes = others(simulation)
+    simulation.run_until(
+        lambda: all(set(node.host.raft.log.voters.ids) == everybody for node in nodes), WITHIN_MS
+    )
+    everybody_reaches(simulation, committed(simulation) + 10)
+
+
+@pytest.mark.scenario("H38")
+@pytest.mark.parametrize("voters", [2, 3])
+def test_a_voter_with_a_new_disk_takes_its_own_place(voters):
+    """Where the others are a majority without it: of two voters, the one that is left is none."""
+    simulation = started(voters, auto_joins=True)
+    wiped = others(simulation, simulation.leader())[0]
+    simulation.kill(wiped)
+    wiped.wipe(simulation.random)
+    simulation.start(wiped)
+
+    def is_back():
+        running = [node.host.raft.log.voters for node in nodes if node.host is not None]
+        return all(voters.is_voter(wiped.local.key) for voters in running)
+
+    nodes = others(simulation)
+    if voters == 2:
+        with pytest.raises(BrokenInvariantError, match="liveness"):
+            simulation.run_until(is_back, WITHIN_MS)
+        return
+    simulation.run_until(is_back, WITHIN_MS)
+    everybody_reaches(simulation, committed(simulation) + 10)

@@ -27,6 +27,7 @@ def met():
                 counts[_change(*sets[-2:])] += 1
             if not batch.control and host.machine.can_snapshot is False:
                 counts["open transaction"] += 1
+        counts.update(type(send.message).__name__ for send in effects.sends)
         faults = host.disk.faults
         counts["slow disk"] += faults.call_ms > 0
         counts["full disk"] += faults.capacity_bytes is not None
@@ -71,6 +72,11 @@ def test_every_effect_is_met(met, effect):
 @pytest.mark.parametrize("change", ["voter added", "voter removed", "voter updated"])
 def test_the_voters_change_in_every_way(met, change):
     assert met[change] > 10
+
+
+@pytest.mark.parametrize(("asked", "least"), [("AddVoterRequest", 10), ("RemoveVoterRequest", 1)])
+def test_replicas_ask_for_their_own_place_among_the_voters(met, asked, least):
+    assert met[asked] >= least
 
 
 @pytest.mark.parametrize("disk", ["slow disk", "full disk", "failing disk", "wiped disk"])

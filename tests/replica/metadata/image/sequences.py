@@ -8,20 +8,28 @@ one commit removes, the same commit lets alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from replica.format.primitives import uuid_text
 from replica.metadata.image.replay import MARKERS
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.records import schema_named
+from replica.metadata.records import RECORDS, schema_named
 from replica.types import ZERO_UUID
 
 _BROKERS = (1, 2, 3, 4)
 _EPOCHS = (10, 11)
 _FEATURES = ("group.version", "transaction.version", "eligible.leader.replicas.version")
 _METADATA_VERSIONS = (7, 8, 10, 11, 13, 14, 15, 16, 17, 22, 23, 27, 30, 33)
+_CONFIGS = {
+    2: ("retention.ms", "message.format.version"),
+    4: ("log.retention.ms", "inter.broker.protocol.version"),
+    16: ("interval.ms", "no.such.config"),
+    32: ("consumer.session.timeout.ms", "no.such.config"),
+}
+"""By resource type, one that every release knows, and one that Kafka 4 does not."""
 _USERS = ("alice", "bob", "")
 _RARELY, _OFTEN = 0.04, 0.85
 
@@ -37,12 +45,29 @@ Commit = list[list[MetadataRecord]]
 """What becomes visible together: batches of records."""
 
 
-class Sequence:
-    """Draws records one after the other; `chance` decides everything."""
+@dataclass(frozen=True)
+class Release:
+    """What a Kafka release reads: the newest version of each record type, the newest level of
+    metadata.version, the types of resources with configs, and the features beside that.
+    careless: the share of sequences in which records may speak of topics that are not there."""
 
-    def __init__(self, chance: Random) -> None:
+    records: Mapping[str, int]
+    newest_level: int
+    resource_types: tuple[int, ...] = (2, 2, 2, 4, 16, 32)
+    features: tuple[str, ...] = (*_FEATURES, "kraft.version")
+    careless: float = 0.15
+
+
+NEWEST = Release({schema.name: schema.newest for schema in RECORDS}, _METADATA_VERSIONS[-1])
+
+
+class Sequence:
+    """Draws records one after the other, such as `release` reads; `chance` decides everything."""
+
+    def __init__(self, chance: Random, release: Release = NEWEST) -> None:
         self._chance = chance
-        self._careless = chance.random() < 0.15
+        self._release = release
+        self._careless = chance.random() < release.careless
         self._names = ["orders", "clicks", "audit", ""]
         self._created = 0
         self._live: dict[str, str] = {}  # topic id -> name
@@ -70,6 +95,10 @@ class Sequence:
             self._token: 4,
             self._singles: 3,
         }
+        if "CLEAR_ELR_RECORD" not in release.records:
+            makers[self._clear_elr] = 0
+        if "UNREGISTER_CONTROLLER_RECORD" not in release.records:
+            makers[self._unregister_controller] = 0
         self._of_topics = tuple(makers)[:5]
         self._makers, self._weights = list(makers), list(makers.values())
 
@@ -124,7 +153,7 @@ class Sequence:
 
     def _made(self, record_type: str, fields: dict[str, Any]) -> MetadataRecord:
         """Of a random version, without the fields that it doesn't have."""
-        version = self._chance.choice(schema_named(record_type).versions)
+        version = self._chance.choice(range(self._release.records[record_type] + 1))
         known = {field.name for field in schema_named(record_type).fields_at(version)}
         return new_record(record_type, version, {n: v for n, v in fields.items() if n in known})
 
@@ -206,12 +235,12 @@ class Sequence:
         )
 
     def _config(self) -> MetadataRecord:
-        resource_type = self._chance.choice((2, 2, 2, 4, 16, 32))
+        resource_type = self._chance.choice(self._release.resource_types)
         names = self._names if resource_type == 2 else ("", "1", "2")
         fields = {
             "resourceType": resource_type,
             "resourceName": self._chance.choice(names),
-            "name": self._chance.choice(("retention.ms", "cleanup.policy")),
+            "name": self._chance.choice(_CONFIGS[resource_type]),
             "value": self._chance.choice((None, "", "1", "2")),
         }
         return self._made("CONFIG_RECORD", fields)
@@ -284,8 +313,11 @@ class Sequence:
         return self._made("UNREGISTER_CONTROLLER_RECORD", {"controllerId": controller})
 
     def _feature(self) -> MetadataRecord:
-        name = self._chance.choice((*_FEATURES, "kraft.version", "metadata.version"))
-        levels = _METADATA_VERSIONS if name == "metadata.version" else (0, 1, 2)
+        name = self._chance.choice((*self._release.features, "metadata.version"))
+        levels = (0, 1, 2)
+        if name == "metadata.version":
+            newest = self._release.newest_level
+            levels = tuple(level for level in _METADATA_VERSIONS if level <= newest)
         fields = {"name": name, "featureLevel": self._chance.choice(levels)}
         return self._made("FEATURE_LEVEL_RECORD", fields)
 

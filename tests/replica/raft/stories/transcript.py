@@ -25,7 +25,7 @@ from tests.replica.raft.quorum import Letter, node_of
 
 _SAID_BY_ALL = {
     "cluster_id": ("cluster", None),
-    "max_bytes": (8 * 1024 * 1024, 2**31 - 1),
+    "max_bytes": (1024 * 1024, 2**31 - 1),
     "max_wait_ms": (200, 0),
 }
 

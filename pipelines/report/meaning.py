@@ -1,0 +1,217 @@
+"""What lost records would have changed, in words: counts of typed changes as a clause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipelines.report.source import Row
+from pipelines.report.words import listed
+from replica.metadata.records import RECORDS_BY_NAME
+
+_MAX_PHRASES = 3
+_TOPICS = {"topic_created": "partition_created", "topic_deleted": "partition_deleted"}
+"""Changes of a topic, and those of its partitions that come with it."""
+
+
+@dataclass(frozen=True)
+class LostChange:
+    """Changes of one type that lost records made.
+
+    again: how many of them records that were not lost make later, to an entity of that name.
+    with_topic: whether they are of partitions whose topic another lost record creates or deletes.
+    example: the name of one of the entities.
+    """
+
+    change: str
+    count: int
+    again: int = 0
+    with_topic: bool = False
+    example: str = ""
+
+    @property
+    def never(self) -> int:
+        """How many nobody made again."""
+        return self.count - self.again
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What is known of lost records besides their number.
+
+    written_ms: the smallest and the largest time of them, ms since 1970; None where no time is
+    known. unknown_from: the offset from which on nobody knows what they would have changed, None
+    where all is known. unread: how many of them could not be read.
+    """
+
+    written_ms: tuple[int, int] | None = None
+    changes: tuple[LostChange, ...] = ()
+    unknown_from: int | None = None
+    unread: int = 0
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Rows of loss_queries.written, record_types and changes, and of queries.state_ranges.
+
+    changes: None where the lake has no typed changes.
+    """
+
+    written: Sequence[Row]
+    types: Sequence[Row]
+    changes: Sequence[Row] | None
+    state_ranges: Sequence[Row]
+
+
+def effect(first: int, records: int, told: Answers) -> Effect:
+    """Of so many lost records from offset `first` on."""
+    times = [
+        (row["first_ms"], row["last_ms"]) for row in told.written if row["first_ms"] is not None
+    ]
+    written_ms = times[0] if times else None
+    if told.changes is None:
+        return Effect(written_ms)
+    changes = tuple(
+        LostChange(row["change"], row["changes"], row["again"], row["with_topic"], row["example"])
+        for row in told.changes
+    )
+    unread = max(records - sum(row["records"] for row in told.types), 0)
+    return Effect(written_ms, changes, _unknown_from(first, told), unread)
+
+
+def _unknown_from(first: int, told: Answers) -> int | None:
+    """The state before the first lost record must be known, and every type among them."""
+    ranges = [(row["from_offset"], row["to_offset"]) for row in told.state_ranges]
+    is_known = any(start <= first <= end for start, end in ranges)
+    if not is_known and (ranges or not told.changes):
+        return first
+    unknown = (row["first_offset"] for row in told.types if not _is_known(row))
+    return min(unknown, default=None)
+
+
+def _is_known(row: Row) -> bool:
+    if row["is_control"]:
+        return True
+    schema = RECORDS_BY_NAME.get(row["record_type"])
+    return schema is not None and row["record_version"] in schema.versions
+
+
+def never_made(effect: Effect) -> str:
+    """Such as `5 topics with 15 partitions were never created`, of records that another branch has
+    superseded; empty where they would have changed nothing."""
+    never = [(one, one.never) for one in effect.changes if one.never]
+    again = sum(one.again for one in effect.changes)
+    told = [f"{what} {_were(count)} never {done}" for what, count, done in _phrases(never)]
+    if again:
+        made = "1 change was" if again == 1 else f"{again} changes were"
+        told.append(f"{made} made again later")
+    return "; ".join(one for one in (listed(told), limits(effect)) if one)
+
+
+def made(effect: Effect) -> str:
+    """Such as `5 topics with 15 partitions created`, of records that may be committed."""
+    counted = [(one, one.count) for one in effect.changes]
+    return listed([f"{what} {done}" for what, _, done in _phrases(counted)])
+
+
+def limits(effect: Effect) -> str:
+    """What is not known of the lost records; empty where all is."""
+    parts = []
+    if effect.unknown_from is not None:
+        parts.append(
+            f"this release doesn't know what the records from offset {effect.unknown_from} on "
+            "would have changed"
+        )
+    if effect.unread:
+        parts.append(f"{effect.unread} of the records could not be read")
+    return "; ".join(parts)
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, int, str]]:
+    """(what, how many, what was done to it), the largest first; all beyond some in one."""
+    partitions = {one.change: count for one, count in changes if one.with_topic}
+    found: list[tuple[str, int, str]] = []
+    for one, count in changes:
+        if one.with_topic and _TOPICS_OF.get(one.change) in {other.change for other, _ in changes}:
+            continue
+        singular, plural, done = NOUNS.get(
+            one.change, (f"{one.change} change", f"{one.change} changes", "made")
+        )
+        what = f"{count} {singular if count == 1 else plural}"
+        own = partitions.get(_TOPICS.get(one.change, ""), 0)
+        if own:
+            what += f" with {own} partition{'' if own == 1 else 's'}"
+        found.append((what, count, done))
+    found.sort(key=lambda phrase: -phrase[1])
+    left = found[_MAX_PHRASES:]
+    if len(left) < 2:
+        return found
+    rest = sum(count for _, count, _ in left)
+    return [*found[:_MAX_PHRASES], (f"{rest} other changes", rest, "made")]
+
+
+_TOPICS_OF = {partition: topic for topic, partition in _TOPICS.items()}
+
+NOUNS = {
+    "topic_created": ("topic", "topics", "created"),
+    "topic_recreated": ("topic", "topics", "created anew"),
+    "topic_renamed": ("topic", "topics", "renamed"),
+    "topic_deleted": ("topic", "topics", "deleted"),
+    "partition_created": ("partition", "partitions", "created"),
+    "partition_deleted": ("partition", "partitions", "deleted"),
+    "leader_changed": ("partition leader", "partition leaders", "changed"),
+    "leader_epoch_changed": ("partition leader epoch", "partition leader epochs", "changed"),
+    "isr_changed": ("ISR", "ISRs", "changed"),
+    "elr_changed": ("ELR", "ELRs", "changed"),
+    "last_known_elr_changed": ("last known ELR", "last known ELRs", "changed"),
+    "replicas_changed": ("replica assignment", "replica assignments", "changed"),
+    "directories_changed": ("partition's directories", "partitions' directories", "changed"),
+    "leader_recovery_state_changed": (
+        *("leader recovery state", "leader recovery states", "changed"),
+    ),
+    "partition_epoch_changed": ("partition epoch", "partition epochs", "changed"),
+    "reassignment_started": ("reassignment", "reassignments", "started"),
+    "reassignment_changed": ("reassignment", "reassignments", "changed"),
+    "reassignment_completed": ("reassignment", "reassignments", "completed"),
+    "reassignment_cancelled": ("reassignment", "reassignments", "cancelled"),
+    "config_set": ("config", "configs", "set"),
+    "config_removed": ("config", "configs", "removed"),
+    "broker_registered": ("broker", "brokers", "registered"),
+    "broker_fenced": ("broker", "brokers", "fenced"),
+    "broker_unfenced": ("broker", "brokers", "unfenced"),
+    "broker_shutdown_started": ("broker shutdown", "broker shutdowns", "started"),
+    "broker_shutdown_ended": ("broker shutdown", "broker shutdowns", "ended"),
+    "broker_directories_changed": ("broker's directories", "brokers' directories", "changed"),
+    "broker_cordoned_directories_changed": (
+        *("broker's cordoned directories", "brokers' cordoned directories", "changed"),
+    ),
+    "broker_changed": ("broker registration", "broker registrations", "changed"),
+    "broker_unregistered": ("broker", "brokers", "unregistered"),
+    "controller_registered": ("controller", "controllers", "registered"),
+    "controller_unregistered": ("controller", "controllers", "unregistered"),
+    "feature_level_changed": ("feature level", "feature levels", "changed"),
+    "feature_removed": ("feature", "features", "removed"),
+    "metadata_version_changed": ("metadata version", "metadata versions", "changed"),
+    "acl_created": ("ACL", "ACLs", "created"),
+    "acl_changed": ("ACL", "ACLs", "changed"),
+    "acl_deleted": ("ACL", "ACLs", "deleted"),
+    "scram_credential_set": ("SCRAM credential", "SCRAM credentials", "set"),
+    "scram_credential_removed": ("SCRAM credential", "SCRAM credentials", "removed"),
+    "quota_set": ("client quota", "client quotas", "set"),
+    "quota_removed": ("client quota", "client quotas", "removed"),
+    "delegation_token_created": ("delegation token", "delegation tokens", "created"),
+    "delegation_token_changed": ("delegation token", "delegation tokens", "changed"),
+    "delegation_token_removed": ("delegation token", "delegation tokens", "removed"),
+    "producer_ids_allocated": ("block of producer ids", "blocks of producer ids", "allocated"),
+    "producer_ids_removed": ("block of producer ids", "blocks of producer ids", "removed"),
+    "zk_migration_state_changed": (
+        *("ZooKeeper migration state", "ZooKeeper migration states", "changed"),
+    ),
+    "voters_changed": ("voter set", "voter sets", "changed"),
+    "kraft_version_changed": ("KRaft version", "KRaft versions", "changed"),
+}
+"""What each type of change happens to, one and several, and what is done to it."""

@@ -1,0 +1,172 @@
+"""Which partition a directory or file is of: a metadata log, another one that a quorum replicates
+by KRaft, or an ordinary topic's. Only a metadata log's records are metadata records."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+from replica.check.examined import Examined, whole_records
+from replica.errors import DataError
+from replica.format.control import ControlMessage, UnknownControl
+from replica.format.directory import SegmentFile, SnapshotFile
+from replica.format.discovery import DirectoryPath, Found
+from replica.format.file_names import METADATA_FOLDER, FileKind
+from replica.format.segment import LocatedBatch
+from replica.metadata.reader import decode
+from replica.types import METADATA_TOPIC_ID
+
+SAMPLED_RECORDS = 64
+"""Where less than half of the first so many are metadata records, the log is no metadata log."""
+_Directory = TypeVar("_Directory")
+_PARTITION = re.compile(r".+-[0-9]+")
+
+
+class PartitionKind(Enum):
+    """What the records are, and which rules hold for the partition."""
+
+    METADATA = "metadata"
+    """A cluster's metadata log."""
+    QUORUM = "quorum"
+    """Of another topic, and replicated by KRaft: kraftlake.topic.name, Kafka's TestRaftServer."""
+    ORDINARY = "ordinary"
+    """Of an ordinary topic, as brokers keep them: nothing in it is of KRaft."""
+    UNKNOWN = "unknown"
+    """No metadata log; a file on its own doesn't tell more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """name: of the folder, such as orders-0. key: what the replicas of one partition share.
+    is_proven: whether the name or the topic id says which topic it is, and not the records
+    alone, which could as well be metadata records that this release can't read."""
+
+    name: str
+    kind: PartitionKind
+    key: str
+    is_proven: bool = True
+
+    @property
+    def is_metadata(self) -> bool:
+        """Whether the records are metadata records."""
+        return self.kind is PartitionKind.METADATA
+
+    @property
+    def is_of_a_quorum(self) -> bool:
+        """Whether the rules of KRaft hold for it."""
+        return self.kind in (PartitionKind.METADATA, PartitionKind.QUORUM)
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether it is known to be of an ordinary topic, of which compaction takes records out."""
+        return self.kind is PartitionKind.ORDINARY
+
+    @property
+    def shown(self) -> str:
+        """The partition's name, whatever the folder of a metadata log is called."""
+        return METADATA_FOLDER if self.is_metadata else self.name
+
+    @property
+    def what(self) -> str:
+        """What a partition is that is no metadata log: the beginning of a sentence."""
+        subject = f"partition {self.name}" if _PARTITION.fullmatch(self.name) else "this partition"
+        if self.kind is PartitionKind.ORDINARY:
+            return f"{subject} is of an ordinary topic"
+        return f"{subject} is no metadata log"
+
+
+def partition_of(examined: Examined) -> Partition:
+    """The partition of what was examined."""
+    directory = examined.directory
+    values = (
+        value
+        for file in _logs(examined)
+        # of the batches that were known, not all bytes may be here (replica.format.known_file)
+        for value in values_of(file.scan.new_batches, examined.bytes_of(file))
+    )
+    return partition_named(
+        folder_of(examined.found), directory.topic_id, values, partial(_other_kind, examined)
+    )
+
+
+def _logs(examined: Examined) -> tuple[SegmentFile | SnapshotFile, ...]:
+    return (*examined.directory.segments, *examined.directory.snapshots)
+
+
+def _other_kind(examined: Examined) -> PartitionKind:
+    """What a directory or file is that is no metadata log."""
+    if examined.is_directory and not examined.lacks(FileKind.QUORUM_STATE):
+        return PartitionKind.QUORUM
+    for file in _logs(examined):
+        if any(is_of_raft(message) for _, _, message in examined.control_records(file)):
+            return PartitionKind.QUORUM
+    return PartitionKind.ORDINARY if examined.is_directory else PartitionKind.UNKNOWN
+
+
+def partition_named(
+    folder: str, topic_id: str | None, values: Iterable[bytes], other: Callable[[], PartitionKind]
+) -> Partition:
+    """The partition of a folder of this name.
+
+    topic_id: by partition.metadata, None where nobody knows. values: of its data records, in their
+    order; looked at only where name and id leave it open. other: tells what it is where it is no
+    metadata log.
+    """
+    has_other_id = topic_id not in (None, METADATA_TOPIC_ID)
+    is_metadata = folder == METADATA_FOLDER or not (has_other_id or _are_foreign(values))
+    if is_metadata:
+        return Partition(folder, PartitionKind.METADATA, METADATA_TOPIC_ID)
+    is_proven = has_other_id or (topic_id is None and _PARTITION.fullmatch(folder) is not None)
+    return Partition(folder, other(), topic_id if has_other_id and topic_id else folder, is_proven)
+
+
+def by_partition(
+    group: Iterable[_Directory], of: Callable[[_Directory], Partition]
+) -> list[list[_Directory]]:
+    """Directories of partitions that a quorum replicates, those of one partition together, in the
+    order of the group; of: tells a directory's partition."""
+    parts: dict[str, list[_Directory]] = {}
+    for one in group:
+        partition = of(one)
+        if partition.is_of_a_quorum:
+            parts.setdefault(partition.key, []).append(one)
+    return list(parts.values())
+
+
+def folder_of(found: Found) -> str:
+    """The name of the folder that is, or holds, what was found."""
+    path = os.path.abspath(found.path)
+    return os.path.basename(path if isinstance(found, DirectoryPath) else os.path.dirname(path))
+
+
+def values_of(batches: Iterable[LocatedBatch], data: memoryview) -> Iterator[bytes]:
+    """The values of the data records in sound batches."""
+    for batch in batches:
+        if batch.crc_valid and not batch.header.is_control:
+            for record in whole_records(data, batch):
+                yield record.value or b""
+
+
+def is_of_raft(message: ControlMessage) -> bool:
+    """Whether a control record is one of KRaft's; an ordinary topic's are transaction markers."""
+    return not isinstance(message, UnknownControl)
+
+
+def _are_foreign(values: Iterable[bytes]) -> bool:
+    """Whether most of the first records are no metadata records."""
+    readable = [_is_metadata(value) for value in islice(values, SAMPLED_RECORDS)]
+    return sum(readable) * 2 < len(readable)
+
+
+def _is_metadata(value: bytes) -> bool:
+    try:
+        decode(value)
+    except DataError:
+        return False
+    return True

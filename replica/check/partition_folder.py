@@ -1,0 +1,66 @@
+"""Which partition a folder on disk is of, told by a look at its names and the first records, for
+those who don't read it as a whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from replica.check.partition import Partition, PartitionKind, partition_named, values_of
+from replica.errors import DataError, UnreadableFileError
+from replica.format import partition_metadata, quorum_state
+from replica.format.byte_source import ShrankError
+from replica.format.file_names import FileKind, classify
+from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES, open_file, read_file
+from replica.format.segment import scan
+
+LOOKED_AT_BYTES = 1024 * 1024
+"""Of each segment or snapshot, until enough records were seen."""
+_LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
+
+
+def partition_at(folder: str) -> Partition:
+    """The partition whose folder this is. What can't be read tells nothing."""
+    return _partition(folder, None)
+
+
+def partition_of_file(path: str) -> Partition:
+    """The partition of a file that was named on its own, by its folder and its records."""
+    return _partition(os.path.dirname(os.path.abspath(path)), path)
+
+
+def _partition(folder: str, file: str | None) -> Partition:
+    names = _names(folder)
+    logs = sorted(name for name in names if classify(name).kind in _LOGS)
+    paths = [os.path.join(folder, name) for name in logs] if file is None else [file]
+    has_snapshot = any(classify(name).kind is FileKind.SNAPSHOT for name in names)
+    kind = PartitionKind.ORDINARY if file is None else PartitionKind.UNKNOWN
+    if has_snapshot or quorum_state.FILE_NAME in names:
+        kind = PartitionKind.QUORUM
+    values = (value for path in paths for value in _values(path))
+    name = os.path.basename(os.path.abspath(folder))
+    return partition_named(name, _topic_id(folder), values, lambda: kind)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _topic_id(folder: str) -> str | None:
+    path = os.path.join(folder, partition_metadata.FILE_NAME)
+    try:
+        return partition_metadata.decode(read_file(path, MAX_STATE_BYTES))
+    except (UnreadableFileError, DataError):
+        return None
+
+
+def _values(path: str) -> Iterator[bytes]:
+    try:
+        with open_file(path, MAX_LOG_BYTES) as file:
+            data = file.read(0, min(file.size, LOOKED_AT_BYTES))
+    except (UnreadableFileError, ShrankError):
+        return
+    yield from values_of(scan(data).batches, data)

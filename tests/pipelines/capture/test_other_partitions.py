@@ -1,0 +1,35 @@
+"""A lake holds metadata logs: a look leaves other partitions out, and says so."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipelines.capture.looks import Options, look_at
+from pipelines.capture.spool import Spool
+from replica.errors import UsageError
+from replica.types import ReplicaId
+
+NODE = "kafka-3.7.2-static/final/11"
+
+
+def test_a_partition_that_is_no_metadata_log_is_left_out_and_told(
+    data: Path, tmp_path: Path
+) -> None:
+    node = Path(shutil.copytree(data / NODE, tmp_path / "11"))
+    other = Path(shutil.copytree(node / "__cluster_metadata-0", node / "orders-0"))
+    (other / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg")
+    segment = min(other.glob("*.log"))
+    as_replica = Options(replica=ReplicaId("c", 1))
+    with Spool.below(str(tmp_path / "lake")) as spool:
+        looks = look_at([str(node)], Options(), spool)
+        ((group,),) = looks.rounds
+        assert [look.location.shown for look in group.looks] == [f"{node}/__cluster_metadata-0"]
+        (left_out,) = looks.left_out
+        assert left_out.startswith(f"{other}: partition orders-0 is no metadata log; a lake holds ")
+        with pytest.raises(UsageError, match="partition orders-0 is no metadata log"):
+            look_at([str(other)], Options(), spool)
+        with pytest.raises(UsageError, match="partition orders-0 is no metadata log"):
+            look_at([str(segment)], as_replica, spool)
