@@ -284,9 +284,14 @@ def _names_collector(options: str) -> bool:
 
 def scratch_warehouse() -> str:
     """A folder that goes with the process: tables lie in lakes, never in the caller's cwd."""
-    folder = tempfile.mkdtemp(prefix="kraftlake-warehouse-")
+    return Path(_folder_of_this_process("kraftlake-warehouse-")).as_uri()
+
+
+def _folder_of_this_process(prefix: str) -> str:
+    """A new folder that only its owner may look into, and that goes with the process."""
+    folder = tempfile.mkdtemp(prefix=prefix)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder).as_uri()
+    return folder
 
 
 def _adopt(asked: Mapping[str, str], *, in_s3: bool) -> SparkSession:
@@ -345,6 +350,9 @@ def _jvm_environment(settings: Mapping[str, str], conf_dir: Folder | None) -> di
         wanted["SPARK_CONF_DIR"] = str(conf_dir)  # how the JVM finds log4j2.properties
     if _is_local(settings):
         wanted["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
+        if "spark.local.dir" not in settings and "SPARK_LOCAL_DIRS" not in os.environ:
+            # of rows that Spark moves, or that memory has no room for; it goes by the umask
+            wanted["SPARK_LOCAL_DIRS"] = _folder_of_this_process("kraftlake-spark-")
     return wanted | _interpreter(settings)
 
 
