@@ -190,7 +190,7 @@ def test_kraftlake_becomes_a_voter_of_a_quorum_that_kafka_leads(
         )
 
 
-@pytest.mark.parametrize("version", (JOINING[-1], "4.1.2"))
+@pytest.mark.parametrize("version", [JOINING[-1], "4.1.2"])
 def test_a_replica_on_a_new_disk_takes_its_own_place_in_a_quorum_that_kafka_leads(
     tmp_path: Path, version: str
 ) -> None:
