@@ -175,7 +175,7 @@ def _write(looks: Looks, lake: str, keep_secrets: bool, spool: Path) -> dict[str
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
     from pipelines.delta.lake_versions import note_written
-    from pipelines.redaction import lake_key_file
+    from pipelines.redaction import keep_to_owner, lake_key_file
     from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
@@ -185,6 +185,8 @@ def _write(looks: Looks, lake: str, keep_secrets: bool, spool: Path) -> dict[str
     is_new = schema_version(lake) is None
     write_schema_version(lake)
     note_written(lake, VERSION, is_new=is_new)
+    if keep_secrets and keep_to_owner(lake):
+        complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
     ingest = Ingest(spark, Lake(lake), None if keep_secrets else key_file)
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobs.lake_tables import tables_of
@@ -110,7 +111,9 @@ def _write(output: str, page: str) -> None:
     is_special = os.path.lexists(output) and (os.path.islink(output) or not os.path.isfile(output))
     draft = output if is_special else f"{output}.{os.getpid()}.tmp"
     try:
-        with open(draft, "w", encoding="utf-8", newline="\n") as file:
+        if not is_special:
+            Path(draft).unlink(missing_ok=True)  # a link there must not be written through
+        with open(draft, "w" if is_special else "x", encoding="utf-8", newline="\n") as file:
             file.write(page)
         if not is_special:
             os.replace(draft, output)

@@ -1,14 +1,17 @@
 """One writer at a time: a lock on a file of the lake, which the system frees with the process.
 
-In an object store, claims are in its stead: pipelines.lake_claims."""
+In an object store, claims are in its stead: pipelines.lake_claims. Who has the lock knows that no
+ingest is at work, and removes the spools of those that were killed."""
 
 from __future__ import annotations
 
 import fcntl
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
+from pipelines.capture.spool import remove_left_over
 from pipelines.lake_claims import claimed
 from pipelines.lake_paths import is_remote, local_path
 from replica.errors import UnwritableFileError
@@ -26,8 +29,33 @@ def locked(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
     """
     if is_remote(lake):
         with claimed(lake, waiting):
+            remove_left_over(lake)
             yield
         return
+    with _lock_file(lake) as file:
+        if not _is_taken(file):
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        remove_left_over(lake)
+        yield
+
+
+@contextmanager
+def locked_in_store(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
+    """As `locked` in an object store, where two drivers' commits to a table would overwrite each
+    other; on a file system, where Delta refuses the second, nothing is held."""
+    if is_remote(lake):
+        with locked(lake, waiting):
+            yield
+        return
+    with suppress(UnwritableFileError), _lock_file(lake) as file:
+        if _is_taken(file):
+            remove_left_over(lake)
+    yield
+
+
+@contextmanager
+def _lock_file(lake: str) -> Iterator[BinaryIO]:
     path = Path(local_path(lake), FILE_NAME)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,15 +63,13 @@ def locked(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
     except OSError as error:
         raise UnwritableFileError(str(path), error.strerror or str(error)) from error
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            waiting()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        yield file
 
 
-def locked_in_store(lake: str, waiting: Callable[[], None]) -> AbstractContextManager[None]:
-    """As `locked` in an object store, where two drivers' commits to a table would overwrite each
-    other; nothing on a file system, where Delta refuses the second."""
-    return claimed(lake, waiting) if is_remote(lake) else nullcontext()
+def _is_taken(file: BinaryIO) -> bool:
+    """Whether the lock was free, and is ours from here on."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

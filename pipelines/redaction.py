@@ -41,6 +41,27 @@ def lake_key_file(lake: str, copies: Path | None = None) -> str:
     return str(path)
 
 
+def keep_to_owner(lake: str) -> bool:
+    """Take the rights of all but its owner from the folder of a lake that will hold secrets;
+    whether there were any. In an object store the bucket's own policy says who may read.
+
+    UsageError where the folder is another user's.
+    """
+    if is_remote(lake):
+        return False
+    folder = Path(local_path(lake))
+    if not folder.stat().st_mode & 0o077:
+        return False
+    try:
+        folder.chmod(0o700)
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: others may read it, and --keep-secrets would show them secrets: its owner "
+            "must run `chmod 700` on it first"
+        ) from error
+    return True
+
+
 def _remote_key(lake: str) -> bytes:
     key = lake_files.read(lake, FILE_NAME)
     if key is None:

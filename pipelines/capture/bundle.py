@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from pipelines.capture.archive import Member, tar_members, zip_members
+from pipelines.capture.private import make_folder, new_file
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, classify
@@ -108,8 +109,8 @@ class _Unpacking:
     def _write(self, member: Member) -> bool:
         target = Path(self.folder, *PurePosixPath(member.name).parts)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            out = target.open("xb")
+            make_folder(target.parent)
+            out = new_file(target)
         except (FileExistsError, NotADirectoryError):
             detail = "the name, or a folder in it, is an earlier member's; that one is kept"
             self.damage(member.name, DamageKind.HOSTILE_NAME, detail, member.position)

@@ -18,6 +18,7 @@ from pipelines.capture.grouping import ambiguous, batch_of, replica_at, unused_n
 from pipelines.capture.inputs import Input, inputs
 from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
 from pipelines.capture.manifest import manifest_of
+from pipelines.capture.private import make_folder
 from pipelines.capture.spool import Copying, Spool
 from replica.check.partition import Partition
 from replica.check.partition_folder import partition_at, partition_of_file
@@ -278,7 +279,7 @@ class _Looking:
                 folders.setdefault(os.path.dirname(file.shown) or ".", []).append(file)
         for shown, known in folders.items():
             source = self.spool.new_folder() / METADATA_FOLDER
-            source.mkdir()
+            make_folder(source)
             for file in known:
                 target = source / os.path.basename(file.path)
                 if not os.path.lexists(target):  # the same file, named twice

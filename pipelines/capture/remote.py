@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pipelines.capture.private import make_folder, new_file
 from pipelines.object_store import check_bucket, is_unreachable, is_uri, opened, reason, shown_uri
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import capture, meta_properties, quorum_properties, quorum_state
@@ -144,8 +145,8 @@ def _joined(uri: str, relative: str) -> str:
 
 def _copy(store: Any, file: RemoteFile, folder: str) -> None:
     target = Path(folder, file.relative or file.name)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with store.open_input_stream(file.path) as source, target.open("xb") as out:
+    make_folder(target.parent)
+    with store.open_input_stream(file.path) as source, new_file(target) as out:
         while chunk := source.read(_CHUNK_BYTES):
             out.write(chunk)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import tempfile
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipelines.capture import private
 from pipelines.lake_paths import is_remote, local_path
 from replica.errors import UnwritableFileError, UsageError
 from replica.format.capture import canonical
@@ -25,8 +27,8 @@ FOLDER = "_spool"
 """Below the lake; Delta tables never start with an underscore."""
 PLACE_VARIABLE = "KRAFTLAKE_SPOOL"
 """Names a folder for the spools of lakes in object stores."""
-ABANDONED_AFTER_S = 24 * 3600
-"""Another ingest may be running beside this one, so only old spools are taken for left-overs."""
+_NAME = re.compile("[0-9a-f]{32}")
+"""Of one ingest's spool."""
 
 
 @dataclass
@@ -39,64 +41,103 @@ class BytesRead:
 
 @dataclass
 class Spool:
-    """A folder that lives as long as one ingest. Use as a context manager."""
+    """A folder that lives as long as one ingest, its owner's only. Use as a context manager."""
 
     root: Path
     lake: Path | None = None
     """The lake around the spool, which is never examined, whatever it lies below."""
-    is_shared: bool = False
-    """Whether the folder around it is of spools."""
+    spools: Path | None = None
+    """The folder of all spools of its place, which goes with the last of them."""
     bytes_read: BytesRead = field(default_factory=BytesRead)
     _count: int = field(default=0)
 
     @staticmethod
     def below(lake: str) -> Spool:
-        """A new spool; what ingests that were killed long ago left behind is removed.
-
-        Its path is absolute, as Spark's workers need not share our working directory.
-        """
-        folder = (local_place(lake) / FOLDER).absolute()
-        with suppress(FileNotFoundError):  # another ingest may be clearing up as well
-            for left in folder.iterdir():
-                if time.time() - left.stat().st_mtime > ABANDONED_AFTER_S:
-                    shutil.rmtree(left, ignore_errors=True)
-        root = folder / uuid.uuid4().hex
-        return Spool(root, None if is_remote(lake) else Path(local_path(lake)), is_shared=True)
+        """A new spool. Its path is absolute, as Spark's workers need not share our working
+        directory. UsageError where a link stands in the place of the spools."""
+        spools = local_place(lake) / FOLDER
+        if spools.is_symlink():
+            raise UsageError(
+                f"{spools}: a link, and copies of what is read must stay in a folder of their own: "
+                "give it another name"
+            )
+        root = _folder_of(spools, lake) / uuid.uuid4().hex
+        return Spool(root, None if is_remote(lake) else Path(local_path(lake)), spools)
 
     def not_examined(self) -> tuple[str, ...]:
         """Folders that a search from above must leave out."""
-        folders = (self.root.parent if self.is_shared else self.root, self.lake)
+        folders = (self.spools or self.root, self.lake)
         return tuple(str(folder) for folder in folders if folder is not None)
 
     def __enter__(self) -> Spool:
-        self.root.mkdir(parents=True)
+        private.make_folder(self.root)
+        if self.spools is not None:
+            self.spools.chmod(private.FOLDER_MODE)
         return self
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
-        if self.is_shared:
-            with suppress(OSError):  # not empty: another ingest is at work
-                self.root.parent.rmdir()
+        if self.spools is not None:
+            _remove_empty(self.root.parent, self.spools)
 
     def new_folder(self) -> Path:
         """An empty folder of its own."""
         self._count += 1
         folder = self.root / f"{self._count:05d}"
-        folder.mkdir()
+        private.make_folder(folder)
         return folder
+
+
+def remove_left_over(lake: str) -> None:
+    """Remove the spools of ingests of this lake that were killed: for who holds its lock, so that
+    no ingest is at work."""
+    spools = _place_of(lake) / FOLDER
+    folder = _folder_of(spools, lake)
+    if spools.is_symlink() or not folder.is_dir():
+        return
+    with os.scandir(folder) as entries:
+        left = [one for one in entries if _NAME.fullmatch(one.name)]
+    for one in left:
+        if one.is_dir(follow_symlinks=False):
+            shutil.rmtree(one.path, ignore_errors=True)
+    _remove_empty(folder, spools)
+
+
+def _remove_empty(*folders: Path) -> None:
+    """Up to the first that holds something, such as the spool of an ingest at work."""
+    with suppress(OSError):
+        for folder in dict.fromkeys(folders):
+            folder.rmdir()
+
+
+def _folder_of(spools: Path, lake: str) -> Path:
+    """Where the lake's own spools lie: lakes in object stores share a place."""
+    if not is_remote(lake):
+        return spools
+    same = lake.replace("s3a://", "s3://", 1).rstrip("/")
+    return spools / hashlib.sha256(same.encode()).hexdigest()[:16]
 
 
 def local_place(lake: str) -> Path:
     """The folder for what an ingest keeps in files that grow, have holes or are renamed: the lake's
-    own, and a local one where it is in an object store. UsageError where that is another user's."""
+    own, and a local one where it is in an object store. UsageError where that is another user's,
+    or a link that nobody named."""
+    place = _place_of(lake)
     if not is_remote(lake):
-        return Path(local_path(lake)).absolute()
-    named = os.environ.get(PLACE_VARIABLE)
-    place = Path(named or Path(tempfile.gettempdir(), f"kraftlake-{os.getuid()}")).absolute()
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return place
+    private.make_folder(place)
+    if place.is_symlink() and PLACE_VARIABLE not in os.environ:
+        raise UsageError(f"{place}: a link; set {PLACE_VARIABLE} to a folder of your own")
     if place.stat().st_uid != os.getuid():
         raise UsageError(f"{place}: another user's; set {PLACE_VARIABLE} to a folder of your own")
     return place
+
+
+def _place_of(lake: str) -> Path:
+    if not is_remote(lake):
+        return Path(local_path(lake)).absolute()
+    named = os.environ.get(PLACE_VARIABLE)
+    return Path(named or Path(tempfile.gettempdir(), f"kraftlake-{os.getuid()}")).absolute()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +179,9 @@ class Copying:
     def _write(self, relative: str, pieces: Sequence[tuple[int, Buffer]], size: int) -> None:
         target = self.copy_of(relative)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as out:
+            private.make_folder(target.parent)
+            target.unlink(missing_ok=True)  # of a look that did not hold still
+            with private.new_file(target) as out:
                 for position, data in pieces:
                     out.seek(position)
                     out.write(data)

@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any
 
+from pipelines.capture.destination import Destination, destination_at
 from pipelines.capture.grouping import replica_at
-from pipelines.object_store import is_uri, opened, reason, shown_uri
-from replica.errors import DataError, UnwritableFileError, UsageError
+from pipelines.object_store import is_uri, shown_uri
+from replica.errors import CorruptDataError, DataError, UsageError
 from replica.format import capture
 from replica.format.capture import CapturedFile, CaptureInfo
 from replica.format.content_hash import content_hash
@@ -35,10 +33,6 @@ from replica.scan.segments import scan
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
 """What an interrupted capture sends again at most, besides the file it was at."""
-
-
-_WITH_FOLDERS = ("local", "hdfs")
-"""pyarrow's names of file systems; elsewhere a folder is but the beginning of names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +79,12 @@ def take(
     """Copy the directories to the destination, a folder or a URI of pyarrow.fs.
 
     Nothing is locked or changed in them. progress: told after each directory.
-    Raises UsageError where the destination holds a finished capture or anything else,
-    UnreadableFileError where a directory can't be listed, UnwritableFileError where the destination
-    refuses.
+    Raises UsageError where the destination holds a finished capture or anything else, or is a
+    folder that isn't the caller's own, UnreadableFileError where a directory can't be listed,
+    UnwritableFileError where the destination refuses.
     """
-    with _store(destination) as (store, root):
-        at = now()
-        target = _Target(store, root, destination, at)
+    with destination_at(destination) as place:
+        target = _Target(place, shown_uri(destination), now())
         target.resume()
         taken = []
         for folder, one in _named(found):
@@ -99,17 +92,6 @@ def take(
             progress(taken[-1])
         target.finish()
     return tuple(taken)
-
-
-@contextmanager
-def _store(destination: str) -> Iterator[tuple[Any, str]]:
-    if is_uri(destination):
-        with opened(destination, UnwritableFileError) as (store, root):
-            yield store, root.rstrip("/")
-        return
-    from pyarrow import fs  # a heavy import, not for `capture --help`
-
-    yield fs.LocalFileSystem(), os.path.abspath(destination)
 
 
 def _named(found: Iterable[DirectoryPath]) -> Iterator[tuple[str, DirectoryPath]]:
@@ -132,35 +114,41 @@ def _stem(one: DirectoryPath) -> str:
 
 @dataclass
 class _Target:
-    """The place of one capture. arrived: what lies there, by its path below the root."""
+    """The place of one capture. arrived: what lies there, by its path below the place."""
 
-    store: Any
-    root: str
-    destination: str
+    place: Destination
+    shown: str
     at: datetime
     arrived: dict[str, CapturedFile] = field(default_factory=dict)
     wanted: dict[str, CapturedFile] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+    """Paths of what this call has written, or found there with its content."""
     _unsaved_bytes: int = 0
-
-    @property
-    def shown(self) -> str:
-        return shown_uri(self.destination)
 
     def resume(self) -> None:
         """Learn what an interrupted capture left; UsageError where the place is taken."""
-        if self._read(capture.FILE_NAME) is not None:
+        if self.place.read(capture.FILE_NAME) is not None:
             raise UsageError(f"{self.shown}: holds a finished capture; name another folder")
-        journal = self._read(capture.PART_NAME)
+        journal = self.place.read(capture.PART_NAME)
         if journal is not None:
-            try:
-                self.arrived = {file.path: file for file in capture.decode(journal).files}
-            except DataError as error:
-                raise UsageError(
-                    f"{self.shown}/{capture.PART_NAME}: {error.reason}: name another folder"
-                ) from error
-        elif self._names():
+            self.arrived = {file.path: file for file in self._journaled(journal)}
+        elif not self.place.is_empty():
             raise UsageError(f"{self.shown}: not empty, and no capture; name another folder")
         self._save()
+
+    def _journaled(self, journal: bytes) -> tuple[CapturedFile, ...]:
+        """The files that a journal names, none of which a capture can't have written."""
+        try:
+            files = capture.decode(journal).files
+            for file in files:
+                if "/" not in file.path:
+                    reason = f"files: {file.path!a} is no path of a node's file"
+                    raise CorruptDataError(reason, 0)
+        except DataError as error:
+            raise UsageError(
+                f"{self.shown}/{capture.PART_NAME}: {error.reason}: name another folder"
+            ) from error
+        return files
 
     def copy(self, folder: str, one: DirectoryPath) -> Taken:
         node_folder = os.path.dirname(os.path.abspath(one.path))
@@ -183,11 +171,12 @@ class _Target:
     def put(self, file: CapturedFile, data: bytes) -> int:
         """Bytes sent: none where the same content has arrived before."""
         self.wanted[file.path] = file
-        if self.arrived.get(file.path) == file:
+        if self.arrived.get(file.path) == file and self._is_there(file):
             return 0
         if self.arrived.pop(file.path, None) is not None:
             self._save()  # or the journal would vouch for bytes that are being replaced
-        self._write(file.path, data)
+        self.place.write(file.path, data)
+        self._seen.add(file.path)
         self.arrived[file.path] = file
         self._unsaved_bytes += len(data)
         if self._unsaved_bytes >= _JOURNAL_EVERY_BYTES:
@@ -197,49 +186,21 @@ class _Target:
     def finish(self) -> None:
         """Drop what is wanted no more, then say that the capture is whole."""
         for path in sorted(set(self.arrived) - set(self.wanted)):
-            self._delete(path)
+            self.place.delete(path)
         files = tuple(self.wanted[path] for path in sorted(self.wanted))
-        self._write(capture.FILE_NAME, capture.encode(CaptureInfo(self.at, files)))
-        self._delete(capture.PART_NAME)
+        self.place.replace(capture.FILE_NAME, capture.encode(CaptureInfo(self.at, files)))
+        self.place.delete(capture.PART_NAME)
 
     def _save(self) -> None:
         files = tuple(self.arrived[path] for path in sorted(self.arrived))
-        self._write(capture.PART_NAME, capture.encode(CaptureInfo(self.at, files)))
+        self.place.replace(capture.PART_NAME, capture.encode(CaptureInfo(self.at, files)))
         self._unsaved_bytes = 0
 
-    def _write(self, path: str, data: bytes) -> None:
-        absolute = f"{self.root}/{path}"
-        with self._refusals(path):
-            if self.store.type_name in _WITH_FOLDERS:
-                self.store.create_dir(os.path.dirname(absolute), recursive=True)
-            with self.store.open_output_stream(absolute) as out:
-                out.write(data)
-
-    def _read(self, path: str) -> bytes | None:
-        opened_file = partial(self.store.open_input_stream, f"{self.root}/{path}")
-        with self._refusals(path), suppress(FileNotFoundError), opened_file() as source:
-            return bytes(source.read())
-        return None
-
-    def _delete(self, path: str) -> None:
-        with self._refusals(path):
-            self.store.delete_file(f"{self.root}/{path}")
-
-    def _names(self) -> list[str]:
-        from pyarrow import fs
-
-        selector = fs.FileSelector(self.root, allow_not_found=True, recursive=True)
-        with self._refusals(""):
-            found = self.store.get_file_info(selector)
-        return [info.path for info in found if info.type == fs.FileType.File]
-
-    @contextmanager
-    def _refusals(self, path: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            why = error.strerror or reason(error, self.destination)
-            raise UnwritableFileError(f"{self.shown}/{path}", why) from None
+    def _is_there(self, file: CapturedFile) -> bool:
+        """Whether the destination holds it: a journal's word is not enough."""
+        if file.path not in self._seen and self.place.holds(file):
+            self._seen.add(file.path)
+        return file.path in self._seen
 
 
 @dataclass

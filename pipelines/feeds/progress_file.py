@@ -46,7 +46,8 @@ def write_whole(path: Path, lines: Iterable[bytes]) -> int:
     part = path.with_name(f".{path.name}.part")
     count = 0
     try:
-        with part.open("wb") as file:
+        part.unlink(missing_ok=True)  # a link in its place must not be written through
+        with part.open("xb") as file:
             for line in lines:
                 file.write(line + b"\n")
                 count += 1
@@ -68,7 +69,7 @@ def locked(path: Path) -> Iterator[None]:
     """Holds a lock file, so that nobody else publishes to the same place meanwhile. BusyError:
     somebody does. The file stays; only who holds it counts."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     except OSError as error:
         raise UnwritableFileError(str(path), error.strerror or str(error)) from error
     try:

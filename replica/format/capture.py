@@ -65,9 +65,16 @@ def _files(listed: object) -> Iterator[CapturedFile]:
     for one in listed if isinstance(listed, list) else [None]:
         match one:
             case {"path": str(path), "size_bytes": int(size), "content_hash": str(digest)}:
+                if not _is_below(path):
+                    raise CorruptDataError(f"files: {_shortened(path)} is no path below here", 0)
                 yield CapturedFile(path, size, digest)
             case _:
                 raise CorruptDataError(f"files: {_shortened(one)} is no file's entry", 0)
+
+
+def _is_below(path: str) -> bool:
+    """Whether a path can't lead out of the folder that it counts from."""
+    return "\0" not in path and not {"", ".", ".."} & set(path.split("/"))
 
 
 def encode(info: CaptureInfo) -> bytes:

@@ -63,7 +63,7 @@ class DirectoryLock:
         """The file, made where it isn't there, as device and inode."""
         try:
             with suppress(FileExistsError):
-                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             found = os.stat(self._path)
         except OSError as error:
             raise self._unwritable(error) from error

@@ -18,6 +18,8 @@ from typing import Protocol
 from replica.errors import UnreadableFileError, UnwritableFileError
 
 TEMPORARY_SUFFIX = ".tmp"
+_FILE_MODE, _FOLDER_MODE = 0o600, 0o700
+"""A metadata log holds secrets, so what is made is its owner's only."""
 
 
 class File(Protocol):
@@ -60,7 +62,7 @@ class FileSystem(Protocol):
         """An existing file, to read and to write."""
 
     def create(self, path: str) -> File:
-        """A new file, or an existing one emptied."""
+        """A new file, or an existing one emptied; never through a link."""
 
     def names(self, folder: str) -> tuple[str, ...]:
         """Names of the files in a folder, sorted; folders in it are left out."""
@@ -88,9 +90,9 @@ class LocalDisk(FileSystem):
             return _LocalFile(path, os.open(path, os.O_RDWR | os.O_CLOEXEC))
 
     def create(self, path: str) -> File:
-        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         with _writing(path):
-            return _LocalFile(path, os.open(path, flags, 0o644))
+            return _LocalFile(path, os.open(path, flags, _FILE_MODE))
 
     def names(self, folder: str) -> tuple[str, ...]:
         with _reading(folder), os.scandir(folder) as entries:
@@ -122,7 +124,7 @@ class LocalDisk(FileSystem):
         above = os.path.dirname(os.path.abspath(folder))
         self.make_directory(above)
         with _writing(folder):
-            os.makedirs(folder, exist_ok=True)
+            os.makedirs(folder, _FOLDER_MODE, exist_ok=True)
         self.sync_directory(above)
 
 

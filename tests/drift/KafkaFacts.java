@@ -49,6 +49,7 @@ public class KafkaFacts {
         facts.put("levels", levels());
         facts.put("features", features());
         facts.put("configs", configs());
+        facts.put("keptConfigs", keptConfigs());
         new ObjectMapper().writeValue(System.out, facts);
     }
 
@@ -271,8 +272,35 @@ public class KafkaFacts {
         return found;
     }
 
+    /** Names of the dynamic configs that a node keeps in its image, by resource type: 2 topics, 16 client
+     * metrics, 32 groups. Releases before 4.2 keep them all, and have nothing here. */
+    private static Map<String, Object> keptConfigs() throws Exception {
+        Map<String, Object> found = new TreeMap<>();
+        if (candidates("SupportedConfigChecker").isEmpty()) return found;
+        found.put("2", namesOf(named("LogConfig")));
+        found.put("16", namesOf(named("ClientMetricsConfigs")));
+        found.put("32", namesOf(named("GroupConfig")));
+        return found;
+    }
+
+    private static Object namesOf(Class<?> configs) throws ReflectiveOperationException {
+        try {
+            return configs.getMethod("configNames").invoke(null);
+        } catch (NoSuchMethodException older) {
+            return ((ConfigDef) configs.getMethod("configDef").invoke(null)).names();
+        }
+    }
+
     /** The class of Kafka's own jars that has one of the simple names; fails where there are none or more. */
     private static Class<?> named(String... names) throws IOException, ClassNotFoundException {
+        List<String> found = candidates(names);
+        if (found.size() != 1) {
+            throw new IllegalStateException("of the classes named " + List.of(names) + " there are " + found);
+        }
+        return Class.forName(found.get(0).replace('/', '.').replace(".class", ""));
+    }
+
+    private static List<String> candidates(String... names) throws IOException {
         List<String> found = new ArrayList<>();
         Pattern wanted = Pattern.compile("org/apache/kafka/(?!common/feature/).*?(" + String.join("|", names) + ")\\.class");
         for (String jar : System.getProperty("java.class.path").split(File.pathSeparator)) {
@@ -284,9 +312,6 @@ public class KafkaFacts {
                     .forEach(found::add);
             }
         }
-        if (found.size() != 1) {
-            throw new IllegalStateException("of the classes named " + List.of(names) + " there are " + found);
-        }
-        return Class.forName(found.get(0).replace('/', '.').replace(".class", ""));
+        return found;
     }
 }

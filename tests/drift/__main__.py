@@ -38,7 +38,8 @@ def main() -> int:
         )
     lines = drift(facts, Tables(), is_newest=is_newest)
     sys.stdout.writelines(f"{line}\n" for line in lines)
-    summary = f"{len(lines)} differences" if lines else "nothing differs"
+    counted = "1 difference" if len(lines) == 1 else f"{len(lines)} differences"
+    summary = counted if lines else "nothing differs"
     sys.stderr.write(f"Kafka {version}: {summary}\n")
     return 1 if lines else 0
 

@@ -29,6 +29,7 @@ def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
         *_features(facts, tables, is_newest),
         *_configs(facts, tables, is_newest),
         *_passwords(facts, tables),
+        *_kept_configs(facts, tables),
     ]
 
 
@@ -191,3 +192,11 @@ def _passwords(facts: Facts, tables: Tables) -> Iterator[str]:
     for name, row in facts["configs"].items():
         if row["type"] == "PASSWORD" and not tables.is_secret(name):
             yield f"config {name}: a PASSWORD in Kafka, and no secret in ours: it would be shown"
+
+
+def _kept_configs(facts: Facts, tables: Tables) -> Iterator[str]:
+    """Dynamic configs that our table says every release from 4.2 on keeps in its image."""
+    for resource_type, kafka in facts["keptConfigs"].items():
+        ours = tables.kept_configs.get(int(resource_type), frozenset())
+        for name in sorted(ours - set(kafka)):
+            yield f"config {name} of resource type {resource_type}: Kafka leaves it out, ours not"

@@ -49,7 +49,6 @@ UNREAD = frozenset(
         "controller.socket.timeout.ms",
         # of Kafka's own tests
         *("internal.metadata.delete.delay.millis", "internal.metadata.max.batch.size.in.bytes"),
-        "internal.metadata.max.fetch.size.in.bytes",
         "metadata.log.segment.min.bytes",
     }
 )
@@ -59,6 +58,8 @@ OTHERWISE = frozenset(
     {
         # as large as metadata.log.segment.bytes, where Kafka has none
         "internal.metadata.log.segment.bytes",
+        # of releases up to 4.2; a replica still takes it
+        "internal.metadata.max.fetch.size.in.bytes",
         # KIP-630's, which Kafka never had
         *("metadata.snapshot.min.changed_records.ratio", "metadata.snapshot.min.new_records.size"),
         "metadata.start.offset.lag.time.max.ms",

@@ -22,6 +22,7 @@ from replica.format.control_json import to_plain
 from replica.format.quorum_state import _VERSIONS as QUORUM_STATE_VERSIONS
 from replica.format.quorum_state import new_state
 from replica.metadata.changes.releases import RELEASES
+from replica.metadata.image.kept_configs import KEPT_CONFIGS
 from replica.metadata.image.snapshot import _SINCE as RECORDS_SINCE
 from replica.metadata.records import RECORDS
 from replica.metadata.redact import is_secret_config
@@ -124,7 +125,7 @@ def _paths(value: object, above: str = "") -> frozenset[str]:
 class Tables:
     """Each with its content, so that a test can take something away. error_names: by number;
     releases: by level; controls: the numbers of control record types;
-    is_secret: whether the value of a config is redacted."""
+    is_secret: whether the value of a config is redacted; kept_configs: by resource type."""
 
     records: tuple[RecordSchema, ...] = RECORDS
     apis: Mapping[int, Api] = field(default_factory=lambda: dict(APIS))
@@ -140,6 +141,7 @@ class Tables:
     written: Mapping[str, Mapping[int, frozenset[str]]] = field(default_factory=written_fields)
     configs: Mapping[str, str] = field(default_factory=configs_read)
     is_secret: Callable[[str], bool] = is_secret_config
+    kept_configs: Mapping[int, frozenset[str]] = field(default_factory=lambda: dict(KEPT_CONFIGS))
 
 
 class _Listening(Properties):

@@ -107,6 +107,16 @@ def _without_time(page: str) -> str:
     return re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d[^<\"]*", "", page)
 
 
+def test_a_link_in_the_place_of_the_unfinished_page_is_never_written_through(
+    kraftlake: Kraftlake, lake: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "letter").write_text("precious")
+    (tmp_path / f"out.html.{os.getpid()}.tmp").symlink_to(tmp_path / "letter")
+    assert kraftlake("report", "--lake", lake, "-o", tmp_path / "out.html").code == 0
+    assert (tmp_path / "letter").read_text() == "precious"
+    assert not (tmp_path / "out.html").is_symlink()
+
+
 def test_a_file_that_can_t_be_written_is_refused_and_nothing_is_left(
     kraftlake: Kraftlake, lake: Path, tmp_path: Path
 ) -> None:

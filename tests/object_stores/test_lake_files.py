@@ -93,7 +93,7 @@ def test_the_spool_is_local(lake: str, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "spools"))
     with Spool.below(lake) as spool:
         assert spool.root.is_relative_to(tmp_path / "spools")
-        assert spool.not_examined() == (str(spool.root.parent),)
+        assert spool.not_examined() == (str(tmp_path / "spools" / "_spool"),)
     assert list((tmp_path / "spools").iterdir()) == []
 
 

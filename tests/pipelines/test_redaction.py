@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipelines import redaction
-from pipelines.redaction import lake_key_file
+from pipelines.redaction import keep_to_owner, lake_key_file
 from replica.errors import UsageError
 
 
@@ -76,3 +76,12 @@ def test_an_empty_key_is_refused(tmp_path: Path) -> None:
     (tmp_path / redaction.FILE_NAME).write_bytes(b"")
     with pytest.raises(UsageError, match="empty: restore it"):
         lake_key_file(str(tmp_path))
+
+
+def test_a_lake_that_will_hold_secrets_is_its_owners_only(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    lake.chmod(0o755)
+    assert keep_to_owner(lake.as_uri())
+    assert stat.S_IMODE(lake.stat().st_mode) == 0o700
+    assert not keep_to_owner(str(lake))

@@ -206,7 +206,9 @@ class TestRunning:
 
 @pytest.mark.spark
 def test_a_new_session_is_quiet_tidy_and_can_be_had_again(tmp_path: Path) -> None:
-    """Another Spark in SPARK_HOME and a PYSPARK_PYTHON that isn't there do no harm, and stay."""
+    """Another Spark in SPARK_HOME and a PYSPARK_PYTHON that isn't there do no harm, and stay.
+    Spark's scratch files, which hold rows, are the user's only, and go with the process."""
+    (tmp_path / "tmp").mkdir()
     ran = run_python(
         f"""
         import os
@@ -221,17 +223,22 @@ def test_a_new_session_is_quiet_tidy_and_can_be_had_again(tmp_path: Path) -> Non
             spark.sql("CREATE SCHEMA s")
             count = spark.read.format("delta").load({str(tmp_path / "t")!r}).count()
             print(count, spark.conf.get("spark.sql.shuffle.partitions"))
+            temporary = Path(os.environ["TMPDIR"])
+            (manager,) = temporary.rglob("blockmgr-*")
+            print({{oct(folder.stat().st_mode & 0o777) for folder in temporary.iterdir()}})
             spark.stop()
         print([os.environ.get(name) for name in names] == before)
         """,
         tmp_path / "cwd",
         SPARK_HOME=str(tmp_path / "another-spark"),
         PYSPARK_PYTHON="/no/such/python",
+        TMPDIR=str(tmp_path / "tmp"),
     )
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines() == ["4 3", "8 3", "True"]
+    assert ran.stdout.splitlines() == ["4 3", "{'0o700'}", "8 3", "{'0o700'}", "True"]
     assert ran.stderr == ""
     assert list((tmp_path / "cwd").iterdir()) == []
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 @pytest.mark.spark

@@ -10,7 +10,7 @@ from __future__ import annotations
 _BROKER = 4
 """ConfigResource.Type.BROKER: every name is kept."""
 
-_NAMES: dict[int, frozenset[str]] = {
+KEPT_CONFIGS: dict[int, frozenset[str]] = {
     # ConfigResource.Type.TOPIC: LogConfig
     2: frozenset(
         {
@@ -48,4 +48,4 @@ release that does not know them yet leaves them out of its snapshots, too."""
 
 def is_always_kept(resource_type: int, name: str) -> bool:
     """Whether every release from Kafka 4.2 on keeps the config."""
-    return resource_type == _BROKER or name in _NAMES.get(resource_type, ())
+    return resource_type == _BROKER or name in KEPT_CONFIGS.get(resource_type, ())

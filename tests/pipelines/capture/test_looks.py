@@ -94,16 +94,6 @@ def test_the_spool_goes_after_an_exception_too(data: Path, tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_spool_that_was_left_behind_goes_after_a_day(tmp_path: Path) -> None:
-    old, new = tmp_path / "_spool" / "old", tmp_path / "_spool" / "new"
-    old.mkdir(parents=True)
-    new.mkdir()
-    os.utime(old, (0, 0))
-    with Spool.below(str(tmp_path)):
-        pass
-    assert list((tmp_path / "_spool").iterdir()) == [new]
-
-
 @pytest.mark.parametrize("place", ["", "1"])
 def test_capture_json_in_the_nodes_folder_or_above_wins_over_the_option(
     place: str, data: Path, tmp_path: Path, spool: Spool

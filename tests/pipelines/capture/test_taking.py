@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipelines.capture import taking
+from pipelines.capture.destination import _Folder
 from pipelines.capture.looks import Looks, Options, look_at
 from pipelines.capture.spool import Spool
 from pipelines.capture.taking import Taken, directories, take
@@ -72,7 +76,7 @@ def test_two_nodes_with_one_id_get_a_folder_each(nodes: Path, tmp_path: Path) ->
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, source: Path, destination: Path, at: int) -> None:
     """A capture that dies while it writes file number `at`, half of it written."""
-    write = taking._Target._write
+    write = _Folder.write
     left = [at]
 
     def dying(self: Any, path: str, data: bytes) -> None:
@@ -84,7 +88,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, source: Path, destination: Path, 
 
     monkeypatch.setattr(taking, "_JOURNAL_EVERY_BYTES", 1)
     with monkeypatch.context() as patch:
-        patch.setattr(taking._Target, "_write", dying)
+        patch.setattr(_Folder, "write", dying)
         with pytest.raises(KeyboardInterrupt):
             capture(source, destination)
 
@@ -164,22 +168,27 @@ def test_a_place_that_holds_something_is_refused_and_left_as_it_is(
 
 def test_a_place_that_takes_no_bytes_is_an_error_of_writing(nodes: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UnwritableFileError, match=r"capture\.json"):
+    with pytest.raises(UnwritableFileError, match="file: not a folder"):
         capture(nodes, tmp_path / "file" / "below")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk_is_named_and_the_capture_goes_on_later(nodes: Path, tmp_path: Path) -> None:
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """No file may grow beyond `size` bytes, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_takes_no_more_is_named_and_the_capture_goes_on_later(
+    nodes: Path, tmp_path: Path
+) -> None:
     capture(nodes / "1", tmp_path / "other")
-    where = tmp_path / "capture" / "node-1" / METADATA_FOLDER
-    where.mkdir(parents=True)
-    (where / LOG).symlink_to("/dev/full")
-    (tmp_path / "capture" / "capture.json.part").write_bytes(
-        b'{"version": 1, "captured_at": "2026-11-21T00:00:00Z"}'
-    )
-    with pytest.raises(UnwritableFileError, match="No space left"):
+    with files_of_at_most(40_000), pytest.raises(UnwritableFileError, match="log: File too large"):
         capture(nodes / "1", tmp_path / "capture")
-    (where / LOG).unlink()
     capture(nodes / "1", tmp_path / "capture")
     done, other = files_below(tmp_path / "capture"), files_below(tmp_path / "other")
     assert done.pop("capture.json")

@@ -169,6 +169,18 @@ def test_a_folder_that_can_t_be_one_is_named(table: FeedTable, tmp_path: Path) -
         remote.__enter__()
 
 
+def test_a_link_in_the_place_of_an_unfinished_file_is_never_written_through(
+    table: FeedTable, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "letter").write_text("precious")
+    folder.mkdir()
+    for name in (f"{1:020d}.snapshot.jsonl", "progress.json"):
+        (folder / f".{name}.part").symlink_to(tmp_path / "letter")
+    assert run(table, folder) == [(Position(1, is_snapshot=True), 2)]
+    assert (tmp_path / "letter").read_text() == "precious"
+    assert not any(path.is_symlink() for path in folder.iterdir())
+
+
 def test_a_folder_of_other_things_is_refused_and_left_as_it_is(
     table: FeedTable, folder: Path
 ) -> None:

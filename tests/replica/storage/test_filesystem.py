@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from pathlib import Path
+
 import pytest
 
 from replica.errors import UnreadableFileError, UnwritableFileError
-from replica.storage.filesystem import read_whole, replace_durably
+from replica.storage.directory_lock import DirectoryLock
+from replica.storage.filesystem import LocalDisk, read_whole, replace_durably
 from tests.replica.storage.conftest import Place
 
 
@@ -71,3 +76,32 @@ def test_an_existing_directory_is_left_as_it_is(place: Place) -> None:
     place.put("a", b"1")
     place.files.make_directory(place.folder)
     assert place.names() == ("a",)
+
+
+def test_no_file_is_made_or_emptied_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "letter").write_text("precious")
+    for name in ("letter", "missing"):
+        (tmp_path / f"{name}.tmp").symlink_to(tmp_path / name)
+        with pytest.raises(UnwritableFileError, match=r"\.tmp: .*links"):
+            LocalDisk().create(str(tmp_path / f"{name}.tmp"))
+    assert (tmp_path / "letter").read_text() == "precious"
+    assert not (tmp_path / "missing").exists()
+
+
+def test_what_a_replica_writes_is_its_owners_only(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        folder = f"{tmp_path}/data/__cluster_metadata-0"
+        LocalDisk().make_directory(folder)
+        LocalDisk().create(f"{folder}/quorum-state.tmp").close()
+        with DirectoryLock(f"{tmp_path}/data"):
+            made = [tmp_path / "data", *(tmp_path / "data").rglob("*")]
+            modes = {path.name: stat.filemode(path.stat().st_mode) for path in made}
+    finally:
+        os.umask(before)
+    assert modes == {
+        "data": "drwx------",
+        "__cluster_metadata-0": "drwx------",
+        "quorum-state.tmp": "-rw-------",
+        ".lock": "-rw-------",
+    }
