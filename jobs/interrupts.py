@@ -35,7 +35,7 @@ def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
     except BaseException as error:
         if not _is_interrupt(error):
             raise
-        complain(f"{job}: interrupted; {then()}")
+        complain(f"{job}: interrupted: {then()}")
         if isinstance(error, KeyboardInterrupt):
             raise
         raise KeyboardInterrupt from error

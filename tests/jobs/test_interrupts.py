@@ -81,7 +81,7 @@ def test_the_line_says_what_was_interrupted_and_what_to_run(
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), interruptible("build", lambda: "run it again"):
         with_a_handler_of_its_own()
-    assert capsys.readouterr().err == "build: interrupted; run it again\n"
+    assert capsys.readouterr().err == "build: interrupted: run it again\n"
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -105,7 +105,7 @@ def test_what_fails_on_the_way_out_of_an_interrupt_is_the_interrupt(
 ) -> None:
     with pytest.raises(KeyboardInterrupt), interruptible("build", lambda: "run it again"):
         act()
-    assert capsys.readouterr().err == "build: interrupted; run it again\n"
+    assert capsys.readouterr().err == "build: interrupted: run it again\n"
 
 
 def test_other_errors_go_through(capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,7 +119,7 @@ def test_while_spark_starts(data: Path, tmp_path: Path, seconds: float) -> None:
     lake = tmp_path / "lake"
     said = interrupted("starting Spark", seconds, "ingest", "--lake", lake, data / NODE)
     assert said == [
-        "ingest: interrupted; what was committed stays: run the same command again, which goes on "
+        "ingest: interrupted: what was committed stays: run the same command again, which goes on "
         "and stores nothing twice"
     ]
 
@@ -133,7 +133,7 @@ def lake(recorded_lake: Path, tmp_path: Path) -> Path:
 def test_while_spark_works(lake: Path) -> None:
     said = interrupted("build: quality of bronze", 1, "build", "--lake", lake)
     assert said == [
-        f"build: interrupted; what was committed stays: run `kraftlake build --lake {lake}` again"
+        f"build: interrupted: what was committed stays: run `kraftlake build --lake {lake}` again"
     ]
 
 
@@ -171,7 +171,7 @@ def test_each_command_says_what_to_run(
     for seconds in (1, 4, 8):
         given = (word.format(lake) for word in words)
         (line,) = interrupted(behind, seconds, *given, "--lake", lake)
-        assert line.startswith(f"{job}: interrupted; {then.format(lake)}")
+        assert line.startswith(f"{job}: interrupted: {then.format(lake)}")
 
 
 @pytest.mark.slow
