@@ -33,6 +33,7 @@ from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT
 from tests.interop.kafka_cluster import BROKER, CLUSTER_ID, CONTROLLERS, STARTED, KafkaCluster
 from tests.interop.kafka_dump import kafka_dump
 from tests.interop.kafka_node import free_ports, run_tool
+from tests.interop.matrix import hold
 from tests.interop.observer_process import (
     WITHIN_S,
     ObserverProcess,
@@ -227,6 +228,7 @@ def test_the_recording_is_the_leaders_log_byte_for_byte(story: Story) -> None:
     assert b"last-4" in ours
     assert len(ours) > 10_000
     assert theirs.startswith(ours)
+    hold(story.cluster.version, "observer", "byte for byte")
 
 
 def test_what_the_quorum_took_back_is_in_the_archive_alone(story: Story) -> None:
