@@ -22,6 +22,7 @@ from tests.interop.kraftlake_quorum import (
     Replica,
     append_record,
 )
+from tests.interop.matrix import hold
 from tests.kraftlake_process import kraftlake
 
 pytestmark = pytest.mark.slow
@@ -29,9 +30,6 @@ pytestmark = pytest.mark.slow
 WITHIN_S = 120.0
 JOINS = {"controller.quorum.auto.join.enable": "true"}
 ADMINISTRATOR = {"kraftlake.principals.administrator": "*"}
-_TOOLS = "4.3.1"
-"""Of Kafka 4.4.0's tools Maven Central has none, and those of 4.3.1 end with an error among its
-classes."""
 _METADATA_VERSION = 29
 """4.2-IV1, which all releases that join by themselves know."""
 JOINING = tuple(version for version in VERSIONS if numbers(version) >= (4, 2))
@@ -100,7 +98,7 @@ def test_kafkas_controller_becomes_a_voter_of_a_quorum_that_kraftlake_leads(
             gone.stop()
             which = ("-i", gone.node_id, "-d", gone.directory_id)
             controller = ("--bootstrap-controller", leader.address)
-            ran = run_tool(tool, *controller, "remove-controller", *which, version=_TOOLS)
+            ran = run_tool(tool, *controller, "remove-controller", *which, version=version)
             assert ran.returncode == 0, ran.stdout + ran.stderr
         assert voters(leader.address).keys() == {leader.node_id, 4}
         before = committed(leader.address)
@@ -112,6 +110,7 @@ def test_kafkas_controller_becomes_a_voter_of_a_quorum_that_kraftlake_leads(
         assert theirs[: len(ours)] == ours
         assert not theirs[len(ours) :].strip(b"\0"), "Kafka's segment is longer by zeros alone"
         assert joining.is_running
+    hold(version, "kafka_joins", "becomes a voter")
 
 
 class KafkaLed:
@@ -188,6 +187,7 @@ def test_kraftlake_becomes_a_voter_of_a_quorum_that_kafka_leads(
             lambda: _is_caught_up(1, second.address, third.address),
             lambda: quorum.kafka.log[-3000:],
         )
+    hold(version, "joins_kafka", "becomes a voter, then leads or follows")
 
 
 @pytest.mark.parametrize("version", [JOINING[-1], "4.1.2"])
