@@ -27,6 +27,8 @@ def ingest(
     what the lake has already is not stored twice, so running it again is safe. Secrets are
     redacted before anything is written.
 
+    A new lake wants an empty or new folder: one that holds other things is refused.
+
     Only new bytes are read of a directory that the lake knows: a file whose known batches are in
     their place, by offset, epoch and CRC, is taken for the known one. --verify reads all of it.
 
