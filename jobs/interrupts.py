@@ -1,7 +1,7 @@
-"""Commands that wait on Spark, and Ctrl-C: one line that says what to run next.
+"""Ctrl-C in commands that wait on Spark: one line that says what to run next.
 
-By itself pyspark asks the JVM to cancel what runs, over a connection that waits for an answer. py4j
-then prints the stack traces of both, and the JVM those of its tasks.
+pyspark's own handler of SIGINT asks the JVM to cancel all jobs, over a connection on which another
+answer is awaited. py4j then prints the stack traces of both calls, and the JVM those of its tasks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
     """Tells on stderr that `job` was interrupted, and `then`: what has become of it, and what to
     run. Raises KeyboardInterrupt, also where something failed on the way out of one.
 
-    The handler of SIGINT that was there is there again behind it.
+    The handler of SIGINT that was there is there again behind it, unless Ctrl-C was pressed: then
+    the next one ends the process at once.
     """
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -40,13 +41,13 @@ def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
             raise
         raise KeyboardInterrupt from error
     finally:
-        if _is_main_thread():
+        if _is_main_thread() and signal.getsignal(signal.SIGINT) is not _leave:
             signal.signal(signal.SIGINT, before)
 
 
 def started_spark(job: str, lake: str, extra_conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A session of pipelines.session, and a word on stderr that it starts. Ctrl-C ends the command
-    from then on, quietly; where a session is running already it does what it did."""
+    """A session of pipelines.session. Where none runs yet, a line on stderr says that it starts,
+    and SIGINT is handled by `_interrupt` from then on."""
     from pipelines.session import is_running, spark_session
 
     if not is_running():
@@ -59,11 +60,11 @@ def started_spark(job: str, lake: str, extra_conf: Mapping[str, str] | None = No
 
 
 def _interrupt(*_: Any) -> None:
-    """The way out may take a moment, and nothing on it is worth a line. Who presses Ctrl-C again
-    doesn't want to wait for it."""
+    """The handler of SIGINT: raises KeyboardInterrupt, and shows nothing of what Spark, py4j and
+    Python print while it goes through. The next SIGINT ends the process at once."""
     from pipelines.jvm import mute
 
-    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    signal.signal(signal.SIGINT, _leave)
     if not os.environ.get(DEBUG_VARIABLE):
         mute()
         logging.disable(logging.CRITICAL)
@@ -72,9 +73,14 @@ def _interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
+def _leave(*_: Any) -> None:
+    """A handler of SIGINT for who doesn't want to wait."""
+    os._exit(INTERRUPTED)
+
+
 def _silence_py4j() -> None:
-    """It logs the traces of what it raises besides, which we tell: by its own loggers, and by the
-    one of everybody."""
+    """py4j logs the trace of each error that it also raises, by its own loggers and by the root
+    logger; the error is told by whoever gets it."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(
         lambda record: not record.getMessage().endswith("while sending command.")

@@ -46,9 +46,12 @@ def launch(conf: SparkConf) -> Any:
 
 @contextmanager
 def own_interrupts() -> Iterator[None]:
-    """Who handles SIGINT, or ignores it, does so behind a context, too, which brings a handler of
-    its own: that one asks the JVM over the connection that may be waiting for an answer, and then
-    both wait. Ctrl-C is held back meanwhile, for some seconds."""
+    """Keeps the process's handler of SIGINT while pyspark makes a context, which installs another:
+    that one calls the JVM over a connection on which an answer is awaited, and both calls may wait
+    for ever. SIGINT is blocked meanwhile, for some seconds, and handled afterwards.
+
+    Where the handler is Python's own, as in a notebook, pyspark's takes its place.
+    """
     before = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or before in (None, signal.default_int_handler):
@@ -63,8 +66,8 @@ def own_interrupts() -> Iterator[None]:
 
 
 def _end_started(interrupt: KeyboardInterrupt) -> None:
-    """Ends the JVM that was starting, which would wait for us for ever. Only the frame of pyspark's
-    that was interrupted knows its process."""
+    """Ends the JVM that was starting: it would wait for this process for ever, also when that has
+    ended. Only a frame of pyspark's, which the interrupt went through, has its process."""
     trace = interrupt.__traceback__
     while trace is not None:
         process = trace.tb_frame.f_locals.get("proc")
@@ -74,8 +77,8 @@ def _end_started(interrupt: KeyboardInterrupt) -> None:
 
 
 def _forward(stream: IO[bytes]) -> None:
-    """Passes the JVM's lines on to stderr, but for its known noise and, unless they are wanted, the
-    frames of its stack traces. Ends with the JVM."""
+    """Passes the JVM's lines on to stderr, without its known noise and, unless KRAFTLAKE_DEBUG is
+    set, without the frames of its stack traces. Ends with the JVM."""
     unwanted = _JVM_NOISE if os.environ.get("KRAFTLAKE_DEBUG") else _JVM_NOISE + _STACK_FRAME
     with stream:
         for line in stream:
@@ -84,5 +87,5 @@ def _forward(stream: IO[bytes]) -> None:
 
 
 def mute() -> None:
-    """Nothing that the JVM prints is passed on any more: for who is about to end the process."""
+    """From now on nothing that the JVM prints is passed on: for a process that is about to end."""
     _muted.set()
