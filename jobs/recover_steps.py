@@ -165,8 +165,8 @@ class _Quorum:
             )
         tool = "bin/kafka-metadata-quorum.sh"
         return Step(
-            f"Take node {voter.node_id} out of the voters, format it anew on an empty disk, and "
-            "add it again once it has caught up (see the step before).",
+            f"Take node {voter.node_id} out of the voters, format an empty disk for it, and add it "
+            "again once it has caught up (see the step before).",
             (
                 f"{tool} --bootstrap-controller {self._bootstrap} remove-controller "
                 f"--controller-id {voter.node_id} --controller-directory-id={voter.directory_id}",

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
 from replica.format.meta_properties import decode
 from tests.interop.kafka_cluster import STARTED
-from tests.interop.kafka_jars import VERSIONS, class_path_or_skip, numbers
+from tests.interop.kafka_jars import VERSIONS, class_path_or_skip, jar_folder, numbers
 from tests.interop.kafka_node import LISTENER, Controller, free_ports, run_tool
 from tests.interop.kraftlake_quorum import (
     CLUSTER_ID,
@@ -110,7 +111,18 @@ def test_kafkas_controller_becomes_a_voter_of_a_quorum_that_kraftlake_leads(
         assert theirs[: len(ours)] == ours
         assert not theirs[len(ours) :].strip(b"\0"), "Kafka's segment is longer by zeros alone"
         assert joining.is_running
-    hold(version, "kafka_joins", "becomes a voter")
+    hold(version, "kafka_joins", "fourth voter, and one of two that are left")
+
+
+@pytest.mark.parametrize("version", [each for each in VERSIONS if each not in JOINING])
+def test_an_older_controller_of_kafka_has_no_setting_to_join(version: str) -> None:
+    class_path_or_skip(version)
+    (jar,) = jar_folder(version).glob("kafka-raft-*.jar")
+    with ZipFile(jar) as classes:
+        settings = classes.read("org/apache/kafka/raft/QuorumConfig.class")
+    assert b"controller.quorum.fetch.timeout.ms" in settings
+    assert next(iter(JOINS)).encode() not in settings
+    hold(version, "kafka_joins", "no such setting")
 
 
 class KafkaLed:
@@ -165,45 +177,36 @@ class KafkaLed:
 def test_kraftlake_becomes_a_voter_of_a_quorum_that_kafka_leads(
     tmp_path: Path, version: str
 ) -> None:
-    """Up to Kafka 4.1 by AddRaftVoter 0, whose answer waits for the commit, which waits for the new
-    voter: it comes in spite of that."""
+    """Up to Kafka 4.1 by AddRaftVoter 0, whose answer waits for the commit, which for the second
+    voter waits for that voter: it becomes one in spite of that."""
     class_path_or_skip(version)
     with KafkaLed(tmp_path, version) as quorum:
-        second = quorum.join(2)
+        former = quorum.join(2)
         third = quorum.join(3)
         assert f"add directory {third.directory_id}: " in third.said
         assert voters(quorum.address).keys() == {1, 2, 3}
+
+        former.stop()
+        second = quorum.join(2)
+        assert second.directory_id != former.directory_id
+        assert f"remove directory {former.directory_id}: NONE" in second.said
+        assert voters(quorum.address)[2] == second.directory_id
         before = committed(quorum.address)
         wait_until(lambda: committed(quorum.address) > before, lambda: quorum.kafka.log[-3000:])
         assert quorum.kafka.is_running
 
         quorum.kafka.kill()
+        ours = (second.address, third.address)
         wait_until(
-            lambda: described(second.address, third.address).get("leader_id") in (2, 3),
-            lambda: second.said + third.said,
+            lambda: described(*ours).get("leader_id") in (2, 3), lambda: second.said + third.said
         )
         quorum.kafka.start()
-        wait_until(
-            lambda: _is_caught_up(1, second.address, third.address),
-            lambda: quorum.kafka.log[-3000:],
-        )
-    hold(version, "joins_kafka", "becomes a voter, then leads or follows")
-
-
-@pytest.mark.parametrize("version", [JOINING[-1], "4.1.2"])
-def test_a_replica_on_a_new_disk_takes_its_own_place_in_a_quorum_that_kafka_leads(
-    tmp_path: Path, version: str
-) -> None:
-    class_path_or_skip(version)
-    with KafkaLed(tmp_path, version) as quorum:
-        former = quorum.join(2)
-        quorum.join(3)
-        former.stop()
-        quorum.replicas.remove(former)
-        new = quorum.join(2)
-        assert new.directory_id != former.directory_id
-        assert f"remove directory {former.directory_id}: NONE" in new.said
-        assert voters(quorum.address)[2] == new.directory_id
+        wait_until(lambda: _is_caught_up(1, *ours), lambda: quorum.kafka.log[-3000:])
+    hold(
+        version,
+        "joins_kafka",
+        "second and third voter, again on a new disk, leads on without Kafka",
+    )
 
 
 def _is_caught_up(node_id: int, *addresses: str) -> bool:

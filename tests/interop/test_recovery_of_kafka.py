@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.kafka_jars import VERSIONS, class_path_or_skip, has_own_tools
-from tests.interop.kafka_node import Controller, free_ports, java_command
+from tests.interop.kafka_jars import class_path_or_skip
+from tests.interop.kafka_node import Controller, free_ports, tool_command
 from tests.kraftlake_process import kraftlake
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,6 @@ pytestmark = pytest.mark.slow
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 VOTERS, OBSERVER = (1, 2, 3), 4
 DIRECTORIES = {node_id: f"{'voter' * 4}{node_id}A" for node_id in VOTERS}
-OWN_TOOLS = next(version for version in reversed(VERSIONS) if has_own_tools(version))
 WITHIN_S = 120.0
 _LOG = "00000000000000000000.log"
 _CLASSES = {
@@ -83,7 +82,7 @@ def _install(node: Controller) -> None:
     place = node.properties.parent
     (place / "bin").mkdir()
     for script, main_class in _CLASSES.items():
-        words = java_command("warn", main_class, [], OWN_TOOLS)
+        words = tool_command("warn", main_class, [])
         (place / script).write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
         (place / script).chmod(0o755)
     (place / "config").mkdir()
@@ -93,7 +92,6 @@ def _install(node: Controller) -> None:
 @pytest.fixture
 def quorum(tmp_path: Path, is_static: bool) -> Quorum:
     class_path_or_skip()
-    class_path_or_skip(OWN_TOOLS)
     own, *others = free_ports(4)
     ports = dict(zip(VOTERS, others, strict=True))
     nodes = {

@@ -1,0 +1,94 @@
+"""Commands that wait on Spark, and Ctrl-C: one line that says what to run next.
+
+By itself pyspark asks the JVM to cancel what runs, over a connection that waits for an answer. py4j
+then prints the stack traces of both, and the JVM those of its tasks.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from jobs.outcome import DEBUG_VARIABLE, INTERRUPTED
+from jobs.output import complain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@contextmanager
+def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
+    """Tells on stderr that `job` was interrupted, and `then`: what has become of it, and what to
+    run. Raises KeyboardInterrupt, also where something failed on the way out of one.
+
+    The handler of SIGINT that was there is there again behind it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    except BaseException as error:
+        if not _is_interrupt(error):
+            raise
+        complain(f"{job}: interrupted: {then()}")
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise KeyboardInterrupt from error
+    finally:
+        if _is_main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+def started_spark(job: str, lake: str, extra_conf: Mapping[str, str] | None = None) -> SparkSession:
+    """A session of pipelines.session, and a word on stderr that it starts. Ctrl-C ends the command
+    from then on, quietly; where a session is running already it does what it did."""
+    from pipelines.session import is_running, spark_session
+
+    if not is_running():
+        complain(f"{job}: starting Spark")
+        if _is_main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, _interrupt)
+        if not os.environ.get(DEBUG_VARIABLE):
+            _silence_py4j()
+    return spark_session(f"kraftlake {job}", lake=lake, extra_conf=extra_conf)
+
+
+def _interrupt(*_: Any) -> None:
+    """The way out may take a moment, and nothing on it is worth a line. Who presses Ctrl-C again
+    doesn't want to wait for it."""
+    from pipelines.jvm import mute
+
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    if not os.environ.get(DEBUG_VARIABLE):
+        mute()
+        logging.disable(logging.CRITICAL)
+        sys.unraisablehook = lambda _: None
+        threading.excepthook = lambda _: None
+    raise KeyboardInterrupt
+
+
+def _silence_py4j() -> None:
+    """It logs the traces of what it raises besides, which we tell: by its own loggers, and by the
+    one of everybody."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(
+        lambda record: not record.getMessage().endswith("while sending command.")
+    )
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether it is one, or was raised while one went through."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
