@@ -324,7 +324,9 @@ def test_a_recording_is_served_to_a_kafka_client(story: Story, tmp_path: Path) -
     with observer:
         observer.wait_for("caught up at offset")
         start = first_offset(observer.partition)
-        consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{port}", "group.id": "none"})
+        # to commit offsets it would wait for a coordinator, which no replica has
+        settings = {"group.id": "none", "enable.auto.commit": False}
+        consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{port}", **settings})
         try:
             consumer.assign([TopicPartition("__cluster_metadata", 0, start)])
             got = [message.offset() for message in consumer.consume(1, timeout=30)]
