@@ -5,7 +5,7 @@ creation     tables made and held to their contracts, by delta-rs
 tables       thin functions over delta-spark: append, overwrite, merge, read
 direct       append where the tasks write the Parquet files themselves: for bulk loads
 small        small tables read into one partition, by delta-rs
-replacing    a table's content replaced in the same way
+replacing    content replaced, and rows of the driver added, in the same way, by delta-rs
 transaction  the one Delta commit behind it, by Delta's own code
 actions      what such a commit says of files, as Delta's JSON
 changing     the same for a table with a change data feed, by what changed
@@ -20,7 +20,7 @@ from pipelines.delta.changing import replace_by_merge
 from pipelines.delta.creation import ensure_table
 from pipelines.delta.direct import Written, append_directly, last_transaction
 from pipelines.delta.lake import Lake
-from pipelines.delta.replacing import replace
+from pipelines.delta.replacing import add_values, replace
 from pipelines.delta.small import Reading, Size, read_newest, size
 from pipelines.delta.tables import (
     Commit,
@@ -44,6 +44,7 @@ __all__ = [
     "Reading",
     "Size",
     "Written",
+    "add_values",
     "append",
     "append_directly",
     "ensure_table",

@@ -1,29 +1,49 @@
-"""A table's content replaced: Spark's tasks write the Parquet files, the driver makes one commit.
+"""Rows brought into a table: Spark's tasks, or the driver, write the Parquet files, and the driver
+makes one commit by delta-rs.
 
-Spark's own overwrite runs five to eight jobs more, to plan and to look at what it wrote: for small
+Spark's own writer runs five to eight jobs more, to plan and to look at what it wrote: for small
 tables they take far longer than the rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import pyarrow as pa
 from deltalake import CommitProperties
 from deltalake.transaction import AddAction
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipelines.data_files import write_data_file
 from pipelines.delta.actions import StatisticsColumns, statistics
-from pipelines.delta.direct import Written
+from pipelines.delta.direct import NOTHING, Written
 from pipelines.delta.lake import Lake
 from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
 from pipelines.tables.contract import Contract
 from replica.errors import UnwritableFileError
+
+
+@dataclass(frozen=True)
+class _File:
+    """What a task says of the file that it wrote; or, in `refused`, the path and the reason for
+    which it could not, as JSON: an exception would come out of Spark buried in a traceback."""
+
+    name: str = ""
+    size_bytes: int = 0
+    modified: int = 0
+    rows: int = 0
+    stats: str = ""
+    refused: str | None = None
+
+    @property
+    def action(self) -> AddAction:
+        """What the commit says of it."""
+        return AddAction(self.name, self.size_bytes, {}, self.modified, True, self.stats)
+
 
 _RESULT = pa.schema(
     {
@@ -35,11 +55,26 @@ _RESULT = pa.schema(
         "refused": pa.string(),
     }
 )
-"""Of a task: a row for the file that it wrote, or one with the path and the reason, as JSON, for
-which it could not: an exception would come out of Spark buried in a traceback."""
+"""_File's."""
 _RESULT_DDL = (
     "name string, size_bytes bigint, modified bigint, rows bigint, stats string, refused string"
 )
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A table, as far as a task that writes its files needs to know it."""
+
+    folder: str
+    schema: pa.Schema
+    columns: StatisticsColumns
+
+    @staticmethod
+    def of(lake: Lake, contract: Contract) -> _Target:
+        name = contract.name
+        assert not contract.partition_by, f"{name}: a task's file would be of all partitions"
+        columns = StatisticsColumns.of_contract(contract.schema)
+        return _Target(lake.path_of(contract), contract.arrow_schema, columns)
 
 
 def replace(lake: Lake, contract: Contract, rows: DataFrame) -> Written:
@@ -49,44 +84,40 @@ def replace(lake: Lake, contract: Contract, rows: DataFrame) -> Written:
     a task could not write, and deltalake's errors for the commit. A write that fails leaves files
     that nothing refers to: VACUUM removes them.
     """
-    assert not contract.partition_by, f"{contract.name}: a task's file would be of all partitions"
-    columns = StatisticsColumns.of_contract(contract.schema)
-    schema = to_arrow_schema(contract.schema, timezone="UTC")
-    write = partial(_write, folder=lake.path_of(contract), schema=schema, columns=columns)
-    # Spark wants a function, and pickles it for its workers
-    task: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]] = lambda rows: write(rows)  # noqa: E731
-    files = contract.select(rows).mapInArrow(task, _RESULT_DDL).collect()
-    for file in files:
-        if file.refused is not None:
-            raise UnwritableFileError(*json.loads(file.refused))
-    adds = [
-        AddAction(file.name, file.size_bytes, {}, file.modified, True, file.stats) for file in files
-    ]
-    row_count = sum(file.rows for file in files)
-    version = _commit(lake, contract, adds, row_count)
-    return Written(version, len(files), row_count, sum(file.size_bytes for file in files))
+    return _commit(lake, contract, _files_of_tasks(lake, contract, rows), "overwrite")
 
 
-def _write(
-    batches: Iterable[pa.RecordBatch], *, folder: str, schema: pa.Schema, columns: StatisticsColumns
-) -> Iterator[pa.RecordBatch]:
+def add_values(lake: Lake, contract: Contract, values: Sequence[Mapping[str, Any]]) -> Written:
+    """Adds rows that the driver has, by column name, in one commit. The errors of `replace`."""
+    batches = pa.Table.from_pylist([*values], contract.arrow_schema).to_batches()
+    found = _write(batches, _Target.of(lake, contract))
+    files = [_File(**row) for batch in found for row in batch.to_pylist()]
+    return _commit(lake, contract, files, "append")
+
+
+def _files_of_tasks(lake: Lake, contract: Contract, rows: DataFrame) -> list[_File]:
+    target = _Target.of(lake, contract)
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _write(batches, target)
+
+    found = contract.select(rows).mapInArrow(write, _RESULT_DDL).collect()
+    return [_File(**row.asDict()) for row in found]
+
+
+def _write(batches: Iterable[pa.RecordBatch], target: _Target) -> Iterator[pa.RecordBatch]:
+    folder, schema, columns = target.folder, target.schema, target.columns
     try:
-        file = write_data_file(
-            folder, schema, (_cast(one, schema) for one in batches), bounded=columns.bounded
-        )
+        cast = (_cast(one, schema) for one in batches)
+        file = write_data_file(folder, schema, cast, bounded=columns.bounded)
     except UnwritableFileError as error:
-        yield _row(refused=json.dumps([error.path, error.reason]))
+        yield _row(_File(refused=json.dumps([error.path, error.reason])))
     except OSError as error:
-        yield _row(refused=json.dumps([folder, error.strerror or str(error)]))
+        yield _row(_File(refused=json.dumps([folder, error.strerror or str(error)])))
     else:
         if file is not None:
-            yield _row(
-                name=file.name,
-                size_bytes=file.size_bytes,
-                modified=file.modified,
-                rows=file.row_count,
-                stats=json.dumps(statistics(file, columns), ensure_ascii=False),
-            )
+            stats = json.dumps(statistics(file, columns), ensure_ascii=False)
+            yield _row(_File(file.name, file.size_bytes, file.modified, file.row_count, stats))
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -96,27 +127,29 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _row(**values: object) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([values], schema=_RESULT)
+def _row(file: _File) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([asdict(file)], schema=_RESULT)
 
 
-def _commit(lake: Lake, contract: Contract, adds: Sequence[AddAction], rows: int) -> int | None:
+def _commit(lake: Lake, contract: Contract, files: Sequence[_File], mode: str) -> Written:
+    for file in files:
+        if file.refused is not None:
+            raise UnwritableFileError(*json.loads(file.refused))
     table = open_table(table_uri(lake.root, contract.name))
-    if not adds and not table.file_uris():
-        return None
-    metrics = {
-        "numFiles": len(adds),
-        "numOutputRows": rows,
-        "numOutputBytes": sum(add.size for add in adds),
-    }
+    rows, size = sum(one.rows for one in files), sum(one.size_bytes for one in files)
+    if not files and not (mode == "overwrite" and table.file_uris()):
+        return NOTHING
+    metrics = {"numFiles": len(files), "numOutputRows": rows, "numOutputBytes": size}
+    told = {"operationMetrics": {name: str(value) for name, value in metrics.items()}}
     table.create_write_transaction(
-        [*adds],
-        mode="overwrite",
+        [
+            AddAction(
+                one.name or "", one.size_bytes or 0, {}, one.modified or 0, True, one.stats or ""
+            )
+            for one in files
+        ],
+        mode=mode,
         schema=table.schema(),
-        commit_properties=CommitProperties(
-            custom_metadata={
-                "operationMetrics": {name: str(value) for name, value in metrics.items()}
-            }
-        ),
+        commit_properties=CommitProperties(custom_metadata=told),
     )
-    return table.version()
+    return Written(table.version(), len(files), rows, size)

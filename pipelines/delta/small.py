@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipelines.delta.lake import Lake
 from pipelines.delta.tables import no_table, read
@@ -86,7 +85,7 @@ def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> D
     if not table.file_uris():
         return spark.createDataFrame([], contract.schema).coalesce(1)
     found = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
-    schema = to_arrow_schema(contract.schema, timezone="UTC")
+    schema = contract.arrow_schema
     columns = [_as(found.column(field.name), field) for field in schema]
     rows = pa.Table.from_arrays(columns, schema=schema)
     return spark.createDataFrame(rows, contract.schema).coalesce(1)

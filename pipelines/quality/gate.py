@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipelines import delta, lake_files
+from pipelines.delta_rs import open_if_there
 from pipelines.quality.expectation import Action, Suite
 from pipelines.quality.rows import (
     broken_rows,
@@ -194,14 +195,15 @@ class Gate:
             for one in self.results
             for verdict in one.judged.verdicts
         ]
-        source = self._spark.createDataFrame(rows, QUALITY_RESULTS.schema).coalesce(1)
         delta.ensure_table(self._lake, QUALITY_RESULTS)
-        earlier = delta.read(self._spark, self._lake, QUALITY_RESULTS)
-        of_run = f"run_id = '{self.run_id}'"
-        if earlier.where(of_run).isEmpty():  # to replace nothing would take far longer
-            delta.append(self._lake, QUALITY_RESULTS, source)
-        else:
-            delta.overwrite(self._lake, QUALITY_RESULTS, source, replace_where=of_run)
+        self._remove_earlier_attempt()
+        delta.add_values(self._lake, QUALITY_RESULTS, rows)
+
+    def _remove_earlier_attempt(self) -> None:
+        """The results of a run with the same id."""
+        table = open_if_there(self._lake.root, QUALITY_RESULTS.name)
+        assert table is not None, "ensure_table has made it"
+        table.delete(f"run_id = '{self.run_id}'")
 
     def _write_pages(self) -> None:
         from pipelines.quality.pages import pages

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from functools import partial
 
 import pyarrow as pa
 from deltalake import QueryBuilder
@@ -16,6 +17,7 @@ from deltalake import QueryBuilder
 from jobs.lake_tables import tables_of
 from pipelines.delta_rs import open_if_there
 
+tell = partial(print, file=sys.stdout)
 _OF_A_RUN = {"bronze.lake_versions", "gold.quality_results", "gold.quarantined_rows"}
 """Tables that tell of runs, not of clusters."""
 
@@ -29,20 +31,20 @@ def rows(lake: str, table: str) -> Counter[str]:
 
 
 def main(one: str, other: str) -> int:
-    """Prints how the tables differ; 1 where any does."""
+    """Tells how the tables differ; 1 where any does."""
     names = {lake: set(tables_of(lake)) - _OF_A_RUN for lake in (one, other)}
     for lake, missing in ((one, names[other] - names[one]), (other, names[one] - names[other])):
         if missing:
-            print(f"{lake} has no {', '.join(sorted(missing))}")
+            tell(f"{lake} has no {', '.join(sorted(missing))}")
     differ = names[one] != names[other]
     for table in sorted(names[one] & names[other]):
         before, after = rows(one, table), rows(other, table)
         gone, new = before - after, after - before
         differ = differ or bool(gone or new)
-        print(f"{table}: {before.total()} rows, {gone.total()} gone, {new.total()} new")
+        tell(f"{table}: {before.total()} rows, {gone.total()} gone, {new.total()} new")
         for sign, some in (("-", gone), ("+", new)):
             for row in list(some)[:2]:
-                print(f"  {sign} {row[:300]}")
+                tell(f"  {sign} {row[:300]}")
     return int(differ)
 
 
