@@ -108,6 +108,7 @@ def _assembled(
 
 
 def _features(driver: Driver) -> Features:
+    driver.check()
     raft = driver.host.raft
     finalized = {KRAFT_VERSION: raft.log.kraft_version} if raft.log.kraft_version else {}
     return Features({KRAFT_VERSION: (0, 1)}, finalized, raft.high_watermark or -1)

@@ -100,7 +100,14 @@ class Dispatch:
         self._controllers = Controllers(partition)
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
+        """Raises StoppedError once an error has stopped the replica: nothing is answered then, also
+        not what was on its way."""
         self.asked[str(request.api)] += 1
+        answer = await self._answer(client, request)
+        self._partition.driver.check()
+        return answer
+
+    async def _answer(self, client: Client, request: Request) -> Message | None:
         if not self._may(client, request):
             self.denied += 1
             by_topic = request.api.key in _BY_TOPIC or _is_reader_fetch(request)
