@@ -15,11 +15,13 @@ from replica.machines.opaque import OpaqueMachine
 from replica.machines.recording import RecordingMachine
 from replica.node.driver import Clock, Driver
 from replica.node.node import Node
-from replica.node.notice import Notice, Report
+from replica.node.notice import Notice, Report, Seldom
+from replica.node.open_listeners import check_open_listeners
 from replica.node.peers import Peers
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
+from replica.node.serve.voters import Voters
 from replica.node.settings import Settings
 from replica.node.translate.partition import Partition
 from replica.raft.effects import Send
@@ -45,6 +47,8 @@ def opened(
     or credentials isn't one, DataError, naming file and byte, where what the directory holds can't
     be what was written, FileSystemError.
     """
+    if settings.recording is None:
+        check_open_listeners(settings)
     files = LocalDisk()
     replica = _identity(settings, files)
     lock = DirectoryLock(settings.log_dir)
@@ -92,7 +96,9 @@ def _assembled(
         uncommitted_is_empty=settings.uncommitted_is_empty,
     )
     forwarder = Forwarder(partition, client)
-    dispatch = Dispatch(partition, settings.authorizer, forwarder, settings.draft_key)
+    voters = Voters(partition, settings.authorizer, settings.bootstrap_servers)
+    seldom = Seldom(report)
+    dispatch = Dispatch(partition, voters, forwarder, seldom, settings.draft_key)
     service = Service(
         dispatch,
         dispatch.served,

@@ -11,7 +11,7 @@ import asyncio
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from replica.errors import DataError, KraftlakeError
 from replica.format.primitives import Buffer
@@ -43,14 +43,17 @@ ANONYMOUS = "ANONYMOUS"
 _PART_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Client:
-    """Who asks. address: host:port of its end. principal: its name by SASL, or the distinguished
-    name of its TLS certificate, or ANONYMOUS. listener: that it came in by."""
+    """Who asks, by one connection. address: host:port of its end. principal: its name by SASL, or
+    the distinguished name of its TLS certificate, or ANONYMOUS. listener: that it came in by. peer,
+    own: host and port of the connection's two ends."""
 
     address: str
     principal: str
     listener: str
+    peer: tuple[str, int] = ("", 0)
+    own: tuple[str, int] = ("", 0)
 
 
 Handler = Callable[[Client, Request], Awaitable[Message | None]]
@@ -187,7 +190,7 @@ class Server:
                 self.refused["SASL"] += 1
                 return
             if sasl is not None and sasl.principal is not None:
-                client = Client(client.address, sasl.principal, client.listener)
+                client = replace(client, principal=sasl.principal)
                 sasl = None
 
     async def _next_size(
@@ -244,6 +247,7 @@ async def _send(writer: asyncio.StreamWriter, pieces: Sequence[Buffer]) -> None:
 
 
 def _client_of(writer: asyncio.StreamWriter, listener: str) -> Client:
-    peer = writer.get_extra_info("peername") or ("", 0)
+    peer = (writer.get_extra_info("peername") or ("", 0))[:2]
+    own = (writer.get_extra_info("sockname") or ("", 0))[:2]
     name = distinguished_name(writer.get_extra_info("peercert") or {})
-    return Client(f"{peer[0]}:{peer[1]}", name or ANONYMOUS, listener)
+    return Client(f"{peer[0]}:{peer[1]}", name or ANONYMOUS, listener, peer, own)

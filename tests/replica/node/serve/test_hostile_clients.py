@@ -152,7 +152,7 @@ def test_a_topic_without_a_name_is_answered_where_answers_need_one(tmp_path, ver
         assert found["topicId"] == "B" * 21 + "A"
         assert not found["name"]
 
-    named = dict.fromkeys(("voter", "observer", "reader"), reader)
+    named = dict.fromkeys(("observer", "reader"), reader)
     served(tmp_path, story, **{f"kraftlake__principals__{role}": n for role, n in named.items()})
 
 
