@@ -33,12 +33,13 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
-    """principals: of each role; EVERYBODY stands for all, ANONYMOUS too. names_voters: whether any
-    voter is named. nodes: of a voter's principal, the nodes it may speak for; a principal that is
-    not there may speak for all. is_insecure: whether INSECURE was set."""
+    """principals: of each role; EVERYBODY stands for all, ANONYMOUS too. names_voters: whether the
+    principals tell who is a voter; else the voters' processes do. nodes: of a voter's principal, the
+    nodes it may speak for; a principal that is not there may speak for all. is_insecure: whether
+    INSECURE was set."""
 
     principals: dict[Role, frozenset[str]]
-    names_voters: bool = False
+    names_voters: bool = True
     nodes: Mapping[str, frozenset[int]] = field(default_factory=dict)
     is_insecure: bool = False
 
