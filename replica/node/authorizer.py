@@ -34,9 +34,9 @@ class Role(Enum):
 @dataclass(frozen=True, slots=True)
 class Authorizer:
     """principals: of each role; EVERYBODY stands for all, ANONYMOUS too. names_voters: whether the
-    principals tell who is a voter; else the voters' processes do. nodes: of a voter's principal, the
-    nodes it may speak for; a principal that is not there may speak for all. is_insecure: whether
-    INSECURE was set."""
+    principals tell who is a voter; else the voters' processes do. nodes: of a voter's principal,
+    the nodes it may speak for; a principal that is not there may speak for all. is_insecure:
+    whether INSECURE was set."""
 
     principals: dict[Role, frozenset[str]]
     names_voters: bool = True

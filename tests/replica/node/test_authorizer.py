@@ -17,7 +17,7 @@ def authorizer(tmp_path, voters):
     [
         ("CN=node1,O=k", {1}),
         ("CN=node2,O=k", {2, 3}),
-        ("CN=node3,O=k", set()),
+        ("CN=n,O=k", set()),
         ("ANONYMOUS", set()),
     ],
 )
