@@ -73,10 +73,11 @@ class Admission:
         verdict = await self._voters.verdict(client, named)
         if verdict is Verdict.ADMITTED:
             return ErrorCode.NONE
-        self._tell(client, request, named)
-        if verdict is Verdict.LOCAL:
-            return ErrorCode.BROKER_NOT_AVAILABLE
-        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        if verdict is not Verdict.UNTOLD:
+            self._tell(client, request, named)
+        if verdict is Verdict.FAR:
+            return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        return ErrorCode.BROKER_NOT_AVAILABLE
 
     def _roles(self, request: Request) -> tuple[Role, ...]:
         key = request.api.key

@@ -17,7 +17,15 @@ from enum import Enum, auto
 from weakref import WeakKeyDictionary
 
 from replica.node.authorizer import Authorizer
-from replica.node.local_processes import Address, Sockets, addresses_of, holders, sockets
+from replica.node.local_processes import (
+    Address,
+    Sockets,
+    addresses_of,
+    holders,
+    is_loopback,
+    normal,
+    sockets,
+)
 from replica.node.serve.partition import ServedPartition
 from replica.wire.server import Client
 
@@ -30,6 +38,8 @@ class Verdict(Enum):
     """It is on another machine, or proves nothing by its principal."""
     LOCAL = auto()
     """It is on this machine, and isn't that voter; a later try may find that it is."""
+    UNTOLD = auto()
+    """The system doesn't tell: the connection may be gone by now. A later try may find out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +94,20 @@ class Voters:
 
 def _judge(client: Client, nodes: Mapping[int, tuple[Address, ...]], uid: int) -> _Found:
     """nodes: where each of them may listen. Reads /proc."""
+    host = normal(client.peer)[0]
+    if not is_loopback(host) and host != normal(client.own)[0]:
+        return _Found(Verdict.FAR)
     table = sockets()
     end = table.end_of(client.peer, client.own)
-    if end is None:
-        return _Found(Verdict.FAR)
+    if end is None or not end.inode:
+        return _Found(Verdict.UNTOLD)
     if end.uid != uid or not nodes:
         return _Found(Verdict.LOCAL)
     held = frozenset[int]().union(*holders(end.inode, uid))
     found = [_is_held(table, addresses, held, uid) for addresses in nodes.values()]
-    if not held or not all(each is not False for each in found):
+    if not held:
+        return _Found(Verdict.UNTOLD)
+    if not all(each is not False for each in found):
         return _Found(Verdict.LOCAL)
     return _Found(Verdict.ADMITTED, is_lasting=all(found))
 
