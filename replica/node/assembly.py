@@ -15,7 +15,7 @@ from replica.machines.opaque import OpaqueMachine
 from replica.machines.recording import RecordingMachine
 from replica.node.driver import Clock, Driver
 from replica.node.node import Node
-from replica.node.notice import Notice, Report, Seldom
+from replica.node.notice import Fields, Notice, Report, Seldom
 from replica.node.open_listeners import check_open_listeners
 from replica.node.peers import Peers
 from replica.node.serve.dispatch import Dispatch
@@ -33,7 +33,7 @@ from replica.storage.identity import read_identity
 from replica.types import ReplicaId
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address
-from replica.wire.server import Server, Service
+from replica.wire.server import Client, Server, Service
 from replica.wire.versions import KRAFT_VERSION, Features, Identity
 
 
@@ -105,6 +105,7 @@ def _assembled(
         partial(_features, driver),
         apis=dispatch.apis,
         identity=Identity(replica.cluster_id, partition.node_id),
+        on_refused_login=partial(_tell_refused_login, seldom),
     )
     servers = {}
     for name, (authenticator, tls) in guards.items():
@@ -118,6 +119,14 @@ def _features(driver: Driver) -> Features:
     raft = driver.host.raft
     finalized = {KRAFT_VERSION: raft.log.kraft_version} if raft.log.kraft_version else {}
     return Features({KRAFT_VERSION: (0, 1)}, finalized, raft.high_watermark or -1)
+
+
+def _tell_refused_login(seldom: Seldom, client: Client, user: str) -> None:
+    """The name is a stranger's: it comes in quotes, on one line, and cut."""
+    shown = ascii(user[:64])
+    facts: Fields = {"address": client.address, "listener": client.listener, "user": user[:64]}
+    text = f"{client.listener}: login as {shown} from {client.address} refused"
+    seldom(client.peer[0], Notice("login-refused", text, facts))
 
 
 def _machine(settings: Settings) -> StateMachine:

@@ -61,12 +61,16 @@ Handler = Callable[[Client, Request], Awaitable[Message | None]]
 answer (Produce with acks=0). An error of ours closes the connection."""
 
 
+RefusedLogin = Callable[[Client, str], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """What a listener serves. served: API key -> versions; ApiVersions and SASL need not be there,
     for the server answers them itself. features: asked anew for each ApiVersions. authenticator:
     None for a listener without SASL. apis: what the keys of `served` mean. identity: the node that
-    clients must mean who name one, None to ask nobody."""
+    clients must mean who name one, None to ask nobody. on_refused_login: told of each login that
+    failed, by the client and the name that it claims."""
 
     handler: Handler
     served: Versions
@@ -76,6 +80,7 @@ class Service:
     listener: str = "CONTROLLER"
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
     identity: Identity | None = None
+    on_refused_login: RefusedLogin = lambda client, user: None
 
 
 class Server:
@@ -183,6 +188,9 @@ class Server:
                 async with asyncio.timeout(self._limits.transfer_s):
                     frame = await read_rest(reader, size)
                 answer, is_last = await self._answer(client, frame, sasl)
+            if is_last:
+                self._tell_refused(client, sasl)
+                await asyncio.sleep(self._limits.failed_login_s)
             if answer:
                 async with asyncio.timeout(self._limits.transfer_s):
                     await _send(writer, answer)
@@ -192,6 +200,10 @@ class Server:
             if sasl is not None and sasl.principal is not None:
                 client = replace(client, principal=sasl.principal)
                 sasl = None
+
+    def _tell_refused(self, client: Client, sasl: SaslServer | None) -> None:
+        if sasl is not None:
+            self._service.on_refused_login(client, sasl.claimed)
 
     async def _next_size(
         self, reader: asyncio.StreamReader, deadline: float | None, is_unknown: bool
