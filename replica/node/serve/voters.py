@@ -97,7 +97,8 @@ def _judge(client: Client, nodes: Mapping[int, tuple[Address, ...]], uid: int) -
     host = normal(client.peer)[0]
     if not is_loopback(host) and host != normal(client.own)[0]:
         return _Found(Verdict.FAR)
-    table = sockets()
+    ports = {port for addresses in nodes.values() for _, port in addresses}
+    table = sockets(client.peer[1], *ports)
     end = table.end_of(client.peer, client.own)
     if end is None or not end.inode:
         return _Found(Verdict.UNTOLD)

@@ -18,21 +18,21 @@ def test_both_ends_of_a_connection_and_its_listener_are_this_process(family, hos
         port = server.getsockname()[1]
         with socket.socket(family) as client:
             client.connect((host, port))
-            table = sockets()
             own = client.getsockname()[:2]
+            table = sockets(own[1], port)
             end = table.end_of(own, ("127.0.0.1", port))
             (listening,) = table.listening("127.0.0.1", port)
             assert end.uid == listening.uid == os.geteuid()
             (held,) = holders(end.inode, os.geteuid())
             assert listening.inode in held
             assert table.end_of(("127.0.0.1", 1), ("127.0.0.1", port)) is None
-    assert not sockets().listening("127.0.0.1", port)
+    assert not sockets(port).listening("127.0.0.1", port)
 
 
 def test_who_listens_on_all_addresses_listens_on_each():
     with socket.create_server(("0.0.0.0", 0)) as server:  # noqa: S104
         port = server.getsockname()[1]
-        assert len(sockets().listening("127.0.0.1", port)) == 1
+        assert len(sockets(port).listening("127.0.0.1", port)) == 1
 
 
 @pytest.mark.parametrize(
