@@ -136,9 +136,9 @@ def run(
                                                  records, never snapshotted or trimmed
       kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
                                                  names with semicolons, * for all; a voter's as
-                                                 ID@NAME, if it is no other node's. Where no voter is
-                                                 named, voters are this user's processes that listen
-                                                 at the voters' addresses of this machine
+                                                 ID@NAME, if it is of one node alone. Where no voter
+                                                 is named, voters are processes of this user that
+                                                 listen where the voters do, on this machine
       kraftlake.insecure.open.listeners          true: whoever can connect may vote where no voter
                                                  is named, also on the network
       kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its

@@ -82,7 +82,8 @@ def _assembled(
         report(Notice("repair", repair))
     topic, listener = settings.topic, settings.controller_listener
     about = Partition(topic.name, topic.id, listener, rack=settings.rack)
-    peers = Peers(about, client, _addresses(settings), report)
+    are_ours = bool(settings.advertised) and not settings.authorizer.names_voters
+    peers = Peers(about, client, _addresses(settings), report, are_ours=are_ours)
     has_snapshots = settings.topic.is_metadata and settings.recording is None
     policy = settings.snapshots if has_snapshots else None
     driver = Driver(host, peers.call, clock, policy)

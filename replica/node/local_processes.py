@@ -80,6 +80,19 @@ def holders(inode: int, uid: int) -> Iterator[frozenset[int]]:
                     yield held
 
 
+def is_within(own: Address, peer: Address) -> bool:
+    """Whether both ends of a connection are on this machine."""
+    host = normal(peer)[0]
+    return is_loopback(host) or host == normal(own)[0]
+
+
+def peer_uid(own: Address, peer: Address) -> int | None:
+    """The user whose process is at the other end of a connection within this machine; None where
+    the system doesn't tell, as of a connection that is gone."""
+    end = sockets(peer[1]).end_of(peer, own)
+    return None if end is None or not end.inode else end.uid
+
+
 def addresses_of(host: str, port: int) -> frozenset[Address]:
     """The IP addresses of a host; none where it has none. May ask a name server."""
     try:

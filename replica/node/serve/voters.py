@@ -22,8 +22,7 @@ from replica.node.local_processes import (
     Sockets,
     addresses_of,
     holders,
-    is_loopback,
-    normal,
+    is_within,
     sockets,
 )
 from replica.node.serve.partition import ServedPartition
@@ -94,8 +93,7 @@ class Voters:
 
 def _judge(client: Client, nodes: Mapping[int, tuple[Address, ...]], uid: int) -> _Found:
     """nodes: where each of them may listen. Reads /proc."""
-    host = normal(client.peer)[0]
-    if not is_loopback(host) and host != normal(client.own)[0]:
+    if not is_within(client.own, client.peer):
         return _Found(Verdict.FAR)
     ports = {port for addresses in nodes.values() for _, port in addresses}
     table = sockets(client.peer[1], *ports)

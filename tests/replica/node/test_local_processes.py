@@ -5,7 +5,14 @@ import socket
 
 import pytest
 
-from replica.node.local_processes import holders, is_loopback, normal, sockets
+from replica.node.local_processes import (
+    holders,
+    is_loopback,
+    is_within,
+    normal,
+    peer_uid,
+    sockets,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,3 +57,17 @@ def test_only_loopback_addresses_are_this_machine_alone(host, expected):
 def test_an_address_has_one_spelling():
     assert normal(("::FFFF:127.0.0.1", 9)) == normal(("127.0.0.1", 9)) == ("127.0.0.1", 9)
     assert normal(("0:0::1", 9)) == ("::1", 9)
+
+
+def test_the_user_at_the_other_end_of_a_connection_is_told_while_it_lasts():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        peer = server.getsockname()
+        with socket.create_connection(peer) as client:
+            own = client.getsockname()
+            accepted, _ = server.accept()
+            with accepted:
+                assert is_within(own, peer)
+                assert peer_uid(own, peer) == os.geteuid()
+    assert peer_uid(own, peer) is None
+    assert not is_within(("10.0.0.1", 1), ("10.0.0.2", 2))
+    assert is_within(("10.0.0.1", 1), ("10.0.0.1", 2))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from replica.errors import UsageError
+from replica.errors import AuthenticationError, UsageError
 from replica.node.open_listeners import check_open_listeners
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT
 from replica.wire.apis.membership import (
@@ -192,3 +192,16 @@ def test_nor_administrators_of_everybody_on_the_network(tmp_path, administrators
     check_open_listeners(settings(tmp_path, **changed))
     with pytest.raises(UsageError, match="whoever can connect to CONTROLLER://:1,"):
         check_open_listeners(settings(tmp_path, listeners="CONTROLLER://:1", **changed))
+
+
+def test_a_voter_believes_no_answer_of_another_users_process(tmp_path, monkeypatch):
+    async def story():
+        async with quorum_of_three(tmp_path) as (leader, followers):
+            (listener,) = followers[0].settings.listeners
+            connection = await leader.peers._pool.connection((listener.host, listener.port))
+            with monkeypatch.context() as patched:
+                patched.setattr("os.geteuid", lambda: 4711)
+                with pytest.raises(AuthenticationError, match="isn't this user's"):
+                    await leader.peers._check_owner(connection)
+
+    told(story)
