@@ -23,6 +23,7 @@ from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
 from pipelines.gold.truncations import truncations
 from pipelines.last_build import note_build
+from pipelines.session_settings import settings
 from pipelines.silver.branch_batches import branch_batches
 from pipelines.silver.branch_pieces import proven_ranges
 from pipelines.silver.branch_records import branch_records
@@ -109,7 +110,6 @@ def build(
     with Gate(spark, lake, progress, run_id) as gate:
         building = _Building(spark, lake, progress, gate)
         try:
-            spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
             building.run()
         finally:
             building.release()
@@ -117,6 +117,15 @@ def build(
         if building.versions.items() <= judged.items():  # or another build wrote in between
             note_build(lake.root, judged, building.counts)
         return building.counts
+
+
+_OF_SMALL_TABLES = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""Where all tables of bronze are in one partition each, what is computed of them needs no shuffle,
+and so one Spark job a table. To broadcast one, or to adapt, takes a job more each time."""
 
 
 @dataclass
@@ -136,6 +145,10 @@ class _Building:
         self.progress("quality of bronze")
         admitted = self.gate.admit(bronze.BRONZE)
         tables = _Bronze(*(admitted[contract] for contract in _INPUTS))
+        with settings(self.spark, _OF_SMALL_TABLES if self.gate.read_small_only else {}):
+            self._derive(tables)
+
+    def _derive(self, tables: _Bronze) -> None:
         derived = self._silver(tables)
         self._history(tables, derived)
         branch = branch_records(derived.committed, tables.records)

@@ -66,6 +66,12 @@ class Gate:
         self._spark, self._lake, self._progress = spark, lake, progress
         self._validation = Validation()
         self._kept: list[DataFrame] = []
+        self._small_only = True
+
+    @property
+    def read_small_only(self) -> bool:
+        """Whether each table that was judged so far is in one partition."""
+        return self._small_only
 
     def __enter__(self) -> Gate:
         return self
@@ -121,6 +127,7 @@ class Gate:
         admitted = {
             name: self._keep(one.rows) if one.is_small else one.rows for name, one in read.items()
         }
+        self._small_only &= all(one.is_small for one in read.values())
         suites = _in_order(tables)
         judged = {suite.name: judged_rows(self._spark, suite, admitted) for suite in suites}
         broken = broken_rows([(suite, judged[suite.name]) for suite in suites])
