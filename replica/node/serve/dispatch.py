@@ -13,6 +13,7 @@ from replica.node.serve.partition import ServedPartition
 from replica.node.serve.quorum import answer_by_core
 from replica.node.serve.reader_fetch import fetch_by_reader
 from replica.node.serve.refusals import refused
+from replica.node.serve.room import unlimited, with_room
 from replica.node.translate import table
 from replica.node.translate.draft import translation
 from replica.wire.apis import APIS
@@ -70,7 +71,8 @@ SERVED: dict[int, range] = {
 
 
 class Dispatch:
-    """The wire server's handler. draft_key: of FetchQuorumRecords, None to serve none.
+    """The wire server's handler. draft_key: of FetchQuorumRecords, None to serve none. room: how
+    many bytes the answer to a fetch may have now; those to voters have as many as they ask for.
 
     served: API key -> versions; apis: what the keys mean. asked: how many requests were answered,
     by API; denied: how many weren't for lack of a role.
@@ -82,6 +84,7 @@ class Dispatch:
         authorizer: Authorizer,
         forwarder: Forwarder,
         draft_key: int | None = None,
+        room: Callable[[], int] = unlimited,
     ) -> None:
         self.asked: Counter[str] = Counter()
         self.denied = 0
@@ -97,6 +100,7 @@ class Dispatch:
         self._partition = partition
         self._authorizer = authorizer
         self._forwarder = forwarder
+        self._room = room
         self._controllers = Controllers(partition)
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
@@ -110,6 +114,8 @@ class Dispatch:
                 else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
             )
             return refused(self._partition, request, error)
+        if request.api.key in self._fetches and not self.is_voters(client, request):
+            request = with_room(request, self._room())
         if _is_reader_fetch(request):
             return await fetch_by_reader(self._partition, request.message, request.version)
         if request.api is PRODUCE:
@@ -124,6 +130,10 @@ class Dispatch:
             return await self._controllers.unregister(request.message)
         side = self._sides[request.api.key]
         return await answer_by_core(self._partition, side, request)
+
+    def is_voters(self, client: Client, request: Request) -> bool:
+        """Whether only a voter may ask so, and this client may."""
+        return self._roles(request) == (Role.VOTER,) and self._may(client, request)
 
     def _may(self, client: Client, request: Request) -> bool:
         if is_forwarded(request) and self._authorizer.is_named_voter(client.principal):

@@ -4,6 +4,7 @@ import pytest
 
 from replica.errors import UnreadableFileError, UsageError
 from replica.node.settings import settings_in
+from replica.wire.limits import UNLIMITED
 from replica.wire.sasl.client import Plain, Scram
 from tests.replica.node.security.files import PLAIN, SCRAM, properties_of
 from tests.replica.wire.certificates import make_authority, make_certificate
@@ -48,7 +49,8 @@ def test_a_key_below_the_listener_counts_before_the_plain_one(tmp_path):
     assert (voters.client_auth, voters.tls.certificate) == ("required", "/etc/node.pem")
     assert (readers.client_auth, readers.tls.certificate) == ("none", "/etc/readers.pem")
     assert readers.tls.authorities == "/etc/ca.pem"
-    assert (voters.limits.max_connections, readers.limits.max_connections) == (9, 7)
+    assert (voters.limits.max_connections, readers.limits.max_connections) == (UNLIMITED, 7)
+    assert found.security.limits.max_connections == 9
     assert found.security.voters.tls == voters.tls
     assert found.unknown == ()
 
@@ -105,7 +107,7 @@ def test_limits_have_kafkas_names(tmp_path):
     )
     found = security(tmp_path, "", lines).security
     limits = found.listeners["READERS"].limits
-    assert (limits.request_max_bytes, limits.queued_max_bytes) == (1000, 2000)
+    assert (limits.request_max_bytes, found.limits.request_bytes) == (1000, 2000)
     assert (limits.idle_s, limits.unknown_max_bytes) == (1.5, 500)
     assert found.to_voters(2.0).connect_timeout_s == 0.25
     assert security(tmp_path, "", "queued.max.request.bytes=-1\n").security.listeners
