@@ -27,12 +27,14 @@ STALLED = "too slow while memory was short"
 @dataclass(slots=True, eq=False)
 class Load:
     """One request or answer on its way. close: called with a reason when it has to make room; it
-    must not wait. is_voters: it makes room for nobody."""
+    must not wait. is_voters: it makes room for nobody. size: what it is charged with. is_over: it has
+    given that back."""
 
     address: str
     close: Callable[[str], None]
     is_voters: bool = False
     size: int = 0
+    is_over: bool = False
     _since_moved: int = 0
     _moved_at: float = field(default_factory=time.monotonic)
 
@@ -112,6 +114,8 @@ class Memory:
         return self._used + size <= self._most and of_address + size <= self._per_address
 
     def _charge(self, load: Load, size: int) -> None:
+        if load.is_over:
+            return
         load.size += size
         self._used += size
         self._by_address[load.address] += size
@@ -130,6 +134,7 @@ class Memory:
         load.close(STALLED)
 
     def _give_back(self, load: Load) -> None:
+        load.is_over = True
         self._moving.pop(load, None)
         self._used -= load.size
         self._by_address[load.address] -= load.size

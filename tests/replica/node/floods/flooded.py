@@ -14,7 +14,7 @@ from tests.replica.node.security.quorum import OPAQUE, SecureQuorum, metrics_of
 
 HOST = "127.0.0.1"
 FILES = 256
-"""How many files each voter may open (ulimit -n)."""
+"""How many files each voter may open (ulimit -Hn); it begins with fewer (ulimit -Sn)."""
 CLIENT = ClientConfig(timeout_s=5.0)
 LINES = "kraftlake.principals.administrator=*\n"
 _WITHIN_S = 30.0
@@ -24,7 +24,7 @@ class FloodedQuorum(SecureQuorum):
     """Without TLS and SASL."""
 
     def start(self, node_id):
-        limited = f'ulimit -n {FILES}; exec "$@"'
+        limited = f'ulimit -n {FILES}; ulimit -Sn 64; exec "$@"'
         words = command_line("replica", "run", "-c", self.properties(node_id))
         said = self.folder / f"said{node_id}.txt"
         self.processes[node_id] = logged(said, ["sh", "-c", limited, "sh", *words])
@@ -70,8 +70,8 @@ class FloodedQuorum(SecureQuorum):
 
 
 @contextmanager
-def flooded(folder, lines=LINES):
-    quorum = FloodedQuorum(folder, lines, OPAQUE)
+def flooded(folder, lines=LINES, topic=OPAQUE):
+    quorum = FloodedQuorum(folder, lines, topic)
     try:
         for node_id in quorum.ports:
             quorum.start(node_id)
