@@ -16,6 +16,9 @@ from replica.wire.limits import UNLIMITED, NodeLimits
 TOO_MANY = "too many connections"
 TOO_MANY_OF_ADDRESS = "too many connections of its address"
 MADE_ROOM = "closed to make room for another"
+MOST_OF_VOTERS = 64
+"""Connections that make room for nobody. Voters have two or three each; where anybody may vote,
+strangers can claim to be voters too, and only those who spoke last are believed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +41,7 @@ class Connections:
         self.limits = limits
         self._by_address: dict[str, dict[Connected, None]] = {}
         self._by_listener: dict[str, int] = {}
+        self._voters: dict[Connected, None] = {}
 
     def __len__(self) -> int:
         return sum(self._by_listener.values())
@@ -66,8 +70,19 @@ class Connections:
             del own[connected]
             own[connected] = None
 
+    def protect(self, connected: Connected) -> None:
+        """A voter has spoken on it."""
+        self._voters.pop(connected, None)
+        self._voters[connected] = None
+        connected.is_voters = True
+        if len(self._voters) > MOST_OF_VOTERS:
+            oldest = next(iter(self._voters))
+            del self._voters[oldest]
+            oldest.is_voters = False
+
     def leave(self, connected: Connected) -> None:
         """It is closed; telling so twice is no error."""
+        self._voters.pop(connected, None)
         own = self._by_address.get(connected.address, {})
         if connected not in own:
             return

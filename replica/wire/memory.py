@@ -27,8 +27,8 @@ STALLED = "too slow while memory was short"
 @dataclass(slots=True, eq=False)
 class Load:
     """One request or answer on its way. close: called with a reason when it has to make room; it
-    must not wait. is_voters: it makes room for nobody. size: what it is charged with. is_over: it has
-    given that back."""
+    must not wait. is_voters: it makes room for nobody. size: what it is charged with. is_over: it
+    has given that back."""
 
     address: str
     close: Callable[[str], None]

@@ -286,7 +286,7 @@ class Server:
             raise DataError(f"{request.api} before authentication")
         else:
             if self._service.is_voters(guest.client, request):
-                guest.connected.is_voters = True
+                self._shared.connections.protect(guest.connected)
             answer = await self._service.handler(guest.client, request)
         if answer is None:
             return [], is_last

@@ -10,6 +10,7 @@ from replica.wire.acceptor import Acceptor
 from replica.wire.apis.quorum import VOTE
 from replica.wire.connections import (
     MADE_ROOM,
+    MOST_OF_VOTERS,
     TOO_MANY,
     TOO_MANY_OF_ADDRESS,
     Connected,
@@ -63,6 +64,20 @@ def test_a_voters_connection_makes_room_for_nobody():
     crowd.admit("other voter", is_voters=True)
     assert crowd.admit("stranger")[1] == TOO_MANY
     assert crowd.closed == []
+
+
+def test_of_those_who_claim_to_be_voters_the_last_to_speak_are_believed():
+    crowd = Crowd()
+    claimed = [crowd.admit(number)[0] for number in range(MOST_OF_VOTERS)]
+    for each in claimed:
+        crowd.connections.protect(each)
+    crowd.connections.protect(claimed[0])
+    crowd.connections.protect(crowd.admit("voter")[0])
+    assert [each.is_voters for each in claimed[:3]] == [True, False, True]
+    gone = claimed[2]
+    crowd.connections.leave(gone)
+    crowd.connections.protect(crowd.admit("another")[0])
+    assert claimed[3].is_voters
 
 
 def test_the_address_that_has_the_most_makes_room_for_another():
