@@ -95,6 +95,7 @@ def _assembled(
         node_id=replica.node_id,
         always_leads=settings.recording is not None,
         uncommitted_is_empty=settings.uncommitted_is_empty,
+        turn=shared.turns.next,
     )
     forwarder = Forwarder(partition, client)
     dispatch = Dispatch(

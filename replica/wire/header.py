@@ -20,7 +20,7 @@ from replica.wire.codec import Pieces, decode, decode_prefix, encode, encode_to
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import FOREVER, Api, Message, Structure, field
 
-MAX_REQUEST_ELEMENTS = 10_000
+MAX_REQUEST_ELEMENTS = 1_000
 """Of all arrays and tagged fields of a request together: more of them take the time that elections
 need. A node serves one partition, so its clients have no use for as many."""
 _START = struct.Struct(">hhi")

@@ -268,7 +268,7 @@ class Server:
     async def _answer(self, guest: _Guest, frame: Buffer) -> tuple[list[Buffer], bool]:
         """The pieces of the frame to send, none for no answer; whether the connection ends then."""
         if not guest.connected.is_voters:
-            await self._shared.turns.next()
+            await self._shared.turns.next(guest.connected.address)
         try:
             request = decode_request(frame, self._served, self._service.apis)
         except UnsupportedVersionError as error:

@@ -38,6 +38,7 @@ from replica.wire.apis.quorum import (
     VOTE,
 )
 from replica.wire.apis.writing import DELETE_RECORDS, PRODUCE
+from replica.wire.connections import address_of
 from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.schema import Message
@@ -117,7 +118,8 @@ class Dispatch:
         if request.api.key in self._fetches and not self.is_voters(client, request):
             request = with_room(request, self._room())
         if _is_reader_fetch(request):
-            return await fetch_by_reader(self._partition, request.message, request.version)
+            address = address_of(client.address.rpartition(":")[0])
+            return await fetch_by_reader(self._partition, request.message, request.version, address)
         if request.api is PRODUCE:
             return await writing.produce(self._partition, request.message, client.listener)
         answer_at_once = _AT_ONCE.get(request.api.key)

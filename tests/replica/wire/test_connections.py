@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import socket
+import time
 
 import pytest
 
@@ -228,7 +229,7 @@ def test_one_turn_is_given_in_each_round_of_the_loop():
         turns, order = Turns(), []
 
         async def stranger(number):
-            await turns.next()
+            await turns.next("a")
             order.append(number)
 
         async def voter():
@@ -247,12 +248,51 @@ def test_one_turn_is_given_in_each_round_of_the_loop():
 def test_who_gives_up_its_turn_stops_nobody():
     async def main():
         turns = Turns()
-        await turns.next()
-        waiting = [asyncio.create_task(turns.next()) for _ in range(3)]
+        await turns.next("a")
+        waiting = [asyncio.create_task(turns.next("a")) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
         async with asyncio.timeout(5):
             await asyncio.gather(*waiting[1:])
-            await turns.next()
+            await turns.next("a")
+
+    asyncio.run(main())
+
+
+def test_an_address_that_asks_much_delays_another_by_one_turn():
+    async def main():
+        turns, order = Turns(), []
+
+        async def ask(address):
+            await turns.next(address)
+            order.append(address)
+
+        await turns.next("busy")
+        await asyncio.gather(*(ask("busy") for _ in range(20)), ask("calm"))
+        assert order.index("calm") <= 2
+        assert len(order) == 21
+
+    asyncio.run(main())
+
+
+def test_turns_that_cost_much_leave_half_of_the_time_to_voters():
+    async def main():
+        turns, rounds = Turns(), []
+
+        async def busy():
+            await turns.next("a")
+            time.sleep(0.02)
+
+        async def voter():
+            while len(rounds) < 5000:
+                rounds.append(time.monotonic())
+                await asyncio.sleep(0)
+
+        began = time.monotonic()
+        voting = asyncio.create_task(voter())
+        await asyncio.gather(*(busy() for _ in range(10)))
+        assert time.monotonic() - began >= 0.36
+        assert len(rounds) > 200
+        voting.cancel()
 
     asyncio.run(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -80,6 +81,34 @@ def flooded(folder, lines=LINES, topic=OPAQUE):
     finally:
         for node_id in list(quorum.processes):
             quorum.kill(node_id)
+
+
+@contextmanager
+def asking(ports, count, frame):
+    """`count` connections to each port, all by threads of their own, on which strangers send the
+    frame again as soon as they have an answer, or are closed."""
+    over = threading.Event()
+
+    def ask(port):
+        while not over.is_set():
+            with suppress(OSError), socket.create_connection((HOST, port), 2) as asking:
+                asking.settimeout(1)
+                while not over.is_set():
+                    asking.sendall(frame)
+                    size = int.from_bytes(asking.recv(4, socket.MSG_WAITALL), "big")
+                    if not size:
+                        break
+                    asking.recv(size, socket.MSG_WAITALL)
+
+    threads = [threading.Thread(target=ask, args=(port,)) for port in ports for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 @contextmanager

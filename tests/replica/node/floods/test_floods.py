@@ -4,10 +4,11 @@ import time
 
 import pytest
 
+from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.fetching import FETCH
 from replica.wire.frame import framed
 from replica.wire.header import Request, encode_request
-from tests.replica.node.floods.flooded import CLIENT, FILES, flooded, strangers
+from tests.replica.node.floods.flooded import CLIENT, FILES, asking, flooded, strangers
 from tests.replica.node.running import at
 
 MIB = 1024 * 1024
@@ -70,6 +71,17 @@ def test_half_requests_for_metrics_take_no_threads_and_delay_no_scrape(quorum):
 def test_a_voter_says_that_it_takes_fewer_connections_than_it_is_set_to(quorum):
     assert f"{FILES} files" in quorum.said(1)
     assert "max.connections" in quorum.said(1)
+
+
+@pytest.mark.parametrize("topics", [900, 60_000])
+def test_strangers_who_ask_about_many_topics_depose_no_leader(quorum, topics):
+    asked = {"topics": [{"name": "t"}] * topics}
+    frame = framed(encode_request(Request(METADATA, 9, 1, None, asked)))
+    before = quorum.epoch_and_leader(1, 2, 3)
+    with asking(quorum.ports.values(), 8, frame):
+        time.sleep(4)
+        assert quorum.epoch_and_leader(1, 2, 3) == before
+    quorum.append(CLIENT, b"afterwards")
 
 
 def test_readers_who_take_no_answers_hold_no_more_than_the_limit(quorum):
