@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipelines.data_files import DataFile, write_data_file
-from pipelines.delta.tables import Lake
+from pipelines.delta.lake import Lake
 from pipelines.delta.transaction import AppendTransaction
 from pipelines.tables.contract import Contract
 from replica.errors import KraftlakeError, UnwritableFileError
