@@ -13,6 +13,7 @@ from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.machines.recording import RecordingMachine
+from replica.node.descriptors import fitting, open_files_limit
 from replica.node.driver import Clock, Driver
 from replica.node.node import Node
 from replica.node.notice import Fields, Notice, Report, Seldom
@@ -30,10 +31,13 @@ from replica.storage.archive import Archive
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
+from replica.storage.spare_files import SpareFiles
 from replica.types import ReplicaId
 from replica.wire.client import ClientConfig
+from replica.wire.limits import NodeLimits
 from replica.wire.pool import Address
 from replica.wire.server import Client, Server, Service
+from replica.wire.sharing import Shared
 from replica.wire.versions import KRAFT_VERSION, Features, Identity
 
 
@@ -49,7 +53,7 @@ def opened(
     """
     if settings.recording is None:
         check_open_listeners(settings)
-    files = LocalDisk()
+    files = LocalDisk(SpareFiles())
     replica = _identity(settings, files)
     lock = DirectoryLock(settings.log_dir)
     try:
@@ -71,6 +75,7 @@ def _assembled(
     client = client or security.to_voters(settings.timing.request_timeout_ms / 1000)
     client = replace(client, client_id=f"raft-client-{settings.node_id}")
     guards = {name: each.guard() for name, each in security.listeners.items()}
+    shared = Shared(_limits(settings, report))
     files.make_directory(settings.partition_folder)
     clock = Clock()
     archive = _archive(settings, files, replica, clock, report)
@@ -95,11 +100,14 @@ def _assembled(
         node_id=replica.node_id,
         always_leads=settings.recording is not None,
         uncommitted_is_empty=settings.uncommitted_is_empty,
+        turn=shared.turns.next,
     )
     forwarder = Forwarder(partition, client)
     voters = Voters(partition, settings.authorizer, settings.bootstrap_servers)
     seldom = Seldom(report)
-    dispatch = Dispatch(partition, voters, forwarder, seldom, settings.draft_key)
+    dispatch = Dispatch(
+        partition, voters, forwarder, seldom, settings.draft_key, shared.room_for_answer
+    )
     service = Service(
         dispatch,
         dispatch.served,
@@ -107,12 +115,27 @@ def _assembled(
         apis=dispatch.apis,
         identity=Identity(replica.cluster_id, partition.node_id),
         on_refused_login=partial(_tell_refused_login, seldom),
+        is_voters=dispatch.is_voters,
     )
     servers = {}
     for name, (authenticator, tls) in guards.items():
         guarded = replace(service, authenticator=authenticator, tls=tls, listener=name)
-        servers[name] = Server(guarded, security.listeners[name].limits)
+        servers[name] = Server(guarded, security.listeners[name].limits, shared)
     return Node(settings, replica, driver, partition, dispatch, peers, report, servers)
+
+
+def _limits(settings: Settings, report: Report) -> NodeLimits:
+    """Those of the settings, as far as this process may open files."""
+    wanted, files = settings.security.limits, open_files_limit()
+    limits = fitting(wanted, files)
+    if limits.max_connections < wanted.max_connections:
+        text = (
+            f"this process may open {files} files (ulimit -n): it takes {limits.max_connections} "
+            f"connections at once, fewer than max.connections={wanted.max_connections}"
+        )
+        facts: Fields = {"files": files, "connections": limits.max_connections}
+        report(Notice("few-files", text, facts))
+    return limits
 
 
 def _features(driver: Driver) -> Features:

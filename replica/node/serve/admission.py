@@ -79,6 +79,11 @@ class Admission:
             return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return ErrorCode.BROKER_NOT_AVAILABLE
 
+    def is_voters(self, client: Client, request: Request) -> bool:
+        """Whether only a voter may ask so, and this client has shown to be that voter."""
+        named = self._named_voters(request)
+        return named is not None and self._voters.has_shown(client, named)
+
     def _roles(self, request: Request) -> tuple[Role, ...]:
         key = request.api.key
         if key in _CHANGES:

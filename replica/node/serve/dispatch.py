@@ -14,6 +14,7 @@ from replica.node.serve.partition import ServedPartition
 from replica.node.serve.quorum import answer_by_core
 from replica.node.serve.reader_fetch import fetch_by_reader
 from replica.node.serve.refusals import refused
+from replica.node.serve.room import unlimited, with_room
 from replica.node.serve.voters import Voters
 from replica.node.translate import table
 from replica.node.translate.draft import translation
@@ -29,6 +30,7 @@ from replica.wire.apis.membership import (
     UNREGISTER_CONTROLLER,
 )
 from replica.wire.apis.writing import DELETE_RECORDS, PRODUCE
+from replica.wire.connections import address_of
 from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.schema import Message
@@ -51,7 +53,8 @@ SERVED: dict[int, range] = {
 
 
 class Dispatch:
-    """The wire server's handler. draft_key: of FetchQuorumRecords, None to serve none.
+    """The wire server's handler. draft_key: of FetchQuorumRecords, None to serve none. room: how
+    many bytes the answer to a fetch may have now; those to voters have as many as they ask for.
 
     served: API key -> versions; apis: what the keys mean. asked: how many requests were answered,
     by API; denied: how many weren't for lack of a role.
@@ -64,6 +67,7 @@ class Dispatch:
         forwarder: Forwarder,
         seldom: Seldom,
         draft_key: int | None = None,
+        room: Callable[[], int] = unlimited,
     ) -> None:
         self.asked: Counter[str] = Counter()
         self.denied = 0
@@ -77,8 +81,10 @@ class Dispatch:
             self._sides = {**table.BY_KEY, draft_key: draft.server}
             fetches = REPLICA_FETCHES | {draft_key}
         self._partition = partition
+        self._fetches = fetches
         self._admission = Admission(partition, voters, fetches, seldom)
         self._forwarder = forwarder
+        self._room = room
         self._controllers = Controllers(partition)
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
@@ -99,8 +105,11 @@ class Dispatch:
                 request,
                 ErrorCode.TOPIC_AUTHORIZATION_FAILED if by_topic else error,
             )
+        if request.api.key in self._fetches and not self.is_voters(client, request):
+            request = with_room(request, self._room())
         if is_reader_fetch(request):
-            return await fetch_by_reader(self._partition, request.message, request.version)
+            address = address_of(client.address.rpartition(":")[0])
+            return await fetch_by_reader(self._partition, request.message, request.version, address)
         if request.api is PRODUCE:
             return await writing.produce(self._partition, request.message, client.listener)
         answer_at_once = _AT_ONCE.get(request.api.key)
@@ -113,6 +122,10 @@ class Dispatch:
             return await self._controllers.unregister(request.message)
         side = self._sides[request.api.key]
         return await answer_by_core(self._partition, side, request)
+
+    def is_voters(self, client: Client, request: Request) -> bool:
+        """Whether only a voter may ask so, and this client has shown to be that voter."""
+        return self._admission.is_voters(client, request)
 
 
 _AtOnce = Callable[[ServedPartition, Client, Request], Message]

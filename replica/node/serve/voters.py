@@ -63,14 +63,20 @@ class Voters:
         self._admitted: WeakKeyDictionary[Client, set[int]] = WeakKeyDictionary()
         self._one_at_a_time = asyncio.Lock()
 
+    def has_shown(self, client: Client, node_ids: frozenset[int]) -> bool:
+        """Whether it is known already that the client may speak for all these nodes."""
+        if self.authorizer.names_voters:
+            may = all(self.authorizer.speaks_for(client.principal, each) for each in node_ids)
+            return may and bool(node_ids)
+        return bool(node_ids) and node_ids <= self._admitted.get(client, set())
+
     async def verdict(self, client: Client, node_ids: Iterable[int]) -> Verdict:
         """On a request in the name of all these nodes."""
         asked = frozenset(node_ids)
-        if self.authorizer.names_voters:
-            may = all(self.authorizer.speaks_for(client.principal, each) for each in asked)
-            return Verdict.ADMITTED if may and asked else Verdict.FAR
-        if asked and asked <= self._admitted.get(client, set()):
+        if self.has_shown(client, asked):
             return Verdict.ADMITTED
+        if self.authorizer.names_voters:
+            return Verdict.FAR
         async with self._one_at_a_time:
             addresses = self._addresses(asked)
             found = await asyncio.to_thread(_judge, client, addresses, os.geteuid())

@@ -14,7 +14,7 @@ from replica.errors import (
 )
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.frame import Limits
+from replica.wire.limits import Limits
 from replica.wire.sasl import scram
 from replica.wire.sasl.client import Plain, Scram
 from replica.wire.sasl.server import PlainExchange, RefusedError, ScramExchange
