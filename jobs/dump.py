@@ -53,6 +53,7 @@ class Options:
     all_files: bool = False
     keep_secrets: bool = False
     redact_key: str | None = None
+    show_configs: tuple[str, ...] = ()
 
 
 def run(paths: list[str], selection: Selection, options: Options) -> int:
@@ -81,7 +82,9 @@ class _Dumping:
     def __init__(self, selection: Selection, options: Options) -> None:
         self.selection = selection
         self.options = options
-        self.reader = LogRecordReader(make_redactor(options.keep_secrets, options.redact_key))
+        self.reader = LogRecordReader(
+            make_redactor(options.keep_secrets, options.redact_key, options.show_configs)
+        )
         self.progress = Progress()
         self.damaged = False
         self.headed: DumpFile | None = None

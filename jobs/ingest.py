@@ -20,6 +20,7 @@ from pathlib import Path
 
 from jobs.moments import moment_of
 from jobs.output import complain, write_counts
+from jobs.redacting import check_shown
 from jobs.waiting import check_ready, check_whole, waiting
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
@@ -27,6 +28,7 @@ from pipelines.capture.spool import Spool, local_place
 from pipelines.lake_folder import refuse_foreign
 from pipelines.lake_lock import locked
 from pipelines.lake_paths import is_remote
+from pipelines.redaction import Redaction
 from pipelines.schema_version import VERSION, schema_version, write_schema_version
 from replica.errors import UsageError
 from replica.format.damage import Damage
@@ -52,6 +54,7 @@ def run(
     order: Sequence[str] | None = None,
     as_replica: str | None = None,
     keep_secrets: bool = False,
+    show_configs: Sequence[str] = (),
     verify: bool = False,
     stream: Stream | None = None,
     run_id: str | None = None,
@@ -63,7 +66,8 @@ def run(
     captured_at: ISO-8601 or ms; order: folder names, oldest capture first; as_replica:
     CLUSTER:NODE[:DIRECTORY] of what does not say so itself; verify: read bytes that the lake knows,
     too; stream: again whenever a log has grown; run_id: a UUID, of lineage, and of no stream, which
-    has many runs; accept_damage: 0 also where such a row was written. Raises KraftlakeError.
+    has many runs; show_configs: names of configs that Kafka doesn't know, to be shown;
+    accept_damage: 0 also where such a row was written. Raises KraftlakeError.
     """
     if stream is not None and (captured_at is not None or order):
         raise UsageError("--captured-at and --order are for captures, not for what is followed")
@@ -74,7 +78,9 @@ def run(
         order=tuple(order or ()),
         replica=None if as_replica is None else parse_replica(as_replica),
     )
-    work = _Work(tuple(paths), lake, options, keep_secrets, verify, run_id)
+    check_shown(keep_secrets, show_configs)
+    hiding = _Hiding(keep_secrets, frozenset(show_configs))
+    work = _Work(tuple(paths), lake, options, hiding, verify, run_id)
     refuse_foreign(lake)
     check_ready(lake, "bronze")
     total: Counter[str] = Counter()
@@ -86,6 +92,18 @@ def run(
     return 1 if total["bronze.damage"] and not accept_damage else 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Hiding:
+    """Which secrets go into the lake: all, or values of some configs that Kafka doesn't know."""
+
+    keeps_secrets: bool
+    shown_configs: frozenset[str]
+
+    def redaction(self, key_file: str) -> Redaction | None:
+        """For a lake with that key."""
+        return None if self.keeps_secrets else Redaction(key_file, self.shown_configs)
+
+
 @dataclass(frozen=True)
 class _Work:
     """One ingest of some paths, which may be repeated."""
@@ -93,7 +111,7 @@ class _Work:
     paths: tuple[str, ...]
     lake: str
     options: Options
-    keep_secrets: bool
+    hiding: _Hiding
     verify: bool
     run_id: str | None
 
@@ -114,7 +132,7 @@ class _Work:
                 with job_events(
                     "ingest", self.lake, complain, paths=self.paths, run_id=self.run_id
                 ):
-                    counts = _write(looks, self.lake, self.keep_secrets, spool.root)
+                    counts = _write(looks, self.lake, self.hiding, spool.root)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
@@ -169,7 +187,7 @@ def _all_damages(looks: Looks) -> list[Damage]:
     return [*looks.damages, *of_replicas]
 
 
-def _write(looks: Looks, lake: str, keep_secrets: bool, spool: Path) -> dict[str, int]:
+def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, int]:
     """Rows added or changed, by table. Spark starts here, after the paths have proved readable."""
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta import Lake
@@ -185,9 +203,9 @@ def _write(looks: Looks, lake: str, keep_secrets: bool, spool: Path) -> dict[str
     is_new = schema_version(lake) is None
     write_schema_version(lake)
     note_written(lake, VERSION, is_new=is_new)
-    if keep_secrets and keep_to_owner(lake):
+    if hiding.keeps_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    ingest = Ingest(spark, Lake(lake), None if keep_secrets else key_file)
+    ingest = Ingest(spark, Lake(lake), hiding.redaction(key_file))
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)
     with told(lake):

@@ -5,14 +5,32 @@ from __future__ import annotations
 import os
 import secrets
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines import lake_files
 from pipelines.lake_paths import is_remote, local_path
 from replica.errors import UsageError
+from replica.metadata.redact import Redactor
 
 FILE_NAME = "_redaction.key"
 _KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """How a lake hides secrets. key_file: its key's, or a copy of that. shown_configs: names of
+    configs that Kafka doesn't know and the user does (replica.metadata.redact)."""
+
+    key_file: str
+    shown_configs: frozenset[str] = frozenset()
+
+
+def redactor_of(redaction: Redaction | None) -> Redactor | None:
+    """None where secrets are kept. OSError."""
+    if redaction is None:
+        return None
+    return Redactor(Path(redaction.key_file).read_bytes(), redaction.shown_configs)
 
 
 def lake_key_file(lake: str, copies: Path | None = None) -> str:

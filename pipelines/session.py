@@ -13,14 +13,11 @@ settings in this file.
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import threading
 import tomllib
 import zipfile
@@ -38,6 +35,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.java import find_java
 from pipelines.object_store import is_s3, s3a_settings
+from pipelines.scratch import folder_of_this_process
 from pipelines.session_jars import add_jars, bring_jars, has_s3a, jars_for
 from pipelines.spark_versions import check_installed
 from replica.errors import UsageError
@@ -284,14 +282,7 @@ def _names_collector(options: str) -> bool:
 
 def scratch_warehouse() -> str:
     """A folder that goes with the process: tables lie in lakes, never in the caller's cwd."""
-    return Path(_folder_of_this_process("kraftlake-warehouse-")).as_uri()
-
-
-def _folder_of_this_process(prefix: str) -> str:
-    """A new folder that only its owner may look into, and that goes with the process."""
-    folder = tempfile.mkdtemp(prefix=prefix)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return Path(folder_of_this_process("kraftlake-warehouse-")).as_uri()
 
 
 def _adopt(asked: Mapping[str, str], *, in_s3: bool) -> SparkSession:
@@ -352,7 +343,7 @@ def _jvm_environment(settings: Mapping[str, str], conf_dir: Folder | None) -> di
         wanted["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
         if "spark.local.dir" not in settings and "SPARK_LOCAL_DIRS" not in os.environ:
             # of rows that Spark moves, or that memory has no room for; it goes by the umask
-            wanted["SPARK_LOCAL_DIRS"] = _folder_of_this_process("kraftlake-spark-")
+            wanted["SPARK_LOCAL_DIRS"] = folder_of_this_process("kraftlake-spark-")
     return wanted | _interpreter(settings)
 
 

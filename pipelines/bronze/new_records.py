@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column, SparkSession
@@ -27,6 +26,7 @@ from pipelines.bronze.log_ranges import (
 from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
 from replica.errors import UsageError
 from replica.format.directory import SegmentFile
+from replica.metadata.redact import Redactor
 from replica.types import ReplicaId
 
 APPLICATION = "kraftlake-ingest"
@@ -39,9 +39,12 @@ has millions of them, so they carry no names."""
 
 
 def write_new_records(
-    spark: SparkSession, lake: delta.Lake, captured: Sequence[Captured], key: bytes | None
+    spark: SparkSession,
+    lake: delta.Lake,
+    captured: Sequence[Captured],
+    redactor: Redactor | None,
 ) -> int:
-    """Append them in one commit; how many they are. key None keeps secrets.
+    """Append them in one commit; how many they are. redactor None keeps secrets.
 
     UsageError: another ingest has written meanwhile, on a machine that doesn't see this one's lock.
     """
@@ -54,7 +57,7 @@ def write_new_records(
         lake,
         LOG_RECORDS,
         parts,
-        partial(log_record_batches, key=key),
+        partial(log_record_batches, redactor=redactor),
         transaction=(APPLICATION, version + 1),
     )
     if written.version is None:
@@ -91,18 +94,13 @@ def new_ranges(
 
 
 def unreadable_of(
-    spark: SparkSession, parts: Sequence[LogRange], key: bytes | None
+    spark: SparkSession, parts: Sequence[LogRange], redactor: Redactor | None
 ) -> list[dict[str, Any]]:
     """The batches, or ends of batches, of the parts that don't decode: see unreadable_records."""
     if not parts:
         return []
     tasks = spark.sparkContext.parallelize(parts, len(parts))
-    return tasks.flatMap(partial(unreadable_records, key=key)).collect()
-
-
-def read_key(key_file: str | None) -> bytes | None:
-    """The fingerprint key."""
-    return None if key_file is None else Path(key_file).read_bytes()
+    return tasks.flatMap(partial(unreadable_records, redactor=redactor)).collect()
 
 
 def header_key(header: Any) -> tuple[int, int, int]:

@@ -98,6 +98,8 @@ class LogRecordReader:
         return self._redacted(message, record.value)
 
     def _control(self, message: ControlMessage, value: bytes | None) -> LogRecord:
+        if control.has_unknown_tags(message):
+            return LogRecord(message, value if self._redactor is None else None, True)
         if not isinstance(message, UnknownControl) or message.is_marker:
             return LogRecord(message, value, False)
         if self._redactor is None or isinstance(message.value, str):
