@@ -140,10 +140,20 @@ class Redactor:
 
     def fingerprint(self, field: str, value: bytes) -> str:
         """The text in place of `value`; `field` keeps equal values of unlike fields apart."""
-        label = field.encode()
-        message = len(label).to_bytes(4, "big") + label + value
-        digest = hmac.new(self._key, message, hashlib.sha256).hexdigest()
-        return MARK + digest[:FINGERPRINT_DIGITS]
+        return MARK + self._digest(field, value).hex()[:FINGERPRINT_DIGITS]
+
+    def batch_crc(self, base_offset: int, crc: int) -> int:
+        """32 bits, unsigned, in place of the CRC of a batch that holds a secret.
+
+        By a CRC, and all that is shown of a batch, a guess of its secret can be checked. These bits
+        are equal where base offset and CRC are, so that equal batches still look equal.
+        """
+        value = base_offset.to_bytes(8, "big", signed=True) + crc.to_bytes(4, "big")
+        return int.from_bytes(self._digest("CRC of a batch", value)[:4], "big")
+
+    def _digest(self, label: str, value: bytes) -> bytes:
+        raw = label.encode()
+        return hmac.digest(self._key, len(raw).to_bytes(4, "big") + raw + value, hashlib.sha256)
 
 
 def _label(record: MetadataRecord, field: str) -> str:

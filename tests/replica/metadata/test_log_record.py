@@ -20,11 +20,13 @@ from replica.format.control import (
     encode_control,
 )
 from replica.format.record import Record
-from replica.metadata.log_record import UNREADABLE, LogRecordReader
+from replica.format.batch import decode_header
+from replica.metadata.log_record import UNREADABLE, LogRecordReader, may_hold_secret
 from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
 from replica.metadata.writer import encode
 from replica.types import ZERO_UUID
+from tests.secret_log import PLAIN_CONFIGS, batch, config, control_batch, plain, secret_values
 
 KEPT, REDACTED = LogRecordReader(None), LogRecordReader(Redactor(b"key"))
 
@@ -105,6 +107,24 @@ def test_bytes_of_control_records_with_unknown_tagged_fields_are_withheld(
     assert (found.value, found.is_harmless) == (None, False)
     assert "hunter2" not in found.json_text()
     assert KEPT.read(_record(value, key), is_control=True).value == value
+
+
+@pytest.mark.parametrize("value", list(secret_values()), ids=repr)
+def test_a_batch_that_holds_a_secret_is_told_from_one_that_holds_none(value: bytes) -> None:
+    for values in ([value], [plain("a"), value], [value, plain("a")]):
+        whole = batch(7, values)
+        assert may_hold_secret(decode_header(whole), whole)
+        assert may_hold_secret(decode_header(whole), whole[:-1]), "nobody can tell"
+    known = [plain("a"), *(config(*one) for one in PLAIN_CONFIGS.items())]
+    whole = batch(7, known)
+    assert not may_hold_secret(decode_header(whole), whole)
+
+
+def test_a_batch_of_a_control_record_that_nobody_knows_may_hold_a_secret() -> None:
+    leader, odd = encode_control(LeaderChange(1, 1, (), ()))[1], b"hunter2"
+    for type_code, value, expected in ((2, leader, False), (2, odd, True), (9, odd, True)):
+        whole = control_batch(7, type_code, value)
+        assert may_hold_secret(decode_header(whole), whole) == expected
 
 
 def test_a_control_record_of_an_unknown_type_is_labelled_and_hidden() -> None:

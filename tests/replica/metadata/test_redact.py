@@ -229,6 +229,14 @@ def test_redaction_and_holds_secret_agree_on_every_record(record: MetadataRecord
     assert not was_secret or record.type in may_be_secret or record.unknown_tags
 
 
+def test_what_stands_for_a_crc_is_told_by_the_key_the_offset_and_the_crc() -> None:
+    numbers = {REDACTOR.batch_crc(offset, crc) for offset in range(50) for crc in range(50)}
+    assert len(numbers) == 2500
+    assert all(0 <= number < 2**32 for number in numbers)
+    assert REDACTOR.batch_crc(7, 2**32 - 1) == REDACTOR.batch_crc(7, 2**32 - 1)
+    assert REDACTOR.batch_crc(-1, 1) != Redactor(b"another key").batch_crc(-1, 1)
+
+
 def test_secret_fields_exist_in_the_schema() -> None:
     names = {schema.name: {f.name for f in schema.fields} for schema in RECORDS}
     for type_name, fields in SECRET_FIELDS.items():
