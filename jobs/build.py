@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+from jobs.interrupts import interruptible, started_spark
 from jobs.lake_tables import check_lake
 from jobs.output import complain, write_counts
 from jobs.waiting import check_ready, check_whole, waiting
@@ -19,24 +20,32 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
 
     run_id: a UUID, of gold.quality_results and lineage.
     """
+    with interruptible("build", lambda: _again(lake)):
+        counts = build_tables(lake, run_id)
+    write_counts(counts, json_output=json_output)
+    return 0
+
+
+def build_tables(lake: str, run_id: str | None = None) -> dict[str, int]:
+    """Rows by table. Raises KraftlakeError."""
     from pipelines.build import build
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
     from pipelines.lake_lock import locked_in_store
     from pipelines.lineage.job_events import job_events
-    from pipelines.session import spark_session
 
     check_lake(lake)
     check_whole(lake)
     check_ready(lake, "silver", "gold")
-    complain("build: starting Spark")
-    spark = spark_session("kraftlake build", lake=lake)
+    spark = started_spark("build", lake)
     with told(lake), locked_in_store(lake, waiting("build", lake)):
         check_whole(lake)
         with job_events("build", lake, complain, tables="bronze", run_id=run_id) as named:
-            counts = build(spark, Lake(lake), lambda line: complain(f"build: {line}"), named)
-    write_counts(counts, json_output=json_output)
-    return 0
+            return dict(build(spark, Lake(lake), lambda line: complain(f"build: {line}"), named))
+
+
+def _again(lake: str) -> str:
+    return f"what was committed stays: run `kraftlake build --lake {lake}` again"
 
 
 if __name__ == "__main__":

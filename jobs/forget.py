@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobs import lake_content
+from jobs.interrupts import interruptible, started_spark
 from jobs.lake_tables import tables_of
 from jobs.output import complain, counted, write_counts, write_json, write_table
 from jobs.sql_text import SCHEMAS
@@ -49,17 +50,26 @@ def run(
     if not confirmed:
         return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
     check_ready(lake, *(SCHEMAS if vacuum else ("bronze",)))
-    with locked(lake, waiting("forget", lake)):
-        check_schema_version(lake)
-        left = forgetting.begun(lake)
-        if asked | left != Targets() or not vacuum:
-            _meant(lake, asked, left)
-            write_counts(_forget(lake, asked | left), json_output=json_output)
-    if vacuum:
-        return _leave_no_earlier_version(lake, json_output)
+    with interruptible("forget", lambda: _again(lake, vacuum=vacuum)):
+        with locked(lake, waiting("forget", lake)):
+            check_schema_version(lake)
+            left = forgetting.begun(lake)
+            if asked | left != Targets() or not vacuum:
+                _meant(lake, asked, left)
+                write_counts(_forget(lake, asked | left), json_output=json_output)
+        if vacuum:
+            return _leave_no_earlier_version(lake, json_output)
     complain(f"forget: now run `kraftlake build --lake {lake}`")
     complain("forget: earlier versions of the tables still hold what went: --vacuum deletes them")
     return 0
+
+
+def _again(lake: str, *, vacuum: bool) -> str:
+    """What to run after an interruption, before which something may have been begun."""
+    if forgetting.begun(lake) == Targets() and not vacuum:
+        return "nothing was taken out: run the same command again"
+    words = f"kraftlake forget --lake {lake} --yes{' --vacuum' if vacuum else ''}"
+    return f"run `{words}`, which finishes it"
 
 
 def _meant(lake: str, asked: Targets, left: Targets) -> list[dict[str, Any]]:
@@ -100,11 +110,9 @@ def _forget(lake: str, targets: Targets) -> dict[str, int]:
     from pipelines.bronze.forget import forget
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
-    from pipelines.session import spark_session
 
     forgetting.begin(lake, targets)
-    complain("forget: starting Spark")
-    spark = spark_session("kraftlake forget", lake=lake)
+    spark = started_spark("forget", lake)
     with told(lake):
         counts = forget(spark, Lake(lake), targets, lambda table: complain(f"forget: {table}"))
     forgetting.end(lake)
@@ -112,12 +120,11 @@ def _forget(lake: str, targets: Targets) -> dict[str, int]:
 
 
 def _leave_no_earlier_version(lake: str, json_output: bool) -> int:
-    from jobs import build
+    from jobs.build import build_tables
     from pipelines import delta
-    from pipelines.session import spark_session
 
-    build.run(lake=lake, json_output=json_output)
-    spark = spark_session("kraftlake forget", lake=lake)
+    write_counts(build_tables(lake), json_output=json_output)
+    spark = started_spark("forget", lake)
     with locked(lake, waiting("forget", lake)):  # an ingest's files are young, and not yet needed
         for name in tables_of(lake):
             complain(f"forget: vacuum {name}")

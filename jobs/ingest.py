@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from jobs.interrupts import interruptible, started_spark
 from jobs.moments import moment_of
 from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
@@ -36,6 +37,10 @@ from replica.format.damage import Damage
 _CHECKPOINTS = "_ingest_streams"
 """Below the lake, or beside its spool: a store has no renaming, which Spark's checkpoints need.
 Without one, what is there is looked at once more."""
+
+_AGAIN = (
+    "what was committed stays: run the same command again, which goes on and stores nothing twice"
+)
 
 
 @dataclass(frozen=True)
@@ -84,10 +89,11 @@ def run(
     refuse_foreign(lake)
     check_ready(lake, "bronze")
     total: Counter[str] = Counter()
-    if stream is None:
-        total.update(work.run())
-    else:
-        _follow(work, stream, lambda: total.update(work.run()))
+    with interruptible("ingest", lambda: _AGAIN):
+        if stream is None:
+            total.update(work.run())
+        else:
+            _follow(work, stream, lambda: total.update(work.run()))
     write_counts(dict(total) or work.no_rows(), json_output=json_output)
     return 1 if total["bronze.damage"] and not accept_damage else 0
 
@@ -150,11 +156,9 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
     from pyspark.sql import DataFrame
 
     from pipelines.delta.streams import for_each_batch
-    from pipelines.session import spark_session
     from pipelines.sources import register
 
-    complain("ingest: starting Spark")
-    spark = spark_session("kraftlake ingest", lake=work.lake)
+    spark = started_spark("ingest", work.lake)
     register(spark)
     source = spark.readStream.format("kraft_log").option("content", "batches")
     logs = [source.load(path) for path in work.paths]
@@ -170,6 +174,8 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
     for_each_batch(every, checkpoint, ingest, every_s=stream.every_s, stop=stop)
+    if stop.is_set():
+        complain("ingest: stopped: run the same command again, which goes on")
 
 
 def _shown(size: int) -> str:
@@ -194,11 +200,9 @@ def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, i
     from pipelines.delta.failures import told
     from pipelines.delta.lake_versions import note_written
     from pipelines.redaction import keep_to_owner, lake_key_file
-    from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
-    complain("ingest: starting Spark")
-    spark = spark_session("kraftlake ingest", lake=lake)  # first: what can't start leaves nothing
+    spark = started_spark("ingest", lake)  # first: what can't start leaves nothing
     key_file = lake_key_file(lake, spool)
     is_new = schema_version(lake) is None
     write_schema_version(lake)

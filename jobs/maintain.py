@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from jobs.interrupts import interruptible, started_spark
 from jobs.lake_tables import tables_of
 from jobs.output import complain, write_rows
 from jobs.sql_text import SCHEMAS
@@ -36,15 +37,16 @@ def run(
     retain_days: keep what was removed longer than the tables promise. run_id: a UUID, of lineage.
     """
     names = tables_of(lake)
-    if dry_run:
-        check_whole(lake)
-        _print(_upkeep(lake, names, retain_days, dry_run=True), json_output=json_output)
-        return 0
-    check_ready(lake, *SCHEMAS)
-    with locked(lake, waiting("maintain", lake)):
-        check_whole(lake)
-        with job_events("maintain", lake, complain, run_id=run_id):
-            _print(_upkeep(lake, names, retain_days, dry_run=False), json_output=json_output)
+    with interruptible("maintain", lambda: f"run `kraftlake maintain --lake {lake}` again"):
+        if dry_run:
+            check_whole(lake)
+            _print(_upkeep(lake, names, retain_days, dry_run=True), json_output=json_output)
+            return 0
+        check_ready(lake, *SCHEMAS)
+        with locked(lake, waiting("maintain", lake)):
+            check_whole(lake)
+            with job_events("maintain", lake, complain, run_id=run_id):
+                _print(_upkeep(lake, names, retain_days, dry_run=False), json_output=json_output)
     return 0
 
 
@@ -54,10 +56,8 @@ def _upkeep(
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
     from pipelines.delta.upkeep import upkeep
-    from pipelines.session import spark_session
 
-    complain("maintain: starting Spark")
-    spark = spark_session("kraftlake maintain", lake=lake)
+    spark = started_spark("maintain", lake)
     with told(lake):
         for name in names:
             complain(f"maintain: {name}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from jobs.interrupts import interruptible, started_spark
 from jobs.lake_tables import check_lake
 from jobs.output import complain, write_json, write_table
 from jobs.waiting import check_ready, check_whole, waiting
@@ -24,18 +25,23 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
     Nothing is derived and nothing quarantined; the results go to the lake. run_id: as of build.
     Raises KraftlakeError.
     """
+    with interruptible("quality", lambda: f"run `kraftlake quality --lake {lake}` again"):
+        results = _judged(lake, run_id)
+    _print(results, json_output=json_output)
+    return int(any(not verdict.success for one in results for verdict in one.judged.verdicts))
+
+
+def _judged(lake: str, run_id: str | None) -> list[TableResult]:
     from pipelines.delta import Lake, exists
     from pipelines.delta.failures import told
     from pipelines.lake_lock import locked_in_store
     from pipelines.lineage.job_events import job_events
-    from pipelines.session import spark_session
     from pipelines.tables.bronze import BRONZE
 
     check_lake(lake)
     check_whole(lake)
     check_ready(lake, "gold")
-    complain("quality: starting Spark")
-    spark = spark_session("kraftlake quality", lake=lake)
+    spark = started_spark("quality", lake)
     from pipelines.quality.gate import Gate
     from pipelines.quality.suites import SUITES
 
@@ -53,8 +59,7 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
         ):
             for schema in ("bronze", "silver", "gold"):
                 gate.judge([one for one in (*BRONZE, *built) if one.schema_name == schema])
-    _print(gate.results, json_output=json_output)
-    return int(any(not verdict.success for one in gate.results for verdict in one.judged.verdicts))
+    return gate.results
 
 
 def _print(results: list[TableResult], *, json_output: bool) -> None:

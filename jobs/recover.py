@@ -141,6 +141,9 @@ def _write_rows(plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined]) -> None:
             "missing": sorted([v.node_id, v.directory_id] for v in plan.missing),
             "reasons": list(plan.reasons),
             "partition": partition_of(examined).shown,
+            "wins_election": log is plan.leader,
+            "truncates_to": standing.truncates_to,
+            "on_no_voter": [[each.start, each.end] for each in plan.on_no_voter],
         }
         write_json(row)
 

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from jobs.output import coloured, counted, one_line
+from jobs.recover_steps import steps_of
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
+from replica.history.commitment import Losses
 from replica.history.divergence import Relation
+from replica.history.log import election_order
+from replica.history.ranges import Ranges
 from replica.history.recovery import Answer, RecoveryPlan, Standing
 from replica.types import ZERO_UUID, ReplicaKey
 
@@ -21,6 +25,7 @@ _RELATIONS = {
     Relation.DISJOINT: "no common offset",
     Relation.CONFLICT: "in conflict with it",
 }
+_NO_CANDIDATE = "but stands for no election: only voters do"
 
 
 def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[str]:
@@ -35,82 +40,94 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
         yield f"  {reason}"
     if plan.answer is Answer.SAFE:
         yield f"  {_left(plan)}, and node {plan.winner.key.node_id} holds all that was committed"
+    steps = tuple(steps_of(plan, by_key))
+    stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
     yield ""
     for rank, standing in enumerate(plan.ranking, start=1):
-        yield from _standing(rank, standing, by_key[standing.log.key], plan.answer)
+        yield _headline(rank, standing, by_key[standing.log.key])
+        told = _of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing)
+        yield from (f"      {line}" for line in told)
     for voter in sorted(plan.missing):
         yield f"   -  node {_named(voter)}: not here, or not to be relied on"
     yield ""
-    yield "Nothing was changed. What a person would do:"
-    for number, step in enumerate(_steps(plan, by_key), start=1):
-        yield f"  {number}. {step}"
+    yield (
+        "Nothing was changed. What a person would do; bin/ and config/ are those of a node's Kafka:"
+    )
+    for number, step in enumerate(steps, start=1):
+        yield f"  {number}. {step.text}"
+        yield from (f"       {one_line(command)}" for command in step.commands)
 
 
-def _standing(rank: int, standing: Standing, examined: Examined, answer: Answer) -> Iterator[str]:
+def _headline(rank: int, standing: Standing, examined: Examined) -> str:
     log, position = standing.log, standing.log.position()
     kind = {True: "voter", False: "no voter", None: "voter or not is unknown"}[standing.is_voter]
     head = f"  {rank:2}  {one_line(examined.shown)}: node {_named(log.key)}, {kind}"
-    yield f"{head}, last epoch {position.epoch}, log end {position.offset}"
-    if standing.relation is None:
-        yield "      would win the election"
-    elif not standing.at_risk:
-        told = _RELATIONS.get(standing.relation, "an older branch, wholly behind its snapshot")
-        yield f"      {told}: loses nothing"
-    for each in standing.at_risk:
-        count = each.size
-        yield f"      loses offsets {each.start} to {each.end - 1} ({_records(count)})"
-    if standing.at_risk:
-        lost = standing.lost
+    return f"{head}, last epoch {position.epoch}, log end {position.offset}"
+
+
+def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
+    """What the log is to go on with. stand_ins: the number of the step that copies it."""
+    if plan.leader is not None:
+        yield "wins the election: the best log of a voter"
+        return
+    if plan.ranking[0].is_voter is not False:
+        yield "is the newest log; without a majority nobody can be elected"
+        return
+    yield f"is the newest log, {_NO_CANDIDATE}"
+    if plan.on_no_voter:
+        yield f"offsets {_shown(plan.on_no_voter)} are on no voter here"
         yield (
-            f"      of these {lost.committed} proven committed, {lost.superseded} superseded, "
-            f"{lost.unproven} unproven"
-            + ("; none of them can have been committed" if answer is Answer.SAFE else "")
+            f"of these {_commitments(plan.on_no_voter_counts)}: voters that are gone may have "
+            "committed them"
+        )
+    if stand_ins is not None:
+        yield (
+            f"step {stand_ins} gives its log to those who stand in for lost voters, and so to the "
+            "quorum"
         )
 
 
-def _steps(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[str]:
-    yield "Stop every controller, and keep a copy of each directory named above."
-    winner = by_key[plan.winner.key]
-    if plan.answer is Answer.REFUSED:
-        yield (
-            "Start none of them before it is known which history is right: `kraftlake diff` shows "
-            "both branches, `kraftlake check` what is damaged."
-        )
+def _of_another(plan: RecoveryPlan, standing: Standing) -> Iterator[str]:
+    """What becomes of a log that isn't the one to go on with."""
+    if not standing.at_risk:
+        relation = standing.relation or Relation.IDENTICAL
+        told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
+        yield f"{told}: loses nothing"
         return
-    if plan.has_majority:
-        yield "Start the voters above with their directories as they are: they elect a leader."
-        if plan.missing:
-            names = ", ".join(_named(voter) for voter in sorted(plan.missing))
-            yield (
-                f"Replace node {names} by a freshly formatted one afterwards; where voters have "
-                "directory ids, by kafka-metadata-quorum remove-controller and add-controller."
-            )
-        return
-    yield (
-        "Try to bring back a voter that is missing, with its old disk: a majority can't have "
-        "forgotten anything."
+    ahead = election_order(standing.log.position()) > election_order(plan.winner.position())
+    if ahead and standing.is_voter is False:
+        yield f"is newer, {_NO_CANDIDATE}"
+    yield f"loses offsets {_shown(standing.at_risk)}"
+    never = plan.answer is Answer.SAFE
+    yield f"of these {_commitments(standing.lost)}" + (
+        "; none of them can have been committed, so no broker has applied them" if never else ""
     )
-    if plan.voters is None:
-        yield "Otherwise find out who the voters are: controller.quorum.voters, or a snapshot."
-        return
-    yield from _without_majority(plan, winner)
+    if plan.answer is not Answer.REFUSED:
+        yield f"{_fate(plan, standing)}: nothing is to be done but to keep the copy"
 
 
-def _without_majority(plan: RecoveryPlan, winner: Examined) -> Iterator[str]:
-    """Kafka has no command for it: a voter is its node id and directory id, so a copy of the best
-    log under both stands in for a voter that is gone."""
-    yield (
-        "Otherwise accept that what only they held is lost. Onto a fresh disk for each of the "
-        f"nodes below, copy {one_line(winner.shown)}, but not its quorum-state (a vote is nobody "
-        "else's), and the meta.properties of its log directory, with these changes:"
-    )
-    for voter in sorted(plan.missing):
-        has_directory = voter.directory_id != ZERO_UUID
-        directory = f" and directory.id={voter.directory_id}" if has_directory else ""
-        yield f"for node {voter.node_id}: node.id={voter.node_id}{directory}"
-    yield (
-        "Start all of them, and restart the brokers: they may have seen records that are lost now. "
-        "Compare the topics with what brokers hold before clients are let in."
+def _fate(plan: RecoveryPlan, standing: Standing) -> str:
+    """What Kafka does to a log that holds what the winner's doesn't."""
+    node = plan.winner.key.node_id
+    when = f"as it follows node {node}"
+    if plan.leader is None:
+        when = f"once it follows a leader with the log of node {node}"
+    if standing.snapshot_id is not None:
+        snapshot = f"{standing.snapshot_id.offset}-{standing.snapshot_id.epoch}"
+        return f"{when}, Kafka replaces its log by snapshot {snapshot}"
+    return f"{when}, Kafka truncates its log to offset {standing.truncates_to}"
+
+
+def _shown(ranges: Ranges) -> str:
+    """Offsets, both ends inclusive, and how many records they are."""
+    told = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
+    return f"{told} ({_records(sum(each.size for each in ranges))})"
+
+
+def _commitments(counts: Losses) -> str:
+    return (
+        f"{counts.committed} proven committed, {counts.superseded} superseded, "
+        f"{counts.unproven} unproven"
     )
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jobs.interrupts import interruptible, started_spark
 from jobs.lake_tables import tables_of
 from jobs.output import complain, write_json, write_line, write_table
 from jobs.sql_views import AT_END, HISTORY, VIEWS, Spark, select
@@ -52,28 +53,36 @@ def run(
         raise UsageError(f"--prefix {prefix}: small letters, digits and _, a letter first")
     settings = {} if catalog is None else metastore_settings(catalog)
     in_lake = () if drop else tables_of(lake)  # names of a lake that is gone can go too
-    from pipelines.catalog.registration import register, unregister
-    from pipelines.delta import Lake
-    from pipelines.session import client_settings, spark_session
-    from pipelines.tables.of_a_lake import TABLES
+    from pipelines.session import check_startable, client_settings
 
+    check_startable()
     if catalog is not None and is_folder(catalog):
         check_catalog_folder(catalog)
         catalog_folder(catalog).mkdir(parents=True, exist_ok=True)
-    complain("register: starting Spark")
-    spark = spark_session("kraftlake register", lake=lake, extra_conf=settings)
-    if drop:
-        changes = unregister(spark, Lake(lake), prefix)
-    else:
-        present = [one for one in TABLES if one.name in in_lake]
-        views = views_of(prefix) if HISTORY in in_lake else ()
-        changes = register(spark, Lake(lake), present, views, prefix)
+    with interruptible("register", lambda: "run the same command again, which goes on"):
+        changes = _changes(lake, settings, None if drop else in_lake, prefix)
     _print(changes, json_output=json_output)
     if catalog is not None and client_file is None and is_folder(catalog):
         client_file = str(catalog_folder(catalog) / CLIENT_FILE)
     if client_file is not None and not drop:
         _write(Path(client_file), properties_text(client_settings(settings)))
     return 0
+
+
+def _changes(
+    lake: str, settings: Mapping[str, str], in_lake: Sequence[str] | None, prefix: str
+) -> Sequence[Change]:
+    """in_lake: the lake's tables; None takes the names away."""
+    from pipelines.catalog.registration import register, unregister
+    from pipelines.delta import Lake
+    from pipelines.tables.of_a_lake import TABLES
+
+    spark = started_spark("register", lake, settings)
+    if in_lake is None:
+        return unregister(spark, Lake(lake), prefix)
+    present = [one for one in TABLES if one.name in in_lake]
+    views = views_of(prefix) if HISTORY in in_lake else ()
+    return register(spark, Lake(lake), present, views, prefix)
 
 
 def views_of(prefix: str) -> tuple[NamedQuery, ...]:

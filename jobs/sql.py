@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -72,12 +73,17 @@ def run(request: Request) -> int:
     elif views:
         named = sorted({*named, HISTORY})
     valid = _valid(request) if views else AT_END
+    asking: AbstractContextManager[None] = nullcontext()
     if request.engine == SPARK:
+        from jobs.interrupts import interruptible
         from jobs.sql_spark import answer
+
+        asking = interruptible("sql", lambda: "nothing was changed: ask again")
     else:
         from jobs.sql_delta_rs import answer
     try:
-        write_answer(answer(request.lake, named, query, views, valid), request.form)
+        with asking:
+            write_answer(answer(request.lake, named, query, views, valid), request.form)
     except QueryError as error:
         raise QueryError(explained(str(error), in_lake)) from error
     return 0

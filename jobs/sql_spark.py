@@ -15,10 +15,11 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import VariantVal
 
 from jobs.answer import Answer, QueryError
+from jobs.interrupts import started_spark
 from jobs.sql_views import AT_END, Spark, View, statements
 from pipelines.catalog.metastore import IMPLEMENTATION
 from pipelines.delta import Lake, register
-from pipelines.session import WAREHOUSE, scratch_warehouse, spark_session
+from pipelines.session import WAREHOUSE, scratch_warehouse
 from pipelines.tables.of_a_lake import TABLES
 
 
@@ -41,7 +42,7 @@ def answer(
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # names for this query alone, whatever metastore the user's own settings name
     own = {IMPLEMENTATION: "in-memory", WAREHOUSE: scratch_warehouse()}
-    spark = spark_session("kraftlake sql", lake=lake, extra_conf=own)
+    spark = started_spark("sql", lake, own)
     try:
         register(spark, Lake(lake), [one for one in TABLES if one.name in tables])
         for statement in statements(views, Spark(), valid):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 
+from jobs.interrupts import interruptible, started_spark
 from jobs.lake_tables import tables_of
 from jobs.output import complain, write_rows
 from jobs.sql_text import SCHEMAS
@@ -28,7 +29,8 @@ def run(*, lake: str, dry_run: bool = False, json_output: bool = False) -> int:
     """Upgrade the lake, or only tell what would be done; 0. Raises KraftlakeError."""
     tables_of(lake)  # says so where it is none
     check_ready(lake, *SCHEMAS)
-    with locked(lake, waiting("upgrade", lake)):
+    again = f"run `kraftlake lake --lake {lake} --upgrade` again, which does what is left"
+    with interruptible("upgrade", lambda: again), locked(lake, waiting("upgrade", lake)):
         refuse_newer(lake)
         refuse_half_forgotten(lake)
         version = schema_version(lake) or VERSION
@@ -48,11 +50,9 @@ def _changes(lake: str, version: int, dry_run: bool) -> list[dict[str, str]]:
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
     from pipelines.delta.lake_versions import note_upgraded
-    from pipelines.session import spark_session
     from pipelines.upgrading import steps_of_an_upgrade
 
-    complain("upgrade: starting Spark")
-    spark = spark_session("kraftlake upgrade", lake=lake)
+    spark = started_spark("upgrade", lake)
     with told(lake):
         steps = steps_of_an_upgrade(spark, Lake(lake), version)
         changes = [asdict(step.change) for step in steps]

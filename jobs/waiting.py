@@ -11,10 +11,10 @@ from pipelines.schema_version import check_schema_version
 
 
 def check_ready(lake: str, *schemas: str) -> None:
-    """What would end the job once Spark has started, told before it does and before anything is
-    written. schemas: of the tables that the job writes.
+    """Raises before anything is written, and before Spark starts, what would end the job later.
 
-    UsageError: Spark can't start here (no Java). UnwritableFileError: this user can't write there.
+    schemas: of the tables that the job writes. UsageError: Spark can't start here, for example for
+    want of Java. UnwritableFileError: this user can't write to the lake.
     """
     from pipelines.session import check_startable
 

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import sysconfig
-import threading
 import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -26,14 +24,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from pipelines.java import find_java
+from pipelines.jvm import launch, own_interrupts
 from pipelines.object_store import is_s3, s3a_settings
 from pipelines.scratch import folder_of_this_process
 from pipelines.session_jars import add_jars, bring_jars, has_s3a, jars_for
@@ -63,9 +60,6 @@ _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 
 Folder = Path | zipfile.Path
 """One on disk, or in the zip that the code was shipped as."""
-
-# What the JVM prints before any logging is set up, and nobody can act on.
-_JVM_NOISE = (b"WARNING: Using incubator modules", b"Picked up JAVA_TOOL_OPTIONS")
 
 
 @dataclass(frozen=True)
@@ -114,9 +108,15 @@ def spark_session(
     else:
         add_jars(settings, jars_for(settings, offline, in_s3=in_s3))
     if _submitted():
-        with _environment({} if "PYSPARK_PYTHON" in os.environ else _interpreter(settings)):
+        environment = {} if "PYSPARK_PYTHON" in os.environ else _interpreter(settings)
+        with _environment(environment), own_interrupts():
             return SparkSession.builder.config(map=dict(settings)).getOrCreate()
     return _start(settings, conf_dir)
+
+
+def is_running() -> bool:
+    """Whether this process has a session already."""
+    return _active_context() is not None
 
 
 def check_startable() -> None:
@@ -323,8 +323,9 @@ def _start(settings: Mapping[str, str], conf_dir: Folder | None) -> SparkSession
     for key, value in settings.items():
         conf.set(key, value)
     with _environment(_jvm_environment(settings, conf_dir)):
-        gateway = SparkContext._gateway or _launch(conf)
-        SparkContext(conf=conf, gateway=gateway)
+        gateway = SparkContext._gateway or launch(conf)
+        with own_interrupts():
+            SparkContext(conf=conf, gateway=gateway)
     return SparkSession.builder.getOrCreate()
 
 
@@ -366,30 +367,3 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def _launch(conf: SparkConf) -> Any:
-    """The JVM, its output filtered and kept off stdout, which belongs to `--json`."""
-    read_end, write_end = os.pipe()
-    threading.Thread(
-        target=_forward, args=(os.fdopen(read_end, "rb"),), name="spark-stderr", daemon=True
-    ).start()
-    try:
-        return launch_gateway(  # type: ignore[no-untyped-call]
-            conf, popen_kwargs={"stdout": write_end, "stderr": subprocess.STDOUT}
-        )
-    except PySparkRuntimeError as error:
-        raise UsageError(
-            "Spark's JVM did not start; what it printed is above. Check JAVA_HOME and "
-            "spark.driver.memory."
-        ) from error
-    finally:
-        os.close(write_end)
-
-
-def _forward(stream: IO[bytes]) -> None:
-    """Passes the JVM's lines on to stderr, but for its known noise. Ends with the JVM."""
-    with stream:
-        for line in stream:
-            if not line.startswith(_JVM_NOISE):
-                os.write(2, line)

@@ -111,6 +111,10 @@ class UnansweredConnectionError(UnreachablePeerError):
     is_temporary = False
 
 
+class MisroutedConnectionError(UnreachablePeerError):
+    """The address belongs to another node or cluster by now than the one that was meant."""
+
+
 class UnsupportedByPeerError(PeerError):
     """The peer doesn't know the request, or no version of it that this release speaks."""
 

@@ -29,6 +29,8 @@ def ingest(
     redacted before anything is written. Partitions of other topics than __cluster_metadata are left
     out, and refused where there is nothing else.
 
+    A new lake wants an empty or new folder: one that holds other things is refused.
+
     Only new bytes are read of a directory that the lake knows: a file whose known batches are in
     their place, by offset, epoch and CRC, is taken for the known one. --verify reads all of it.
 

@@ -170,8 +170,11 @@ def recover(
 
     For the moment after disks were lost. Stop all controllers and name every directory that is
     left, of voters and observers. They are ranked as Raft does: the newest last epoch first, then
-    the log's end; a longer log of an older epoch may hold what was undone. Each record that the
-    best one lacks is counted by what the directories prove. Nothing is ever changed.
+    the log's end; a longer log of an older epoch may hold what was undone. Only voters stand for
+    election: with a majority of them the best of theirs comes first, without one the newest of all,
+    which is given to stand-ins for the lost voters. Each record that the first one lacks is counted
+    by what the directories prove, and it is said what becomes of it. The steps are commands to
+    paste, of Kafka 3.7 and newer and of kraftlake. Nothing is ever changed.
 
     \b
     The answer for each cluster:
@@ -182,7 +185,9 @@ def recover(
 
     --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
     log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
-    superseded_lost, answer, has_majority, missing, reasons, partition.
+    superseded_lost, answer, has_majority, missing, reasons, partition, wins_election,
+    truncates_to (the log's end once it follows the first one), on_no_voter ([first, end) pairs:
+    what the first one, an observer's, holds and no voter here).
 
     \b
     Examples:

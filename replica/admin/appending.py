@@ -25,6 +25,7 @@ from replica.wire.client import ClientConfig, Connection
 from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address, Pool
 from replica.wire.schema import Message
+from replica.wire.versions import Identity
 
 _PAUSE_S = 0.1
 _IDLE_S = 5.0
@@ -79,6 +80,14 @@ class Appended:
     epoch: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Leader:
+    """identity: None where the node tells no cluster id."""
+
+    address: Address
+    identity: Identity | None
+
+
 class Appender:
     """bootstrap: nodes to ask first. timeout_s: for each batch, from its first try to its commit.
     Use from one task."""
@@ -93,7 +102,9 @@ class Appender:
         self._config = config
         self._pool = Pool(config)
         self._used_at = time.monotonic()
-        self._leader: Address | None = None
+        self._cluster_id: str | None = None
+        """Of the first node that told one; nothing is sent to another cluster."""
+        self._leader: _Leader | None = None
 
     async def append(self, batch: bytes) -> Appended:
         """Raises AppendRefusedError, NoLeaderFoundError, UnknownOutcomeError; AuthenticationError,
@@ -107,7 +118,7 @@ class Appender:
                 connection = await self._connected()
                 answer = await self._produce(connection, batch, left)
             except _NotAppendedError as error:
-                trouble, self._leader = str(error), error.leader
+                trouble, self._leader = str(error), self._named(error)
                 await asyncio.sleep(_PAUSE_S)
                 continue
             self._used_at = time.monotonic()
@@ -130,13 +141,13 @@ class Appender:
         if self._leader is None:
             raise _NotAppendedError("; ".join(reasons))
         try:
-            return await self._pool.connection(self._leader)
+            return await self._pool.connection(self._leader.address, self._leader.identity)
         except AuthenticationError:
             raise
         except PeerError as error:
             raise _NotAppendedError(str(error)) from error
 
-    async def _ask_leader(self, address: Address) -> Address:
+    async def _ask_leader(self, address: Address) -> _Leader:
         connection = await self._pool.connection(address)
         request = {"topics": [{"name": self._topic}], "allowAutoTopicCreation": False}
         try:
@@ -146,6 +157,11 @@ class Appender:
                 f"{connection.address}: a controller of Kafka's own, whose metadata log takes "
                 "records from nobody else"
             ) from error
+        cluster_id = answer["clusterId"] or ""
+        if cluster_id != (self._cluster_id or cluster_id):
+            why = f"of cluster {cluster_id} now, not of {self._cluster_id} any more"
+            raise UnreachablePeerError(connection.address, why)
+        self._cluster_id = cluster_id
         topic = next((each for each in answer["topics"] if each["name"] == self._topic), None)
         if topic is None or topic["errorCode"] != ErrorCode.NONE:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic["errorCode"]
@@ -156,8 +172,19 @@ class Appender:
         )
         for node in answer["brokers"]:
             if node["nodeId"] == leader_id:
-                return node["host"], node["port"]
+                address = node["host"], node["port"]
+                return _Leader(address, self._identity(leader_id))
         raise UnreachablePeerError(connection.address, "knows no leader")
+
+    def _named(self, error: _NotAppendedError) -> _Leader | None:
+        """The leader that an answer names."""
+        if error.leader is None:
+            return None
+        node_id, address = error.leader
+        return _Leader(address, self._identity(node_id))
+
+    def _identity(self, node_id: int) -> Identity | None:
+        return Identity(self._cluster_id, node_id) if self._cluster_id else None
 
     async def _produce(self, connection: Connection, batch: bytes, left_s: float) -> Appended:
         try:
@@ -179,9 +206,9 @@ class Appender:
 
 
 class _NotAppendedError(Exception):
-    """Sending the batch again is safe. leader: who leads, as far as the answer says."""
+    """Sending the batch again is safe. leader: who leads and where, as far as the answer says."""
 
-    def __init__(self, why: str, leader: Address | None = None) -> None:
+    def __init__(self, why: str, leader: tuple[int, Address] | None = None) -> None:
         super().__init__(why)
         self.leader = leader
 
@@ -198,7 +225,9 @@ def _read(address: str, answer: Message) -> Appended:
     text = f"{address}: {_said(code, partition['errorMessage'])}"
     if code in _NOT_APPENDED:
         nodes = {node["nodeId"]: (node["host"], node["port"]) for node in answer["nodeEndpoints"]}
-        raise _NotAppendedError(text, nodes.get(leader["leaderId"]))
+        leader_id = leader["leaderId"]
+        named = (leader_id, nodes[leader_id]) if leader_id in nodes else None
+        raise _NotAppendedError(text, named)
     if code in _UNKNOWN:
         raise UnknownOutcomeError(text)
     raise AppendRefusedError(text)

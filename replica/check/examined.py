@@ -174,16 +174,22 @@ def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
 
 def voter_sets(examined: Examined) -> Iterator[VoterSetAt]:
     """The voters records of the log and of usable snapshots."""
+    for offset, epoch, message in voters_records(examined):
+        yield VoterSetAt(offset, epoch, keys_of(message))
+
+
+def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]:
+    """The same as they were written: offset and epoch, as VoterSetAt has them, and the record."""
     for segment in examined.directory.segments:
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, KRaftVoters):
-                yield VoterSetAt(record.offset, batch.header.leader_epoch, keys_of(message))
+                yield record.offset, batch.header.leader_epoch, message
     for snapshot in examined.directory.snapshots:
         if snapshot.id is None or not snapshot.is_usable:
             continue
         for _, _, message in examined.control_records(snapshot):
             if isinstance(message, KRaftVoters):
-                yield VoterSetAt(snapshot.id.offset - 1, snapshot.id.epoch, keys_of(message))
+                yield snapshot.id.offset - 1, snapshot.id.epoch, message
 
 
 def _leader_changes(examined: Examined) -> Iterator[LeaderChangeAt]:

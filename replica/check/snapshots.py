@@ -25,6 +25,7 @@ from replica.metadata.image import (
     dropped_configs,
     orphan_topic_configs,
 )
+from replica.metadata.image.zk_migration import ZK_MIGRATION
 from replica.metadata.records import NEWEST_KAFKA
 from replica.types import OffsetAndEpoch, Severity
 
@@ -309,15 +310,25 @@ def judge_compared(
 
 
 def compare_images(a: Image, b: Image) -> Differing:
-    """The differences of two images, whichever of them has too much or too little."""
+    """The differences of two images, whichever of them has too much or too little.
+
+    The state of the migration from ZooKeeper counts only where both have one: Kafka 4 has none, and
+    leaves the record of an upgraded node's log out of its snapshots; Kafka 3.9 writes a state into
+    snapshots also where the log names none.
+    """
     orphans = _keys(*orphan_topic_configs(a, b), *orphan_topic_configs(b, a))
     dropped = _keys(*dropped_configs(a, b), *dropped_configs(b, a)) - orphans
     found = sorted(differences(a, b), key=lambda one: (KIND_ORDER[one.kind], one.key))
+    found = [one for one in found if not _is_lone_migration(one)]
     return Differing(
         [one for one in found if (one.kind, one.key) in orphans],
         [one for one in found if (one.kind, one.key) in dropped],
         [one for one in found if (one.kind, one.key) not in orphans | dropped],
     )
+
+
+def _is_lone_migration(one: Difference) -> bool:
+    return one.kind == ZK_MIGRATION and None in (one.value_a, one.value_b)
 
 
 def _keys(*found: Difference) -> set[tuple[str, str]]:

@@ -23,14 +23,21 @@ from replica.consumer.values import (
     ReadError,
     RefreshMetadata,
 )
-from replica.errors import PeerError, UnreachablePeerError, UnsupportedByPeerError
+from replica.errors import (
+    MisroutedConnectionError,
+    PeerError,
+    UnreachablePeerError,
+    UnsupportedByPeerError,
+)
 from replica.types import ZERO_UUID
 from replica.wire.apis.cluster import API_VERSIONS, METADATA
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
+from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address, Pool
 from replica.wire.schema import Api, Message
+from replica.wire.versions import Identity
 
 
 class WireConnections:
@@ -57,6 +64,9 @@ class WireConnections:
         self._settings = settings or FetchSettings()
         self._measures = measures
         self._addresses: dict[int, Address] = {}
+        self._cluster_id: str | None = None
+        self._must_rebootstrap = False
+        """Whether what is known of the nodes is out of date (KIP-1102, KIP-1242)."""
 
     async def call(self, ask: Ask) -> Answer:
         """See replica.consumer.client.Connections; raises PeerError."""
@@ -66,6 +76,7 @@ class WireConnections:
         try:
             answer = await self._ask(address, ask)
         except UnreachablePeerError as error:
+            self._must_rebootstrap |= isinstance(error, MisroutedConnectionError)
             self.trouble = str(error)
             return _DISCONNECTED[type(ask)]
         if answer.error is not ReadError.NONE:
@@ -79,7 +90,9 @@ class WireConnections:
         await self._pool.close()
 
     async def _ask(self, address: Address, ask: Fetch | EndOfEpoch | LookUpOffset) -> Answer:
-        connection = await self._pool.connection(address)
+        known = self._cluster_id
+        expected = Identity(known, ask.node_id) if known else None
+        connection = await self._pool.connection(address, expected)
         try:
             if isinstance(ask, Fetch):
                 return await self._fetch(connection, ask)
@@ -109,12 +122,15 @@ class WireConnections:
         return translate.read_end_of_epoch(response)
 
     async def _metadata(self) -> Metadata:
-        """Of whoever answers first: connected nodes, then known ones, then the bootstrap."""
-        for address in self._known_addresses():
+        """Of whoever answers first: connected nodes, then known ones, then the bootstrap; of the
+        bootstrap alone where what is known is out of date."""
+        for address in self._bootstrap if self._must_rebootstrap else self._known_addresses():
             try:
                 connection = await self._pool.connection(address)
                 message = translate.metadata_request(self._partition)
                 response = await _call(connection, METADATA, message)
+                if self._is_refused(connection, response):
+                    continue
                 metadata = translate.read_metadata(self._partition, response)
             except UnreachablePeerError as error:
                 self.trouble = str(error)
@@ -123,6 +139,21 @@ class WireConnections:
                 raise PeerError(connection.address, f"Metadata: {error}") from error
             return await self._learned(metadata)
         return Metadata(None)
+
+    def _is_refused(self, connection: Connection, response: Message) -> bool:
+        """Whether Metadata has an error for the whole of it, or is of another cluster than before:
+        records of two clusters are never mixed."""
+        code, cluster_id = response["errorCode"], response["clusterId"] or ""
+        if code != ErrorCode.NONE:
+            self._must_rebootstrap |= code == ErrorCode.REBOOTSTRAP_REQUIRED
+            self.trouble = f"{connection.address}: Metadata: {error_name(code)}"
+            return True
+        if cluster_id != (self._cluster_id or cluster_id):
+            was = f"not of {self._cluster_id} any more"
+            self.trouble = f"{connection.address}: of cluster {cluster_id} now, {was}"
+            return True
+        self._cluster_id, self._must_rebootstrap = cluster_id, False
+        return False
 
     def _known_addresses(self) -> Iterable[Address]:
         return dict.fromkeys((*self._pool.connected, *self._addresses.values(), *self._bootstrap))

@@ -1,42 +1,61 @@
 """Whether the base offset of a frame can be believed: the CRC doesn't cover it, the batches around
-it must bear it out. A frame that isn't where it is expected is judged with the two behind it.
+it must bear it out. A frame that isn't where it is expected is judged with the two behind it; one
+that leaps, over more offsets than the bytes before it can have held, with all of the next MiB: a
+block of another part of the log, written here by a fault, must not push out what follows it.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 
+from replica.format.batch import MIN_RECORD_BYTES
 from replica.format.damage import Damage, DamageKind
 from replica.format.walk import LocatedBatch
 
 _WITNESSES = 2
 """Frames behind a doubtful one that are asked about it."""
+_LEAP_BYTES = 1024 * 1024
+"""Bytes whose frames are asked about one that leaps, its own among them."""
+_RUNS = 64
+"""Of these frames, the runs that are asked: there are few, unless a file was made to be slow."""
 
 
 class OffsetJudgement:
     """Takes the frames of a walk in order and gives those whose base offsets can be believed.
 
     expected: the base offset that the next frame should have, None where any will do.
+    end: the byte of the file where frames begin.
     damages: gaps, and the frames that are not believed. A frame with a wrong CRC is believed where
     its header fits its place; its damage is known already.
     """
 
-    def __init__(self, expected: int | None) -> None:
+    def __init__(self, expected: int | None, end: int) -> None:
         self.expected = expected
         self.damages: list[Damage] = []
         self._pending: deque[LocatedBatch] = deque()
+        self._runs = _Runs()
+        self._sound_end = end  # behind the last frame with a right CRC
+        self._room = 0  # offsets of the frames that were not believed since one was
 
     @property
     def in_doubt(self) -> bool:
         """Whether a frame waits for those behind it."""
         return bool(self._pending)
 
+    def go_on(self, expected: int, end: int) -> None:
+        """Frames up to byte `end` of the file, before offset `expected`, are believed."""
+        self.expected = expected
+        self._sound_end = end
+        self._room = 0
+
     def take(self, frame: LocatedBatch) -> list[LocatedBatch]:
         """The frames that are believed now that this one is known."""
         if not self._pending and frame.crc_valid and frame.header.base_offset == self.expected:
-            self.expected = frame.header.next_offset
+            self.go_on(frame.header.next_offset, _end(frame))
             return [frame]
         self._pending.append(frame)
+        self._runs.add(frame)
         believed = []
         while self._pending and self._is_ripe():
             believed += self._judge_first()
@@ -51,35 +70,58 @@ class OffsetJudgement:
 
     def _is_ripe(self) -> bool:
         first = self._pending[0]
-        return (
-            not first.crc_valid
-            or first.header.base_offset == self.expected
-            or len(self._pending) > _WITNESSES
-        )
+        if not first.crc_valid or first.header.base_offset == self.expected:
+            return True
+        if len(self._pending) <= _WITNESSES:
+            return False
+        seen = _end(self._pending[-1]) - first.position
+        return seen >= _LEAP_BYTES or not self._leaps(first)
 
     def _judge_first(self) -> list[LocatedBatch]:
+        pushes_out = self._would_push_out_others(self._pending[0])
         frame = self._pending.popleft()
+        self._runs.remove_first(frame)
         header = frame.header
         in_place = header.base_offset == self.expected
         if frame.crc_valid:
-            believed = in_place or self._lies_behind_a_gap(frame)
+            believed = in_place or (not pushes_out and self._lies_behind_a_gap(frame))
             if not believed or not (in_place or self.expected is None):
                 self.damages.append(_offset_damage(frame, self.expected, believed))
         else:
             dense = header.record_count == header.last_offset_delta + 1
             believed = dense and (in_place or self.expected is None)
         if believed:
-            self.expected = header.next_offset
-        elif frame.crc_valid and self._fills_its_place(frame):
-            self.expected = self._pending[0].header.base_offset
-        return [frame] if believed else []
+            self.go_on(header.next_offset, _end(frame))
+            return [frame]
+        if frame.crc_valid:
+            self._room += self._between(frame) + header.last_offset_delta + 1
+            self._sound_end = _end(frame)
+            if self._fills_its_place(frame):
+                self.expected = self._pending[0].header.base_offset
+        return []
+
+    def _between(self, frame: LocatedBatch) -> int:
+        """How many records the bytes between the last sound frame and this one can have held."""
+        return (frame.position - self._sound_end) // MIN_RECORD_BYTES
+
+    def _leaps(self, frame: LocatedBatch) -> bool:
+        """Whether more offsets are missing before the frame than the bytes before it explain."""
+        if self.expected is None:
+            return False
+        return frame.header.base_offset - self.expected > self._room + self._between(frame)
+
+    def _would_push_out_others(self, frame: LocatedBatch) -> bool:
+        """Whether the first frame leaps, over batches that come behind it."""
+        if self.expected is None or not frame.crc_valid or not self._leaps(frame):
+            return False
+        return self._runs.loses_more_by_the_first(self.expected)
 
     def _lies_behind_a_gap(self, frame: LocatedBatch) -> bool:
         lowest = 0 if self.expected is None else self.expected
         if frame.header.base_offset < lowest or self._fills_its_place(frame):
             return False
-        behind = [self._pending[k].header.base_offset for k in range(len(self._pending))]
-        witnesses = [base_offset for base_offset in behind[:_WITNESSES] if base_offset >= lowest]
+        behind = [_base_offset(other) for other in islice(self._pending, _WITNESSES)]
+        witnesses = [base_offset for base_offset in behind if base_offset >= lowest]
         following = frame.header.next_offset
         return not witnesses or any(base_offset >= following for base_offset in witnesses)
 
@@ -89,6 +131,63 @@ class OffsetJudgement:
             return False
         count = frame.header.last_offset_delta + 1
         return self._pending[0].header.base_offset == self.expected + count
+
+
+class _Run:
+    """Sound frames in doubt that follow one another in sequence.
+
+    begin, end: the base offset of the first one, the offset behind the last one.
+    """
+
+    def __init__(self, frame: LocatedBatch) -> None:
+        self.begin = frame.header.base_offset
+        self.end = frame.header.next_offset
+
+    def offsets_within(self, begin: int, end: int) -> int:
+        """How many of the run's offsets are at or above `begin` and below `end`."""
+        return max(0, min(self.end, end) - max(self.begin, begin))
+
+
+class _Runs:
+    """The runs of the frames in doubt, which come and go in order."""
+
+    def __init__(self) -> None:
+        self._runs: deque[_Run] = deque()
+        self._may_continue = False
+
+    def add(self, frame: LocatedBatch) -> None:
+        header = frame.header
+        if frame.crc_valid and self._may_continue and self._runs[-1].end == header.base_offset:
+            self._runs[-1].end = header.next_offset
+        elif frame.crc_valid:
+            self._runs.append(_Run(frame))
+        self._may_continue = frame.crc_valid
+
+    def remove_first(self, frame: LocatedBatch) -> None:
+        """Take the oldest frame out."""
+        if not frame.crc_valid:
+            return
+        self._runs[0].begin = frame.header.next_offset
+        if self._runs[0].begin == self._runs[0].end:
+            self._runs.popleft()
+            self._may_continue = self._may_continue and bool(self._runs)
+
+    def loses_more_by_the_first(self, expected: int) -> bool:
+        """Whether more offsets from `expected` on are lost if the first run is believed, as others
+        behind it in the file lie before it in the log, than if it isn't."""
+        first = self._runs[0]
+        behind = list(islice(self._runs, 1, 1 + _RUNS))
+        pushed_out = sum(run.offsets_within(expected, first.begin) for run in behind)
+        again = sum(run.offsets_within(first.begin, first.end) for run in behind)
+        return pushed_out > max(0, first.end - first.begin - again)
+
+
+def _base_offset(frame: LocatedBatch) -> int:
+    return frame.header.base_offset
+
+
+def _end(frame: LocatedBatch) -> int:
+    return frame.position + frame.header.size_bytes
 
 
 def _offset_damage(frame: LocatedBatch, expected: int | None, believed: bool) -> Damage:

@@ -39,6 +39,10 @@ _CODEC_MASK = 0x07
 _APPEND_TIME = 0x08
 _TRANSACTIONAL = 0x10
 CONTROL_ATTRIBUTE = 0x20
+_RESERVED_MASK = ~0x7F
+_LAST_CODEC = 4
+MIN_RECORD_BYTES = 7
+"""Of length, attributes, two deltas, two lengths and a count: an empty record, uncompressed."""
 _MAX_INT64 = 2**63 - 1
 """An end offset, which is exclusive, must be an int64 too."""
 
@@ -117,6 +121,23 @@ def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
             f"batch ends beyond the last offset there is, {_MAX_INT64}", position
         )
     return header
+
+
+def is_plausible(header: BatchHeader) -> bool:
+    """Whether Kafka could have written such a header, as far as that shows without its CRC.
+
+    The CRC doesn't cover a leader epoch, which is -1 before a leader stamped it. Offsets may be
+    missing in a batch (compaction), records beyond its last offset can't be there.
+    """
+    room = header.batch_length - MIN_BATCH_LENGTH
+    return (
+        not header.attributes & _RESERVED_MASK
+        and header.codec <= _LAST_CODEC
+        and header.leader_epoch >= -1
+        and min(header.producer_id, header.producer_epoch, header.base_sequence) >= -1
+        and 0 <= header.record_count <= header.last_offset_delta + 1
+        and (header.codec != 0 or header.record_count * MIN_RECORD_BYTES <= room)
+    )
 
 
 def encode_header(header: BatchHeader) -> bytes:

@@ -72,7 +72,7 @@ def scan(data: Buffer, *, start: int = 0, expected_offset: int | None = None) ->
     Never raises on damaged bytes: they come back as damages with positions in the file.
     """
     walk = FrameWalk(InMemory(data), start)
-    judgement = OffsetJudgement(expected_offset)
+    judgement = OffsetJudgement(expected_offset, start)
     batches = [believed for frame in walk.frames() for believed in judgement.take(frame)]
     batches.extend(judgement.rest())
     return SegmentScan(

@@ -7,30 +7,16 @@ memory.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from replica.errors import DataError, TruncatedDataError, UnsupportedDataError
-from replica.format.batch import (
-    CRC_START,
-    HEADER,
-    LENGTH_PREFIX,
-    MAGIC_POSITION,
-    BatchHeader,
-    continued_crc,
-    decode_header,
-)
+from replica.format.batch import HEADER, BatchHeader, decode_header
 from replica.format.byte_source import ByteSource, ShrankError
 from replica.format.damage import Damage, DamageKind
+from replica.format.resync import BLOCK_BYTES, BatchSearch
 
-RESYNC_CRC_FACTOR = 4
-"""CRC work spent in vain on damaged places, as a multiple of the source: bounds hostile input."""
-MIN_RESYNC_CRC_BYTES = 64 * 1024 * 1024
-"""A small source may cost as much as this."""
-_BLOCK_BYTES = 1024 * 1024
-_FIRST_BLOCK_BYTES = 4096
-"""A search begins with little, as the next batch mostly lies near: its cost is that of the way."""
+_TOO_DAMAGED = "too damaged to check every place where a batch could start"
 
 
 class LocatedBatch(NamedTuple):
@@ -53,7 +39,7 @@ class FrameWalk:
         self.start = start
         self.position = 0
         self.damages: list[Damage] = []
-        self._crc_budget = max(RESYNC_CRC_FACTOR * source.size, MIN_RESYNC_CRC_BYTES)
+        self._search = BatchSearch(source)
         self._judged_size = -1
         self._content_end = 0
 
@@ -80,6 +66,14 @@ class FrameWalk:
                 continue
         return self._content_end
 
+    @property
+    def takes_any_batch(self) -> bool:
+        """Whether `step` computes the CRC of whatever batch is at the position and behind it.
+
+        False where headers made to be costly used up what a walk may cost.
+        """
+        return self._search.credit(self.position) >= self.source.size - self.position
+
     def step(self) -> LocatedBatch | None:
         """Read the frame at the position; None where a damage was passed, and at the end."""
         while not self.at_end:
@@ -99,7 +93,7 @@ class FrameWalk:
             self._skip_damage(DamageKind.TORN_TAIL, error.reason)
         except UnsupportedDataError as error:
             # bytes without a frame of their own are no batch of another magic
-            framed = self._frame_fits(self.position)
+            framed = self._search.frame_fits(self.position)
             kind = DamageKind.UNSUPPORTED_MAGIC if framed else DamageKind.FRAMING
             self._skip_damage(kind, error.reason)
         except DataError as error:
@@ -118,15 +112,19 @@ class FrameWalk:
         return decode_header(self.source.read(position, size))
 
     def _take(self, header: BatchHeader) -> LocatedBatch | None:
-        end = self.position + header.size_bytes
-        computed = self._computed_crc(self.position, end)
+        size, end = header.size_bytes, self.position + header.size_bytes
+        if size > self._search.credit(self.position):
+            self._skip_damage(DamageKind.FRAMING, f"batch of {size} bytes: {_TOO_DAMAGED}")
+            return None
+        computed = self._search.computed_crc(self.position, size)
         if computed != header.crc:
-            self._crc_budget -= header.size_bytes
             # neither number is told: by either a guess of what the batch holds could be checked
             reason = "the stored CRC is not that of its bytes"
             # a wrong length may swallow good batches, or end inside one
-            if self._next_batch(before=end) is not None or not self._starts_batch(end):
-                self._skip_damage(DamageKind.FRAMING, reason)
+            inside = self._search.first_batch(self.position + 1, end)
+            if inside is not None or not self._may_follow(end):
+                self._search.charge(size)
+                self._skip_damage(DamageKind.FRAMING, reason, inside)
                 return None
             detail = f"batch {header.base_offset}-{header.last_offset}: {reason}"
             self._damage(DamageKind.CRC_MISMATCH, end, detail)
@@ -134,30 +132,21 @@ class FrameWalk:
         self.position = end
         return frame
 
-    def _computed_crc(self, position: int, end: int) -> int:
-        checksum = 0
-        for begin in range(position + CRC_START, end, _BLOCK_BYTES):
-            block = self.source.read(begin, min(_BLOCK_BYTES, end - begin))
-            checksum = continued_crc(block, checksum)
-        return checksum
-
-    def _starts_batch(self, position: int) -> bool:
+    def _may_follow(self, end: int) -> bool:
         """Whether a batch could start here, or the data ends (in zeros or at once)."""
-        if position >= self.content_end:
-            return True
-        try:
-            header = self._decode_header(position)
-        except DataError:
-            return False
-        return position + header.size_bytes <= self.source.size
+        return end >= self.content_end or self._search.starts_batch(end)
 
-    def _skip_damage(self, kind: DamageKind, detail: str) -> None:
-        """Record the damage at the position and move on to the next batch with a right CRC."""
-        following = self._next_batch(before=self.source.size)
-        if following is not None:
+    def _skip_damage(self, kind: DamageKind, detail: str, following: int | None = None) -> None:
+        """Record the damage at the position and move on to the next batch with a right CRC.
+
+        following: the position of that batch where it is known.
+        """
+        if following is None:
+            following = self._search.first_batch(self.position + 1, self.source.size)
+        if self._search.left_out:
+            kind, detail = DamageKind.FRAMING, f"{detail}; {_TOO_DAMAGED}"
+        elif following is not None:
             kind, detail = self._before_a_batch(kind, detail, following)
-        elif self._crc_budget <= 0:
-            kind, detail = DamageKind.FRAMING, f"{detail}; too damaged to search on"
         elif self.content_end - self.position < HEADER.size:
             kind = DamageKind.TORN_TAIL
         end = self.source.size if following is None else following
@@ -171,46 +160,6 @@ class FrameWalk:
             return DamageKind.FRAMING, f"{detail}, yet a whole batch follows"
         return kind, detail
 
-    def _next_batch(self, *, before: int) -> int | None:
-        """The first position after this one where a whole batch with a right CRC starts."""
-        for position in self._likely_batches(before):
-            if self._crc_budget <= 0:
-                return None
-            if self._whole_batch_at(position):
-                return position
-        return None
-
-    def _likely_batches(self, before: int) -> Iterator[int]:
-        """Positions after this one whose magic byte, base offset and length could be a batch's."""
-        pattern = _batch_start(self.source.size)
-        begin = self.position + 1
-        block_bytes = _FIRST_BLOCK_BYTES
-        while begin + MAGIC_POSITION < before and self._crc_budget > 0:
-            end = min(begin + MAGIC_POSITION + block_bytes, before)
-            block = self.source.read(begin, end - begin)
-            for found in pattern.finditer(block, MAGIC_POSITION):
-                yield begin + found.start() - MAGIC_POSITION
-            begin = end - MAGIC_POSITION
-            block_bytes = min(2 * block_bytes, _BLOCK_BYTES)
-
-    def _whole_batch_at(self, position: int) -> bool:
-        if not self._frame_fits(position):
-            return False
-        try:
-            header = self._decode_header(position)
-        except DataError:
-            return False
-        if self._computed_crc(position, position + header.size_bytes) == header.crc:
-            return True
-        self._crc_budget -= header.size_bytes
-        return False
-
-    def _frame_fits(self, position: int) -> bool:
-        """Whether the length at the position is that of a batch of any magic within the data."""
-        (_, length) = LENGTH_PREFIX.unpack(self.source.read(position, LENGTH_PREFIX.size))
-        # a header of magic 0 is the shortest: its length counts the 14 bytes of an empty record
-        return 14 <= int(length) <= self.source.size - position - LENGTH_PREFIX.size
-
     def _damage(self, kind: DamageKind, end: int, detail: str) -> None:
         position = self.start + self.position
         self.damages.append(Damage(position, end - self.position, kind, detail))
@@ -218,18 +167,9 @@ class FrameWalk:
     def _end_of_content(self, begin: int, end: int) -> int:
         """The byte after the last one of begin <= i < end that isn't zero, `begin` for none."""
         while end > begin:
-            low = max(begin, end - _BLOCK_BYTES)
+            low = max(begin, end - BLOCK_BYTES)
             used = len(bytes(self.source.read(low, end - low)).rstrip(b"\0"))
             if used:
                 return low + used
             end = low
         return begin
-
-
-def _batch_start(size: int) -> re.Pattern[bytes]:
-    """Finds the magic byte behind a base offset that isn't negative and a length below `size`.
-
-    As a pattern, so that bytes full of twos are passed at the speed of C.
-    """
-    longest = re.escape(bytes([min(size >> 24, 0x7F)]))
-    return re.compile(rb"\x02(?<=[\x00-\x7f].{7}[\x00-" + longest + rb"].{7}\x02)", re.DOTALL)

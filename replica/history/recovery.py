@@ -2,9 +2,11 @@
 
 Raft's own order decides: the newest last epoch wins, then the highest end offset. A log that is
 longer but ends in an older epoch was left behind by an election and may hold what was undone. With
-a majority of the voters left, the winner holds every committed record, for each of them is on a
-majority, any two majorities share a voter, and who ranks above a holder holds it too (Raft, section
-5.4). Without one nothing of the kind can be known.
+a majority of the voters left, the best of them wins the election and holds every committed record,
+for each of them is on a majority, any two majorities share a voter, and who ranks above a holder
+holds it too (Raft, section 5.4). An observer stands for no election: what it alone holds was never
+committed then. Without a majority nobody can be elected and nothing of the kind is known, so the
+newest log of all, an observer's too, is the one to give to those who stand in for lost voters.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ from replica.history.commitment import (
 )
 from replica.history.divergence import Relation, diverge_compared
 from replica.history.log import OffsetRange, ReplicaLog, VoterSetAt, election_order
-from replica.history.ranges import Ranges, difference, intersection
+from replica.history.ranges import Ranges, difference, intersection, union
+from replica.history.truncation import fetch_rounds
 from replica.history.voters import VoterSet, is_majority, is_voter
-from replica.types import ReplicaKey
+from replica.types import OffsetAndEpoch, ReplicaKey
 
 
 class Answer(Enum):
@@ -45,7 +48,9 @@ class Standing:
     """A replica in the ranking. relation: to the winner, None for the winner itself.
 
     at_risk: offsets with entries of its own that the winner lacks, ascending; lost: how many they
-    are, by commitment. is_voter: None while the voters are unknown.
+    are, by commitment. is_voter: None while the voters are unknown. truncates_to: its log end
+    (exclusive) once it follows the winner, None where it truncates nothing. snapshot_id: of the
+    winner's snapshot that it is given instead, to begin anew with; None where it isn't.
     """
 
     log: ReplicaLog
@@ -53,25 +58,39 @@ class Standing:
     relation: Relation | None
     at_risk: Ranges
     lost: Losses
+    truncates_to: int | None = None
+    snapshot_id: OffsetAndEpoch | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryPlan:
-    """ranking: the winner first. voters: in force at the winner's end, None where nothing tells.
-    missing: those of them that aren't among the replicas, or are but can't be relied on.
-    has_majority: whether the rest is a majority of every voter set that may count. reasons: why the
-    answer is not SAFE, a sentence each."""
+    """ranking: the winner first, which is the log to go on with: that of the voter that wins the
+    election, or without a majority the newest of all. voters: in force at the end of the newest
+    log, None where nothing tells. missing: those of them that aren't among the replicas, or are but
+    can't be relied on. has_majority: whether the rest is a majority of every voter set that may
+    count. on_no_voter: offsets of the winner that no voter here holds, ascending;
+    on_no_voter_counts: how many they are, by commitment. reasons: why the answer is not SAFE, a
+    sentence each."""
 
     answer: Answer
     ranking: tuple[Standing, ...]
     voters: VoterSet | None
     missing: VoterSet
     has_majority: bool
+    on_no_voter: Ranges
+    on_no_voter_counts: Losses
     reasons: tuple[str, ...]
 
     @property
     def winner(self) -> ReplicaLog:
+        """The log to go on with."""
         return self.ranking[0].log
+
+    @property
+    def leader(self) -> ReplicaLog | None:
+        """The log of the voter that wins an election among those that are left; None where they
+        are no majority, so that nobody can."""
+        return self.winner if self.has_majority else None
 
 
 def plan_recovery(
@@ -86,30 +105,38 @@ def plan_recovery(
         raise UsageError("no replica to go on with")
     group = compare_group(logs)
     commitment = classify_compared(group)
-    ranked = sorted(logs, key=lambda log: _rank(log, unreliable), reverse=True)
-    winner, known = ranked[0], {log.key for log in logs}
+    newest = max(logs, key=lambda log: _rank(log, unreliable, frozenset()))
+    known = {log.key for log in logs}
     relied = known - set(unreliable)
-    sets = _voter_sets(winner, _settled_end(winner, commitment))
+    sets = _voter_sets(newest, _settled_end(newest, commitment))
     voters = sets[0] if sets else None
-    ranking = tuple(_standing(group, commitment, winner, log, voters) for log in ranked)
     has_majority = bool(sets) and all(is_majority(each, relied, known) for each in sets)
-    reasons = [*_refusals(ranking, commitment, unreliable)]
+    ranked = sorted(logs, key=lambda log: _rank(log, unreliable, voters), reverse=True)
+    if has_majority and voters is not None:
+        leader = next(log for log in ranked if is_voter(voters, log.key))
+        ranked = [leader, *(log for log in ranked if log is not leader)]
+    ranking = tuple(_standing(group, commitment, ranked[0], log, voters) for log in ranked)
+    reasons = [*_refusals(ranking, commitment, unreliable, has_majority)]
     answer = Answer.REFUSED if reasons else Answer.SAFE
     if not has_majority:
         reasons.append(_no_majority(sets, relied, known))
         answer = answer if answer is Answer.REFUSED else Answer.UNPROVEN
     missing = frozenset(v for v in voters or () if not is_majority(frozenset({v}), relied, known))
-    return RecoveryPlan(answer, ranking, voters, missing, has_majority, tuple(reasons))
+    alone = _on_no_voter(group, ranking)
+    counts = _counted(commitment, ranked[0].key, alone)
+    return RecoveryPlan(
+        answer, ranking, voters, missing, has_majority, alone, counts, tuple(reasons)
+    )
 
 
 def _rank(
-    log: ReplicaLog, unreliable: Collection[ReplicaKey]
-) -> tuple[bool, tuple[int, int], int, int, str]:
-    """Among equals the longer history wins, then the lower id, so that the order of logs doesn't
-    matter."""
-    position = election_order(log.position())
-    key = log.key
-    return key not in unreliable, position, -log.first_offset, -key.node_id, key.directory_id
+    log: ReplicaLog, unreliable: Collection[ReplicaKey], voters: VoterSet | None
+) -> tuple[bool, tuple[int, int], bool, int, int, str]:
+    """Among equals a voter comes first, then the longer history, then the lower id, so that the
+    order of logs doesn't matter."""
+    position, key = election_order(log.position()), log.key
+    votes = voters is not None and is_voter(voters, key)
+    return key not in unreliable, position, votes, -log.first_offset, -key.node_id, key.directory_id
 
 
 def _settled_end(winner: ReplicaLog, commitment: Commitment) -> int:
@@ -156,7 +183,23 @@ def _standing(
     # below its log start the winner has a snapshot, which holds committed records alone
     above = (OffsetRange(winner.log_start, max(winner.log_start, log.end_offset)),)
     at_risk = intersection(own, above)
-    return Standing(log, votes, relation, at_risk, _counted(commitment, log.key, at_risk))
+    lost = _counted(commitment, log.key, at_risk)
+    outcome = fetch_rounds(winner, log)
+    end = outcome.truncation_offset if outcome.truncation_offset < log.end_offset else None
+    return Standing(log, votes, relation, at_risk, lost, end, outcome.snapshot_id)
+
+
+def _on_no_voter(group: GroupComparison, ranking: Sequence[Standing]) -> Ranges:
+    """The winner's offsets that no voter here holds; below its log start a voter has a snapshot."""
+    winner = ranking[0].log
+    if any(standing.is_voter is not False for standing in ranking[:1]):
+        return ()
+    held: Ranges = ()
+    for standing in ranking[1:]:
+        if standing.is_voter is not False:
+            same = group.between(winner.key, standing.log.key).ranges(same=True)
+            held = union(held, union(same, (OffsetRange(0, standing.log.log_start),)))
+    return difference(group.runs[winner.key], held)
 
 
 def _counted(commitment: Commitment, key: ReplicaKey, ranges: Ranges) -> Losses:
@@ -168,10 +211,14 @@ def _counted(commitment: Commitment, key: ReplicaKey, ranges: Ranges) -> Losses:
 
 
 def _refusals(
-    ranking: Sequence[Standing], commitment: Commitment, unreliable: Collection[ReplicaKey]
+    ranking: Sequence[Standing],
+    commitment: Commitment,
+    unreliable: Collection[ReplicaKey],
+    has_majority: bool,
 ) -> list[str]:
     found = []
     winner = ranking[0].log
+    best = election_order(winner.position())
     if winner.key in unreliable:
         found.append(
             f"part of the log of {_named(winner.key)} can't be read, and there is no better one"
@@ -182,6 +229,12 @@ def _refusals(
             found.append(
                 f"{who} and {_named(winner.key)} hold different records of one epoch at one "
                 "offset, which no run of Raft leaves"
+            )
+        snapshot = standing.log.newest_snapshot
+        if has_majority and snapshot is not None and election_order(snapshot) > best:
+            found.append(
+                f"snapshot {snapshot.offset}-{snapshot.epoch} of {who} is newer than the log of "
+                f"{_named(winner.key)}: committed records are in it that no voter here holds"
             )
         if standing.lost.committed:
             found.append(

@@ -83,7 +83,7 @@ class Regions:
         self._source = byte_source(data)
         self._window = Window(self._source)
         self._walk = FrameWalk(self._source, start)
-        self._judgement = OffsetJudgement(expected_offset)
+        self._judgement = OffsetJudgement(expected_offset, start)
         self._state: Longs = np.zeros(frames.STATE_ITEMS, np.int64)
         self._batches: Longs = np.empty(frames.BATCH_COLUMNS * frames.BATCHES, np.int64)
         self._rows: Longs = np.zeros(0, np.int64)
@@ -134,6 +134,8 @@ class Regions:
         expected = self._judgement.expected
         if self._judgement.in_doubt or expected is None or not 0 <= expected <= _MAX_LONG:
             return False
+        if not self._walk.takes_any_batch:
+            return False
         window, position = self._window, self._walk.position
         return window.holds(position, 0) or window.reach(position, frames.HEADER_BYTES)
 
@@ -166,7 +168,9 @@ class Regions:
             self._state,
         )
         self._walk.position = begin + int(self._state[frames.STATE_POSITION])
-        self._judgement.expected = int(self._state[frames.STATE_EXPECTED])
+        if self._state[frames.STATE_BATCHES]:
+            expected = int(self._state[frames.STATE_EXPECTED])
+            self._judgement.go_on(expected, self.start + self._walk.position)
         return stop
 
     def _chunk(self) -> Chunk:
@@ -184,7 +188,7 @@ class Regions:
         position = self._walk.position
         header = decode_header(self._window.view(position, frames.HEADER_BYTES))
         self._walk.position += header.size_bytes
-        self._judgement.expected = header.next_offset
+        self._judgement.go_on(header.next_offset, self.start + self._walk.position)
         return LocatedBatch(self.start + position, header, crc_valid=True)
 
 

@@ -20,6 +20,7 @@ from replica.errors import (
     AuthenticationError,
     CorruptDataError,
     DataError,
+    MisroutedConnectionError,
     PeerError,
     UnansweredConnectionError,
     UnreachablePeerError,
@@ -32,7 +33,7 @@ from replica.wire.frame import framed, read_frame
 from replica.wire.header import Request, correlation_id_of, decode_response, encode_request
 from replica.wire.sasl.client import Mechanism
 from replica.wire.schema import Api, Message
-from replica.wire.versions import newest_common, versions_in
+from replica.wire.versions import Identity, newest_common, versions_in
 
 _MAX_CORRELATION_ID = 2**31 - 1
 _PLAIN_TEXT_HINT = "; it may want TLS (security.protocol)"
@@ -108,10 +109,13 @@ class Connection:
         host: str,
         port: int,
         config: ClientConfig = ClientConfig(),
+        expected: Identity | None = None,
     ) -> Self:
         """Connect, learn the node's versions, authenticate.
 
-        Raises UnreachablePeerError, AuthenticationError and UnsupportedByPeerError.
+        expected: the node that is meant, which one from Kafka 4.4 on compares with itself; None for
+        whoever is there. Raises UnreachablePeerError (MisroutedConnectionError where somebody else
+        is there), AuthenticationError and UnsupportedByPeerError.
         """
         address = address_text(host, port)
         timeout_s = config.connect_timeout_s or config.timeout_s
@@ -120,7 +124,7 @@ class Connection:
                 reader, writer = await asyncio.open_connection(host, port, ssl=config.tls)
                 connection = cls(address, config, reader, writer)
                 try:
-                    await connection._negotiate()
+                    await connection._negotiate(expected)
                 except BaseException:
                     await connection.close()
                     raise
@@ -193,15 +197,21 @@ class Connection:
             self._fail(self._lost(error))
         return await future
 
-    async def _negotiate(self) -> None:
+    async def _negotiate(self, expected: Identity | None) -> None:
         """ApiVersions in the newest version, then in the newest one that the node speaks."""
-        us = {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
+        us: Message = {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
+        if expected is not None:
+            us |= {"clusterId": expected.cluster_id, "nodeId": expected.node_id}
         version = API_VERSIONS.versions[-1]
         answer = await self._exchange(API_VERSIONS, version, us)
-        if answer["errorCode"] == ErrorCode.UNSUPPORTED_VERSION:
-            theirs = versions_in(answer) or {API_VERSIONS.key: range(1)}
-            older = newest_common(API_VERSIONS, theirs)
+        theirs = versions_in(answer)
+        is_refused = answer["errorCode"] == ErrorCode.UNSUPPORTED_VERSION
+        if is_refused or version not in theirs.get(API_VERSIONS.key, (version,)):
+            older = newest_common(API_VERSIONS, theirs or {API_VERSIONS.key: range(1)})
             answer = await self._exchange(API_VERSIONS, older or 0, us)
+        if answer["errorCode"] == ErrorCode.REBOOTSTRAP_REQUIRED and expected is not None:
+            meant = f"node {expected.node_id} of cluster {expected.cluster_id}"
+            raise MisroutedConnectionError(self.address, f"{meant} is not there, but another one")
         if answer["errorCode"] != ErrorCode.NONE:
             reason = f"ApiVersions answered with {error_name(answer['errorCode'])}"
             raise UnsupportedByPeerError(self.address, reason)

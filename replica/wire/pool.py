@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from replica.wire.client import ClientConfig, Connection
+from replica.wire.versions import Identity
 
 Address = tuple[str, int]
 """Host and port."""
@@ -21,14 +22,15 @@ class Pool:
         """Where there is an open connection."""
         return tuple(a for a, connection in self._connections.items() if connection.is_open)
 
-    async def connection(self, address: Address) -> Connection:
-        """An open one; who asks meanwhile waits for the same. Raises as Connection.connect."""
+    async def connection(self, address: Address, expected: Identity | None = None) -> Connection:
+        """An open one; who asks meanwhile waits for the same. expected: the node that a new
+        connection is meant for. Raises as Connection.connect."""
         async with self._opening.setdefault(address, asyncio.Lock()):
             found = self._connections.get(address)
             if found is None or not found.is_open:
                 if found is not None:
                     await found.close()
-                found = await Connection.connect(*address, self._config)
+                found = await Connection.connect(*address, self._config, expected)
                 self._connections[address] = found
             return found
 

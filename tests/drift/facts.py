@@ -15,7 +15,6 @@ _PROGRAM = Path(__file__).with_name("KafkaFacts.java")
 
 
 @cache
-@cache
 def facts_of(version: str) -> dict[str, Any]:
     """CalledProcessError where the jars can't be fetched, or where a class is not as it was: the
     program's own words are on stderr then."""

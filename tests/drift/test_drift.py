@@ -17,9 +17,12 @@ from tests.drift.comparing import drift
 from tests.drift.facts import facts_of
 from tests.drift.tables import Tables
 from tests.interop.kafka_jars import NEWEST, VERSIONS, broker_class_path
+from tests.interop.matrix import hold
 from tests.interop.maven_jars import or_skip
 
 OURS = Tables()
+CHANGING = ("ApiVersions", "Fetch", "FetchSnapshot", "Vote", "AddRaftVoter", "UnregisterController")
+"""Requests of a quorum that one of the releases has in another version, or has not."""
 RENAMED = [
     "Vote request, versions 0 to 1: our table lacks the field topics.partitions.candidateEpoch",
     "Vote request, versions 0 to 1: our table lacks the field topics.partitions.candidateId",
@@ -43,7 +46,9 @@ def facts_or_skip(version: str) -> dict[str, Any]:
 
 
 def test_our_tables_have_all_of_the_newest_release_and_nothing_otherwise() -> None:
-    assert drift(facts_or_skip(NEWEST), OURS, is_newest=True) == []
+    facts = facts_or_skip(NEWEST)
+    assert drift(facts, OURS, is_newest=True) == []
+    hold_spoken(NEWEST, facts)
 
 
 @pytest.mark.slow
@@ -52,10 +57,25 @@ def test_our_tables_have_all_of_the_newest_release_and_nothing_otherwise() -> No
     list(zip(VERSIONS[:-1], ([*RENAMED, NULL_RECORDS], [NULL_RECORDS], []), strict=True)),
 )
 def test_they_have_all_of_an_older_release(version: str, said: list[str]) -> None:
-    lines = drift(facts_or_skip(version), OURS, is_newest=False)
+    facts = facts_or_skip(version)
+    lines = drift(facts, OURS, is_newest=False)
     assert len(lines) == len(said), lines
     for line, start in zip(lines, said, strict=True):
         assert line.startswith(start)
+    hold_spoken(version, facts)
+
+
+def hold_spoken(version: str, facts: dict[str, Any]) -> None:
+    """What docs/kafka-releases.md says of levels, and of requests that both speak."""
+    stable = [int(level) for level, row in facts["levels"].items() if row["isProduction"]]
+    hold(version, "level", f"{max(stable)} ({OURS.releases[max(stable)]})")
+    newest = {
+        row["name"]: min(row["newestStable"], OURS.apis[row["key"]].versions[-1])
+        for row in facts["apis"]
+        if row["key"] in OURS.apis
+    }
+    spoken = ", ".join(f"{name} {newest[name]}" for name in CHANGING if name in newest)
+    hold(version, "requests", f"{len(newest)}, among them {spoken}")
 
 
 def without_record(name: str) -> Tables:

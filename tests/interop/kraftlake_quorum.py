@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import time
@@ -9,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from replica.metadata.record import new_record
+from replica.metadata.schema import Value
+from replica.metadata.writer import encode
 from tests.interop.kafka_node import LISTENER, free_ports
 from tests.kraftlake_process import kraftlake, started
 
@@ -155,3 +159,11 @@ class KraftlakeQuorum:
         ran = kraftlake(*command, *options)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         replica.directory_id = json.loads(ran.stdout)["directory_id"]
+
+
+def append_record(address: str, type_name: str, **fields: Value) -> None:
+    """One metadata record of version 0, committed; address: of any replica."""
+    value = base64.b64encode(encode(new_record(type_name, 0, fields))).decode()
+    line = json.dumps({"value": {"base64": value}})
+    ran = kraftlake("replica", "append", "-b", address, "--records", text=line)
+    assert ran.returncode == 0, ran.stderr

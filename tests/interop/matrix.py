@@ -14,7 +14,7 @@ ROWS = {
     "level": "newest metadata.version",
     "records": "metadata records read, shown and written as by Kafka",
     "image": "random sequences of records replayed as by Kafka's image code",
-    "requests": "requests both speak, in the newest version of both",
+    "requests": "requests that both speak, in the newest version of both",
     "mixed": "one quorum of kraftlake's voters and Kafka's, killed in turn",
     "kafka_joins": "Kafka's controller joins a quorum that kraftlake leads (auto join)",
     "joins_kafka": "kraftlake joins a quorum that Kafka leads (auto join)",

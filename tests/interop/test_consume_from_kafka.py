@@ -1,4 +1,4 @@
-"""`kraftlake consume` on two real Kafka 4.1.1 brokers: from the leader, from the follower, and over
+"""`kraftlake consume` on two real Kafka brokers: from the leader, from the follower, and over
 a change of leader."""
 
 from __future__ import annotations

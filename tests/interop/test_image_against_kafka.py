@@ -19,8 +19,10 @@ from tests.interop import known_faults
 from tests.interop.image_agreement import hold_equal
 from tests.interop.image_driver import ImageDriver
 from tests.interop.kafka_jars import NEWEST, VERSIONS, class_path_or_skip, numbers
+from tests.interop.matrix import hold
 from tests.replica.metadata.image.recorded import records_in
 
+SEQUENCES = 100
 FAULTS = {known_faults.ABORT_UNDONE, known_faults.ORPHANS, known_faults.LOST_CREDENTIAL}
 
 
@@ -41,13 +43,14 @@ def test_the_reducer_makes_of_a_few_records_what_the_newest_kafka_makes_of_them(
 
 @pytest.mark.slow
 def test_the_reducer_makes_of_random_records_what_kafka_makes_of_them(kafka_version: str) -> None:
-    counts = compared(kafka_version, 100)
+    counts = compared(kafka_version, SEQUENCES)
     is_kafka_4 = numbers(kafka_version) >= (4, 0)
     assert counts["records"] > 18_000
     # Most images are equal as they are; the faults are met, so foretelling them is no empty talk.
     assert counts["equal"] > 8 * counts["unequal"]
     assert counts["snapshots written alike"] > counts["images"] // 2
     assert counts.keys() >= FAULTS | ({known_faults.LOST} if is_kafka_4 else set())
+    hold(kafka_version, "image", f"{SEQUENCES}")
 
 
 @pytest.mark.slow

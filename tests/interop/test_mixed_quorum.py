@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from tests.interop.matrix import hold
 from tests.interop.mixed_quorum import KAFKAS, OURS, MixedQuorum
 from tests.interop.mixed_rounds import Rounds
 
@@ -28,6 +29,7 @@ def test_a_mixed_quorum_survives_kills_with_the_same_committed_bytes(
 ):
     with MixedQuorum(tmp_path, kraftlake, kafka_version) as quorum:
         survive(quorum, {OURS, KAFKAS})
+    hold(kafka_version, "mixed", "2+1 and 1+2, both kinds led")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Which rights `kraftlake replica observe` needs on a real Kafka 4.1.1 with an authorizer, and what
+"""Which rights `kraftlake replica observe` needs on a real Kafka with an authorizer, and what
 it says where one is missing."""
 
 from __future__ import annotations

@@ -9,8 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import run_tool
-from tests.interop.kraftlake_quorum import CLUSTER_ID, WITHIN_S, KraftlakeQuorum, Replica
+from tests.interop.kraftlake_quorum import (
+    CLUSTER_ID,
+    WITHIN_S,
+    KraftlakeQuorum,
+    Replica,
+    append_record,
+)
 from tests.interop.matrix import hold
 
 ADMINISTRATOR = {"kraftlake.principals.administrator": "*"}
@@ -90,6 +97,26 @@ def test_an_observer_becomes_a_voter_and_the_leader_goes(
     (successor,) = (n for n, row in rows.items() if row["Status"] == "Leader")
     assert successor in voters
     hold(kafka_version, "tool", "describe, add-controller, remove-controller")
+
+
+@pytest.mark.slow
+def test_kafkas_admin_client_unregisters_a_controller_through_any_replica(tmp_path: Path) -> None:
+    """Its answers are those that Kafka's own controller gives it (ClusterControlManager)."""
+    class_path_or_skip()
+    with KraftlakeQuorum(tmp_path, ADMINISTRATOR) as quorum:
+        leader, asked = quorum.wait_for_leader(), follower(quorum)
+        for type_name, fields in (
+            ("FEATURE_LEVEL_RECORD", {"name": "metadata.version", "featureLevel": 33}),
+            ("REGISTER_CONTROLLER_RECORD", {"controllerId": 7, "incarnationId": "B" * 21 + "A"}),
+        ):
+            append_record(leader.address, type_name, **fields)
+        program = Path(__file__).with_name("Unregister.java")
+        ran = run_tool(str(program), asked.address, 7, 7, leader.node_id)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        done, again, itself = ran.stdout.splitlines()
+        assert done == "unregistered"
+        assert again == "ControllerIdNotRegisteredException: controller 7 is not registered"
+        assert itself.startswith(f"InvalidRequestException: node {leader.node_id} leads")
 
 
 @pytest.mark.slow

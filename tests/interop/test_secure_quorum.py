@@ -1,4 +1,4 @@
-"""A real Kafka 4.1.1 controller and a kraftlake voter in one quorum over TLS, and over SASL: each
+"""A real Kafka controller and a kraftlake voter in one quorum over TLS, and over SASL: each
 takes the other for who it is, and nothing is committed without both."""
 
 from __future__ import annotations

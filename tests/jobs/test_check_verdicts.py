@@ -101,6 +101,7 @@ def test_a_clean_check_as_json_is_a_summary(kraftlake: Kraftlake) -> None:
                 "node_id": 11,
                 "directory_id": "WPQlCXSJUfqbeEDd_9L0Zw",
                 "role": "observer",
+                "partition": METADATA,
                 "verdict": "sound",
                 "errors": 0,
                 "warnings": 0,

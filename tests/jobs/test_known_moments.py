@@ -70,6 +70,11 @@ def replica_status(*rows: dict[str, Any]) -> Rows:
     return {"gold.replica_status": list(rows)}
 
 
+def known(start: int, end: int, **more: Any) -> Rows:
+    """The end offsets, from `start` to `end`, at which the state is known."""
+    return {"gold.state_ranges": [{"from_offset": start, "to_offset": end, **more}]}
+
+
 def one_cluster() -> Rows:
     """Offsets 0 to 9: one batch at each full ten seconds from the beginning."""
     return together(
@@ -77,6 +82,7 @@ def one_cluster() -> Rows:
         batch(5, 5, 10),
         history(topic("a", 0, 0), topic("b", 7, 12)),
         replica_status(*(status(node, CAPTURED, BUILT_END) for node in (1, 2, 3))),
+        known(0, BUILT_END),
     )
 
 
@@ -92,6 +98,7 @@ def two_clusters(tmp_path_factory: pytest.TempPathFactory) -> Path:
         batch(0, 5, 50, cluster_id=OTHER),
         history(topic("c", 1, 51, cluster_id=OTHER)),
         replica_status(status(1, at(200), 5, cluster_id=OTHER, last_append_time=at(54))),
+        known(0, 5, cluster_id=OTHER),
     )
     return write_lake(tmp_path_factory.mktemp("lake"), together(one_cluster(), other))
 
@@ -209,6 +216,7 @@ def test_what_lies_before_a_log_whose_head_is_gone_is_an_error_in_the_views_too(
         batch(5, 5, 10),
         history(topic("a", 4, 0, **from_snapshot), topic("b", 7, 12)),
         replica_status(status(1, CAPTURED, BUILT_END)),
+        known(5, BUILT_END),
     )
     write_lake(tmp_path, rows)
     assert topics(kraftlake, tmp_path, "--at-offset", "5") == ["a"]
@@ -228,6 +236,7 @@ def test_a_whole_log_before_its_first_entity_has_an_empty_state(
         batch(0, 5, 0),
         history(topic("a", 3, 3)),
         replica_status(status(1, CAPTURED, 5)),
+        known(0, 5),
     )
     write_lake(tmp_path, rows)
     for moment in (("--at-offset", "2"), ("--at-time", ms(at(1)))):

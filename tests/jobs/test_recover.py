@@ -15,7 +15,7 @@ FIELDS = [
     *("rank", "directory", "cluster_id", "node_id", "directory_id", "is_voter", "last_epoch"),
     *("log_end_offset", "relation", "at_risk", "committed_lost", "unproven_lost"),
     *("superseded_lost", "answer", "has_majority", "missing", "reasons"),
-    "partition",
+    *("partition", "wins_election", "truncates_to", "on_no_voter"),
 ]
 
 
@@ -45,17 +45,21 @@ def test_one_voter_alone_is_told_what_it_cannot_know_and_how_others_stand_in(
     assert ended.code == 1
     assert ended.lines[0] == "cluster Lr3UIdBxT-GFPYE5uprmrg: unproven"
     assert "only 1 of 3 voters can be relied on" in ended.lines[1]
-    assert "for node 1: node.id=1 and directory.id=w1rJ2UULXXXZu6RS0Vk1kg" in ended.out
-    assert "for node 3: node.id=3 and directory.id=YabyXINkS7WFoc_9PzSg0w" in ended.out
+    assert "node.id=1 directory.id=w1rJ2UULXXXZu6RS0Vk1kg > stand-in-1/meta.prop" in ended.out
+    assert "node.id=3 directory.id=YabyXINkS7WFoc_9PzSg0w > stand-in-3/meta.prop" in ended.out
 
 
 @pytest.mark.usefixtures("recorded")
-def test_an_observer_that_is_further_on_than_the_voters_left_wins(kraftlake: Kraftlake) -> None:
+def test_without_a_majority_the_log_of_an_observer_that_is_further_on_comes_first(
+    kraftlake: Kraftlake,
+) -> None:
     ended = kraftlake("recover", "--plan", "--json", f"{SPLIT}/2", f"{SPLIT}/12")
     first, second = ended.rows
     assert ended.code == 1
     assert (first["node_id"], first["is_voter"], second["node_id"]) == (12, False, 2)
-    assert first["answer"] == "unproven"
+    assert (first["answer"], first["on_no_voter"]) == ("unproven", [[1526, 2712]])
+    assert [row["wins_election"] for row in ended.rows] == [False, False]
+    assert (first["truncates_to"], second["truncates_to"]) == (None, 1526)
 
 
 def test_a_damaged_log_is_named_and_not_relied_on(

@@ -59,7 +59,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
     )
     write_deltalake(lake / "gold/metadata_history", pa.Table.from_pylist(rows, schema=schema))
-    log = {"silver.committed_log": [{"cluster_id": "c", "offset": offset} for offset in range(5)]}
+    log = {
+        "silver.committed_log": [{"cluster_id": "c", "offset": offset} for offset in range(5)],
+        "gold.state_ranges": [{"cluster_id": "c", "from_offset": 0, "to_offset": 5}],
+    }
     return write_lake(lake, log, leave_out=["gold.metadata_history"])
 
 

@@ -11,10 +11,11 @@ def _set(state: State, offset: int, fields: Fields) -> Refused | None:
     return None
 
 
+ZK_MIGRATION = "zk_migration_state"
 HANDLERS: dict[str, Handler] = {"ZK_MIGRATION_STATE_RECORD": _set}
 KINDS = (
     Kind(
-        "zk_migration_state",
+        ZK_MIGRATION,
         "zk_migration",
         "ZK_MIGRATION_STATE_RECORD",
         str,

@@ -16,6 +16,7 @@ from pipelines.delta import Lake, read
 from pipelines.tables import bronze
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
+CLUSTERS = ("kafka-3.7.2-static/", "kafka-4.1.1-dynamic/")
 CONTROL_NAMES = {
     "LeaderChange": "LEADER_CHANGE",
     "KRaftVersion": "KRAFT_VERSION",
@@ -35,10 +36,10 @@ def tables(spark: SparkSession, recorded_lake: Path) -> dict[str, DataFrame]:
 
 @pytest.fixture(scope="module")
 def kafka_lines(data: Path) -> list[dict[str, Any]]:
-    """Kafka's own reading of the logs, but for those of the generated segment."""
+    """Kafka's own reading of the logs of the two clusters."""
     with gzip.open(data / "kafka-dump-log.jsonl.gz", "rt") as lines:
         parsed = [json.loads(line) for line in lines]
-    return [line for line in parsed if not line["file"].startswith("generated")]
+    return [line for line in parsed if line["file"].startswith(CLUSTERS)]
 
 
 def test_every_capture_of_every_replica_has_its_row(tables: dict[str, DataFrame]) -> None:

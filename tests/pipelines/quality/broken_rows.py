@@ -186,7 +186,10 @@ _LAYERS: Mapping[str, Example] = {
         )
     ),
     "gold.state_ranges": Example(
-        ({"from_offset": 0, "to_offset": 28}, {"from_offset": 31, "to_offset": 40})
+        (
+            {"cluster_id": "c", "from_offset": 0, "to_offset": 28},
+            {"cluster_id": "c", "from_offset": 31, "to_offset": 40},
+        )
     ),
 }
 _LOOK = {"capture_group": "g", "capture_id": "i", "captured_at": T0, "is_latest": True}

@@ -18,7 +18,8 @@ from replica.wire.client import ClientConfig
 from replica.wire.error_codes import ErrorCode
 from tests.interop.kafka_node import free_ports
 from tests.replica.admin.scripted import Scripted
-from tests.replica.node.running import TOPIC, quorum_of_three
+from tests.replica.consumer.quorum import running as one_voter
+from tests.replica.node.running import TOPIC, leads, quorum_of_three, running
 
 ADMINISTRATOR = {"kraftlake__principals__administrator": "*"}
 BATCH = batch_of([record_of_value(b"a"), record_of_value(b"b")], 1)
@@ -116,6 +117,27 @@ def test_a_batch_without_a_majority_is_of_unknown_outcome_and_not_sent_again(in_
         assert values_of(leader) == [b"a", b"b", b"a", b"b"]
 
     in_quorum(story)
+
+
+def test_a_batch_goes_to_no_node_of_another_cluster_in_the_place_of_the_one_before(tmp_path):
+    """The same node id, topic name, topic id and port: without a look at the cluster id the batch
+    was appended there."""
+
+    async def main():
+        started = one_voter(tmp_path, voters=1, topic=TOPIC, administrators="*")
+        async with asyncio.timeout(60), started as first:
+            (port,) = first.ports.values()
+            async with appender_at(port, timeout_s=3.0) as appender:
+                await appender.append(BATCH)
+                await first.stop(1)
+                (tmp_path / "other").mkdir()
+                async with running(tmp_path / "other", 1, port, **ADMINISTRATOR) as other:
+                    await leads(other)
+                    with pytest.raises(NoLeaderFoundError, match=r"of cluster A{22} now, not of"):
+                        await appender.append(BATCH)
+                    assert values_of(other) == []
+
+    asyncio.run(main())
 
 
 def scripted(story, *codes):

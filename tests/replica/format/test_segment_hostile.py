@@ -196,7 +196,46 @@ def test_holes_between_sound_batches_hide_none_of_them() -> None:
     assert {damage.kind for damage in found.damages} == {DamageKind.ZERO_HOLE}
 
 
-def test_a_search_that_was_given_up_says_so() -> None:
-    found = scan(fake_header(20 * MIB) * (40 * MIB // 61), expected_offset=0)
+def test_headers_that_lie_between_sound_batches_hide_none_of_them() -> None:
+    found = scan(HOSTILE["fake headers behind sound batches"], expected_offset=0)
+    assert len(found.batches) == 12000
+
+
+def test_a_search_that_left_places_out_says_so() -> None:
+    found = scan(fake_header(9 * MIB) * (10 * MIB // 61), expected_offset=0)
     assert found.damages[-1].kind is DamageKind.FRAMING
-    assert found.damages[-1].detail.endswith("too damaged to search on")
+    assert found.damages[-1].detail.endswith(
+        "too damaged to check every place where a batch could start"
+    )
+
+
+def test_a_sound_batch_behind_many_costly_false_headers_is_found() -> None:
+    data = fake_header(9 * MIB) * (10 * MIB // 61) + batch_of(0) + batch_of(1)
+    assert len(scan(data, expected_offset=0).batches) == 2
+
+
+def test_a_block_of_a_later_part_of_the_log_does_not_push_out_what_follows_it() -> None:
+    sound = [batch_of(offset) for offset in range(4000)]
+    log = b"".join(sound)
+    for size in (4096, 65536):
+        for at in (0, 5 * SIZE, 5 * SIZE + 17):
+            moved = log[:at] + log[-size:] + log[at + size :]
+            offsets = {b.header.base_offset for b in scan(moved, expected_offset=0).batches}
+            lost = set(range(4000)) - offsets
+            assert len(lost) <= size // SIZE + 2, (size, at)
+
+
+def test_a_true_gap_of_many_offsets_is_one() -> None:
+    """Nothing behind it goes back, so the offsets before it are missing."""
+    behind = [batch_of(offset) for offset in range(90_000, 90_020)]
+    assert verdict([B[0], *behind]) == (
+        [(0, True), *((offset, True) for offset in range(90_000, 90_020))],
+        [(DamageKind.OFFSET_GAP, SIZE, 0)],
+    )
+
+
+def test_leaps_one_after_another_do_not_make_the_scan_slow() -> None:
+    up = [batch_of(offset * 1000, b"") for offset in range(8000)]
+    zigzag = [batch_of((8000 - offset) * 1000 + offset % 2, b"") for offset in range(8000)]
+    for parts in (up, zigzag, zigzag[:4000] + up[:4000], up[:4000] + zigzag[:4000]):
+        assert seconds(b"".join(parts)) < 8

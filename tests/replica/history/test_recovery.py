@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.errors import UsageError
+from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog, VoterSetAt
 from replica.history.recovery import Answer, plan_recovery
@@ -170,6 +171,73 @@ def test_what_lies_behind_the_winners_snapshot_is_not_at_risk():
     plan = plan_recovery([ahead, log(TWO, 1, 1, 2)])
     assert order(plan) == [1, 2]
     assert plan.ranking[1].at_risk == ()
+
+
+OBSERVER = ReplicaKey(11, "directory-11")
+
+
+def test_only_a_voter_leads_and_what_an_observer_alone_holds_was_never_committed():
+    """A majority of the voters is left: what they lack, none of them can have acknowledged."""
+    observer = log(OBSERVER, 1, 1, 2, 2)
+    plan = plan_recovery([observer, log(ONE, 1, 1), log(TWO, 1, 1, 2)])
+    assert order(plan) == [2, 11, 1]
+    assert plan.answer is Answer.SAFE
+    assert plan.leader is plan.winner
+    ahead = plan.ranking[1]
+    assert (ahead.is_voter, ahead.at_risk, ahead.truncates_to) == (False, (OffsetRange(3, 4),), 3)
+
+
+def test_without_a_majority_the_newest_log_is_the_one_to_go_on_with_and_nobody_leads():
+    plan = plan_recovery([log(TWO, 1, 1), log(OBSERVER, 1, 2, 2)])
+    assert order(plan) == [11, 2]
+    assert plan.answer is Answer.UNPROVEN
+    assert plan.leader is None
+    stale = plan.ranking[1]
+    assert (stale.at_risk, stale.truncates_to) == ((OffsetRange(1, 2),), 1)
+    assert plan.on_no_voter == (OffsetRange(1, 3),)
+    assert plan.on_no_voter_counts == Losses(committed=0, unproven=2, superseded=0)
+
+
+def test_what_a_snapshot_proves_is_told_of_records_that_no_voter_holds():
+    observer = log(OBSERVER, 1, 2, 2, snapshots=(OffsetAndEpoch(2, 2),))
+    plan = plan_recovery([log(TWO, 1, 1), observer])
+    assert plan.on_no_voter_counts == Losses(committed=1, unproven=1, superseded=0)
+    assert plan_recovery([log(TWO, 1, 1, 1), log(OBSERVER, 1, 1)]).on_no_voter == ()
+
+
+def test_of_equal_logs_the_voters_comes_first():
+    first = ReplicaKey(0, "directory-0")
+    plan = plan_recovery([log(first, 1, 1), log(TWO, 1, 1)])
+    assert order(plan) == [2, 0]
+    assert plan.ranking[1].truncates_to is None
+
+
+def test_a_snapshot_that_is_newer_than_every_voter_of_a_majority_refuses_the_plan():
+    """What it contains is committed, so one of the voters has forgotten what it acknowledged."""
+    observer = log(OBSERVER, log_start=9, snapshots=(OffsetAndEpoch(9, 2),))
+    plan = plan_recovery([observer, log(ONE, 1, 1), log(TWO, 1, 1, 2)])
+    assert order(plan)[0] == 2
+    assert plan.answer is Answer.REFUSED
+    assert plan.reasons == (
+        "snapshot 9-2 of node 11 (directory-11) is newer than the log of node 2 (directory-2): "
+        "committed records are in it that no voter here holds",
+    )
+
+
+def test_a_voter_that_was_removed_does_not_lead():
+    removed = VoterSetAt(2, 2, frozenset({TWO, THREE}))
+    sets = {"voter_sets": (VOTERS, removed)}
+    logs = [log(ONE, 1, 1, 2, 2, **sets), log(TWO, 1, 1, 2, **sets), log(THREE, 1, 1, 2, **sets)]
+    plan = plan_recovery(logs)
+    assert order(plan) == [2, 1, 3]
+    assert (plan.answer, plan.leader) == (Answer.SAFE, logs[1])
+
+
+def test_a_log_that_is_given_a_snapshot_is_emptied():
+    trimmed = log(TWO, log_start=3, quorum_epoch=2, snapshots=(OffsetAndEpoch(3, 2),))
+    plan = plan_recovery([trimmed, log(ONE, 1, 1)])
+    behind = plan.ranking[1]
+    assert (behind.at_risk, behind.snapshot_id) == ((), OffsetAndEpoch(3, 2))
 
 
 def test_no_replica_is_no_plan():

@@ -15,8 +15,8 @@ from replica.errors import UnreadableFileError
 from replica.format import byte_source
 from replica.format.byte_source import OpenFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
+from replica.format.resync import CREDIT_BYTES
 from replica.format.segment import LocatedBatch, scan
-from replica.format.walk import MIN_RESYNC_CRC_BYTES
 from replica.scan import window
 from replica.scan.arrow import JSON, BatchScan, RecordScan
 from replica.scan.regions import Regions
@@ -62,7 +62,8 @@ def test_damaged_bytes_in_windows(
         segment, first = pool.segment(chance)
         raw = damaged(segment, chance) + bytes(chance.choice((0, 0, 1, 300)))
         monkeypatch.setattr(window, "WINDOW_BYTES", chance.choice(_SIZES))
-        monkeypatch.setattr("replica.format.walk._FIRST_BLOCK_BYTES", chance.choice((1, 17, 4096)))
+        first_block = chance.choice((1, 17, 4096))
+        monkeypatch.setattr("replica.format.resync._FIRST_BLOCK_BYTES", first_block)
         with _written(tmp_path / "log", raw) as file:
             expected = chance.choice((first, None))
             hold_equal(raw, expected=expected, buffer=file, forms=(JSON,))
@@ -165,7 +166,7 @@ def test_damage_all_over_a_file_costs_no_more_than_its_bytes_a_few_times(
     with _written(tmp_path / "log", bytes(raw)) as file:
         for _ in BatchScan(file, expected_offset=0):
             pass
-    assert taken < MIN_RESYNC_CRC_BYTES + 8 * len(raw), "the search has its own bound"
+    assert taken < CREDIT_BYTES + 8 * len(raw), "the search has its own bound"
 
 
 def test_memory_does_not_grow_with_the_file_sound_or_damaged(tmp_path: Path) -> None:

@@ -22,7 +22,13 @@ from replica.wire.apis.quorum import VOTE
 from replica.wire.client import Connection
 from replica.wire.error_codes import ErrorCode
 from replica.wire.frame import Budget, Limits, framed, read_frame
-from replica.wire.header import Request, decode_response, encode_request
+from replica.wire.header import (
+    Request,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 from replica.wire.versions import Features, Identity, supported_feature
 from tests.replica.wire.loopback import HOST, SERVED, connected, echo, running
 
@@ -124,6 +130,35 @@ def test_a_client_goes_back_to_an_older_version_of_api_versions():
         async with running(served=old) as server, connected(server) as connection:
             assert (await connection.call(VOTE, {"voterId": 3})).message["errorCode"] == 3
             assert connection.versions[API_VERSIONS.key] == range(3)
+
+    asyncio.run(main())
+
+
+def test_a_client_asks_a_server_again_that_answered_in_version_0_without_an_error():
+    """As kafka.tools.TestRaftServer does; what only newer versions tell would be missing."""
+    served = [{"apiKey": API_VERSIONS.key, "minVersion": 0, "maxVersion": 4}]
+    features = [{"name": "kraft.version", "minVersion": 0, "maxVersion": 1}]
+    asked = []
+
+    async def answer(reader, writer):
+        while (frame := await read_frame(reader, 1000)) is not None:
+            request = decode_request(frame)
+            asked.append(request.version)
+            version = request.version if request.version <= 4 else 0
+            told = {"apiKeys": served, "supportedFeatures": features}
+            writer.write(
+                framed(encode_response(API_VERSIONS, version, request.correlation_id, told))
+            )
+        writer.close()
+
+    async def main():
+        server = await asyncio.start_server(answer, HOST, 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            connection = await Connection.connect(HOST, port)
+            assert asked == [5, 4]
+            assert connection.api_versions["supportedFeatures"] == features
+            await connection.close()
 
     asyncio.run(main())
 

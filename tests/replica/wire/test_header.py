@@ -60,6 +60,16 @@ def test_a_refused_version_of_api_versions_is_read_in_version_0():
     assert (read["errorCode"], read["apiKeys"]) == (35, answer["apiKeys"])
 
 
+def test_an_answer_in_version_0_without_an_error_is_read_too():
+    """So kafka.tools.TestRaftServer answers a version that it does not speak."""
+    keys = [{"apiKey": key, "minVersion": 0, "maxVersion": 4} for key in range(40)]
+    frame = encode_response(API_VERSIONS, 0, 9, {"apiKeys": keys})
+    read = decode_response(API_VERSIONS, 5, frame)
+    assert (read["errorCode"], read["apiKeys"]) == (0, keys)
+    with pytest.raises(DataError):
+        decode_response(API_VERSIONS, 5, frame[:-1])
+
+
 def test_a_version_that_is_not_served_is_named_with_what_could_be_read():
     frame = encode_request(Request(FETCH, 18, 3, None, {}))
     with pytest.raises(UnsupportedVersionError, match="Fetch v18 is not served") as caught:

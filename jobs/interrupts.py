@@ -1,0 +1,100 @@
+"""Ctrl-C in commands that wait on Spark: one line that says what to run next.
+
+pyspark's own handler of SIGINT asks the JVM to cancel all jobs, over a connection on which another
+answer is awaited. py4j then prints the stack traces of both calls, and the JVM those of its tasks.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from jobs.outcome import DEBUG_VARIABLE, INTERRUPTED
+from jobs.output import complain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@contextmanager
+def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
+    """Tells on stderr that `job` was interrupted, and `then`: what has become of it, and what to
+    run. Raises KeyboardInterrupt, also where something failed on the way out of one.
+
+    The handler of SIGINT that was there is there again behind it, unless Ctrl-C was pressed: then
+    the next one ends the process at once.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    except BaseException as error:
+        if not _is_interrupt(error):
+            raise
+        complain(f"{job}: interrupted: {then()}")
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise KeyboardInterrupt from error
+    finally:
+        if _is_main_thread() and signal.getsignal(signal.SIGINT) is not _leave:
+            signal.signal(signal.SIGINT, before)
+
+
+def started_spark(job: str, lake: str, extra_conf: Mapping[str, str] | None = None) -> SparkSession:
+    """A session of pipelines.session. Where none runs yet, a line on stderr says that it starts,
+    and SIGINT is handled by `_interrupt` from then on."""
+    from pipelines.session import is_running, spark_session
+
+    if not is_running():
+        complain(f"{job}: starting Spark")
+        if _is_main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, _interrupt)
+        if not os.environ.get(DEBUG_VARIABLE):
+            _silence_py4j()
+    return spark_session(f"kraftlake {job}", lake=lake, extra_conf=extra_conf)
+
+
+def _interrupt(*_: Any) -> None:
+    """The handler of SIGINT: raises KeyboardInterrupt, and shows nothing of what Spark, py4j and
+    Python print while it goes through. The next SIGINT ends the process at once."""
+    from pipelines.jvm import mute
+
+    signal.signal(signal.SIGINT, _leave)
+    if not os.environ.get(DEBUG_VARIABLE):
+        mute()
+        logging.disable(logging.CRITICAL)
+        sys.unraisablehook = lambda _: None
+        threading.excepthook = lambda _: None
+    raise KeyboardInterrupt
+
+
+def _leave(*_: Any) -> None:
+    """A handler of SIGINT for who doesn't want to wait."""
+    os._exit(INTERRUPTED)
+
+
+def _silence_py4j() -> None:
+    """py4j logs the trace of each error that it also raises, by its own loggers and by the root
+    logger; the error is told by whoever gets it."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(
+        lambda record: not record.getMessage().endswith("while sending command.")
+    )
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether it is one, or was raised while one went through."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

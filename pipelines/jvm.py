@@ -1,0 +1,91 @@
+"""The JVM of a session of our own: how it starts and ends, and what of its output is passed on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from pyspark import SparkConf
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+
+from replica.errors import UsageError
+
+# What the JVM prints before any logging is set up, and nobody can act on.
+_JVM_NOISE = (b"WARNING: Using incubator modules", b"Picked up JAVA_TOOL_OPTIONS")
+_STACK_FRAME = (b"\tat ", b"\t... ")
+_muted = threading.Event()
+
+
+def launch(conf: SparkConf) -> Any:
+    """The JVM, its output filtered and kept off stdout, which belongs to `--json`."""
+    read_end, write_end = os.pipe()
+    threading.Thread(
+        target=_forward, args=(os.fdopen(read_end, "rb"),), name="spark-stderr", daemon=True
+    ).start()
+    try:
+        return launch_gateway(  # type: ignore[no-untyped-call]
+            conf, popen_kwargs={"stdout": write_end, "stderr": subprocess.STDOUT}
+        )
+    except PySparkRuntimeError as error:
+        raise UsageError(
+            "Spark's JVM did not start; what it printed is above. Check JAVA_HOME and "
+            "spark.driver.memory."
+        ) from error
+    except KeyboardInterrupt as interrupt:
+        _end_started(interrupt)
+        raise
+    finally:
+        os.close(write_end)
+
+
+@contextmanager
+def own_interrupts() -> Iterator[None]:
+    """Keeps the process's handler of SIGINT while pyspark makes a context, which installs another:
+    that one calls the JVM over a connection on which an answer is awaited, and both calls may wait
+    for ever. SIGINT is blocked meanwhile, for some seconds, and handled afterwards.
+
+    Where the handler is Python's own, as in a notebook, pyspark's takes its place.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or before in (None, signal.default_int_handler):
+        yield
+        return
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+def _end_started(interrupt: KeyboardInterrupt) -> None:
+    """Ends the JVM that was starting: it would wait for this process for ever, also when that has
+    ended. Only a frame of pyspark's, which the interrupt went through, has its process."""
+    trace = interrupt.__traceback__
+    while trace is not None:
+        process = trace.tb_frame.f_locals.get("proc")
+        if isinstance(process, subprocess.Popen):
+            process.kill()
+        trace = trace.tb_next
+
+
+def _forward(stream: IO[bytes]) -> None:
+    """Passes the JVM's lines on to stderr, without its known noise and, unless KRAFTLAKE_DEBUG is
+    set, without the frames of its stack traces. Ends with the JVM."""
+    unwanted = _JVM_NOISE if os.environ.get("KRAFTLAKE_DEBUG") else _JVM_NOISE + _STACK_FRAME
+    with stream:
+        for line in stream:
+            if not (_muted.is_set() or line.startswith(unwanted)):
+                os.write(2, line)
+
+
+def mute() -> None:
+    """From now on nothing that the JVM prints is passed on: for a process that is about to end."""
+    _muted.set()

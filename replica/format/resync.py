@@ -1,0 +1,146 @@
+"""The search for the next batch behind a damaged place.
+
+A place is likely where 61 bytes could be a header that Kafka wrote; random bytes are that once in
+2^30 places. Only the CRC of a likely place is computed. What is spent on false headers is bounded:
+a byte of the source that was passed pays for a few bytes of CRC, so that no hostile file makes the
+search slow, and headers made to be costly are left out where no credit is left, with nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from replica.errors import DataError
+from replica.format.batch import (
+    CRC_START,
+    HEADER,
+    LENGTH_PREFIX,
+    MAGIC_POSITION,
+    BatchHeader,
+    continued_crc,
+    decode_header,
+    is_plausible,
+)
+from replica.format.byte_source import ByteSource
+
+CREDIT_BYTES = 64 * 1024 * 1024
+"""What every source may cost in vain, besides its own size."""
+CREDIT_PER_BYTE = 4
+"""What each byte that was passed adds to that."""
+BLOCK_BYTES = 1024 * 1024
+"""Read at a time."""
+_FIRST_BLOCK_BYTES = 4096
+"""A search begins with little, as the next batch mostly lies near: its cost is that of the way."""
+_NOT_NEGATIVE = rb"[\x00-\x7f]"
+_MINUS_ONE_OR_MORE = rb"[\x00-\x7f\xff]"
+_CODECS = 5
+
+
+class BatchSearch:
+    """Finds batches with a right CRC in a source, and counts what false headers cost.
+
+    left_out: whether the last search passed likely places by that were too costly to check.
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self.left_out = False
+        self._source = source
+        self._spent = 0
+
+    def credit(self, position: int) -> int:
+        """Bytes whose CRC may be computed at a position of the source."""
+        return CREDIT_BYTES + self._source.size + CREDIT_PER_BYTE * position - self._spent
+
+    def charge(self, size: int) -> None:
+        """Note that the CRC of `size` bytes was computed in vain."""
+        self._spent += size
+
+    def first_batch(self, begin: int, before: int) -> int | None:
+        """The first position from `begin` on, below `before`, where a whole batch starts."""
+        self.left_out = False
+        for position, header in self._likely(begin, before):
+            if not self._affords(position, header.size_bytes):
+                self.left_out = True
+            elif self.computed_crc(position, header.size_bytes) == header.crc:
+                return position
+            else:
+                self.charge(header.size_bytes)
+        return None
+
+    def starts_batch(self, position: int) -> bool:
+        """Whether a header that Kafka could have written, of a batch that fits, stands there."""
+        return self._plausible_header(position) is not None
+
+    def computed_crc(self, position: int, size: int) -> int:
+        """The CRC that a batch of `size` bytes at the position should carry."""
+        checksum, end = 0, position + size
+        for begin in range(position + CRC_START, end, BLOCK_BYTES):
+            block = self._source.read(begin, min(BLOCK_BYTES, end - begin))
+            checksum = continued_crc(block, checksum)
+        return checksum
+
+    def _affords(self, position: int, size: int) -> bool:
+        """Headers that no other follows may use up half of the credit, not all of it."""
+        credit = self.credit(position)
+        end = position + size
+        return size <= credit // 2 or (
+            size <= credit and (end == self._source.size or self.starts_batch(end))
+        )
+
+    def _likely(self, begin: int, before: int) -> Iterator[tuple[int, BatchHeader]]:
+        """The positions from `begin` on whose bytes are a plausible header, and that."""
+        pattern = _header_pattern(self._source.size)
+        block_bytes = _FIRST_BLOCK_BYTES
+        while begin < before and begin + HEADER.size <= self._source.size:
+            starts = min(block_bytes, before - begin)
+            size = min(starts + HEADER.size - 1, self._source.size - begin)
+            block = self._source.read(begin, size)
+            for found in pattern.finditer(block):
+                position = begin + found.start() - MAGIC_POSITION
+                header = self._plausible_header(position)
+                if header is not None:
+                    yield position, header
+            begin += starts
+            block_bytes = min(2 * block_bytes, BLOCK_BYTES)
+
+    def _plausible_header(self, position: int) -> BatchHeader | None:
+        left = self._source.size - position
+        if left < HEADER.size:
+            return None
+        try:
+            header = decode_header(self._source.read(position, HEADER.size))
+        except DataError:
+            return None
+        return header if header.size_bytes <= left and is_plausible(header) else None
+
+    def frame_fits(self, position: int) -> bool:
+        """Whether the length at the position is that of a batch of any magic within the data."""
+        (_, length) = LENGTH_PREFIX.unpack(self._source.read(position, LENGTH_PREFIX.size))
+        # a header of magic 0 is the shortest: its length counts the 14 bytes of an empty record
+        return 14 <= int(length) <= self._source.size - position - LENGTH_PREFIX.size
+
+
+def _header_pattern(size: int) -> re.Pattern[bytes]:
+    """Matches the magic byte of what could be a header in a source of `size` bytes.
+
+    As a pattern, so that bytes that are none are passed at the speed of C. It finds no less than
+    is_plausible takes.
+    """
+    longest = re.escape(bytes([min(size >> 24, 0x7F)]))
+    attributes = bytes(low for low in range(0x80) if low & 7 < _CODECS)
+    base_offset = _NOT_NEGATIVE + rb".{7}"
+    length = rb"[\x00-" + longest + rb"].{3}"
+    epoch = _MINUS_ONE_OR_MORE + rb".{3}"
+    behind_the_crc = (
+        rb"\x00[" + re.escape(attributes) + rb"]",
+        _NOT_NEGATIVE + rb".{3}",  # last offset delta
+        rb".{16}",  # base and max timestamp
+        _MINUS_ONE_OR_MORE + rb".{7}",  # producer id
+        _MINUS_ONE_OR_MORE + rb".",  # producer epoch
+        _MINUS_ONE_OR_MORE + rb".{3}",  # base sequence
+        _NOT_NEGATIVE + rb".{3}",  # record count
+    )
+    before = rb"(?<=" + base_offset + length + epoch + rb"\x02)"
+    behind = rb"(?=.{4}" + b"".join(behind_the_crc) + rb")"
+    return re.compile(rb"\x02" + behind + before, re.DOTALL)
