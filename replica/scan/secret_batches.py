@@ -58,7 +58,7 @@ class ShownRegions:
             if _is_secret(region, self._regions):
                 crc = redactor.batch_crc(header.base_offset, header.crc)
                 header = replace(header, crc=crc)
-            yield replace(region, header=header)
+            yield region._replace(header=header)
 
 
 def secret_positions(data: Source, *, expected_offset: int | None) -> Iterator[int]:
