@@ -14,7 +14,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,14 +23,15 @@ from jobs.moments import moment_of
 from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
 from jobs.waiting import check_ready, check_whole, waiting
-from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
+from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool, local_place
 from pipelines.lake_folder import refuse_foreign
 from pipelines.lake_lock import locked
 from pipelines.lake_paths import is_remote
-from pipelines.redaction import Redaction
+from pipelines.redaction import Redaction, keep_to_owner, lake_key, lake_key_file
 from pipelines.schema_version import VERSION, schema_version, write_schema_version
+from pipelines.seal import OPEN, Seal
 from replica.errors import UsageError
 from replica.format.damage import Damage
 
@@ -100,14 +101,34 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Hiding:
-    """Which secrets go into the lake: all, or values of some configs that Kafka doesn't know."""
+    """Which secrets go into the lake: all, or values of some configs that Kafka doesn't know.
+
+    key, seal: the lake's, once it was looked at.
+    """
 
     keeps_secrets: bool
     shown_configs: frozenset[str]
+    key: bytes = field(default=b"", repr=False)
+    seal: Seal = OPEN
 
-    def redaction(self, key_file: str) -> Redaction | None:
-        """For a lake with that key."""
-        return None if self.keeps_secrets else Redaction(key_file, self.shown_configs)
+    def of_lake(self, lake: str) -> _Hiding:
+        """By the lake's key, which is a new one where it has none. UsageError where the lake can't
+        take what comes in."""
+        key = lake_key(lake)
+        seal = seal_of(lake, key, keeps_secrets=self.keeps_secrets)
+        if not self.keeps_secrets and seal == OPEN:
+            complain(
+                f"ingest: {lake}: an earlier release or --keep-secrets began it: by the CRCs and "
+                "hashes in it guesses of secrets can be checked; in a new lake they can't"
+            )
+        return replace(self, key=key, seal=seal)
+
+    def redaction(self, lake: str, spool: Path) -> Redaction | None:
+        """By the lake's key file, which is made here; a remote lake's is copied into the spool."""
+        key_file = lake_key_file(lake, self.key, spool)
+        if self.keeps_secrets:
+            return None
+        return Redaction(key_file, self.shown_configs, keeps_crcs=self.seal == OPEN)
 
 
 @dataclass(frozen=True)
@@ -127,8 +148,9 @@ class _Work:
 
         with locked(self.lake, waiting("ingest", self.lake)):
             check_whole(self.lake)
-            known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake)
-            options = replace(self.options, known=known)
+            hiding = self.hiding.of_lake(self.lake)
+            known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
+            options = replace(self.options, known=known, seal=hiding.seal)
             with Spool.below(self.lake) as spool:
                 looks = look_at(self.paths, options, spool)
                 for left_out in looks.left_out:
@@ -138,7 +160,7 @@ class _Work:
                 with job_events(
                     "ingest", self.lake, complain, paths=self.paths, run_id=self.run_id
                 ):
-                    counts = _write(looks, self.lake, self.hiding, spool.root)
+                    counts = _write(looks, self.lake, hiding, spool.root)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
@@ -199,17 +221,16 @@ def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, i
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
     from pipelines.delta.lake_versions import note_written
-    from pipelines.redaction import keep_to_owner, lake_key_file
     from pipelines.tables.bronze import BRONZE
 
     spark = started_spark("ingest", lake)  # first: what can't start leaves nothing
-    key_file = lake_key_file(lake, spool)
+    redaction = hiding.redaction(lake, spool)
     is_new = schema_version(lake) is None
     write_schema_version(lake)
     note_written(lake, VERSION, is_new=is_new)
     if hiding.keeps_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    ingest = Ingest(spark, Lake(lake), hiding.redaction(key_file))
+    ingest = Ingest(spark, Lake(lake), redaction)
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)
     with told(lake):

@@ -84,9 +84,10 @@ class SourceReads:
             shown = json.dumps(sorted(self.redaction.shown_configs))
             reader = reader.option("redactKeyFile", self.redaction.key_file)
             reader = reader.option("showConfigs", shown)
+            reader = reader.option("keepCrcs", str(self.redaction.keeps_crcs).lower())
         rows = reader.option("files", json.dumps([astuple(file) for *_, file in files])).load()
         owners = [
-            (given.shown, one.look.capture_id, *one.replica_columns.values(), file.sha256)
+            (given.shown, one.look.capture_id, *one.replica_columns.values(), one.look.shown_hash(file))
             for one, file, given in files
         ]
         owned = F.broadcast(self.spark.createDataFrame(owners, _OWNER))

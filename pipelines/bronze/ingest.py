@@ -19,6 +19,7 @@ from pipelines.bronze import log_batches, small_tables
 from pipelines.bronze.captured import Captured, KnownCapture, place
 from pipelines.bronze.coverage import Uncovered, uncovered
 from pipelines.bronze.damaged import RawBytes, unreadable
+from pipelines.bronze.damaged_batches import known_whole
 from pipelines.bronze.files import SourceReads, snapshots
 from pipelines.bronze.findings import judge_looks
 from pipelines.bronze.new_records import (
@@ -143,8 +144,8 @@ class _Round:
 
     def _damage(self) -> Counts:
         """Before the records: which of them don't decode is asked of those the lake lacks only."""
-        parts = new_ranges(self.spark, self.lake, self.captured)
         redactor = redactor_of(self.redaction)
+        parts = new_ranges(self.spark, self.lake, self.captured, redactor)
         capture_of = {
             one.look.shown_file(segment.file): one.look.capture_id
             for one in self.captured
@@ -230,8 +231,10 @@ class _Round:
             [_moment(one) for one in self.captured], log_batches.MOMENT_SCHEMA
         )
         kept = [those for one in self.captured if (those := _kept(one)) is not None]
+        redactor = redactor_of(self.redaction)
+        batches = known_whole(self.spark, reads.batches(), table, self.captured, redactor)
         seen = log_batches.one_row_per_batch(
-            reads.batches(), table.where(reduce(Column.__or__, kept)) if kept else None
+            batches, table.where(reduce(Column.__or__, kept)) if kept else None
         )
         rows = log_batches.fold(table.where(touched), seen, moments)
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)

@@ -49,7 +49,7 @@ def write_new_records(
     UsageError: another ingest has written meanwhile, on a machine that doesn't see this one's lock.
     """
     version = delta.last_transaction(spark, lake, LOG_RECORDS, APPLICATION)
-    parts = new_ranges(spark, lake, captured)
+    parts = new_ranges(spark, lake, captured, redactor)
     if not parts:
         return 0
     written = delta.append_directly(
@@ -66,9 +66,16 @@ def write_new_records(
 
 
 def new_ranges(
-    spark: SparkSession, lake: delta.Lake, captured: Sequence[Captured]
+    spark: SparkSession,
+    lake: delta.Lake,
+    captured: Sequence[Captured],
+    redactor: Redactor | None,
 ) -> list[LogRange]:
-    """What to read so that the table gets each record that it lacks, and none twice."""
+    """What to read so that the table gets each record that it lacks, and none twice.
+
+    redactor: as of the table's rows; whether a batch holds a secret, by which its CRC there is
+    another one, is known when it is read.
+    """
     segments = list(new_segments(captured))
     lowest = _lowest_offsets(segments)
     seen = _known_keys(spark, lake, lowest)
@@ -80,7 +87,7 @@ def new_ranges(
         number = number_of[one.look.replica]
         for batch in segment.scan.new_batches:
             key = (number, *header_key(batch.header))
-            if key in seen:
+            if key in seen or _hidden_key(key, redactor) in seen:
                 positions.append(batch.position)
             elif batch.crc_valid:
                 seen.add(key)
@@ -106,6 +113,14 @@ def unreadable_of(
 def header_key(header: Any) -> tuple[int, int, int]:
     """The part of BATCH_KEYS that a batch's header says."""
     return header.base_offset, header.leader_epoch, header.crc
+
+
+def _hidden_key(key: _Key, redactor: Redactor | None) -> _Key:
+    """The key that the table has for a batch with a secret."""
+    if redactor is None:
+        return key
+    number, base_offset, epoch, crc = key
+    return number, base_offset, epoch, redactor.batch_crc(base_offset, crc)
 
 
 def _within(part: LogRange, positions: Sequence[int]) -> tuple[int, ...]:

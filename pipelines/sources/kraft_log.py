@@ -11,6 +11,7 @@ Options
     keepSecrets   true leaves SCRAM credentials, tokens and sensitive configs unredacted
     redactKeyFile the file holding the fingerprint key; without it the key is new for each read
     showConfigs   JSON list of the names of configs that Kafka doesn't know and that hold no secret
+    keepCrcs      true leaves the CRCs of batches with secrets as they are: see docs/security.md
     maxBytesPerTrigger, maxFilesPerTrigger   limits of a micro-batch, for spark.readStream
 """
 
@@ -111,7 +112,7 @@ class KraftLogReader(DataSourceReader):
             return
         data = read_range(partition.path, partition.start, partition.end)
         if self.content == "batches":
-            yield from rows.batches(data, partition, self.columns)
+            yield from rows.batches(data, partition, self.redactor, self.columns)
         else:
             yield from rows.records(data, partition, self.redactor, self.columns)
 
@@ -144,18 +145,23 @@ def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
 
 def redactor_in(options: Mapping[str, str]) -> Redactor | None:
     """What hides secrets, None where they are kept. Made here so that all tasks share its key."""
-    keep = options.get("keepSecrets", "false").lower()
-    if keep not in ("true", "false"):
-        raise UsageError(f"option keepSecrets={keep}: expected true or false")
-    if keep == "true":
+    if _is_true(options, "keepSecrets"):
         return None
+    keeps_crcs = _is_true(options, "keepCrcs")
     shown = _shown_configs(options.get("showConfigs", "[]"))
     if "redactKeyFile" not in options:
-        return Redactor(secrets.token_bytes(32), shown)
+        return Redactor(secrets.token_bytes(32), shown, keeps_crcs=keeps_crcs)
     key = read_file(options["redactKeyFile"], MAX_STATE_BYTES)
     if not key:
         raise UsageError(f"option redactKeyFile={options['redactKeyFile']}: an empty file")
-    return Redactor(key, shown)
+    return Redactor(key, shown, keeps_crcs=keeps_crcs)
+
+
+def _is_true(options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name, "false").lower()
+    if text not in ("true", "false"):
+        raise UsageError(f"option {name}={text}: expected true or false")
+    return text == "true"
 
 
 def _shown_configs(text: str) -> frozenset[str]:

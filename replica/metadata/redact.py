@@ -103,14 +103,18 @@ class Redactor:
 
     key: any number of random bytes, 32 for choice; an empty one would let anybody test guesses.
     shown_configs: names of configs that Kafka doesn't know and whose values are no secrets.
+    keeps_crcs: leaves the CRCs of batches with secrets as they are, for a lake that has such.
     """
 
-    __slots__ = ("_key", "_shown")
+    __slots__ = ("_keeps_crcs", "_key", "_shown")
 
-    def __init__(self, key: bytes, shown_configs: Collection[str] = _NONE) -> None:
+    def __init__(
+        self, key: bytes, shown_configs: Collection[str] = _NONE, *, keeps_crcs: bool = False
+    ) -> None:
         assert key, "an empty key makes fingerprints that anyone can recompute"
         self._key = key
         self._shown = shown_configs
+        self._keeps_crcs = keeps_crcs
 
     def redact(
         self, record: MetadataRecord | UnknownRecord
@@ -140,7 +144,7 @@ class Redactor:
 
     def fingerprint(self, field: str, value: bytes) -> str:
         """The text in place of `value`; `field` keeps equal values of unlike fields apart."""
-        return MARK + self._digest(field, value).hex()[:FINGERPRINT_DIGITS]
+        return MARK + keyed_digest(self._key, field, value).hex()[:FINGERPRINT_DIGITS]
 
     def batch_crc(self, base_offset: int, crc: int) -> int:
         """32 bits, unsigned, in place of the CRC of a batch that holds a secret.
@@ -148,12 +152,16 @@ class Redactor:
         By a CRC, and all that is shown of a batch, a guess of its secret can be checked. These bits
         are equal where base offset and CRC are, so that equal batches still look equal.
         """
+        if self._keeps_crcs:
+            return crc
         value = base_offset.to_bytes(8, "big", signed=True) + crc.to_bytes(4, "big")
-        return int.from_bytes(self._digest("CRC of a batch", value)[:4], "big")
+        return int.from_bytes(keyed_digest(self._key, "CRC of a batch", value)[:4], "big")
 
-    def _digest(self, label: str, value: bytes) -> bytes:
-        raw = label.encode()
-        return hmac.digest(self._key, len(raw).to_bytes(4, "big") + raw + value, hashlib.sha256)
+
+def keyed_digest(key: bytes, label: str, value: bytes) -> bytes:
+    """32 bytes of HMAC-SHA256; `label` keeps equal values of unlike meaning apart."""
+    raw = label.encode()
+    return hmac.digest(key, len(raw).to_bytes(4, "big") + raw + value, hashlib.sha256)
 
 
 def _label(record: MetadataRecord, field: str) -> str:
