@@ -33,12 +33,12 @@ def dump(
 
     Text: offset, epoch, time (UTC), type, version, Kafka's JSON, under a line per file. --json:
     file, offset, epoch, timestamp (ms), type, version, data; with --batches file, position,
-    base_offset, last_offset, epoch, is_control, count, size, crc, crc_valid. Secrets show as ***
-    and a fingerprint. Records of a partition that is no metadata log (kraftlake.topic.name, a
-    broker's topics) are printed as they are: file, offset, epoch, timestamp, key, value, headers,
-    with {"base64": ...} for bytes that are no text. What can't be decoded is named on stderr, with
-    file, byte and reason, and the rest is printed; a batch whose CRC is wrong is named, its records
-    are not shown as truth.
+    base_offset, last_offset, epoch, is_control, count, size, crc (null where the batch may hold a
+    secret, which could be guessed by it), crc_valid. Secrets show as *** and a fingerprint. Records
+    of a partition that is no metadata log (kraftlake.topic.name, a broker's topics) are printed as
+    they are: file, offset, epoch, timestamp, key, value, headers, with {"base64": ...} for bytes
+    that are no text. What can't be decoded is named on stderr, with file, byte and reason, and the
+    rest is printed; a batch whose CRC is wrong is named, its records are not shown as truth.
 
     \b
     Examples:

@@ -87,7 +87,12 @@ class SourceReads:
             reader = reader.option("keepCrcs", str(self.redaction.keeps_crcs).lower())
         rows = reader.option("files", json.dumps([astuple(file) for *_, file in files])).load()
         owners = [
-            (given.shown, one.look.capture_id, *one.replica_columns.values(), one.look.shown_hash(file))
+            (
+                given.shown,
+                one.look.capture_id,
+                *one.replica_columns.values(),
+                one.look.shown_hash(file),
+            )
             for one, file, given in files
         ]
         owned = F.broadcast(self.spark.createDataFrame(owners, _OWNER))

@@ -33,7 +33,9 @@ def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
             "path": canonical(file.path),
             "size_bytes": file.size_bytes,
             "sha256": captured.look.shown_hash(file),
-            "known": known_column(known[file.path], captured.look.seal) if file.path in known else None,
+            "known": known_column(known[file.path], captured.look.seal)
+            if file.path in known
+            else None,
         }
         for file in directory.files
     ]

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from replica.errors import CorruptDataError, DataError
 from replica.format import control, control_json
-from replica.format.control import ControlMessage, UnknownControl, decode_control
 from replica.format.batch import BatchHeader
+from replica.format.control import ControlMessage, UnknownControl, decode_control
 from replica.format.primitives import Buffer
 from replica.format.record import Record, records_of
 from replica.metadata import json_text as metadata_json

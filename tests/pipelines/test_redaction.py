@@ -55,9 +55,7 @@ def test_of_creators_at_once_all_get_the_same_whole_key(
 
     monkeypatch.setattr(redaction.os, "link", link_together)
     with ThreadPoolExecutor(4) as pool:
-        read = [
-            pool.submit(lambda: Path(made(tmp_path)).read_bytes()) for _ in "1234"
-        ]
+        read = [pool.submit(lambda: Path(made(tmp_path)).read_bytes()) for _ in "1234"]
         keys = {one.result() for one in read}
     assert len(keys) == 1
     assert len(keys.pop()) == 32

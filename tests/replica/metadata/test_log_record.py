@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from replica.format.batch import decode_header
 from replica.format.control import (
     ControlMessage,
     KRaftVersion,
@@ -20,7 +21,6 @@ from replica.format.control import (
     encode_control,
 )
 from replica.format.record import Record
-from replica.format.batch import decode_header
 from replica.metadata.log_record import UNREADABLE, LogRecordReader, may_hold_secret
 from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
