@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Container
 from contextlib import ExitStack
 from dataclasses import dataclass
 

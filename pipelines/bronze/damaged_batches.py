@@ -46,7 +46,7 @@ def known_whole(
     return joined.withColumn("crc", F.coalesce(own, "crc")).drop("own_crc")
 
 
-def _damaged(captured: Iterable[Captured]) -> Iterable[tuple[str, int, int, int]]:
+def _damaged(captured: Sequence[Captured]) -> Iterable[tuple[str, int, int, int]]:
     """_KEY of each, with the CRC that stands in its header."""
     for one, segment in new_segments(captured):
         for batch in segment.scan.new_batches:

@@ -40,7 +40,10 @@ class Base:
 
 @dataclass(frozen=True)
 class KnownCaptures:
-    """The newest captures of a lake's bronze.captures. lake: None knows nothing; seal: the lake's."""
+    """The newest captures of a lake's bronze.captures.
+
+    lake: None knows nothing; seal: the lake's.
+    """
 
     lake: str | None
     seal: Seal = OPEN

@@ -7,7 +7,6 @@ batch, anybody could check guesses of the secret. So is the CRC that a damaged b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -57,7 +56,7 @@ class ShownRegions:
             header = region.header
             if _is_secret(region, self._regions):
                 crc = redactor.batch_crc(header.base_offset, header.crc)
-                header = replace(header, crc=crc)
+                header = header._replace(crc=crc)
             yield region._replace(header=header)
 
 

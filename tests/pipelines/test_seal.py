@@ -17,7 +17,9 @@ def test_who_has_the_key_opens_what_was_sealed_and_equal_hashes_are_equal() -> N
     assert [SEAL.open(one) for one in sealed] == HASHES
     assert len(set(sealed)) == len(HASHES)
     assert sealed == [Seal(b"a key of this lake").close(one) for one in HASHES]
-    assert all(is_sealed(one) and not is_sealed(own) for one, own in zip(sealed, HASHES))
+    assert all(
+        is_sealed(one) and not is_sealed(own) for one, own in zip(sealed, HASHES, strict=True)
+    )
 
 
 def test_no_part_of_a_sealed_hash_is_the_hash_or_that_of_another_key() -> None:
