@@ -115,7 +115,7 @@ def all_tells(folder: Path) -> set[str]:
     grown = tells(folder / "1") | tells(folder / "2")
     (folder / "1" / LOG).write_bytes(log(PASSWORD))
     found = {tell for tell in grown | tells(folder / "1") if len(tell) > 7}
-    assert len(found) > 30
+    assert len(found) > 20
     return found
 
 
