@@ -94,7 +94,7 @@ def test_exactly_the_deleted_segment_of_node_3_is_marked_as_removed(
 def test_the_lake_holds_every_batch_that_kafka_reads(
     tables: dict[str, DataFrame], kafka_lines: list[dict[str, Any]], recorded_lake: Path
 ) -> None:
-    """Those whose records are withheld under another CRC than Kafka's, which the lake's key tells."""
+    """Those whose records are withheld have a CRC that Kafka's and the lake's key tell."""
     redactor = Redactor((recorded_lake / "_redaction.key").read_bytes())
     columns = ("cluster_id", "node_id", "base_offset", "leader_epoch")
     hidden = set(
