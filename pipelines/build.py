@@ -109,6 +109,7 @@ def build(
     with Gate(spark, lake, progress, run_id) as gate:
         building = _Building(spark, lake, progress, gate)
         try:
+            spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
             building.run()
         finally:
             building.release()
@@ -158,16 +159,14 @@ class _Building:
     def _write(self, contract: Contract, rows: DataFrame) -> None:
         """Makes `rows` the table's content."""
         self.progress(contract.name)
-        delta.ensure_table(self.spark, self.lake, contract)
+        delta.ensure_table(self.lake, contract)
         if contract.change_feed:
             delta.replace_by_merge(self.spark, self.lake, contract, rows)
-            count = delta.read(self.spark, self.lake, contract).count()
         else:
-            delta.overwrite(self.lake, contract, rows)
-            commit = delta.last_commit(self.spark, self.lake, contract)
-            count = commit.metrics.get("numOutputRows", 0)
-        self.counts[contract.name] = count
-        self.versions[contract.name] = delta.version(self.spark, self.lake, contract)
+            delta.replace(self.lake, contract, rows)
+        written = delta.size(self.lake, contract)
+        self.counts[contract.name] = written.row_count or 0
+        self.versions[contract.name] = written.version
 
     def _silver(self, of: _Bronze) -> _Silver:
         control = self._keep(control_records(of.records))

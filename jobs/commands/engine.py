@@ -127,6 +127,7 @@ def run(
       plain.sasl.jaas.config                     user_NAME="PASSWORD" who may log in;
                                                  username, password: as whom this node does
       max.connections, connections.max.idle.ms, socket.request.max.bytes,
+      connection.failed.authentication.delay.ms,
       queued.max.request.bytes, sasl.server.max.receive.size, socket.connection.setup.timeout.ms
 
     \b
@@ -134,8 +135,12 @@ def run(
       kraftlake.topic.name, kraftlake.topic.id   another topic than __cluster_metadata: opaque
                                                  records, never snapshotted or trimmed
       kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
-                                                 names with semicolons, * for all; under a voter's
-                                                 id only a voter fetches
+                                                 names with semicolons, * for all; a voter's as
+                                                 ID@NAME, if it is of one node alone. Where no voter
+                                                 is named, voters are processes of this user that
+                                                 listen where the voters do, on this machine
+      kraftlake.insecure.open.listeners          true: whoever can connect may vote where no voter
+                                                 is named, also on the network
       kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
                                                  lines
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty

@@ -65,7 +65,7 @@ class Ingest:
                 "restore what is missing, or ingest the captures into a new lake"
             )
         for contract in reversed(bronze.BRONZE):
-            ensure_table(self.spark, self.lake, contract)
+            ensure_table(self.lake, contract)
 
     def run_round(
         self, groups: Iterable[Group], now: datetime, progress: Callable[[str], None]

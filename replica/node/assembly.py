@@ -15,11 +15,13 @@ from replica.machines.opaque import OpaqueMachine
 from replica.machines.recording import RecordingMachine
 from replica.node.driver import Clock, Driver
 from replica.node.node import Node
-from replica.node.notice import Notice, Report
+from replica.node.notice import Fields, Notice, Report, Seldom
+from replica.node.open_listeners import check_open_listeners
 from replica.node.peers import Peers
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
+from replica.node.serve.voters import Voters
 from replica.node.settings import Settings
 from replica.node.translate.partition import Partition
 from replica.raft.effects import Send
@@ -31,7 +33,7 @@ from replica.storage.identity import read_identity
 from replica.types import ReplicaId
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address
-from replica.wire.server import Server, Service
+from replica.wire.server import Client, Server, Service
 from replica.wire.versions import KRAFT_VERSION, Features, Identity
 
 
@@ -45,6 +47,8 @@ def opened(
     or credentials isn't one, DataError, naming file and byte, where what the directory holds can't
     be what was written, FileSystemError.
     """
+    if settings.recording is None:
+        check_open_listeners(settings)
     files = LocalDisk()
     replica = _identity(settings, files)
     lock = DirectoryLock(settings.log_dir)
@@ -78,7 +82,8 @@ def _assembled(
         report(Notice("repair", repair))
     topic, listener = settings.topic, settings.controller_listener
     about = Partition(topic.name, topic.id, listener, rack=settings.rack)
-    peers = Peers(about, client, _addresses(settings), report)
+    are_ours = bool(settings.advertised) and not settings.authorizer.names_voters
+    peers = Peers(about, client, _addresses(settings), report, are_ours=are_ours)
     has_snapshots = settings.topic.is_metadata and settings.recording is None
     policy = settings.snapshots if has_snapshots else None
     driver = Driver(host, peers.call, clock, policy)
@@ -92,13 +97,16 @@ def _assembled(
         uncommitted_is_empty=settings.uncommitted_is_empty,
     )
     forwarder = Forwarder(partition, client)
-    dispatch = Dispatch(partition, settings.authorizer, forwarder, settings.draft_key)
+    voters = Voters(partition, settings.authorizer, settings.bootstrap_servers)
+    seldom = Seldom(report)
+    dispatch = Dispatch(partition, voters, forwarder, seldom, settings.draft_key)
     service = Service(
         dispatch,
         dispatch.served,
         partial(_features, driver),
         apis=dispatch.apis,
         identity=Identity(replica.cluster_id, partition.node_id),
+        on_refused_login=partial(_tell_refused_login, seldom),
     )
     servers = {}
     for name, (authenticator, tls) in guards.items():
@@ -108,9 +116,18 @@ def _assembled(
 
 
 def _features(driver: Driver) -> Features:
+    driver.check()
     raft = driver.host.raft
     finalized = {KRAFT_VERSION: raft.log.kraft_version} if raft.log.kraft_version else {}
     return Features({KRAFT_VERSION: (0, 1)}, finalized, raft.high_watermark or -1)
+
+
+def _tell_refused_login(seldom: Seldom, client: Client, user: str) -> None:
+    """The name is a stranger's: it comes in quotes, on one line, and cut."""
+    shown = ascii(user[:64])
+    facts: Fields = {"address": client.address, "listener": client.listener, "user": user[:64]}
+    text = f"{client.listener}: login as {shown} from {client.address} refused"
+    seldom(client.peer[0], Notice("login-refused", text, facts))
 
 
 def _machine(settings: Settings) -> StateMachine:

@@ -21,7 +21,8 @@ class Limits:
     most 8 MiB). max_connections: at once; more are closed at once. idle_s: how long a connection
     may say nothing (connections.max.idle.ms). transfer_s: how long one frame may take to come, or
     to be taken. handshake_s: until a client has authenticated. linger_s: for what is on its way
-    when a connection is closed, TLS's goodbye among it.
+    when a connection is closed, TLS's goodbye among it. failed_login_s: until the answer to a
+    wrong password goes out (Kafka: connection.failed.authentication.delay.ms, there 100).
     """
 
     request_max_bytes: int = 16 * 1024 * 1024
@@ -30,6 +31,7 @@ class Limits:
     transfer_s: float = 30.0
     handshake_s: float = 10.0
     linger_s: float = 5.0
+    failed_login_s: float = 1.0
     unknown_max_bytes: int = 512 * 1024
     queued_max_bytes: int = 256 * 1024 * 1024
 

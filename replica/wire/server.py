@@ -11,7 +11,7 @@ import asyncio
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from replica.errors import DataError, KraftlakeError
 from replica.format.primitives import Buffer
@@ -43,14 +43,17 @@ ANONYMOUS = "ANONYMOUS"
 _PART_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Client:
-    """Who asks. address: host:port of its end. principal: its name by SASL, or the distinguished
-    name of its TLS certificate, or ANONYMOUS. listener: that it came in by."""
+    """Who asks, by one connection. address: host:port of its end. principal: its name by SASL, or
+    the distinguished name of its TLS certificate, or ANONYMOUS. listener: that it came in by. peer,
+    own: host and port of the connection's two ends."""
 
     address: str
     principal: str
     listener: str
+    peer: tuple[str, int] = ("", 0)
+    own: tuple[str, int] = ("", 0)
 
 
 Handler = Callable[[Client, Request], Awaitable[Message | None]]
@@ -58,12 +61,16 @@ Handler = Callable[[Client, Request], Awaitable[Message | None]]
 answer (Produce with acks=0). An error of ours closes the connection."""
 
 
+RefusedLogin = Callable[[Client, str], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """What a listener serves. served: API key -> versions; ApiVersions and SASL need not be there,
     for the server answers them itself. features: asked anew for each ApiVersions. authenticator:
     None for a listener without SASL. apis: what the keys of `served` mean. identity: the node that
-    clients must mean who name one, None to ask nobody."""
+    clients must mean who name one, None to ask nobody. on_refused_login: told of each login that
+    failed, by the client and the name that it claims."""
 
     handler: Handler
     served: Versions
@@ -73,6 +80,7 @@ class Service:
     listener: str = "CONTROLLER"
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
     identity: Identity | None = None
+    on_refused_login: RefusedLogin = lambda client, user: None
 
 
 class Server:
@@ -180,6 +188,9 @@ class Server:
                 async with asyncio.timeout(self._limits.transfer_s):
                     frame = await read_rest(reader, size)
                 answer, is_last = await self._answer(client, frame, sasl)
+            if is_last:
+                self._tell_refused(client, sasl)
+                await asyncio.sleep(self._limits.failed_login_s)
             if answer:
                 async with asyncio.timeout(self._limits.transfer_s):
                     await _send(writer, answer)
@@ -187,8 +198,12 @@ class Server:
                 self.refused["SASL"] += 1
                 return
             if sasl is not None and sasl.principal is not None:
-                client = Client(client.address, sasl.principal, client.listener)
+                client = replace(client, principal=sasl.principal)
                 sasl = None
+
+    def _tell_refused(self, client: Client, sasl: SaslServer | None) -> None:
+        if sasl is not None:
+            self._service.on_refused_login(client, sasl.claimed)
 
     async def _next_size(
         self, reader: asyncio.StreamReader, deadline: float | None, is_unknown: bool
@@ -244,6 +259,7 @@ async def _send(writer: asyncio.StreamWriter, pieces: Sequence[Buffer]) -> None:
 
 
 def _client_of(writer: asyncio.StreamWriter, listener: str) -> Client:
-    peer = writer.get_extra_info("peername") or ("", 0)
+    peer = (writer.get_extra_info("peername") or ("", 0))[:2]
+    own = (writer.get_extra_info("sockname") or ("", 0))[:2]
     name = distinguished_name(writer.get_extra_info("peercert") or {})
-    return Client(f"{peer[0]}:{peer[1]}", name or ANONYMOUS, listener)
+    return Client(f"{peer[0]}:{peer[1]}", name or ANONYMOUS, listener, peer, own)

@@ -67,7 +67,7 @@ def into_lake(
     """Seconds of one write into a new table beside the segment."""
     with tempfile.TemporaryDirectory(dir=segment.parent) as folder:
         lake = Lake(folder)
-        ensure_table(spark, lake, LOG_RECORDS)
+        ensure_table(lake, LOG_RECORDS)
         return timed(lambda: write(spark, lake, segment))
 
 

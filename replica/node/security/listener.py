@@ -20,6 +20,7 @@ from replica.wire.tls import CLIENT_AUTH, Tls, server_context
 
 SCRAM_FILE = "kraftlake.scram.credentials.file"
 _USER = "user_"
+_DELAY = "connection.failed.authentication.delay.ms"
 _DEFAULT = Limits()
 
 
@@ -126,6 +127,7 @@ def _limits(section: Properties) -> Limits:
     return Limits(
         request_max_bytes=request,
         max_connections=section.number("max.connections", _DEFAULT.max_connections, 1),
+        failed_login_s=section.number(_DELAY, int(_DEFAULT.failed_login_s * 1000), 0, 8000) / 1000,
         idle_s=section.number("connections.max.idle.ms", int(_DEFAULT.idle_s * 1000), 1) / 1000,
         unknown_max_bytes=min(unknown, request),
         queued_max_bytes=queued if queued >= 0 else 2**63 - 1,

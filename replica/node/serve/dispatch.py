@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from replica.node.authorizer import Authorizer, Role
+from replica.node.notice import Seldom
 from replica.node.serve import cluster, configs, readers, writing
+from replica.node.serve.admission import REPLICA_FETCHES, Admission, is_reader_fetch
 from replica.node.serve.controllers import Controllers
-from replica.node.serve.forwarding import Forwarder, is_forwarded
+from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.quorum import answer_by_core
 from replica.node.serve.reader_fetch import fetch_by_reader
 from replica.node.serve.refusals import refused
+from replica.node.serve.voters import Voters
 from replica.node.translate import table
 from replica.node.translate.draft import translation
 from replica.wire.apis import APIS
@@ -20,21 +22,11 @@ from replica.wire.apis.cluster import DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
 from replica.wire.apis.fetching import (
     FETCH,
-    FETCH_SNAPSHOT,
     LIST_OFFSETS,
     OFFSET_FOR_LEADER_EPOCH,
 )
 from replica.wire.apis.membership import (
-    ADD_RAFT_VOTER,
-    REMOVE_RAFT_VOTER,
     UNREGISTER_CONTROLLER,
-    UPDATE_FEATURES,
-    UPDATE_RAFT_VOTER,
-)
-from replica.wire.apis.quorum import (
-    BEGIN_QUORUM_EPOCH,
-    END_QUORUM_EPOCH,
-    VOTE,
 )
 from replica.wire.apis.writing import DELETE_RECORDS, PRODUCE
 from replica.wire.error_codes import ErrorCode
@@ -47,17 +39,6 @@ _OWN = (
     *(PRODUCE, DELETE_RECORDS, DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS),
     UNREGISTER_CONTROLLER,
 )
-_VOTERS = frozenset(
-    api.key for api in (VOTE, BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, UPDATE_RAFT_VOTER)
-)
-_CHANGES = frozenset(
-    api.key
-    for api in (
-        *(ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_FEATURES, PRODUCE, DELETE_RECORDS),
-        *(ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS, UNREGISTER_CONTROLLER),
-    )
-)
-_FETCHES = frozenset((FETCH.key, FETCH_SNAPSHOT.key))
 _BY_TOPIC = frozenset(
     api.key for api in (METADATA, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE, DELETE_RECORDS)
 )
@@ -79,38 +60,46 @@ class Dispatch:
     def __init__(
         self,
         partition: ServedPartition,
-        authorizer: Authorizer,
+        voters: Voters,
         forwarder: Forwarder,
+        seldom: Seldom,
         draft_key: int | None = None,
     ) -> None:
         self.asked: Counter[str] = Counter()
         self.denied = 0
         self.served, self.apis, self._sides = SERVED, APIS, table.BY_KEY
-        self._fetches = _FETCHES
+        fetches = REPLICA_FETCHES
         if draft_key is not None:
             draft = translation(draft_key)
             assert draft.server is not None
             self.served = {**SERVED, draft_key: draft.api.versions}
             self.apis = {**APIS, draft_key: draft.api}
             self._sides = {**table.BY_KEY, draft_key: draft.server}
-            self._fetches = _FETCHES | {draft_key}
+            fetches = REPLICA_FETCHES | {draft_key}
         self._partition = partition
-        self._authorizer = authorizer
+        self._admission = Admission(partition, voters, fetches, seldom)
         self._forwarder = forwarder
         self._controllers = Controllers(partition)
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
+        """Raises StoppedError once an error has stopped the replica: nothing is answered then, also
+        not what was on its way."""
         self.asked[str(request.api)] += 1
-        if not self._may(client, request):
+        answer = await self._answer(client, request)
+        self._partition.driver.check()
+        return answer
+
+    async def _answer(self, client: Client, request: Request) -> Message | None:
+        error = await self._admission.error_of(client, request)
+        if error is not ErrorCode.NONE:
             self.denied += 1
-            by_topic = request.api.key in _BY_TOPIC or _is_reader_fetch(request)
-            error = (
-                ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                if by_topic
-                else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            by_topic = request.api.key in _BY_TOPIC or is_reader_fetch(request)
+            return refused(
+                self._partition,
+                request,
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED if by_topic else error,
             )
-            return refused(self._partition, request, error)
-        if _is_reader_fetch(request):
+        if is_reader_fetch(request):
             return await fetch_by_reader(self._partition, request.message, request.version)
         if request.api is PRODUCE:
             return await writing.produce(self._partition, request.message, client.listener)
@@ -124,25 +113,6 @@ class Dispatch:
             return await self._controllers.unregister(request.message)
         side = self._sides[request.api.key]
         return await answer_by_core(self._partition, side, request)
-
-    def _may(self, client: Client, request: Request) -> bool:
-        if is_forwarded(request) and self._authorizer.is_named_voter(client.principal):
-            return True
-        return self._authorizer.may(client.principal, *self._roles(request))
-
-    def _roles(self, request: Request) -> tuple[Role, ...]:
-        """One who fetches under a voter's id is counted as that voter: it moves the high
-        watermark."""
-        key = request.api.key
-        if key in _VOTERS:
-            return (Role.VOTER,)
-        if key in _CHANGES:
-            return (Role.ADMINISTRATOR,)
-        if key in self._fetches and not _is_reader_fetch(request):
-            voters = self._partition.driver.host.raft.log.voters.ids
-            is_voter = _replica_id(request) in voters
-            return (Role.VOTER,) if is_voter else (Role.VOTER, Role.OBSERVER)
-        return tuple(Role)
 
 
 _AtOnce = Callable[[ServedPartition, Client, Request], Message]
@@ -170,20 +140,3 @@ _AT_ONCE: dict[int, _AtOnce] = {
     INCREMENTAL_ALTER_CONFIGS.key: _by_message(configs.alter_configs),
 }
 """By API key: what this node answers without waiting for anything."""
-
-
-def _is_reader_fetch(request: Request) -> bool:
-    """A reader has no replica's id. Nor has an anonymous observer, but it names its cluster, as
-    replicas do and consumers never do. The epoch of the last record tells nothing: some consumers
-    name it too."""
-    if request.api is not FETCH:
-        return False
-    return _replica_id(request) < 0 and request.message.get("clusterId") is None
-
-
-def _replica_id(request: Request) -> int:
-    """Of a Fetch, where version 15 moved it, a FetchSnapshot or a FetchQuorumRecords."""
-    message = request.message
-    has_state = request.api is FETCH and request.version >= 15
-    found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
-    return found
