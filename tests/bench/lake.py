@@ -74,7 +74,7 @@ def into_lake(
 def write_directly(spark: SparkSession, lake: Lake, segment: Path) -> None:
     files = [(file, _OWNER) for file in log_files(str(segment))]
     parts = log_ranges(files, at_once=spark.sparkContext.defaultParallelism)
-    batches = partial(log_record_batches, key=None)
+    batches = partial(log_record_batches, redactor=None)
     append_directly(spark, lake, LOG_RECORDS, parts, batches)
 
 

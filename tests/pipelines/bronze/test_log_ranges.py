@@ -18,6 +18,7 @@ from pipelines.sources.files import SourceFile, log_files
 from pipelines.tables.bronze import LOG_RECORDS
 from replica.errors import UnreadableFileError
 from replica.format.batch import encode_batch
+from replica.metadata.redact import Redactor
 from replica.types import ReplicaId
 
 pytestmark = pytest.mark.spark
@@ -62,7 +63,7 @@ def write_directly(
     delta.ensure_table(lake, LOG_RECORDS)
     parts = log_ranges([(file, OWNER) for file in files], range_bytes=RANGE_BYTES)
     assert len(parts) > len(files), "some file is cut"
-    batches = partial(log_record_batches, key=key)
+    batches = partial(log_record_batches, redactor=None if key is None else Redactor(key))
     return delta.append_directly(spark, lake, LOG_RECORDS, parts, batches)
 
 
@@ -137,5 +138,7 @@ def test_a_segment_that_is_gone_is_one_clear_line(spark: SparkSession, tmp_path:
     parts = log_ranges([(SourceFile(str(path), "x"), OWNER)])
     path.unlink()
     with pytest.raises(UnreadableFileError, match=f"^{path}: file is gone$"):
-        delta.append_directly(spark, lake, LOG_RECORDS, parts, partial(log_record_batches, key=KEY))
+        delta.append_directly(
+            spark, lake, LOG_RECORDS, parts, partial(log_record_batches, redactor=Redactor(KEY))
+        )
     assert delta.last_commit(spark, lake, LOG_RECORDS).version == 0
