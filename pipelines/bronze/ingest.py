@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
+from pipelines import delta
 from pipelines.bronze import log_batches, small_tables
 from pipelines.bronze.captured import Captured, KnownCapture, place
 from pipelines.bronze.coverage import Uncovered, uncovered
@@ -23,6 +24,7 @@ from pipelines.bronze.damaged_batches import known_whole
 from pipelines.bronze.files import SourceReads, snapshots
 from pipelines.bronze.findings import judge_looks
 from pipelines.bronze.new_records import (
+    APPLICATION,
     new_ranges,
     of_replica,
     unreadable_of,
@@ -30,7 +32,7 @@ from pipelines.bronze.new_records import (
 )
 from pipelines.capture.known import replica_of
 from pipelines.capture.looks import Group
-from pipelines.delta import Lake, append, ensure_table, exists, last_transaction, merge, read
+from pipelines.delta import Lake, ensure_table, exists
 from pipelines.redaction import Redaction, redactor_of
 from pipelines.sources import register
 from pipelines.tables import bronze
@@ -86,30 +88,24 @@ class Ingest:
     def add_damage(self, damages: Sequence[Damage]) -> Counts:
         """Damages that belong to no replica; ones the lake has already are left out."""
         rows = [small_tables.damage_row(None, damage) for damage in damages]
-        return merge_rows(self.spark, self.lake, bronze.DAMAGE, rows)
+        return add_missing(self.lake, bronze.DAMAGE, rows)
 
     def _known_captures(self) -> list[KnownCapture]:
         """What the lake has; a row for each replica of each group."""
         columns = (
-            "capture_group",
-            *bronze.REPLICA_KEYS,
-            "ingest_seq",
-            "log_start_offset",
-            "uncovered",
+            *("capture_group", *bronze.REPLICA_KEYS, "captured_at", "ingest_seq"),
+            *("log_start_offset", "uncovered"),
         )
-        # as a number, because pyspark collects timestamps in the machine's own zone
-        at = F.unix_micros("captured_at").alias("at")
-        rows = read(self.spark, self.lake, bronze.CAPTURES).select(*columns, at).collect()
         return [
             KnownCapture(
-                row.capture_group,
-                replica_of(row.asDict()),
-                small_tables.from_microseconds(row.at),
-                row.ingest_seq,
-                row.log_start_offset,
-                tuple(Uncovered(gap.start, gap.end) for gap in row.uncovered),
+                row["capture_group"],
+                replica_of(row),
+                row["captured_at"],
+                row["ingest_seq"],
+                row["log_start_offset"],
+                tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"]),
             )
-            for row in rows
+            for row in delta.values(self.lake, bronze.CAPTURES, columns)
         ]
 
 
@@ -158,7 +154,7 @@ class _Round:
         raw = RawBytes(redactor)
         for one in self.captured:
             rows.extend(small_tables.damage_rows(one, raw.hide))
-        return self._merge_rows(bronze.DAMAGE, rows)
+        return add_missing(self.lake, bronze.DAMAGE, rows)
 
     def _records(self) -> Counts:
         redactor = redactor_of(self.redaction)
@@ -178,10 +174,14 @@ class _Round:
             }
             bad = records.where("error IS NOT NULL").select("file", "position", "error", "value")
             damage = unreadable([row.asDict() for row in bad.collect()], capture_of)
-            counts = self._merge_rows(bronze.DAMAGE, damage)
+            counts = add_missing(self.lake, bronze.DAMAGE, damage)
             keys = list(bronze.SNAPSHOT_RECORDS.keys)
             rows = records.where("error IS NULL").dropDuplicates(keys)
-            return counts | self._merge_new(bronze.SNAPSHOT_RECORDS, rows)
+            if not delta.size(self.lake, bronze.SNAPSHOT_RECORDS).row_count:
+                added = delta.add(self.lake, bronze.SNAPSHOT_RECORDS, rows, APPLICATION).rows
+            else:
+                added = delta.merge(self.spark, self.lake, bronze.SNAPSHOT_RECORDS, rows).inserted
+            return counts | {bronze.SNAPSHOT_RECORDS.name: added}
         finally:
             records.unpersist()
 
@@ -192,9 +192,8 @@ class _Round:
                 unknown.setdefault(_snapshot_key(one, snapshot), (one, snapshot))
         if not unknown:
             return []
-        table = read(self.spark, self.lake, bronze.SNAPSHOTS)
-        for row in table.select(*bronze.SNAPSHOT_KEYS).collect():
-            unknown.pop(tuple(row), None)
+        for row in delta.values(self.lake, bronze.SNAPSHOTS, bronze.SNAPSHOT_KEYS):
+            unknown.pop(tuple(row.values()), None)
         return list(unknown.values())
 
     def _snapshots(self) -> Counts:
@@ -203,13 +202,17 @@ class _Round:
             rows.setdefault(_snapshot_key(one, snapshot), small_tables.snapshot_row(one, snapshot))
         if not rows:
             return {}
+        known = delta.values(self.lake, bronze.SNAPSHOTS, bronze.SNAPSHOT_KEYS)
+        if not rows.keys() & {tuple(row.values()) for row in known}:
+            added = delta.add_values(self.lake, bronze.SNAPSHOTS, list(rows.values()), APPLICATION)
+            return {bronze.SNAPSHOTS.name: added.rows}
         source = self.spark.createDataFrame(list(rows.values()), bronze.SNAPSHOTS.schema)
         is_newer = "s.last_seen >= t.last_seen"
         latest = {
             name: f"CASE WHEN {is_newer} THEN s.{name} ELSE t.{name} END"
             for name in ("file", "state")
         }
-        merged = merge(
+        merged = delta.merge(
             self.spark,
             self.lake,
             bronze.SNAPSHOTS,
@@ -224,7 +227,8 @@ class _Round:
         return {bronze.SNAPSHOTS.name: merged.inserted}
 
     def _batches(self) -> Counts:
-        table = read(self.spark, self.lake, bronze.LOG_BATCHES)
+        held = delta.read_newest(self.spark, self.lake, bronze.LOG_BATCHES)
+        table = held.rows
         touched = reduce(Column.__or__, (_touched(one) for one in self.captured))
         reads = SourceReads(self.spark, self.redaction, self.captured)
         moments = self.spark.createDataFrame(
@@ -237,12 +241,15 @@ class _Round:
             batches, table.where(reduce(Column.__or__, kept)) if kept else None
         )
         rows = log_batches.fold(table.where(touched), seen, moments)
+        if not held.row_count:
+            added = delta.add(self.lake, bronze.LOG_BATCHES, rows, APPLICATION)
+            return {bronze.LOG_BATCHES.name: added.rows}
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             lowest = rows.agg(F.min("base_offset")).collect()[0][0]
             if lowest is None:
                 return {}
-            merged = merge(
+            merged = delta.merge(
                 self.spark,
                 self.lake,
                 bronze.LOG_BATCHES,
@@ -258,8 +265,8 @@ class _Round:
 
     def _findings(self) -> Counts:
         """Of captures that are new: an unchanged directory in a new group was judged before."""
-        seen = read(self.spark, self.lake, bronze.CAPTURES).select("capture_id").distinct()
-        known = {row.capture_id for row in seen.collect()}
+        seen = delta.values(self.lake, bronze.CAPTURES, ("capture_id",))
+        known = {row["capture_id"] for row in seen}
         looks = {one.look.capture_id: one.look for one in self.captured}
         new = [look for capture_id, look in looks.items() if capture_id not in known]
         judged = judge_looks(self.spark, new)
@@ -267,41 +274,33 @@ class _Round:
         for look in looks.values():
             self.known.setdefault(look.capture_id, look.known())
         rows = [row for one in judged for row in one.rows]
-        return self._merge_rows(bronze.FINDINGS, rows)
+        return add_missing(self.lake, bronze.FINDINGS, rows)
 
     def _state(self) -> Counts:
         by_capture = {one.look.capture_id: one for one in self.captured}
         states = [small_tables.replica_state_row(one) for one in by_capture.values()]
-        return self._merge_rows(bronze.REPLICA_STATE, states)
+        return add_missing(self.lake, bronze.REPLICA_STATE, states)
 
     def _captures(self) -> Counts:
         rows = [
             small_tables.capture_row(one, self.known[one.look.capture_id]) for one in self.captured
         ]
-        source = self.spark.createDataFrame(rows, bronze.CAPTURES.schema)
-        group = f"kraftlake-ingest-{self.captured[0].group_id}"
-        # above the last: a group that was forgotten may come again
-        number = last_transaction(self.spark, self.lake, bronze.CAPTURES, group) + 1
-        append(self.lake, bronze.CAPTURES, source, transaction=(group, number))
+        # one application for each group: a group that was forgotten may come again
+        group = f"{APPLICATION}-{self.captured[0].group_id}"
+        delta.add_values(self.lake, bronze.CAPTURES, rows, group)
         return {bronze.CAPTURES.name: len(rows)}
 
-    def _merge_rows(self, contract: Contract, rows: Sequence[small_tables.Row]) -> Counts:
-        return merge_rows(self.spark, self.lake, contract, rows)
 
-    def _merge_new(self, contract: Contract, source: DataFrame) -> Counts:
-        merged = merge(self.spark, self.lake, contract, source)
-        return {contract.name: merged.inserted}
-
-
-def merge_rows(
-    spark: SparkSession, lake: Lake, contract: Contract, rows: Sequence[small_tables.Row]
-) -> Counts:
-    """Add the rows whose keys the table doesn't have."""
+def add_missing(lake: Lake, contract: Contract, rows: Sequence[small_tables.Row]) -> Counts:
+    """Add the rows whose keys the table, of rows of captures, doesn't have."""
     if not rows:
         return {}
     unique = {tuple(row[key] for key in contract.keys): row for row in rows}
-    source = spark.createDataFrame(list(unique.values()), contract.schema)
-    return {contract.name: merge(spark, lake, contract, source).inserted}
+    ids = ", ".join({delta.text(row["capture_id"]) for row in rows if row["capture_id"]})
+    of_captures = f"capture_id IS NULL OR capture_id IN ({ids or 'NULL'})"
+    for known in delta.values(lake, contract, contract.keys, of_captures):
+        unique.pop(tuple(known.values()), None)
+    return {contract.name: delta.add_values(lake, contract, [*unique.values()], APPLICATION).rows}
 
 
 def _snapshot_key(one: Captured, snapshot: SnapshotFile) -> tuple[object, ...]:

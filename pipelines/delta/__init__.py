@@ -20,8 +20,8 @@ from pipelines.delta.changing import replace_by_merge
 from pipelines.delta.creation import ensure_table
 from pipelines.delta.direct import Written, append_directly, last_transaction
 from pipelines.delta.lake import Lake
-from pipelines.delta.replacing import add_values, replace
-from pipelines.delta.small import Reading, Size, read_newest, size
+from pipelines.delta.replacing import add, add_values, replace
+from pipelines.delta.small import Reading, Size, read_newest, size, text, values
 from pipelines.delta.tables import (
     Commit,
     Merged,
@@ -44,6 +44,7 @@ __all__ = [
     "Reading",
     "Size",
     "Written",
+    "add",
     "add_values",
     "append",
     "append_directly",
@@ -60,6 +61,8 @@ __all__ = [
     "replace",
     "replace_by_merge",
     "size",
+    "text",
     "vacuum",
+    "values",
     "version",
 ]

@@ -29,7 +29,7 @@ _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
 _CONFLICT = re.compile(
     r"Concurrent(?:Append|Transaction|Write|DeleteRead|DeleteDelete)Exception|"
-    r"(?:Metadata|Protocol)ChangedException"
+    r"(?:Metadata|Protocol)ChangedException|Failed to commit transaction"
 )
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties
+from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction
 from pyspark.sql import DataFrame
 
@@ -87,12 +87,28 @@ def replace(lake: Lake, contract: Contract, rows: DataFrame) -> Written:
     return _commit(lake, contract, _files_of_tasks(lake, contract, rows), "overwrite")
 
 
-def add_values(lake: Lake, contract: Contract, values: Sequence[Mapping[str, Any]]) -> Written:
-    """Adds rows that the driver has, by column name, in one commit. The errors of `replace`."""
+def add(lake: Lake, contract: Contract, rows: DataFrame, application: str) -> Written:
+    """Adds `rows` in one commit. The errors of `replace`, and those of `add_values`."""
+    files = _files_of_tasks(lake, contract, rows)
+    return _commit(lake, contract, files, "append", application)
+
+
+def add_values(
+    lake: Lake,
+    contract: Contract,
+    values: Sequence[Mapping[str, Any]],
+    application: str | None = None,
+) -> Written:
+    """Adds rows that the driver has, by column name, in one commit. The errors of `replace`.
+
+    application: counts its writes to the table, as Delta's app transactions. Of two writers of one
+    application that began at the same version of the table, the second gets deltalake's
+    CommitFailedError: what it has seen missing the first may have added.
+    """
     batches = pa.Table.from_pylist([*values], contract.arrow_schema).to_batches()
     found = _write(batches, _Target.of(lake, contract))
     files = [_File(**row) for batch in found for row in batch.to_pylist()]
-    return _commit(lake, contract, files, "append")
+    return _commit(lake, contract, files, "append", application)
 
 
 def _files_of_tasks(lake: Lake, contract: Contract, rows: DataFrame) -> list[_File]:
@@ -131,7 +147,13 @@ def _row(file: _File) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([asdict(file)], schema=_RESULT)
 
 
-def _commit(lake: Lake, contract: Contract, files: Sequence[_File], mode: str) -> Written:
+def _commit(
+    lake: Lake,
+    contract: Contract,
+    files: Sequence[_File],
+    mode: str,
+    application: str | None = None,
+) -> Written:
     for file in files:
         if file.refused is not None:
             raise UnwritableFileError(*json.loads(file.refused))
@@ -141,15 +163,16 @@ def _commit(lake: Lake, contract: Contract, files: Sequence[_File], mode: str) -
         return NOTHING
     metrics = {"numFiles": len(files), "numOutputRows": rows, "numOutputBytes": size}
     told = {"operationMetrics": {name: str(value) for name, value in metrics.items()}}
+    transactions = [] if application is None else [_next_transaction(table, application)]
     table.create_write_transaction(
-        [
-            AddAction(
-                one.name or "", one.size_bytes or 0, {}, one.modified or 0, True, one.stats or ""
-            )
-            for one in files
-        ],
+        [one.action for one in files],
         mode=mode,
         schema=table.schema(),
-        commit_properties=CommitProperties(custom_metadata=told),
+        commit_properties=CommitProperties(custom_metadata=told, app_transactions=transactions),
     )
     return Written(table.version(), len(files), rows, size)
+
+
+def _next_transaction(table: DeltaTable, application: str) -> Transaction:
+    last = table.transaction_version(application)
+    return Transaction(application, 0 if last is None else last + 1)
