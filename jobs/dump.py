@@ -18,6 +18,7 @@ from jobs.output import (
     Progress,
     complain,
     one_line,
+    safe_json,
     write_bytes,
     write_json,
     write_line,
@@ -133,7 +134,7 @@ class _Dumping:
         if self.options.json_output:
             write_json(plain)
         else:
-            write_line(json.dumps(plain, indent=2, ensure_ascii=False))
+            write_line(safe_json(json.dumps(plain, indent=2, ensure_ascii=False)))
 
     def _log(self, file: DumpFile, opened: OpenFile) -> None:
         name = file.name

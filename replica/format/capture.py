@@ -25,6 +25,7 @@ from replica.types import ReplicaId
 FILE_NAME = "capture.json"
 PART_NAME = f"{FILE_NAME}.part"
 """The same of a capture that is not finished."""
+_FIRST_YEAR, _LAST_YEAR = 1970, 2261
 _VERSION = 1
 _ID_DIGITS = 32
 
@@ -90,7 +91,16 @@ def encode(info: CaptureInfo) -> bytes:
 
 
 def parse_time(text: str) -> datetime:
-    """ISO-8601 (UTC where it names no zone) or ms since the epoch; CorruptDataError otherwise."""
+    """ISO-8601 (UTC where it names no zone) or ms since the epoch; CorruptDataError otherwise, and
+    for a time before 1970 or after 2261: Spark's files and delta-rs hold no more as nanoseconds."""
+    moment = _parsed(text)
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        reason = f"{_shortened(text)} is no time of the years {_FIRST_YEAR} to {_LAST_YEAR}"
+        raise CorruptDataError(reason, 0)
+    return moment
+
+
+def _parsed(text: str) -> datetime:
     try:
         if text.isdigit():
             return datetime.fromtimestamp(int(text) / 1000, UTC)

@@ -23,6 +23,7 @@ from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.partition import ServedPartition
 from replica.raft.roles.leader import Leader
 from replica.raft.transitions import ROLES
+from replica.wire.client import NO_HOST_NAME
 from replica.wire.server import Server
 
 LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -60,8 +61,10 @@ class Metrics:
         Raises UsageError where the address can't be had."""
         try:
             self._serving = start_http_server(port, host, self._registry)
-        except OSError as error:
-            why = error.strerror or str(error)
+        except (OSError, UnicodeError) as error:
+            # of the codec for host names (IDNA), or of the operating system
+            is_name = isinstance(error, UnicodeError)
+            why = NO_HOST_NAME if is_name else error.strerror or str(error)
             raise UsageError(f"kraftlake.metrics.listener: {host}:{port}: {why}") from error
         return self._serving[0].server_port
 

@@ -8,6 +8,7 @@ faster than it is served fills its own socket and no memory here.
 from __future__ import annotations
 
 import asyncio
+import errno
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from replica.format.primitives import Buffer
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
+from replica.wire.client import NO_HOST_NAME
 from replica.wire.error_codes import ErrorCode
 from replica.wire.frame import Budget, Limits, read_rest, read_size, size_of_frame
 from replica.wire.header import (
@@ -97,7 +99,10 @@ class Server:
 
     async def start(self, host: str, port: int) -> int:
         """Listen; returns the port, which port 0 lets the system choose. Raises OSError."""
-        self._server = await asyncio.start_server(self._accept, host or None, port)
+        try:
+            self._server = await asyncio.start_server(self._accept, host or None, port)
+        except UnicodeError as error:  # of the codec for host names (IDNA)
+            raise OSError(errno.EINVAL, NO_HOST_NAME) from error
         found: int = self._server.sockets[0].getsockname()[1]
         return found
 

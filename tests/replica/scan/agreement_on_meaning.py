@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from jobs.output import safe_json
 from jobs.record_lines import json_rest
 from replica.errors import DataError
 from replica.format.batch import BatchHeader
@@ -128,10 +129,12 @@ def _lines(header: BatchHeader, whole: memoryview, reader: LogRecordReader) -> I
 
 
 def _line(record: Record, epoch: int, is_control: bool, reader: LogRecordReader) -> Iterator[str]:
-    """As dump --json: a record that doesn't decode has no line."""
+    """As dump --json: a record that doesn't decode has no line. What a terminal obeys is escaped
+    later in the lines of both."""
     read = reader.read(record, is_control=is_control)
     if read.error is None:
-        yield json_rest(record, epoch, read)
+        data = read.json_text()
+        yield json_rest(record, epoch, read).replace(safe_json(data), data)
 
 
 def _to_look_at(data: bytes, expected: int | None) -> Iterator[set[int]]:
