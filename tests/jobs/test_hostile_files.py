@@ -45,13 +45,13 @@ def _with_tags(count: int) -> bytes:
 
 
 def _large_zeros() -> bytes:
-    """Forty batches of 8 KB that inflate to 250 MiB each."""
-    one = _batch(0, [bytes(250 * _MIB)], ZSTD)
+    """Forty batches of 1 KB that inflate to 40 MiB each."""
+    one = _batch(0, [bytes(40 * _MIB)], ZSTD)
     return b"".join(n.to_bytes(8, "big") + one[8:] for n in range(40))
 
 
 def _many_tags() -> bytes:
-    return _batch(0, [_with_tags(60 * _MIB)], ZSTD)
+    return _batch(0, [_with_tags(10 * _MIB)], ZSTD)
 
 
 def _tags_within_the_limits() -> bytes:
