@@ -105,6 +105,7 @@ class _Work:
 
     def run(self) -> dict[str, int]:
         """Rows added or changed, by table."""
+        from pipelines.bronze.nothing_new import holds_all
         from pipelines.lineage.job_events import job_events
 
         with locked(self.lake, waiting("ingest", self.lake)):
@@ -120,7 +121,11 @@ class _Work:
                 with job_events(
                     "ingest", self.lake, complain, paths=self.paths, run_id=self.run_id
                 ):
-                    counts = _write(looks, self.lake, self.keep_secrets, spool.root)
+                    if holds_all(self.lake, looks):
+                        complain("ingest: nothing new: the lake has all of it")
+                        counts = self.no_rows()
+                    else:
+                        counts = _write(looks, self.lake, self.keep_secrets, spool.root)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts

@@ -22,6 +22,7 @@ from pipelines.gold.quorum.views import Sources, quorum_views
 from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
 from pipelines.gold.truncations import truncations
+from pipelines.last_build import note_build
 from pipelines.silver.branch_batches import branch_batches
 from pipelines.silver.branch_pieces import proven_ranges
 from pipelines.silver.branch_records import branch_records
@@ -111,19 +112,23 @@ def build(
             building.run()
         finally:
             building.release()
+        judged = {one.table.name: one.version for one in gate.results}
+        if building.versions.items() <= judged.items():  # or another build wrote in between
+            note_build(lake.root, judged, building.counts)
         return building.counts
 
 
 @dataclass
 class _Building:
-    """One build. counts: rows by table name. kept: what is small, and found by reading what is
-    large, so that it is read once."""
+    """One build. counts, versions: rows of the tables that were written, and their versions, by
+    table name. kept: what is small, and found by reading what is large, so that it is read once."""
 
     spark: SparkSession
     lake: delta.Lake
     progress: Callable[[str], None]
     gate: Gate
     counts: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
     kept: list[DataFrame] = field(default_factory=list)
 
     def run(self) -> None:
@@ -162,6 +167,7 @@ class _Building:
             commit = delta.last_commit(self.spark, self.lake, contract)
             count = commit.metrics.get("numOutputRows", 0)
         self.counts[contract.name] = count
+        self.versions[contract.name] = delta.version(self.spark, self.lake, contract)
 
     def _silver(self, of: _Bronze) -> _Silver:
         control = self._keep(control_records(of.records))

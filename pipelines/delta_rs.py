@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
+from collections.abc import Iterable
 
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from pipelines.lake_paths import table_uri
 from pipelines.object_store import is_s3, meaning, storage_options
 from replica.errors import UnreadableFileError
 
@@ -22,3 +25,20 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
         if means is None:
             raise
         raise UnreadableFileError(uri, means) from error
+
+
+def open_if_there(lake: str, name: str) -> DeltaTable | None:
+    """A lake's table by its name, such as bronze.captures; None where the lake has no such table.
+
+    Raises what open_table raises, but for TableNotFoundError.
+    """
+    try:
+        return open_table(table_uri(lake, name))
+    except TableNotFoundError:
+        return None
+
+
+def newest_versions(lake: str, names: Iterable[str]) -> dict[str, int]:
+    """By name, the newest version of each of the tables that the lake has."""
+    opened = ((name, open_if_there(lake, name)) for name in names)
+    return {name: table.version() for name, table in opened if table is not None}

@@ -18,7 +18,10 @@ from pipelines.own_folder import names_in, refuse_foreign_names
 from pipelines.schema_version import schema_version
 from replica.errors import UnwritableFileError
 
-_OURS = ("_forgetting", "_ingest", "_quality", "_redaction", "_schema_version", "_spool", "_trial")
+_OURS = (
+    *("_forgetting", "_ingest", "_last_build", "_quality", "_redaction", "_schema_version"),
+    *("_spool", "_trial"),
+)
 """How the names begin that a job makes in a lake beside its tables: an ingest that was ended early
 may have left some of them."""
 

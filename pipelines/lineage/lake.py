@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
-from deltalake.exceptions import TableNotFoundError
 
-from pipelines.delta_rs import open_table
-from pipelines.lake_paths import table_uri
+from pipelines.delta_rs import newest_versions, open_if_there
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUALITY_RESULTS
@@ -47,17 +44,16 @@ class Assertion:
     unexpected_rows: int
 
 
-def versions(lake: str, tables: Iterable[Contract] = TABLES) -> dict[str, int]:
+def versions(lake: str) -> dict[str, int]:
     """The newest version of each table that the lake has, by table name."""
-    opened = ((one, _opened(lake, one)) for one in tables)
-    return {one.name: table.version() for one, table in opened if table is not None}
+    return newest_versions(lake, (contract.name for contract in TABLES))
 
 
 def changed(lake: str, before: Mapping[str, int]) -> list[TableState]:
     """The tables with commits since, and the rows that these wrote."""
     states = []
     for contract in TABLES:
-        table = _opened(lake, contract)
+        table = open_if_there(lake, contract.name)
         known = before.get(contract.name, -1)
         if table is not None and table.version() > known:
             commits = [one for one in table.history() if one["version"] > known]
@@ -74,7 +70,7 @@ def rows_written(metrics: Mapping[str, Any]) -> int:
 
 def assertions(lake: str, run_id: str) -> list[Assertion]:
     """What the run found, from gold.quality_results; none where it judged nothing."""
-    table = _opened(lake, QUALITY_RESULTS)
+    table = open_if_there(lake, QUALITY_RESULTS.name)
     if table is None:
         return []
     rows = table.to_pyarrow_dataset().to_table(filter=ds.field("run_id") == run_id)
@@ -85,10 +81,3 @@ def assertions(lake: str, run_id: str) -> list[Assertion]:
         )
         for row in rows.to_pylist()
     ]
-
-
-def _opened(lake: str, contract: Contract) -> DeltaTable | None:
-    try:
-        return open_table(table_uri(lake, contract.name))
-    except TableNotFoundError:
-        return None

@@ -9,7 +9,15 @@ from operator import and_
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from pipelines.quality.expectation import ROWS_OF_KEY, Expectation, Suite
+from pipelines.quality.expectation import (
+    BETWEEN,
+    IN_SET,
+    ROW,
+    ROW_COUNT,
+    ROWS_OF_KEY,
+    Expectation,
+    Suite,
+)
 
 _FEW_ROWS = 100_000
 
@@ -30,7 +38,8 @@ def judged_rows(spark: SparkSession, suite: Suite, tables: Mapping[str, DataFram
     if join is not None:
         facts = [F.expr(sql).alias(name) for name, sql in join.columns.items()]
         other = tables[join.contract.table_name].groupBy(*join.on).agg(*facts)
-        rows = rows.join(other, on=list(join.on), how="left")
+        # a merge join of two tables in one task each needs no shuffle, a broadcast is a job more
+        rows = rows.join(other.hint("merge"), on=list(join.on), how="left")
     keys = Window.partitionBy(*(F.col(f"`{key}`") for key in suite.contract.keys))
     return rows.withColumn(ROWS_OF_KEY, F.count(F.lit(1)).over(keys))
 
@@ -38,6 +47,43 @@ def judged_rows(spark: SparkSession, suite: Suite, tables: Mapping[str, DataFram
 def is_satisfied(expectation: Expectation) -> Column:
     """Whether a row of judged_rows satisfies an expectation of type ROW; never NULL."""
     return F.coalesce(F.expr(expectation.kwargs["condition"]), F.lit(False))
+
+
+def broken_rows(
+    suites: Sequence[tuple[Suite, DataFrame]],
+) -> dict[str, tuple[int, ...]]:
+    """By table name, how many rows break each of the suite's expectations, in its order; for one
+    about the table as a whole 1 where it is broken.
+
+    suites: with their judged rows. All are counted by one query, whatever their number.
+    """
+    counts = [_broken_counts(suite, rows) for suite, rows in suites]
+    told = reduce(DataFrame.unionAll, counts).collect() if counts else []
+    return {row.name: tuple(row.counts) for row in told}
+
+
+def _broken_counts(suite: Suite, rows: DataFrame) -> DataFrame:
+    """One row: the table's name, and a count for each expectation."""
+    counts = [_broken_count(one) for one in suite.expectations]
+    return rows.agg(F.lit(suite.name).alias("name"), F.array(*counts).alias("counts"))
+
+
+def _broken_count(expectation: Expectation) -> Column:
+    if expectation.type == ROW_COUNT:
+        least = expectation.kwargs["min_value"]
+        return F.when(F.count(F.lit(1)) < least, 1).otherwise(0).cast("bigint")
+    return F.count(F.when(_is_broken(expectation), 1))
+
+
+def _is_broken(expectation: Expectation) -> Column:
+    """As Great Expectations judges a row: by value, where there is one, or by its condition."""
+    if expectation.type == ROW:
+        return ~is_satisfied(expectation)
+    column = F.col(f"`{expectation.columns[0]}`")
+    if expectation.type == IN_SET:
+        return ~column.isin(list(expectation.kwargs["value_set"]))
+    assert expectation.type == BETWEEN, expectation.type
+    return column < F.lit(expectation.kwargs["min_value"])
 
 
 def without_broken(rows: DataFrame, suite: Suite, expectations: Sequence[Expectation]) -> DataFrame:

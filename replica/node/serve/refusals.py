@@ -36,7 +36,7 @@ def _metadata(partition: ServedPartition, message: Message, error: int) -> Messa
             }
             for topic in topics
         ],
-        "errorCode": error,
+        "errorCode": int(ErrorCode.NONE),  # of the whole: Kafka refuses single topics (KIP-1102)
     }
 
 

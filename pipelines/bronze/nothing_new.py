@@ -1,0 +1,47 @@
+"""Whether a lake holds already what an ingest has looked at, asked without Spark.
+
+bronze.captures is the last table that a round writes: a group that it has is in all of the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltalake import DeltaTable, QueryBuilder
+
+from pipelines.capture.looks import Looks
+from pipelines.delta_rs import open_if_there
+from pipelines.tables.bronze import BRONZE, CAPTURES, DAMAGE
+from replica.format.damage import Damage
+
+_GROUPS = "SELECT DISTINCT capture_group FROM t"
+_DAMAGES = "SELECT file, position, kind FROM t WHERE capture_id IS NULL"
+
+
+def holds_all(lake: str, looks: Looks) -> bool:
+    """Whether every capture group and every damage is in the lake.
+
+    False, too, where a table of bronze is absent, or can't be read: the ingest itself tells why.
+    """
+    groups = {group.group_id for groups in looks.rounds for group in groups}
+    damages = {_key(damage) for damage in looks.damages}
+    try:
+        tables = {contract: open_if_there(lake, contract.name) for contract in BRONZE}
+        known = {row[0] for row in _rows(tables[CAPTURES], _GROUPS)}
+        told = set(_rows(tables[DAMAGE], _DAMAGES)) if damages else set()
+    except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
+        return False
+    return None not in tables.values() and groups <= known and damages <= told
+
+
+def _key(damage: Damage) -> tuple[Any, ...]:
+    """Of a damage that belongs to no replica: bronze.damage's keys without the capture."""
+    return damage.file, damage.position, damage.kind.value
+
+
+def _rows(table: DeltaTable | None, query: str) -> list[tuple[Any, ...]]:
+    if table is None:
+        return []
+    found = QueryBuilder().register("t", table).execute(query).read_all()
+    columns = [found.column(name).to_pylist() for name in found.column_names]
+    return list(zip(*columns, strict=True))
