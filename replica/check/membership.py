@@ -90,7 +90,7 @@ def _judge_clusters(members: Sequence[Member]) -> Iterator[Told]:
     begun = {
         (member.first_offset, member.entries[member.first_offset])
         for member in members
-        if member.first_offset in member.entries
+        if member.first_offset is not None and member.first_offset in member.entries
     }
     told: set[tuple[int, int]] = set()
     for (offset, entry), (right, *others) in sorted(holders.items(), key=lambda held: held[0][0]):

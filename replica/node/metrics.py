@@ -61,12 +61,15 @@ class Metrics:
         Raises UsageError where the address can't be had."""
         try:
             self._serving = start_http_server(port, host, self._registry)
-        except (OSError, UnicodeError) as error:
-            # of the codec for host names (IDNA), or of the operating system
-            is_name = isinstance(error, UnicodeError)
-            why = NO_HOST_NAME if is_name else error.strerror or str(error)
-            raise UsageError(f"kraftlake.metrics.listener: {host}:{port}: {why}") from error
+        except UnicodeError as error:  # of the codec for host names (IDNA)
+            raise self._refused(host, port, NO_HOST_NAME) from error
+        except OSError as error:
+            raise self._refused(host, port, error.strerror or str(error)) from error
         return self._serving[0].server_port
+
+    @staticmethod
+    def _refused(host: str, port: int, why: str) -> UsageError:
+        return UsageError(f"kraftlake.metrics.listener: {host}:{port}: {why}")
 
     async def close(self) -> None:
         """Listen no more."""
