@@ -50,7 +50,7 @@ class Outcome:
             all_of_them = self.looked_up + self.not_looked_up
             return (
                 f"{self.lock}: {self.not_looked_up} of {all_of_them} packages could not be looked "
-                f"up: the network doesn't reach pypi.org/pypi/NAME/VERSION/json; "
+                f"up: the network doesn't reach the index's JSON API; "
                 f"{len(self.vulnerable)} vulnerabilities known of the others"
             )
         return (

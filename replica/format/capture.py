@@ -59,7 +59,7 @@ def decode(data: bytes) -> CaptureInfo:
     version = fields.get("version")
     if type(version) is not int or version != _VERSION:
         raise UnsupportedDataError(f"version {_shortened(version)}, expected {_VERSION}", 0)
-    return CaptureInfo(parse_time(fields["captured_at"]), tuple(_files(fields.get("files", []))))
+    return CaptureInfo(capture_time(fields["captured_at"]), tuple(_files(fields.get("files", []))))
 
 
 def _files(listed: object) -> Iterator[CapturedFile]:
@@ -91,16 +91,7 @@ def encode(info: CaptureInfo) -> bytes:
 
 
 def parse_time(text: str) -> datetime:
-    """ISO-8601 (UTC where it names no zone) or ms since the epoch; CorruptDataError otherwise, and
-    for a time before 1970 or after 2261: Spark's files and delta-rs hold no more as nanoseconds."""
-    moment = _parsed(text)
-    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
-        reason = f"{_shortened(text)} is no time of the years {_FIRST_YEAR} to {_LAST_YEAR}"
-        raise CorruptDataError(reason, 0)
-    return moment
-
-
-def _parsed(text: str) -> datetime:
+    """ISO-8601 (UTC where it names no zone) or ms since the epoch; CorruptDataError otherwise."""
     try:
         if text.isdigit():
             return datetime.fromtimestamp(int(text) / 1000, UTC)
@@ -109,6 +100,16 @@ def _parsed(text: str) -> datetime:
     except (ValueError, OverflowError, OSError) as error:
         reason = f"{_shortened(text)} is no ISO-8601 time and no number of ms"
         raise CorruptDataError(reason, 0) from error
+
+
+def capture_time(text: str) -> datetime:
+    """The same of a capture; CorruptDataError, too, before 1970 and after 2261: a lake's files hold
+    times as nanoseconds, in which no later one has room."""
+    moment = parse_time(text)
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        reason = f"{_shortened(text)} is no time of the years {_FIRST_YEAR} to {_LAST_YEAR}"
+        raise CorruptDataError(reason, 0)
+    return moment
 
 
 def _shortened(value: object) -> str:
