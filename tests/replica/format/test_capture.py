@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.errors import CorruptDataError, DataError, UnsupportedDataError
+from jobs.moments import capture_moment_of
+from replica.errors import CorruptDataError, DataError, UnsupportedDataError, UsageError
 from replica.format.capture import (
     CaptureInfo,
     capture_id,
@@ -153,3 +154,9 @@ def test_a_time_that_a_lake_s_files_can_t_hold_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["1970-01-01", "2261-12-31T23:59:59.999Z", "0"])
 def test_the_first_and_the_last_time_are_taken(text: str) -> None:
     assert capture_time(text).year in (1970, 2261)
+
+
+def test_a_time_given_for_captures_is_held_to_the_same_years() -> None:
+    assert capture_moment_of("--captured-at", "2026-11-21T05:00Z") is not None
+    with pytest.raises(UsageError, match="--captured-at 9999-12-31: .* the years 1970 to 2261"):
+        capture_moment_of("--captured-at", "9999-12-31")
