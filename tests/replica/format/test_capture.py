@@ -158,5 +158,5 @@ def test_the_first_and_the_last_time_are_taken(text: str) -> None:
 
 def test_a_time_given_for_captures_is_held_to_the_same_years() -> None:
     assert capture_moment_of("--captured-at", "2026-11-21T05:00Z") is not None
-    with pytest.raises(UsageError, match="--captured-at 9999-12-31: .* the years 1970 to 2261"):
+    with pytest.raises(UsageError, match=r"--captured-at 9999-12-31: .* the years 1970 to 2261"):
         capture_moment_of("--captured-at", "9999-12-31")
