@@ -44,6 +44,7 @@ class Options:
     json_output: bool = False
     keep_secrets: bool = False
     redact_key: str | None = None
+    show_configs: tuple[str, ...] = ()
     command_config: str | None = None
 
 
@@ -106,7 +107,9 @@ class _Printing:
         self._json = options.json_output
         self._is_metadata = options.topic == METADATA_TOPIC
         self._name = f"{options.topic}-{options.partition}"
-        self._reader = LogRecordReader(make_redactor(options.keep_secrets, options.redact_key))
+        self._reader = LogRecordReader(
+            make_redactor(options.keep_secrets, options.redact_key, options.show_configs)
+        )
 
     def record(self, read: ConsumerRecord) -> None:
         """A line on stdout; on stderr where it doesn't decode."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jobs.diff_text import describe
 from jobs.difference import as_row, compare_directories
 from jobs.examined import examine_one
@@ -13,8 +15,11 @@ from replica.metadata.log_record import LogRecordReader
 _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 
 
-def run(a: str, b: str, *, json_output: bool, keep_secrets: bool) -> int:
+def run(
+    a: str, b: str, *, json_output: bool, keep_secrets: bool, show_configs: Sequence[str] = ()
+) -> int:
     """Print how A and B compare; 0 where they agree as far as both reach, else 1."""
+    redactor = make_redactor(keep_secrets, None, show_configs)
     difference = compare_directories(examine_one(a), examine_one(b))
     for examined in (difference.a, difference.b):
         for damage in examined.damages:
@@ -22,7 +27,7 @@ def run(a: str, b: str, *, json_output: bool, keep_secrets: bool) -> int:
     if json_output:
         write_json(as_row(difference))
     else:
-        reader = LogRecordReader(make_redactor(keep_secrets, None))
+        reader = LogRecordReader(redactor)
         for line in describe(difference, reader):
             write_line(line)
     hidden = difference.a.hides_entries or difference.b.hides_entries

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Container
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -55,6 +56,7 @@ class Options:
     all_files: bool = False
     keep_secrets: bool = False
     redact_key: str | None = None
+    show_configs: tuple[str, ...] = ()
 
 
 def run(paths: list[str], selection: Selection, options: Options) -> int:
@@ -83,7 +85,9 @@ class _Dumping:
     def __init__(self, selection: Selection, options: Options) -> None:
         self.selection = selection
         self.options = options
-        self.reader = LogRecordReader(make_redactor(options.keep_secrets, options.redact_key))
+        self.reader = LogRecordReader(
+            make_redactor(options.keep_secrets, options.redact_key, options.show_configs)
+        )
         self.progress = Progress()
         self.damaged = False
         self.headed: DumpFile | None = None
@@ -156,11 +160,12 @@ class _Dumping:
         self._damages(file, found.damages)
         self._joint(file, found.next_offset)
         view = memoryview(data)
+        secret = self._secret_batches(file, data, expected) if self.options.batches else set()
         for number, batch in enumerate(found.batches):
             if number % _EVERY_BATCHES == 0:
                 self._show_progress(file, batch.position, len(data))
             if self.options.batches:
-                self._batch(file, batch)
+                self._batch(file, batch, is_secret=batch.position in secret)
             elif batch.crc_valid and self.selection.may_hold(batch.header):
                 end = batch.position + batch.header.size_bytes
                 self._records(file, batch, view[batch.position : end])
@@ -261,7 +266,14 @@ class _Dumping:
         detail = f"record at offset {offset} of the batch at this byte: {reason}"
         self.name(Damage(position, 0, DamageKind.RECORD, detail, file.shown))
 
-    def _batch(self, file: DumpFile, batch: LocatedBatch) -> None:
+    def _secret_batches(self, file: DumpFile, data: bytes, expected: int | None) -> Container[int]:
+        """The first bytes of batches whose CRC is withheld: a secret could be guessed by it."""
+        redactor, partition = self.reader.redactor, self.partitions.of(file)
+        if redactor is None or (not partition.is_metadata and partition.is_proven):
+            return ()
+        return dump_bulk.secret_batches(data, expected)
+
+    def _batch(self, file: DumpFile, batch: LocatedBatch, *, is_secret: bool) -> None:
         header = batch.header
         if not self.selection.overlaps(header):
             return
@@ -276,18 +288,18 @@ class _Dumping:
                     "is_control": header.is_control,
                     "count": header.record_count,
                     "size": header.size_bytes,
-                    "crc": header.crc,
+                    "crc": None if is_secret else header.crc,
                     "crc_valid": batch.crc_valid,
                 }
             )
             return
         self._head(file)
         kind = "control" if header.is_control else "data"
-        crc = "valid" if batch.crc_valid else "WRONG"
+        crc = f"{'***' if is_secret else header.crc} {'valid' if batch.crc_valid else 'WRONG'}"
         offsets = f"{header.base_offset}-{header.last_offset}"
         write_line(
             f"{batch.position:>10}  {offsets:<17}  epoch {header.leader_epoch:<4}  {kind:<7}  "
-            f"{header.record_count} records  {header.size_bytes} bytes  crc {header.crc} {crc}"
+            f"{header.record_count} records  {header.size_bytes} bytes  crc {crc}"
         )
 
     def _head(self, file: DumpFile) -> None:

@@ -38,6 +38,13 @@ def line_scan(
     )
 
 
+def secret_batches(data: bytes, expected_offset: int | None) -> frozenset[int]:
+    """The first bytes of a file's batches that may hold a secret."""
+    from replica.scan.secret_batches import secret_positions
+
+    return frozenset(secret_positions(data, expected_offset=expected_offset))
+
+
 @lru_cache(maxsize=1)
 def line_start(shown: str) -> str:
     """What each line of a file begins with, up to the offset."""

@@ -14,21 +14,24 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from jobs.interrupts import interruptible, started_spark
 from jobs.moments import capture_moment_of
 from jobs.output import complain, write_counts
+from jobs.redacting import check_shown
 from jobs.waiting import check_ready, check_whole, waiting
-from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
+from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool, local_place
 from pipelines.lake_folder import refuse_foreign
 from pipelines.lake_lock import locked
 from pipelines.lake_paths import is_remote
+from pipelines.redaction import Redaction, keep_to_owner, lake_key, lake_key_file
 from pipelines.schema_version import VERSION, schema_version, write_schema_version
+from pipelines.seal import OPEN, Seal
 from replica.errors import UsageError
 from replica.format.damage import Damage
 
@@ -57,6 +60,7 @@ def run(
     order: Sequence[str] | None = None,
     as_replica: str | None = None,
     keep_secrets: bool = False,
+    show_configs: Sequence[str] = (),
     verify: bool = False,
     stream: Stream | None = None,
     run_id: str | None = None,
@@ -68,7 +72,8 @@ def run(
     captured_at: ISO-8601 or ms; order: folder names, oldest capture first; as_replica:
     CLUSTER:NODE[:DIRECTORY] of what does not say so itself; verify: read bytes that the lake knows,
     too; stream: again whenever a log has grown; run_id: a UUID, of lineage, and of no stream, which
-    has many runs; accept_damage: 0 also where such a row was written. Raises KraftlakeError.
+    has many runs; show_configs: names of configs that Kafka doesn't know, to be shown;
+    accept_damage: 0 also where such a row was written. Raises KraftlakeError.
     """
     if stream is not None and (captured_at is not None or order):
         raise UsageError("--captured-at and --order are for captures, not for what is followed")
@@ -79,7 +84,9 @@ def run(
         order=tuple(order or ()),
         replica=None if as_replica is None else parse_replica(as_replica),
     )
-    work = _Work(tuple(paths), lake, options, keep_secrets, verify, run_id)
+    check_shown(keep_secrets, show_configs)
+    hiding = _Hiding(keep_secrets, frozenset(show_configs))
+    work = _Work(tuple(paths), lake, options, hiding, verify, run_id)
     refuse_foreign(lake)
     check_ready(lake, "bronze")
     total: Counter[str] = Counter()
@@ -92,6 +99,38 @@ def run(
     return 1 if total["bronze.damage"] and not accept_damage else 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Hiding:
+    """Which secrets go into the lake: all, or values of some configs that Kafka doesn't know.
+
+    key, seal: the lake's, once it was looked at.
+    """
+
+    keeps_secrets: bool
+    shown_configs: frozenset[str]
+    key: bytes = field(default=b"", repr=False)
+    seal: Seal = OPEN
+
+    def of_lake(self, lake: str) -> _Hiding:
+        """By the lake's key, which is a new one where it has none. UsageError where the lake can't
+        take what comes in."""
+        key = lake_key(lake)
+        seal = seal_of(lake, key, keeps_secrets=self.keeps_secrets)
+        if not self.keeps_secrets and seal == OPEN:
+            complain(
+                f"ingest: {lake}: an earlier release or --keep-secrets began it: by the CRCs and "
+                "hashes in it guesses of secrets can be checked; in a new lake they can't"
+            )
+        return replace(self, key=key, seal=seal)
+
+    def redaction(self, lake: str, spool: Path) -> Redaction | None:
+        """By the lake's key file, which is made here; a remote lake's is copied into the spool."""
+        key_file = lake_key_file(lake, self.key, spool)
+        if self.keeps_secrets:
+            return None
+        return Redaction(key_file, self.shown_configs, keeps_crcs=self.seal == OPEN)
+
+
 @dataclass(frozen=True)
 class _Work:
     """One ingest of some paths, which may be repeated."""
@@ -99,7 +138,7 @@ class _Work:
     paths: tuple[str, ...]
     lake: str
     options: Options
-    keep_secrets: bool
+    hiding: _Hiding
     verify: bool
     run_id: str | None
 
@@ -110,8 +149,9 @@ class _Work:
 
         with locked(self.lake, waiting("ingest", self.lake)):
             check_whole(self.lake)
-            known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake)
-            options = replace(self.options, known=known)
+            hiding = self.hiding.of_lake(self.lake)
+            known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
+            options = replace(self.options, known=known, seal=hiding.seal)
             with Spool.below(self.lake) as spool:
                 looks = look_at(self.paths, options, spool)
                 for left_out in looks.left_out:
@@ -125,7 +165,7 @@ class _Work:
                         complain("ingest: nothing new: the lake has all of it")
                         counts = self.no_rows()
                     else:
-                        counts = _write(looks, self.lake, self.keep_secrets, spool.root)
+                        counts = _write(looks, self.lake, hiding, spool.root)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
@@ -180,23 +220,22 @@ def _all_damages(looks: Looks) -> list[Damage]:
     return [*looks.damages, *of_replicas]
 
 
-def _write(looks: Looks, lake: str, keep_secrets: bool, spool: Path) -> dict[str, int]:
+def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, int]:
     """Rows added or changed, by table. Spark starts here, after the paths have proved readable."""
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
     from pipelines.delta.lake_versions import note_written
-    from pipelines.redaction import keep_to_owner, lake_key_file
     from pipelines.tables.bronze import BRONZE
 
     spark = started_spark("ingest", lake)  # first: what can't start leaves nothing
-    key_file = lake_key_file(lake, spool)
+    redaction = hiding.redaction(lake, spool)
     is_new = schema_version(lake) is None
     write_schema_version(lake)
     note_written(lake, VERSION, is_new=is_new)
-    if keep_secrets and keep_to_owner(lake):
+    if hiding.keeps_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    ingest = Ingest(spark, Lake(lake), None if keep_secrets else key_file)
+    ingest = Ingest(spark, Lake(lake), redaction)
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)
     with told(lake):

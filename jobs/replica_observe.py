@@ -10,6 +10,7 @@ from jobs.connecting import addresses, client_config
 from jobs.notices import reporter
 from jobs.output import write_json
 from replica.errors import KraftlakeError, UsageError
+from replica.node.descriptors import raise_limit
 from replica.node.listeners import address_in
 from replica.node.notice import Notice, Report
 from replica.node.observer.recorder import CLIENT, Observation, Recorder, opened_recorder
@@ -42,6 +43,7 @@ class NotCaughtUpError(KraftlakeError):
 def run(options: Options) -> int:
     """0 once it has stopped in order, or caught up where that was asked."""
     report = reporter(options.log_format)
+    raise_limit()
     stopped = asyncio.run(_run(options, _observation(options), report))
     report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
     return 0 if stopped is Stopped.GRACEFULLY else 1

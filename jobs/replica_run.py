@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from jobs.notices import reporter
 from replica.errors import UsageError
 from replica.node.assembly import opened
+from replica.node.descriptors import raise_limit
 from replica.node.notice import Fields, Notice, Report
 from replica.node.properties import read_properties
 from replica.node.settings import Settings, settings_in
@@ -43,6 +44,7 @@ def run(options: Options) -> int:
         names = ", ".join(settings.unknown)
         text = f"{options.config}: without meaning here, ignored: {names}"
         report(Notice("unknown-keys", text, {"keys": names}))
+    raise_limit()
     stopped = asyncio.run(_run(settings, load, report))
     report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
     return 0 if stopped is Stopped.GRACEFULLY else 1

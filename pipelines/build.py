@@ -23,6 +23,7 @@ from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
 from pipelines.gold.truncations import truncations
 from pipelines.last_build import note_build
+from pipelines.session_settings import settings
 from pipelines.silver.branch_batches import branch_batches
 from pipelines.silver.branch_pieces import proven_ranges
 from pipelines.silver.branch_records import branch_records
@@ -118,6 +119,15 @@ def build(
         return building.counts
 
 
+_OF_SMALL_TABLES = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""Where all tables of bronze are in one partition each, what is computed of them needs no shuffle,
+and so one Spark job a table. To broadcast one, or to adapt, takes a job more each time."""
+
+
 @dataclass
 class _Building:
     """One build. counts, versions: rows of the tables that were written, and their versions, by
@@ -135,6 +145,10 @@ class _Building:
         self.progress("quality of bronze")
         admitted = self.gate.admit(bronze.BRONZE)
         tables = _Bronze(*(admitted[contract] for contract in _INPUTS))
+        with settings(self.spark, _OF_SMALL_TABLES if self.gate.read_small_only else {}):
+            self._derive(tables)
+
+    def _derive(self, tables: _Bronze) -> None:
         derived = self._silver(tables)
         self._history(tables, derived)
         branch = branch_records(derived.committed, tables.records)
@@ -158,16 +172,14 @@ class _Building:
     def _write(self, contract: Contract, rows: DataFrame) -> None:
         """Makes `rows` the table's content."""
         self.progress(contract.name)
-        delta.ensure_table(self.spark, self.lake, contract)
+        delta.ensure_table(self.lake, contract)
         if contract.change_feed:
             delta.replace_by_merge(self.spark, self.lake, contract, rows)
-            count = delta.read(self.spark, self.lake, contract).count()
         else:
-            delta.overwrite(self.lake, contract, rows)
-            commit = delta.last_commit(self.spark, self.lake, contract)
-            count = commit.metrics.get("numOutputRows", 0)
-        self.counts[contract.name] = count
-        self.versions[contract.name] = delta.version(self.spark, self.lake, contract)
+            delta.replace(self.lake, contract, rows)
+        written = delta.size(self.lake, contract)
+        self.counts[contract.name] = written.row_count or 0
+        self.versions[contract.name] = written.version
 
     def _silver(self, of: _Bronze) -> _Silver:
         control = self._keep(control_records(of.records))

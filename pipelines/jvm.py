@@ -18,6 +18,8 @@ from replica.errors import UsageError
 
 # What the JVM prints before any logging is set up, and nobody can act on.
 _JVM_NOISE = (b"WARNING: Using incubator modules", b"Picked up JAVA_TOOL_OPTIONS")
+_LARGE_TASK = b"contains a task of very large size"
+"""What pipelines.delta.small reads goes to the executors with the task that needs it."""
 _STACK_FRAME = (b"\tat ", b"\t... ")
 _muted = threading.Event()
 
@@ -82,7 +84,7 @@ def _forward(stream: IO[bytes]) -> None:
     unwanted = _JVM_NOISE if os.environ.get("KRAFTLAKE_DEBUG") else _JVM_NOISE + _STACK_FRAME
     with stream:
         for line in stream:
-            if not (_muted.is_set() or line.startswith(unwanted)):
+            if not (_muted.is_set() or line.startswith(unwanted) or _LARGE_TASK in line):
                 os.write(2, line)
 
 

@@ -5,39 +5,70 @@ from __future__ import annotations
 import os
 import secrets
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines import lake_files
 from pipelines.lake_paths import is_remote, local_path
 from replica.errors import UsageError
+from replica.metadata.redact import Redactor
 
 FILE_NAME = "_redaction.key"
 _KEY_BYTES = 32
 
 
-def lake_key_file(lake: str, copies: Path | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """How a lake hides secrets. key_file: its key's, or a copy of that. shown_configs: names of
+    configs that Kafka doesn't know and the user does (replica.metadata.redact). keeps_crcs: for a
+    lake whose batches have their own CRCs, secrets or not."""
+
+    key_file: str
+    shown_configs: frozenset[str] = frozenset()
+    keeps_crcs: bool = False
+
+
+def redactor_of(redaction: Redaction | None) -> Redactor | None:
+    """None where secrets are kept. OSError."""
+    if redaction is None:
+        return None
+    key = Path(redaction.key_file).read_bytes()
+    return Redactor(key, redaction.shown_configs, keeps_crcs=redaction.keeps_crcs)
+
+
+def lake_key(lake: str) -> bytes:
+    """The lake's key, or a new one, which nobody has written yet. UsageError where its file is
+    there and empty."""
+    key = lake_files.read(lake, FILE_NAME)
+    if key is None:
+        return secrets.token_bytes(_KEY_BYTES)
+    if not key:
+        place = f"{lake}/{FILE_NAME}" if is_remote(lake) else Path(local_path(lake), FILE_NAME)
+        raise UsageError(
+            f"{place}: empty: restore it from a copy of the lake, or ingest the captures into a "
+            "new lake"
+        )
+    return key
+
+
+def lake_key_file(lake: str, key: bytes, copies: Path | None = None) -> str:
     """The path of the lake's key file, readable by its owner only; made where it is absent. It is
     absolute: Spark's workers need not share our working directory.
 
-    copies: where a copy of a key goes that lies in an object store. Two that make one there at
-    once would not agree, so only who holds the lake's lock may ask. Raises UsageError where the
-    file is there and empty.
+    key: as lake_key has told; copies: where a copy of a key goes that lies in an object store. Two
+    that make one at once need not agree, so only who holds the lake's lock may ask.
     """
     if is_remote(lake):
         assert copies is not None, "a key in an object store has no path"
         path = copies / FILE_NAME
-        _write_new(path, _remote_key(lake))
-    else:
-        path = Path(local_path(lake), FILE_NAME).absolute()
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _create(path)
-    if path.stat().st_size == 0:
-        place = f"{lake}/{FILE_NAME}" if is_remote(lake) else path
-        raise UsageError(
-            f"{place}: empty: restore it from a copy of the lake; with new bytes in it (head -c 32 "
-            "/dev/urandom) ingest goes on, but old and new fingerprints can't be compared"
-        )
+        _write_new(path, key)
+        if lake_files.read(lake, FILE_NAME) is None:
+            lake_files.write(lake, FILE_NAME, key)
+        return str(path)
+    path = Path(local_path(lake), FILE_NAME).absolute()
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _create(path, key)
     return str(path)
 
 
@@ -62,19 +93,11 @@ def keep_to_owner(lake: str) -> bool:
     return True
 
 
-def _remote_key(lake: str) -> bytes:
-    key = lake_files.read(lake, FILE_NAME)
-    if key is None:
-        key = secrets.token_bytes(_KEY_BYTES)
-        lake_files.write(lake, FILE_NAME, key)
-    return key
-
-
-def _create(path: Path) -> None:
+def _create(path: Path, key: bytes) -> None:
     """Whole or not at all; of several that do it at once, the first decides."""
     draft = path.with_name(f"{FILE_NAME}.{uuid.uuid4().hex}")
     try:
-        _write_new(draft, secrets.token_bytes(_KEY_BYTES))
+        _write_new(draft, key)
         os.link(draft, path)
     except FileExistsError:
         pass

@@ -126,18 +126,26 @@ def run(
       sasl.mechanism.controller.protocol         by which this node connects to other voters
       plain.sasl.jaas.config                     user_NAME="PASSWORD" who may log in;
                                                  username, password: as whom this node does
-      max.connections, connections.max.idle.ms, socket.request.max.bytes,
-      queued.max.request.bytes, sasl.server.max.receive.size, socket.connection.setup.timeout.ms
+      max.connections, max.connections.per.ip, max.connections.per.ip.overrides,
+      connections.max.idle.ms, socket.request.max.bytes, queued.max.request.bytes,
+      connection.failed.authentication.delay.ms, sasl.server.max.receive.size,
+      socket.receive.buffer.bytes, socket.send.buffer.bytes,
+      socket.connection.setup.timeout.ms         what is taken of clients: docs/security.md
 
     \b
     Extra keys:
       kraftlake.topic.name, kraftlake.topic.id   another topic than __cluster_metadata: opaque
                                                  records, never snapshotted or trimmed
       kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
-                                                 names with semicolons, * for all; under a voter's
-                                                 id only a voter fetches
+                                                 names with semicolons, * for all; a voter's as
+                                                 ID@NAME, if it is of one node alone. Where no voter
+                                                 is named, voters are processes of this user that
+                                                 listen where the voters do, on this machine
+      kraftlake.insecure.open.listeners          true: whoever can connect may vote where no voter
+                                                 is named, also on the network
       kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
                                                  lines
+      kraftlake.queued.max.response.bytes        memory for answers on their way to clients
       kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
       kraftlake.fetch.quorum.records.api.key     serve the draft's FetchQuorumRecords by this key
       metadata.snapshot.min.changed_records.ratio, metadata.snapshot.min.new_records.size,

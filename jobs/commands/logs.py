@@ -20,6 +20,7 @@ def dump(
     from_time: options.FromTime = None,
     to_time: options.ToTime = None,
     keep_secrets: options.KeepSecrets = False,
+    show_config: options.ShowConfig = None,
     redact_key: options.RedactKey = None,
 ) -> int:
     """Print the records of segments, snapshots or whole directories, offline.
@@ -32,12 +33,12 @@ def dump(
 
     Text: offset, epoch, time (UTC), type, version, Kafka's JSON, under a line per file. --json:
     file, offset, epoch, timestamp (ms), type, version, data; with --batches file, position,
-    base_offset, last_offset, epoch, is_control, count, size, crc, crc_valid. Secrets show as ***
-    and a fingerprint. Records of a partition that is no metadata log (kraftlake.topic.name, a
-    broker's topics) are printed as they are: file, offset, epoch, timestamp, key, value, headers,
-    with {"base64": ...} for bytes that are no text. What can't be decoded is named on stderr, with
-    file, byte and reason, and the rest is printed; a batch whose CRC is wrong is named, its records
-    are not shown as truth.
+    base_offset, last_offset, epoch, is_control, count, size, crc (null where the batch may hold a
+    secret, which could be guessed by it), crc_valid. Secrets show as *** and a fingerprint. Records
+    of a partition that is no metadata log (kraftlake.topic.name, a broker's topics) are printed as
+    they are: file, offset, epoch, timestamp, key, value, headers, with {"base64": ...} for bytes
+    that are no text. What can't be decoded is named on stderr, with file, byte and reason, and the
+    rest is printed; a batch whose CRC is wrong is named, its records are not shown as truth.
 
     \b
     Examples:
@@ -63,6 +64,7 @@ def dump(
         all_files=all_files,
         keep_secrets=keep_secrets,
         redact_key=redact_key,
+        show_configs=tuple(show_config or ()),
     )
     return job.run(paths, selection, wanted)
 
@@ -72,6 +74,7 @@ def diff(
     b: options.ReplicaB,
     json_output: options.Json = False,
     keep_secrets: options.KeepSecrets = False,
+    show_config: options.ShowConfig = None,
 ) -> int:
     """Compare two replicas' directories: where their logs part, who truncates, what is lost.
 
@@ -96,7 +99,13 @@ def diff(
     """
     from jobs import diff as job
 
-    return job.run(a, b, json_output=json_output, keep_secrets=keep_secrets)
+    return job.run(
+        a,
+        b,
+        json_output=json_output,
+        keep_secrets=keep_secrets,
+        show_configs=tuple(show_config or ()),
+    )
 
 
 def check(

@@ -91,6 +91,16 @@ KeepSecrets = Annotated[
     bool,
     typer.Option("--keep-secrets", help="Leave credentials and secret config values as they are."),
 ]
+ShowConfig = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--show-config",
+        metavar="NAME",
+        help="A config that Kafka doesn't know and that holds no secret: its value is shown. May "
+        "be repeated.",
+        show_default=False,
+    ),
+]
 Verify = Annotated[
     bool,
     typer.Option("--verify", help="Read all bytes again, also those that the lake knows."),

@@ -17,6 +17,7 @@ def consume(
     timeout: node_options.SilenceTimeout = 30.0,
     json_output: options.Json = False,
     keep_secrets: options.KeepSecrets = False,
+    show_config: options.ShowConfig = None,
     redact_key: options.RedactKey = None,
     command_config: node_options.CommandConfig = None,
 ) -> int:
@@ -59,6 +60,7 @@ def consume(
             json_output=json_output,
             keep_secrets=keep_secrets,
             redact_key=redact_key,
+            show_configs=tuple(show_config or ()),
             command_config=command_config,
         )
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from pipelines.bronze import small_tables
@@ -34,10 +33,10 @@ def unreadable(
 
 
 class RawBytes:
-    """Decides what of damaged bytes is stored. key_file None keeps everything."""
+    """Decides what of damaged bytes is stored. redactor None keeps everything."""
 
-    def __init__(self, key_file: str | None) -> None:
-        self._redactor = None if key_file is None else Redactor(Path(key_file).read_bytes())
+    def __init__(self, redactor: Redactor | None) -> None:
+        self._redactor = redactor
         self._reader = LogRecordReader(self._redactor)
 
     def hide(self, file: str, raw: bytes) -> bytes:

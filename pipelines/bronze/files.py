@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipelines.bronze.captured import Captured
+from pipelines.redaction import Redaction
 from pipelines.sources.files import SourceFile
 from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
 
@@ -49,7 +50,7 @@ class SourceReads:
     """The round's files as DataFrames; each row has capture_id and the replica's columns."""
 
     spark: SparkSession
-    key_file: str | None
+    redaction: Redaction | None
     captured: Sequence[Captured]
 
     def batches(self) -> DataFrame:
@@ -77,13 +78,21 @@ class SourceReads:
         **options: str,
     ) -> DataFrame:
         reader = self.spark.read.format(source).options(**options)
-        if self.key_file is None:
+        if self.redaction is None:
             reader = reader.option("keepSecrets", "true")
         else:
-            reader = reader.option("redactKeyFile", self.key_file)
+            shown = json.dumps(sorted(self.redaction.shown_configs))
+            reader = reader.option("redactKeyFile", self.redaction.key_file)
+            reader = reader.option("showConfigs", shown)
+            reader = reader.option("keepCrcs", str(self.redaction.keeps_crcs).lower())
         rows = reader.option("files", json.dumps([astuple(file) for *_, file in files])).load()
         owners = [
-            (given.shown, one.look.capture_id, *one.replica_columns.values(), file.sha256)
+            (
+                given.shown,
+                one.look.capture_id,
+                *one.replica_columns.values(),
+                one.look.shown_hash(file),
+            )
             for one, file, given in files
         ]
         owned = F.broadcast(self.spark.createDataFrame(owners, _OWNER))

@@ -19,18 +19,19 @@ from pipelines.bronze import log_batches, small_tables
 from pipelines.bronze.captured import Captured, KnownCapture, place
 from pipelines.bronze.coverage import Uncovered, uncovered
 from pipelines.bronze.damaged import RawBytes, unreadable
+from pipelines.bronze.damaged_batches import known_whole
 from pipelines.bronze.files import SourceReads, snapshots
 from pipelines.bronze.findings import judge_looks
 from pipelines.bronze.new_records import (
     new_ranges,
     of_replica,
-    read_key,
     unreadable_of,
     write_new_records,
 )
 from pipelines.capture.known import replica_of
 from pipelines.capture.looks import Group
 from pipelines.delta import Lake, append, ensure_table, exists, last_transaction, merge, read
+from pipelines.redaction import Redaction, redactor_of
 from pipelines.sources import register
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
@@ -45,11 +46,11 @@ Counts = dict[str, int]
 
 @dataclass(frozen=True)
 class Ingest:
-    """Where and how to ingest. key_file: the fingerprint key; None keeps secrets."""
+    """Where and how to ingest. redaction None keeps secrets."""
 
     spark: SparkSession
     lake: Lake
-    key_file: str | None
+    redaction: Redaction | None
 
     def create_tables(self) -> None:
         """Create what is absent.
@@ -64,7 +65,7 @@ class Ingest:
                 "restore what is missing, or ingest the captures into a new lake"
             )
         for contract in reversed(bronze.BRONZE):
-            ensure_table(self.spark, self.lake, contract)
+            ensure_table(self.lake, contract)
 
     def run_round(
         self, groups: Iterable[Group], now: datetime, progress: Callable[[str], None]
@@ -80,7 +81,7 @@ class Ingest:
             if one.clock_is_behind:
                 shown, at = one.look.location.shown, one.at.isoformat(timespec="seconds")
                 progress(f"{shown}: the clock is behind its newest capture: placed at {at}")
-        return _Round(self.spark, self.lake, self.key_file, captured).run(progress)
+        return _Round(self.spark, self.lake, self.redaction, captured).run(progress)
 
     def add_damage(self, damages: Sequence[Damage]) -> Counts:
         """Damages that belong to no replica; ones the lake has already are left out."""
@@ -118,7 +119,7 @@ class _Round:
 
     spark: SparkSession
     lake: Lake
-    key_file: str | None
+    redaction: Redaction | None
     captured: Sequence[Captured]
     known: dict[str, Mapping[str, KnownFile]] = field(default_factory=dict)
 
@@ -143,8 +144,8 @@ class _Round:
 
     def _damage(self) -> Counts:
         """Before the records: which of them don't decode is asked of those the lake lacks only."""
-        parts = new_ranges(self.spark, self.lake, self.captured)
-        key = read_key(self.key_file)
+        redactor = redactor_of(self.redaction)
+        parts = new_ranges(self.spark, self.lake, self.captured, redactor)
         capture_of = {
             one.look.shown_file(segment.file): one.look.capture_id
             for one in self.captured
@@ -153,15 +154,15 @@ class _Round:
                 *one.look.directory.deleted_segments,
             )
         }
-        rows = unreadable(unreadable_of(self.spark, parts, key), capture_of)
-        raw = RawBytes(self.key_file)
+        rows = unreadable(unreadable_of(self.spark, parts, redactor), capture_of)
+        raw = RawBytes(redactor)
         for one in self.captured:
             rows.extend(small_tables.damage_rows(one, raw.hide))
         return self._merge_rows(bronze.DAMAGE, rows)
 
     def _records(self) -> Counts:
-        key = read_key(self.key_file)
-        rows = write_new_records(self.spark, self.lake, self.captured, key)
+        redactor = redactor_of(self.redaction)
+        rows = write_new_records(self.spark, self.lake, self.captured, redactor)
         return {bronze.LOG_RECORDS.name: rows}
 
     def _snapshot_records(self) -> Counts:
@@ -169,7 +170,7 @@ class _Round:
         new = self._new_snapshots()
         if not new:
             return {}
-        reads = SourceReads(self.spark, self.key_file, self.captured)
+        reads = SourceReads(self.spark, self.redaction, self.captured)
         records = reads.snapshot_records(new).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             capture_of = {
@@ -225,13 +226,15 @@ class _Round:
     def _batches(self) -> Counts:
         table = read(self.spark, self.lake, bronze.LOG_BATCHES)
         touched = reduce(Column.__or__, (_touched(one) for one in self.captured))
-        reads = SourceReads(self.spark, self.key_file, self.captured)
+        reads = SourceReads(self.spark, self.redaction, self.captured)
         moments = self.spark.createDataFrame(
             [_moment(one) for one in self.captured], log_batches.MOMENT_SCHEMA
         )
         kept = [those for one in self.captured if (those := _kept(one)) is not None]
+        redactor = redactor_of(self.redaction)
+        batches = known_whole(self.spark, reads.batches(), table, self.captured, redactor)
         seen = log_batches.one_row_per_batch(
-            reads.batches(), table.where(reduce(Column.__or__, kept)) if kept else None
+            batches, table.where(reduce(Column.__or__, kept)) if kept else None
         )
         rows = log_batches.fold(table.where(touched), seen, moments)
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)

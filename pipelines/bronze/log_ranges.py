@@ -19,6 +19,7 @@ from pipelines.sources.ranges import (
     read_range,
     size_of_file,
 )
+from replica.metadata.redact import Redactor
 from replica.types import ReplicaId
 
 _COLUMNS = tuple(column for column in RECORD_COLUMNS if column[0] != "file")
@@ -60,11 +61,11 @@ def log_ranges(
     ]
 
 
-def log_record_batches(part: LogRange, key: bytes | None) -> Iterator[pa.RecordBatch]:
-    """The rows of the range's records that could be read; key None keeps secrets."""
+def log_record_batches(part: LogRange, redactor: Redactor | None) -> Iterator[pa.RecordBatch]:
+    """The rows of the range's records that could be read; redactor None keeps secrets."""
     data = read_range(part.range.path, part.range.start, part.range.end)
     replica = part.replica
-    for batch in rows.records(data, part.range, key, _COLUMNS):
+    for batch in rows.records(data, part.range, redactor, _COLUMNS):
         readable = _new(_readable(batch), part.known).drop_columns(["position"])
         owner = (
             ("cluster_id", pa.scalar(replica.cluster_id, pa.string())),
@@ -83,11 +84,11 @@ def _new(batch: pa.RecordBatch, known: Sequence[int]) -> pa.RecordBatch:
     return batch.filter(pc.invert(is_known))
 
 
-def unreadable_records(part: LogRange, key: bytes | None) -> Iterator[dict[str, Any]]:
+def unreadable_records(part: LogRange, redactor: Redactor | None) -> Iterator[dict[str, Any]]:
     """file, position, base_offset, leader_epoch, crc, error and value (the batch's bytes, NULL
     where they may hold a secret) of what could not be read; rare."""
     data = read_range(part.range.path, part.range.start, part.range.end)
-    for batch in rows.records(data, part.range, key, RECORD_COLUMNS):
+    for batch in rows.records(data, part.range, redactor, RECORD_COLUMNS):
         bad = batch.filter(pc.is_valid(batch.column("error")))
         yield from _new(bad, part.known).select(_UNREADABLE).to_pylist()
 

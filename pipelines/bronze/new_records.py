@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column, SparkSession
@@ -27,6 +26,7 @@ from pipelines.bronze.log_ranges import (
 from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
 from replica.errors import UsageError
 from replica.format.directory import SegmentFile
+from replica.metadata.redact import Redactor
 from replica.types import ReplicaId
 
 APPLICATION = "kraftlake-ingest"
@@ -39,14 +39,17 @@ has millions of them, so they carry no names."""
 
 
 def write_new_records(
-    spark: SparkSession, lake: delta.Lake, captured: Sequence[Captured], key: bytes | None
+    spark: SparkSession,
+    lake: delta.Lake,
+    captured: Sequence[Captured],
+    redactor: Redactor | None,
 ) -> int:
-    """Append them in one commit; how many they are. key None keeps secrets.
+    """Append them in one commit; how many they are. redactor None keeps secrets.
 
     UsageError: another ingest has written meanwhile, on a machine that doesn't see this one's lock.
     """
     version = delta.last_transaction(spark, lake, LOG_RECORDS, APPLICATION)
-    parts = new_ranges(spark, lake, captured)
+    parts = new_ranges(spark, lake, captured, redactor)
     if not parts:
         return 0
     written = delta.append_directly(
@@ -54,7 +57,7 @@ def write_new_records(
         lake,
         LOG_RECORDS,
         parts,
-        partial(log_record_batches, key=key),
+        partial(log_record_batches, redactor=redactor),
         transaction=(APPLICATION, version + 1),
     )
     if written.version is None:
@@ -63,9 +66,16 @@ def write_new_records(
 
 
 def new_ranges(
-    spark: SparkSession, lake: delta.Lake, captured: Sequence[Captured]
+    spark: SparkSession,
+    lake: delta.Lake,
+    captured: Sequence[Captured],
+    redactor: Redactor | None,
 ) -> list[LogRange]:
-    """What to read so that the table gets each record that it lacks, and none twice."""
+    """What to read so that the table gets each record that it lacks, and none twice.
+
+    redactor: as of the table's rows; whether a batch holds a secret, by which its CRC there is
+    another one, is known when it is read.
+    """
     segments = list(new_segments(captured))
     lowest = _lowest_offsets(segments)
     seen = _known_keys(spark, lake, lowest)
@@ -77,7 +87,7 @@ def new_ranges(
         number = number_of[one.look.replica]
         for batch in segment.scan.new_batches:
             key = (number, *header_key(batch.header))
-            if key in seen:
+            if key in seen or _hidden_key(key, redactor) in seen:
                 positions.append(batch.position)
             elif batch.crc_valid:
                 seen.add(key)
@@ -91,23 +101,26 @@ def new_ranges(
 
 
 def unreadable_of(
-    spark: SparkSession, parts: Sequence[LogRange], key: bytes | None
+    spark: SparkSession, parts: Sequence[LogRange], redactor: Redactor | None
 ) -> list[dict[str, Any]]:
     """The batches, or ends of batches, of the parts that don't decode: see unreadable_records."""
     if not parts:
         return []
     tasks = spark.sparkContext.parallelize(parts, len(parts))
-    return tasks.flatMap(partial(unreadable_records, key=key)).collect()
-
-
-def read_key(key_file: str | None) -> bytes | None:
-    """The fingerprint key."""
-    return None if key_file is None else Path(key_file).read_bytes()
+    return tasks.flatMap(partial(unreadable_records, redactor=redactor)).collect()
 
 
 def header_key(header: Any) -> tuple[int, int, int]:
     """The part of BATCH_KEYS that a batch's header says."""
     return header.base_offset, header.leader_epoch, header.crc
+
+
+def _hidden_key(key: _Key, redactor: Redactor | None) -> _Key:
+    """The key that the table has for a batch with a secret."""
+    if redactor is None:
+        return key
+    number, base_offset, epoch, crc = key
+    return number, base_offset, epoch, redactor.batch_crc(base_offset, crc)
 
 
 def _within(part: LogRange, positions: Sequence[int]) -> tuple[int, ...]:

@@ -32,8 +32,10 @@ def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
         {
             "path": canonical(file.path),
             "size_bytes": file.size_bytes,
-            "sha256": file.sha256,
-            "known": known_column(known[file.path]) if file.path in known else None,
+            "sha256": captured.look.shown_hash(file),
+            "known": known_column(known[file.path], captured.look.seal)
+            if file.path in known
+            else None,
         }
         for file in directory.files
     ]
@@ -115,7 +117,7 @@ def snapshot_row(captured: Captured, snapshot: SnapshotFile) -> Row:
         **captured.replica_columns,
         "end_offset": snapshot.id.offset,
         "epoch": snapshot.id.epoch,
-        "content_sha256": snapshot.file.sha256,
+        "content_sha256": captured.look.shown_hash(snapshot.file),
         "file": captured.look.shown_file(snapshot.file),
         "size_bytes": snapshot.file.size_bytes,
         "state": snapshot.state.value,

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipelines import lake_files
 from pipelines.lake_paths import table_uri
+from pipelines.seal import OPEN, Seal, is_sealed
 from replica.errors import UsageError
 from replica.format.file_names import classify
 from replica.format.known_file import KnownFile, Place
@@ -21,6 +22,7 @@ FROM (SELECT *, row_number() OVER (
         PARTITION BY cluster_id, node_id, directory_id ORDER BY captured_at DESC) AS age FROM c)
 WHERE age = 1
 """
+_ANY_FILES = "SELECT files FROM c WHERE array_length(files) > 0 LIMIT 1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -38,9 +40,13 @@ class Base:
 
 @dataclass(frozen=True)
 class KnownCaptures:
-    """The newest captures of a lake's bronze.captures. lake: None knows nothing."""
+    """The newest captures of a lake's bronze.captures.
+
+    lake: None knows nothing; seal: the lake's.
+    """
 
     lake: str | None
+    seal: Seal = OPEN
 
     def of(self, replica: ReplicaId) -> Base | None:
         """The replica's, None where the lake has none. UsageError for a table that is no table."""
@@ -48,29 +54,55 @@ class KnownCaptures:
 
     @cached_property
     def _bases(self) -> dict[ReplicaId, Base]:
-        return {} if self.lake is None else _bases(self.lake)
+        rows = [] if self.lake is None else _captures(self.lake, _NEWEST)
+        return dict(_base(row, self.seal) for row in rows)
 
 
 NOTHING_KNOWN = KnownCaptures(None)
 
 
-def _bases(lake: str) -> dict[ReplicaId, Base]:
+def seal_of(lake: str, key: bytes, *, keeps_secrets: bool) -> Seal:
+    """What the lake's hashes are sealed by; as long as it has no capture, what they are to be.
+
+    key: of the lake; keeps_secrets: whether what comes in keeps its secrets. UsageError where the
+    lake was sealed by another key, or where secrets would go into a lake that hides them.
+    """
+    rows = _captures(lake, _ANY_FILES)
+    if not rows:
+        return OPEN if keeps_secrets else Seal(key)
+    sample = rows[0]["files"][0]["sha256"]
+    if not is_sealed(sample):
+        return OPEN
+    if keeps_secrets:
+        raise UsageError(
+            f"{lake}: hides secrets, and --keep-secrets would show them: name another lake"
+        )
+    if Seal(key).open(sample) is None:
+        raise UsageError(
+            f"{lake}/_redaction.key: not the key that the lake was made with: restore it from a "
+            "copy of the lake, or ingest the captures into a new lake"
+        )
+    return Seal(key)
+
+
+def _captures(lake: str, query: str) -> list[dict[str, Any]]:
+    """What a query says of bronze.captures, the table c; nothing where there is none."""
     folder = table_uri(lake, "bronze.captures")
     if not lake_files.has_folder(lake, "bronze/captures/_delta_log"):
-        return {}
+        return []
     from deltalake import QueryBuilder
 
     from pipelines.delta_rs import open_table
 
     try:
         table = open_table(folder)
-        rows = QueryBuilder().register("c", table).execute(_NEWEST).read_all()
+        rows = QueryBuilder().register("c", table).execute(query).read_all()
     except Exception as error:  # delta-rs raises just that where a data file is gone
         reason = " ".join(str(error).split())
         raise UsageError(
             f"{folder} can't be read ({reason}): restore it, or use a new lake"
         ) from error
-    return dict(_base(row) for row in _pylist(rows))
+    return _pylist(rows)
 
 
 def _pylist(table: Any) -> list[dict[str, Any]]:
@@ -83,11 +115,12 @@ def replica_of(row: Mapping[str, Any]) -> ReplicaId:
     return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
 
 
-def _base(row: Mapping[str, Any]) -> tuple[ReplicaId, Base]:
+def _base(row: Mapping[str, Any], seal: Seal) -> tuple[ReplicaId, Base]:
     known = {}
     for file in row["files"]:
-        if file["known"] is not None:
-            known[file["path"]] = known_file(file, file["known"])
+        found = None if file["known"] is None else known_file(file, file["known"], seal)
+        if found is not None:
+            known[file["path"]] = found
     deleted = any(classify(file["path"].rsplit("/", 1)[-1]).deleted for file in row["files"])
     replica = replica_of(row)
     return replica, Base(replica, row["capture_id"], _aware(row["captured_at"]), known, deleted)
@@ -99,16 +132,20 @@ def _aware(value: int | datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def known_file(file: Mapping[str, Any], known: Mapping[str, Any]) -> KnownFile:
-    """From an element of bronze.captures.files."""
+def known_file(file: Mapping[str, Any], known: Mapping[str, Any], seal: Seal) -> KnownFile | None:
+    """From an element of bronze.captures.files; None where another key has sealed it."""
+    content = seal.open(file["sha256"])
+    chunks, headers = seal.open(known["chunk_hash"]), seal.open(known["headers_hash"])
+    if content is None or chunks is None or headers is None:
+        return None
     return KnownFile(
         size_bytes=file["size_bytes"],
-        content_hash=file["sha256"],
+        content_hash=content,
         sound_bytes=known["sound_bytes"],
         next_offset=known["next_offset"],
         record_count=known["record_count"],
-        chunk_hash=known["chunk_hash"],
-        headers_hash=known["headers_hash"],
+        chunk_hash=chunks,
+        headers_hash=headers,
         landmarks=_places(known["landmarks"]),
         places=_places(known["places"]),
     )
@@ -118,14 +155,14 @@ def _places(rows: list[Mapping[str, Any]]) -> tuple[Place, ...]:
     return tuple(Place(r["position"], r["base_offset"], r["size_bytes"]) for r in rows)
 
 
-def known_column(known: KnownFile) -> dict[str, Any]:
+def known_column(known: KnownFile, seal: Seal) -> dict[str, Any]:
     """What `known_file` reads, as bronze.captures.files.known."""
     return {
         "sound_bytes": known.sound_bytes,
         "next_offset": known.next_offset,
         "record_count": known.record_count,
-        "chunk_hash": known.chunk_hash,
-        "headers_hash": known.headers_hash,
+        "chunk_hash": seal.close(known.chunk_hash),
+        "headers_hash": seal.close(known.headers_hash),
         "landmarks": [place._asdict() for place in known.landmarks],
         "places": [place._asdict() for place in known.places],
     }

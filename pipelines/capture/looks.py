@@ -20,6 +20,7 @@ from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
 from pipelines.capture.manifest import manifest_of
 from pipelines.capture.private import make_folder
 from pipelines.capture.spool import Copying, Spool
+from pipelines.seal import OPEN, Seal
 from replica.check.partition import Partition
 from replica.check.partition_folder import partition_at, partition_of_file
 from replica.errors import UnreadableFileError, UsageError
@@ -46,12 +47,13 @@ _TICK = timedelta(microseconds=1)
 @dataclass(frozen=True, slots=True)
 class Options:
     """captured_at: aware; order: folder names, oldest first; replica: who bare files are of;
-    known: captures whose files need not be read again."""
+    known: captures whose files need not be read again; seal: of the lake."""
 
     captured_at: datetime | None = None
     order: tuple[str, ...] = ()
     replica: ReplicaId | None = None
     known: KnownCaptures = NOTHING_KNOWN
+    seal: Seal = OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Look:
     shown: the directory as the user named it. captured_at: None where the ingest time counts.
     batch: looks with an equal batch were taken together. base: the capture that tells of the bytes
     which were not read, None where all were. round_name: the name of --order that it belongs to,
-    None without --order.
+    None without --order. seal: what hashes are shown by.
     """
 
     replica: ReplicaId
@@ -73,6 +75,11 @@ class Look:
     batch: str
     base: Base | None = None
     round_name: str | None = None
+    seal: Seal = OPEN
+
+    def shown_hash(self, file: FoundFile) -> str:
+        """What the lake keeps of the hash of the file's content."""
+        return self.seal.close(file.sha256)
 
     def shown_file(self, file: FoundFile | str) -> str:
         """The user's name of a file of this look."""
@@ -243,11 +250,12 @@ class _Looking:
             directory,
             location,
             copies,
-            capture.capture_id(replica_id, directory.files),
+            capture.capture_id(replica_id, directory.files, self.options.seal.close),
             captured_at,
             batch,
             base,
             round_name=batch if self.options.order else None,
+            seal=self.options.seal,
         )
         yield look, given
 

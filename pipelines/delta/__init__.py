@@ -1,9 +1,14 @@
 """The only place that writes Delta.
 
-tables       lakes, and thin functions over delta-spark: append, overwrite, merge, read
+lake         where the tables lie
+creation     tables made and held to their contracts, by delta-rs
+tables       thin functions over delta-spark: append, overwrite, merge, read
 direct       append where the tasks write the Parquet files themselves: for bulk loads
+small        small tables read into one partition, by delta-rs
+replacing    content replaced, and rows of the driver added, in the same way, by delta-rs
 transaction  the one Delta commit behind it, by Delta's own code
 actions      what such a commit says of files, as Delta's JSON
+changing     the same for a table with a change data feed, by what changed
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 evolution    a table's columns brought to its contract
 lake_versions  the table of who wrote the lake, by delta-rs
@@ -11,13 +16,16 @@ lake_versions  the table of who wrote the lake, by delta-rs
 
 from __future__ import annotations
 
+from pipelines.delta.changing import replace_by_merge
+from pipelines.delta.creation import ensure_table
 from pipelines.delta.direct import Written, append_directly, last_transaction
+from pipelines.delta.lake import Lake
+from pipelines.delta.replacing import add_values, replace
+from pipelines.delta.small import Reading, Size, read_newest, size
 from pipelines.delta.tables import (
     Commit,
-    Lake,
     Merged,
     append,
-    ensure_table,
     exists,
     last_commit,
     merge,
@@ -25,7 +33,6 @@ from pipelines.delta.tables import (
     read,
     register,
     remove,
-    replace_by_merge,
     vacuum,
     version,
 )
@@ -34,7 +41,10 @@ __all__ = [
     "Commit",
     "Lake",
     "Merged",
+    "Reading",
+    "Size",
     "Written",
+    "add_values",
     "append",
     "append_directly",
     "ensure_table",
@@ -44,9 +54,12 @@ __all__ = [
     "merge",
     "overwrite",
     "read",
+    "read_newest",
     "register",
     "remove",
+    "replace",
     "replace_by_merge",
+    "size",
     "vacuum",
     "version",
 ]

@@ -8,14 +8,20 @@ schema comes from Delta.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any
+
+from pyspark.sql.types import DataType, StructType
 
 from pipelines.data_files import Bound, DataFile
 
 _BOUNDED_TYPES = ("byte", "short", "integer", "long", "string", "timestamp")
+"""As pyspark and Delta's schemas name them."""
+_INDEXED = 32
+"""Columns that Delta keeps statistics of, where a table doesn't say otherwise."""
 _TEXT_LENGTH = 32
 """Characters that Delta keeps of a text's bounds."""
 _LAST_CHARACTER = "\U0010ffff"
@@ -40,6 +46,29 @@ class StatisticsColumns:
             frozenset(f["name"] for f in columns["minValues"] if f["type"] in _BOUNDED_TYPES),
             frozenset(f["name"] for f in columns["nullCount"] if f["type"] == "long"),
         )
+
+    @staticmethod
+    def of_contract(schema: StructType) -> StatisticsColumns:
+        """Delta's default: of the first 32 columns, counting those inside of structs one by one.
+        Fields inside of structs are left out."""
+        fields = [
+            f for f, begin in zip(schema.fields, _begins(schema), strict=True) if begin < _INDEXED
+        ]
+        return StatisticsColumns(
+            frozenset(f.name for f in fields if f.dataType.typeName() in _BOUNDED_TYPES),
+            frozenset(f.name for f in fields if not isinstance(f.dataType, StructType)),
+        )
+
+
+def _begins(schema: StructType) -> Iterator[int]:
+    """For each column how many columns are before it, those inside of structs counted."""
+    return accumulate((_leaves(field.dataType) for field in schema.fields[:-1]), initial=0)
+
+
+def _leaves(kind: DataType) -> int:
+    if not isinstance(kind, StructType):
+        return 1
+    return sum(_leaves(field.dataType) for field in kind.fields)
 
 
 def add(file: DataFile, columns: StatisticsColumns) -> str:

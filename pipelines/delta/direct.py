@@ -14,10 +14,9 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipelines.data_files import DataFile, write_data_file
-from pipelines.delta.tables import Lake
+from pipelines.delta.lake import Lake
 from pipelines.delta.transaction import AppendTransaction
 from pipelines.tables.contract import Contract
 from replica.errors import KraftlakeError, UnwritableFileError
@@ -68,7 +67,7 @@ def append_directly(
     write = partial(
         _write_part,
         folder=path,
-        schema=to_arrow_schema(contract.schema, timezone="UTC"),
+        schema=contract.arrow_schema,
         batches=batches,
         bounded=append.statistics_columns.bounded,
     )

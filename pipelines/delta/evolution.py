@@ -9,7 +9,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
-from pipelines.delta.tables import Lake, identifier
+from pipelines.delta.lake import Lake
+from pipelines.delta.tables import identifier
 from pipelines.tables.contract import Contract
 
 

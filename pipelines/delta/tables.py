@@ -1,53 +1,22 @@
 """Thin functions over delta-spark, addressed by contract.
 
-A lake is one folder, local or remote: <lake>/<schema>/<table>. Each write is one Delta commit, so
-a reader sees all of it or nothing.
+Each write is one Delta commit, so a reader sees all of it or nothing.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # pyspark's own idiom
 
 from pipelines.catalog.statements import create_table
+from pipelines.delta.lake import Lake
 from pipelines.delta.transaction import newest_version
-from pipelines.object_store import s3a_uri
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
-
-_IS_GONE = "_is_gone"
-
-
-@dataclass(frozen=True)
-class Lake:
-    """The root folder of the tables: a path, or a URI that Spark's Hadoop knows; s3:// is s3a://.
-
-    A local path is made absolute: Spark's JVM need not share our working directory.
-    """
-
-    root: str
-
-    def __init__(self, root: str | os.PathLike[str]) -> None:
-        text = os.fspath(root)
-        if "://" not in text:
-            text = str(Path(text.removeprefix("file:")).absolute())
-        text = s3a_uri(text)
-        object.__setattr__(self, "root", text.rstrip("/") or "/")
-
-    def path(self, schema: str, table: str) -> str:
-        """The table's folder."""
-        return f"{self.root}/{schema}/{table}"
-
-    def path_of(self, contract: Contract) -> str:
-        """The folder of the contract's table."""
-        return self.path(contract.schema_name, contract.table_name)
 
 
 @dataclass(frozen=True)
@@ -73,29 +42,6 @@ def exists(spark: SparkSession, lake: Lake, contract: Contract) -> bool:
     return DeltaTable.isDeltaTable(spark, lake.path_of(contract))
 
 
-def ensure_table(spark: SparkSession, lake: Lake, contract: Contract) -> None:
-    """Creates the table, empty, where it is absent; an existing one is held to its contract.
-
-    UsageError: the lake's table has other columns, so it was written by another release.
-    """
-    path = lake.path_of(contract)
-    if DeltaTable.isDeltaTable(spark, path):
-        _check_columns(spark, path, contract)
-        _set_missing_properties(spark, path, contract)
-        return
-    builder = (
-        DeltaTable.createIfNotExists(spark)  # another process may be doing the same
-        .location(path)
-        .addColumns(contract.schema)
-        .comment(contract.description)
-    )
-    if contract.partition_by:
-        builder = builder.partitionedBy(*contract.partition_by)
-    for key, value in contract.properties.items():
-        builder = builder.property(key, value)
-    builder.execute()
-
-
 def version(spark: SparkSession, lake: Lake, contract: Contract) -> int:
     """The table's newest version, -1 where the lake has no such table."""
     return newest_version(spark, lake.path_of(contract))
@@ -110,14 +56,19 @@ def read(
     """
     path = lake.path_of(contract)
     if not DeltaTable.isDeltaTable(spark, path):
-        raise UsageError(
-            f"{lake.root} has no table {contract.name}: run `kraftlake ingest --lake` and "
-            "`kraftlake build --lake` first, or name another lake."
-        )
+        raise no_table(lake, contract)
     reader = spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)
     return reader.load(path)
+
+
+def no_table(lake: Lake, contract: Contract) -> UsageError:
+    """What to say of a table that the lake lacks."""
+    return UsageError(
+        f"{lake.root} has no table {contract.name}: run `kraftlake ingest --lake` and "
+        "`kraftlake build --lake` first, or name another lake."
+    )
 
 
 def register(spark: SparkSession, lake: Lake, contracts: Iterable[Contract]) -> tuple[str, ...]:
@@ -191,43 +142,13 @@ def merge(
     builder = (
         DeltaTable.forPath(spark, lake.path_of(contract))
         .alias("t")
-        .merge(contract.select(source).alias("s"), _and(condition or _keys_equal(contract), where))
+        .merge(contract.select(source).alias("s"), _and(condition or keys_equal(contract), where))
     )
     if update_set:
         builder = builder.whenMatchedUpdate(update_when, dict(update_set))
     if insert:
         builder = builder.whenNotMatchedInsertAll()
-    return _merged(builder)
-
-
-def replace_by_merge(
-    spark: SparkSession, lake: Lake, contract: Contract, source: DataFrame
-) -> Merged:
-    """Makes `source`, whose keys must be unique, the table's whole content by what changed.
-
-    The change data feed then has new, vanished and changed rows alone, where after `overwrite` it
-    has every row twice. Where nothing changed there is no commit, which MERGE would make.
-    """
-    rows, table = contract.select(source), read(spark, lake, contract)
-    is_new = table.isEmpty()
-    changed = (rows if is_new else _changed(contract, table, rows)).persist()
-    try:
-        count = changed.count()
-        if count and is_new:
-            append(lake, contract, changed)
-        if not count or is_new:
-            return Merged(count, 0, 0)
-        builder = (
-            DeltaTable.forPath(spark, lake.path_of(contract))
-            .alias("t")
-            .merge(changed.alias("s"), _keys_equal(contract))
-            .whenMatchedDelete(f"s.{_IS_GONE}")
-            .whenMatchedUpdateAll()
-            .whenNotMatchedInsertAll()
-        )
-        return _merged(builder)
-    finally:
-        changed.unpersist()
+    return merged(builder)
 
 
 def remove(
@@ -273,7 +194,7 @@ def _and(condition: str, where: str | None) -> str:
     return condition if where is None else f"({condition}) AND {where}"
 
 
-def _merged(builder: DeltaMergeBuilder) -> Merged:
+def merged(builder: DeltaMergeBuilder) -> Merged:
     """By the command's own result, not the history's last entry, which may be another writer's."""
     row = builder.execute().collect()[0]
     return Merged(
@@ -283,55 +204,8 @@ def _merged(builder: DeltaMergeBuilder) -> Merged:
     )
 
 
-def _changed(contract: Contract, table: DataFrame, rows: DataFrame) -> DataFrame:
-    """Those of `rows` that the table lacks or has otherwise, and those of the table that `rows`
-    lacks, marked by _IS_GONE."""
-    both = (
-        table.withColumn("_held", F.lit(True))
-        .alias("t")
-        .join(
-            rows.withColumn("_wanted", F.lit(True)).alias("s"),
-            F.expr(_keys_equal(contract)),
-            "full",
-        )
-    )
-    others = [name for name in contract.column_names if name not in contract.keys]
-    differs = [f"NOT t.`{name}` <=> s.`{name}`" for name in others]
-    either = ("t._held IS NULL", "s._wanted IS NULL", *differs)
-    columns = [
-        F.expr(f"if(s._wanted, s.`{name}`, t.`{name}`)").alias(name)
-        for name in contract.column_names
-    ]
-    is_gone = F.expr("s._wanted IS NULL").alias(_IS_GONE)
-    return both.where(" OR ".join(either)).select(*columns, is_gone)
-
-
-def _keys_equal(contract: Contract) -> str:
+def keys_equal(contract: Contract) -> str:
     return " AND ".join(f"t.`{key}` <=> s.`{key}`" for key in contract.keys)
-
-
-def _check_columns(spark: SparkSession, path: str, contract: Contract) -> None:
-    actual = {
-        f.name: f.dataType.simpleString() for f in DeltaTable.forPath(spark, path).toDF().schema
-    }
-    wanted = {f.name: f.dataType.simpleString() for f in contract.schema}
-    if actual == wanted:
-        return
-    differing = sorted(name for name in {*actual, *wanted} if actual.get(name) != wanted.get(name))
-    raise UsageError(
-        f"{path} was written by another release of kraftlake (its columns differ in "
-        f"{', '.join(differing)}): run `kraftlake lake --upgrade`, or use that release."
-    )
-
-
-def _set_missing_properties(spark: SparkSession, path: str, contract: Contract) -> None:
-    """Those that an older release's table lacks; one that was set to something else is left."""
-    if not contract.properties:
-        return
-    present = DeltaTable.forPath(spark, path).detail().collect()[0]["properties"]
-    missing = {key: value for key, value in contract.properties.items() if key not in present}
-    if missing:
-        set_properties(spark, path, missing)
 
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:

@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipelines import delta, lake_files
+from pipelines.delta_rs import open_if_there
 from pipelines.quality.expectation import Action, Suite
 from pipelines.quality.rows import (
     broken_rows,
-    fewer_tasks,
     is_satisfied,
     judged_rows,
     without_broken,
@@ -65,9 +65,20 @@ class Gate:
         self._at = datetime.now(UTC)
         self._spark, self._lake, self._progress = spark, lake, progress
         self._validation = Validation()
+        self._kept: list[DataFrame] = []
+        self._small_only = True
+
+    @property
+    def read_small_only(self) -> bool:
+        """Whether each table that was judged so far is in one partition."""
+        return self._small_only
 
     def __enter__(self) -> Gate:
         return self
+
+    def _keep(self, rows: DataFrame) -> DataFrame:
+        self._kept.append(rows.persist())
+        return self._kept[-1]
 
     def __exit__(
         self,
@@ -75,6 +86,8 @@ class Gate:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        for rows in self._kept:
+            rows.unpersist()
         if not self.results:
             return
         try:
@@ -110,15 +123,13 @@ class Gate:
         self, tables: Sequence[Contract]
     ) -> tuple[list[TableResult], list[tuple[DataFrame, DataFrame]]]:
         """For each table its result, its judged rows, and those that are admitted."""
-        versions = {one: delta.version(self._spark, self._lake, one) for one in tables}
+        read = {one.table_name: delta.read_newest(self._spark, self._lake, one) for one in tables}
         admitted = {
-            one.table_name: delta.read(self._spark, self._lake, one, version=version)
-            for one, version in versions.items()
+            name: self._keep(one.rows) if one.is_small else one.rows for name, one in read.items()
         }
-        counts = {name: rows.count() for name, rows in admitted.items()}
-        few = {name: fewer_tasks(one, counts[name]) for name, one in admitted.items()}
+        self._small_only &= all(one.is_small for one in read.values())
         suites = _in_order(tables)
-        judged = {suite.name: judged_rows(self._spark, suite, few) for suite in suites}
+        judged = {suite.name: judged_rows(self._spark, suite, admitted) for suite in suites}
         broken = broken_rows([(suite, judged[suite.name]) for suite in suites])
         found: list[TableResult] = []
         rows: list[tuple[DataFrame, DataFrame]] = []
@@ -127,17 +138,17 @@ class Gate:
             name = suite.contract.table_name
             if suite.joined is not None and suite.joined.contract.table_name in left_out:
                 # what it joins lost rows, which may break it
-                judged[suite.name] = judged_rows(self._spark, suite, few)
-                result = self._validation.judge(suite, judged[suite.name], counts[name])
+                judged[suite.name] = judged_rows(self._spark, suite, admitted)
+                result = self._validation.judge(suite, judged[suite.name], read[name].row_count)
             elif any(broken[suite.name]):
-                result = self._validation.judge(suite, judged[suite.name], counts[name])
+                result = self._validation.judge(suite, judged[suite.name], read[name].row_count)
             else:
-                result = unbroken(suite, counts[name])
-            found.append(TableResult(suite.contract, versions[suite.contract], result))
+                result = unbroken(suite, read[name].row_count)
+            found.append(TableResult(suite.contract, read[name].version, result))
             bad = [one.expectation for one in result.broken(Action.QUARANTINE)]
             if bad:
                 left_out.add(name)
-                few[name] = admitted[name] = without_broken(judged[suite.name], suite, bad)
+                admitted[name] = without_broken(judged[suite.name], suite, bad)
             rows.append((judged[suite.name], admitted[name]))
             for verdict in result.verdicts:
                 if not verdict.success:
@@ -162,7 +173,7 @@ class Gate:
             if held.isEmpty():
                 return
             parts = [held.limit(0)]
-        delta.ensure_table(self._spark, self._lake, QUARANTINED_ROWS)
+        delta.ensure_table(self._lake, QUARANTINED_ROWS)
         left_out = reduce(DataFrame.unionByName, parts)
         delta.overwrite(self._lake, QUARANTINED_ROWS, left_out, replace_where=of_layer)
 
@@ -191,14 +202,15 @@ class Gate:
             for one in self.results
             for verdict in one.judged.verdicts
         ]
-        source = self._spark.createDataFrame(rows, QUALITY_RESULTS.schema).coalesce(1)
-        delta.ensure_table(self._spark, self._lake, QUALITY_RESULTS)
-        earlier = delta.read(self._spark, self._lake, QUALITY_RESULTS)
-        of_run = f"run_id = '{self.run_id}'"
-        if earlier.where(of_run).isEmpty():  # to replace nothing would take far longer
-            delta.append(self._lake, QUALITY_RESULTS, source)
-        else:
-            delta.overwrite(self._lake, QUALITY_RESULTS, source, replace_where=of_run)
+        delta.ensure_table(self._lake, QUALITY_RESULTS)
+        self._remove_earlier_attempt()
+        delta.add_values(self._lake, QUALITY_RESULTS, rows)
+
+    def _remove_earlier_attempt(self) -> None:
+        """The results of a run with the same id."""
+        table = open_if_there(self._lake.root, QUALITY_RESULTS.name)
+        assert table is not None, "ensure_table has made it"
+        table.delete(f"run_id = '{self.run_id}'")
 
     def _write_pages(self) -> None:
         from pipelines.quality.pages import pages

@@ -19,13 +19,6 @@ from pipelines.quality.expectation import (
     Suite,
 )
 
-_FEW_ROWS = 100_000
-
-
-def fewer_tasks(rows: DataFrame, row_count: int) -> DataFrame:
-    """A small table in one task: all that is judged of it then is, without a shuffle."""
-    return rows.coalesce(1) if row_count <= _FEW_ROWS else rows
-
 
 def judged_rows(spark: SparkSession, suite: Suite, tables: Mapping[str, DataFrame]) -> DataFrame:
     """The table's columns, those that the suite derives and joins, and ROWS_OF_KEY.

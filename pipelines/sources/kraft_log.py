@@ -10,6 +10,8 @@ Options
     rangeBytes    bytes for one Spark task, default 32 MiB
     keepSecrets   true leaves SCRAM credentials, tokens and sensitive configs unredacted
     redactKeyFile the file holding the fingerprint key; without it the key is new for each read
+    showConfigs   JSON list of the names of configs that Kafka doesn't know and that hold no secret
+    keepCrcs      true leaves the CRCs of batches with secrets as they are: see docs/security.md
     maxBytesPerTrigger, maxFilesPerTrigger   limits of a micro-batch, for spark.readStream
 """
 
@@ -32,6 +34,7 @@ from pipelines.sources.files import SourceFile, log_files
 from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, RangePartition, plan, read_range
 from replica.errors import UsageError
 from replica.format.reading import MAX_STATE_BYTES, read_file
+from replica.metadata.redact import Redactor
 
 BATCH_COLUMNS = (
     ("file", "string"),
@@ -96,7 +99,7 @@ class KraftLogReader(DataSourceReader):
         self.range_bytes = _range_bytes(options)
         self.files = given_files(options)
         self.path = options.get("path", "")
-        self.key = redaction_key(options)
+        self.redactor = redactor_in(options)
 
     def source_files(self) -> list[SourceFile]:
         return log_files(self.path) if self.files is None else self.files
@@ -109,9 +112,9 @@ class KraftLogReader(DataSourceReader):
             return
         data = read_range(partition.path, partition.start, partition.end)
         if self.content == "batches":
-            yield from rows.batches(data, partition, self.columns)
+            yield from rows.batches(data, partition, self.redactor, self.columns)
         else:
-            yield from rows.records(data, partition, self.key, self.columns)
+            yield from rows.records(data, partition, self.redactor, self.columns)
 
 
 def _columns(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -140,16 +143,32 @@ def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
     return None
 
 
-def redaction_key(options: Mapping[str, str]) -> bytes | None:
-    """The fingerprint key, None where secrets are kept. Made here so that all tasks share it."""
-    keep = options.get("keepSecrets", "false").lower()
-    if keep not in ("true", "false"):
-        raise UsageError(f"option keepSecrets={keep}: expected true or false")
-    if keep == "true":
+def redactor_in(options: Mapping[str, str]) -> Redactor | None:
+    """What hides secrets, None where they are kept. Made here so that all tasks share its key."""
+    if _is_true(options, "keepSecrets"):
         return None
-    if "redactKeyFile" in options:
-        key = read_file(options["redactKeyFile"], MAX_STATE_BYTES)
-        if not key:
-            raise UsageError(f"option redactKeyFile={options['redactKeyFile']}: an empty file")
-        return key
-    return secrets.token_bytes(32)
+    keeps_crcs = _is_true(options, "keepCrcs")
+    shown = _shown_configs(options.get("showConfigs", "[]"))
+    if "redactKeyFile" not in options:
+        return Redactor(secrets.token_bytes(32), shown, keeps_crcs=keeps_crcs)
+    key = read_file(options["redactKeyFile"], MAX_STATE_BYTES)
+    if not key:
+        raise UsageError(f"option redactKeyFile={options['redactKeyFile']}: an empty file")
+    return Redactor(key, shown, keeps_crcs=keeps_crcs)
+
+
+def _is_true(options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name, "false").lower()
+    if text not in ("true", "false"):
+        raise UsageError(f"option {name}={text}: expected true or false")
+    return text == "true"
+
+
+def _shown_configs(text: str) -> frozenset[str]:
+    try:
+        names = json.loads(text)
+    except ValueError:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UsageError("option showConfigs: expected a JSON list of names")
+    return frozenset(names)

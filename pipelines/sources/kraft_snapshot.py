@@ -66,4 +66,6 @@ class KraftSnapshotReader(KraftLogReader):
         name = parse_name(file_name(partition.path))
         snapshot_id = (name.id.offset, name.id.epoch) if name else (None, None)
         data = read_range(partition.path, partition.start, partition.end)
-        yield from rows.snapshot_records(data, partition, self.key, snapshot_id, SNAPSHOT_COLUMNS)
+        yield from rows.snapshot_records(
+            data, partition, self.redactor, snapshot_id, SNAPSHOT_COLUMNS
+        )

@@ -18,30 +18,34 @@ _Cells = dict[str, pa.Array]
 _TIMES = ("timestamp", "base_timestamp", "max_timestamp")
 
 
-def batches(data: bytes, part: RangePartition, columns: _Columns) -> Iterator[Any]:
-    """A row for each batch of a range, whether or not its CRC is right."""
-    for table in scan_batches(data, start=part.start, expected_offset=part.expected_offset):
+def batches(
+    data: bytes, part: RangePartition, redactor: Redactor | None, columns: _Columns
+) -> Iterator[Any]:
+    """A row for each batch of a range, whether or not its CRC is right; redactor None keeps the
+    CRCs of batches that may hold secrets."""
+    start, expected = part.start, part.expected_offset
+    for table in scan_batches(data, start=start, expected_offset=expected, redactor=redactor):
         yield _with_columns(_cells(table, part, columns), table.num_rows, columns)
 
 
 def records(
-    data: bytes, part: RangePartition, key: bytes | None, columns: _Columns
+    data: bytes, part: RangePartition, redactor: Redactor | None, columns: _Columns
 ) -> Iterator[Any]:
-    """A row for each record of each batch whose CRC is right; key None keeps secrets."""
-    for table in _scanned(data, part, key):
+    """A row for each record of each batch whose CRC is right; redactor None keeps secrets."""
+    for table in _scanned(data, part, redactor):
         yield _with_columns(_cells(table, part, columns), table.num_rows, columns)
 
 
 def snapshot_records(
     data: bytes,
     part: RangePartition,
-    key: bytes | None,
+    redactor: Redactor | None,
     snapshot_id: tuple[int | None, int | None],
     columns: _Columns,
 ) -> Iterator[Any]:
     """The same of a snapshot: its offsets are indexes, its key is (end offset, epoch)."""
     end_offset, epoch = snapshot_id
-    for table in _scanned(data, part, key):
+    for table in _scanned(data, part, redactor):
         cells = _cells(table, part, columns)
         cells["index"] = cells["offset"]
         cells["end_offset"] = _constant(end_offset, pa.int64(), table.num_rows)
@@ -49,12 +53,12 @@ def snapshot_records(
         yield _with_columns(cells, table.num_rows, columns)
 
 
-def _scanned(data: bytes, part: RangePartition, key: bytes | None) -> Iterator[Any]:
+def _scanned(data: bytes, part: RangePartition, redactor: Redactor | None) -> Iterator[Any]:
     yield from scan_records(
         data,
         start=part.start,
         expected_offset=part.expected_offset,
-        redactor=None if key is None else Redactor(key),
+        redactor=redactor,
         payload=VARIANT,
     )
 

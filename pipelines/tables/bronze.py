@@ -20,7 +20,13 @@ BATCH_KEY = (
     *REPLICA,
     Column("base_offset", "bigint", "offset of the batch's first record", nullable=False),
     Column("leader_epoch", "int", "partition leader epoch of the batch", nullable=False),
-    Column("crc", "bigint", "the CRC-32C stored in the batch, unsigned", nullable=False),
+    Column(
+        "crc",
+        "bigint",
+        "the CRC-32C stored in the batch, unsigned; of a batch that may hold a secret 32 bits that "
+        "are told by it and the lake's key",
+        nullable=False,
+    ),
 )
 BATCH_KEYS = tuple(column.name for column in BATCH_KEY)
 
@@ -40,7 +46,7 @@ CAPTURES = Contract(
     name="bronze.captures",
     description="One row for each replica of each capture group: a look at its directory.",
     columns=(
-        Column("capture_id", "string", "hash of replica and file contents", nullable=False),
+        Column("capture_id", "string", "hash of replica and sealed file hashes", nullable=False),
         Column(
             "capture_group",
             "string",
@@ -87,8 +93,9 @@ CAPTURES = Contract(
             "array<struct<path:string,size_bytes:bigint,sha256:string,known:struct<"
             "sound_bytes:bigint,next_offset:bigint,record_count:bigint,chunk_hash:string,"
             f"headers_hash:string,landmarks:{_PLACES},places:{_PLACES}>>>",
-            "every file, by its path below the node's log directory; known: what the next ingest "
-            "need not read again, NULL where it reads the whole file",
+            "every file, by its path below the node's log directory; sha256: as content_sha256 of "
+            "bronze.snapshots; known: what the next ingest need not read again, NULL where it "
+            "reads the whole file",
             nullable=False,
         ),
     ),
@@ -154,7 +161,12 @@ SNAPSHOT_KEY = (
     *REPLICA,
     Column("end_offset", "bigint", "exclusive end of what it contains", nullable=False),
     Column("epoch", "int", "epoch of the last contained record, by its name", nullable=False),
-    Column("content_sha256", "string", "hash of the file's bytes", nullable=False),
+    Column(
+        "content_sha256",
+        "string",
+        "hash of the file's bytes, sealed by the lake's key unless the lake keeps secrets",
+        nullable=False,
+    ),
 )
 SNAPSHOT_KEYS = tuple(column.name for column in SNAPSHOT_KEY)
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # pyspark's own idiom
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     ByteType,
@@ -128,6 +130,11 @@ class Contract:
     def schema(self) -> StructType:
         """The whole table, comments in the fields' metadata."""
         return StructType([column.field for column in self.columns])
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns as Spark gives them to Arrow; a VARIANT is struct<value, metadata>."""
+        return to_arrow_schema(self.schema, timezone="UTC")
 
     def select(self, df: DataFrame) -> DataFrame:
         """`df` with exactly the contract's columns, in its order and types; others are dropped.

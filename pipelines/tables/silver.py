@@ -72,7 +72,7 @@ COMMITTED_LOG = Contract(
         Column("cluster_id", "string", "the cluster", nullable=False),
         Column("offset", "bigint", "the record's offset", nullable=False),
         Column("leader_epoch", "int", "epoch of its batch", nullable=False),
-        Column("crc", "bigint", "CRC-32C of its batch, unsigned", nullable=False),
+        Column("crc", "bigint", "crc of its batch in bronze.log_batches", nullable=False),
         Column(
             "commitment",
             "string",

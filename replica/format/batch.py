@@ -107,15 +107,14 @@ def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     require(buffer, position, HEADER.size, "batch header")
     header = BatchHeader._make(HEADER.unpack_from(buffer, position))
     if header.base_offset < 0:
-        raise CorruptDataError(f"base offset {header.base_offset} is negative", position)
+        # no number is told of what may be bytes of a secret, but for those that have to be few
+        raise CorruptDataError("the base offset is negative", position)
     if header.magic != MAGIC:
         raise UnsupportedDataError(f"batch magic {header.magic}, expected {MAGIC}", position)
     if header.batch_length < MIN_BATCH_LENGTH:
-        raise CorruptDataError(
-            f"batch length {header.batch_length} is below {MIN_BATCH_LENGTH}", position
-        )
+        raise CorruptDataError(f"the batch length is below {MIN_BATCH_LENGTH}", position)
     if header.last_offset_delta < 0:
-        raise CorruptDataError(f"last offset delta {header.last_offset_delta}", position)
+        raise CorruptDataError("the last offset delta is negative", position)
     if header.last_offset >= _MAX_INT64:
         raise CorruptDataError(
             f"batch ends beyond the last offset there is, {_MAX_INT64}", position

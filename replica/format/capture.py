@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
@@ -116,14 +116,19 @@ def _shortened(value: object) -> str:
     return ascii(value)[:60]
 
 
-def capture_id(replica: ReplicaId, files: Iterable[FoundFile]) -> str:
-    """32 hex digits over the replica and its files' names, sizes and content hashes.
+def capture_id(
+    replica: ReplicaId, files: Iterable[FoundFile], shown_hash: Callable[[str], str] = str
+) -> str:
+    """32 hex digits over the replica and its files' names, sizes and shown content hashes.
 
     Equal content of the same replica has an equal id, wherever and whenever it is read, and
-    whatever the partition's folder is called there.
+    whatever the partition's folder is called there. shown_hash: the content's hash -> what may be
+    shown of it; the id is no more secret than that.
     """
     identity = [replica.cluster_id, replica.node_id, replica.directory_id]
-    contents = sorted([canonical(file.path), file.size_bytes, file.sha256] for file in files)
+    contents = sorted(
+        [canonical(file.path), file.size_bytes, shown_hash(file.sha256)] for file in files
+    )
     return _digest([identity, contents])
 
 

@@ -15,7 +15,7 @@ Unknown tagged fields are kept, so encoding gives the same bytes back.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
@@ -160,6 +160,23 @@ _MAX_VERSION = {
     ControlType.KRAFT_VERSION: 0,
     ControlType.KRAFT_VOTERS: 0,
 }
+
+
+def has_unknown_tags(message: ControlMessage) -> bool:
+    """Whether tagged fields without a meaning here are in it, or in a voter or endpoint of it."""
+    if isinstance(message, UnknownControl):
+        return False
+    return bool(message.tags) or any(_voter_tags(message))
+
+
+def _voter_tags(message: ControlMessage) -> Iterator[TaggedFields]:
+    if isinstance(message, LeaderChange):
+        yield from (voter.tags for voter in (*message.voters, *message.granting_voters))
+    if isinstance(message, KRaftVoters):
+        for voter in message.voters:
+            yield voter.feature_tags
+            yield voter.tags
+            yield from (endpoint.tags for endpoint in voter.endpoints)
 
 
 def type_name(message: ControlMessage) -> str:

@@ -118,7 +118,8 @@ class FrameWalk:
             return None
         computed = self._search.computed_crc(self.position, size)
         if computed != header.crc:
-            reason = f"stored CRC {header.crc:08x}, computed {computed:08x}"
+            # neither number is told: by either a guess of what the batch holds could be checked
+            reason = "the stored CRC is not that of its bytes"
             # a wrong length may swallow good batches, or end inside one
             inside = self._search.first_batch(self.position + 1, end)
             if inside is not None or not self._may_follow(end):

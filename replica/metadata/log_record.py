@@ -12,13 +12,16 @@ from typing import TypeAlias
 
 from replica.errors import CorruptDataError, DataError
 from replica.format import control, control_json
+from replica.format.batch import BatchHeader
+from replica.format.compression import Inflation
 from replica.format.control import ControlMessage, UnknownControl, decode_control
-from replica.format.record import Record
+from replica.format.primitives import Buffer
+from replica.format.record import Record, records_of
 from replica.metadata import json_text as metadata_json
 from replica.metadata.json_text import Plain
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord
-from replica.metadata.redact import Redactor
+from replica.metadata.redact import Redactor, holds_secret
 
 UNREADABLE = "UNREADABLE"
 """record_type of a record whose bytes don't decode."""
@@ -98,6 +101,8 @@ class LogRecordReader:
         return self._redacted(message, record.value)
 
     def _control(self, message: ControlMessage, value: bytes | None) -> LogRecord:
+        if control.has_unknown_tags(message):
+            return LogRecord(message, value if self._redactor is None else None, True)
         if not isinstance(message, UnknownControl) or message.is_marker:
             return LogRecord(message, value, False)
         if self._redactor is None or isinstance(message.value, str):
@@ -107,7 +112,7 @@ class LogRecordReader:
 
     def _redacted(self, message: MetadataRecord | UnknownRecord, value: bytes) -> LogRecord:
         if self._redactor is None:
-            return LogRecord(message, value, isinstance(message, UnknownRecord))
+            return LogRecord(message, value, holds_secret(message))
         shown, has_secret = self._redactor.redact(message)
         return LogRecord(shown, None if has_secret else value, has_secret)
 
@@ -116,3 +121,21 @@ class LogRecordReader:
         if self._redactor is None or value is None:
             return value
         return self._redactor.fingerprint("unreadable", value).encode("ascii")
+
+
+_PLAIN = LogRecordReader(None)
+
+
+def is_harmless(record: Record, *, is_control: bool) -> bool:
+    """Decoded, known and free of secrets, whatever configs the user has named."""
+    return _PLAIN.read(record, is_control=is_control).is_harmless
+
+
+def may_hold_secret(header: BatchHeader, whole: Buffer, inflation: Inflation | None = None) -> bool:
+    """Whether a batch holds a record that isn't harmless, or such as nobody can read; inflation:
+    see records_of."""
+    try:
+        records = records_of(header, whole, inflation)
+        return not all(is_harmless(record, is_control=header.is_control) for record in records)
+    except DataError:
+        return True

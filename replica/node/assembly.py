@@ -13,13 +13,16 @@ from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.machines.recording import RecordingMachine
+from replica.node.descriptors import fitting, open_files_limit
 from replica.node.driver import Clock, Driver
 from replica.node.node import Node
-from replica.node.notice import Notice, Report
+from replica.node.notice import Fields, Notice, Report, Seldom
+from replica.node.open_listeners import check_open_listeners
 from replica.node.peers import Peers
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
+from replica.node.serve.voters import Voters
 from replica.node.settings import Settings
 from replica.node.translate.partition import Partition
 from replica.raft.effects import Send
@@ -28,10 +31,13 @@ from replica.storage.archive import Archive
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
+from replica.storage.spare_files import SpareFiles
 from replica.types import ReplicaId
 from replica.wire.client import ClientConfig
+from replica.wire.limits import NodeLimits
 from replica.wire.pool import Address
-from replica.wire.server import Server, Service
+from replica.wire.server import Client, Server, Service
+from replica.wire.sharing import Shared
 from replica.wire.versions import KRAFT_VERSION, Features, Identity
 
 
@@ -45,7 +51,9 @@ def opened(
     or credentials isn't one, DataError, naming file and byte, where what the directory holds can't
     be what was written, FileSystemError.
     """
-    files = LocalDisk()
+    if settings.recording is None:
+        check_open_listeners(settings)
+    files = LocalDisk(SpareFiles())
     replica = _identity(settings, files)
     lock = DirectoryLock(settings.log_dir)
     try:
@@ -67,6 +75,7 @@ def _assembled(
     client = client or security.to_voters(settings.timing.request_timeout_ms / 1000)
     client = replace(client, client_id=f"raft-client-{settings.node_id}")
     guards = {name: each.guard() for name, each in security.listeners.items()}
+    shared = Shared(_limits(settings, report))
     files.make_directory(settings.partition_folder)
     clock = Clock()
     archive = _archive(settings, files, replica, clock, report)
@@ -78,7 +87,8 @@ def _assembled(
         report(Notice("repair", repair))
     topic, listener = settings.topic, settings.controller_listener
     about = Partition(topic.name, topic.id, listener, rack=settings.rack)
-    peers = Peers(about, client, _addresses(settings), report)
+    are_ours = bool(settings.advertised) and not settings.authorizer.names_voters
+    peers = Peers(about, client, _addresses(settings), report, are_ours=are_ours)
     has_snapshots = settings.topic.is_metadata and settings.recording is None
     policy = settings.snapshots if has_snapshots else None
     driver = Driver(host, peers.call, clock, policy)
@@ -90,27 +100,57 @@ def _assembled(
         node_id=replica.node_id,
         always_leads=settings.recording is not None,
         uncommitted_is_empty=settings.uncommitted_is_empty,
+        turn=shared.turns.next,
     )
     forwarder = Forwarder(partition, client)
-    dispatch = Dispatch(partition, settings.authorizer, forwarder, settings.draft_key)
+    voters = Voters(partition, settings.authorizer, settings.bootstrap_servers)
+    seldom = Seldom(report)
+    dispatch = Dispatch(
+        partition, voters, forwarder, seldom, settings.draft_key, shared.room_for_answer
+    )
     service = Service(
         dispatch,
         dispatch.served,
         partial(_features, driver),
         apis=dispatch.apis,
         identity=Identity(replica.cluster_id, partition.node_id),
+        on_refused_login=partial(_tell_refused_login, seldom),
+        is_voters=dispatch.is_voters,
     )
     servers = {}
     for name, (authenticator, tls) in guards.items():
         guarded = replace(service, authenticator=authenticator, tls=tls, listener=name)
-        servers[name] = Server(guarded, security.listeners[name].limits)
+        servers[name] = Server(guarded, security.listeners[name].limits, shared)
     return Node(settings, replica, driver, partition, dispatch, peers, report, servers)
 
 
+def _limits(settings: Settings, report: Report) -> NodeLimits:
+    """Those of the settings, as far as this process may open files."""
+    wanted, files = settings.security.limits, open_files_limit()
+    limits = fitting(wanted, files)
+    if limits.max_connections < wanted.max_connections:
+        text = (
+            f"this process may open {files} files (ulimit -n): it takes {limits.max_connections} "
+            f"connections at once, fewer than max.connections={wanted.max_connections}"
+        )
+        facts: Fields = {"files": files, "connections": limits.max_connections}
+        report(Notice("few-files", text, facts))
+    return limits
+
+
 def _features(driver: Driver) -> Features:
+    driver.check()
     raft = driver.host.raft
     finalized = {KRAFT_VERSION: raft.log.kraft_version} if raft.log.kraft_version else {}
     return Features({KRAFT_VERSION: (0, 1)}, finalized, raft.high_watermark or -1)
+
+
+def _tell_refused_login(seldom: Seldom, client: Client, user: str) -> None:
+    """The name is a stranger's: it comes in quotes, on one line, and cut."""
+    shown = ascii(user[:64])
+    facts: Fields = {"address": client.address, "listener": client.listener, "user": user[:64]}
+    text = f"{client.listener}: login as {shown} from {client.address} refused"
+    seldom(client.peer[0], Notice("login-refused", text, facts))
 
 
 def _machine(settings: Settings) -> StateMachine:

@@ -1,18 +1,25 @@
 """Who may do what: four roles, by principal.
 
-Reading and replicating are open where nothing is configured, as Kafka is without an authorizer;
-whatever changes the quorum or its log is closed until somebody is named administrator.
+Reading and observing are open where nothing is configured, as Kafka is without an authorizer.
+Whatever changes the log or the voters is closed until somebody is named administrator. Voting is
+for the voters: those that are named or, where none is named, the processes of this user on this
+machine that listen where the voters do (replica.node.serve.voters).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from replica.node.properties import Properties
 from replica.wire.server import ANONYMOUS
 
 EVERYBODY = "*"
+INSECURE = "kraftlake.insecure.open.listeners"
+VOTERS = "kraftlake.principals.voter"
+_OF_NODE = re.compile(r"(?P<id>\d{1,10})@(?P<principal>.+)", re.ASCII)
 
 
 class Role(Enum):
@@ -26,13 +33,25 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
-    """principals: of each role; EVERYBODY stands for all, ANONYMOUS too."""
+    """principals: of each role; EVERYBODY stands for all, ANONYMOUS too. names_voters: whether the
+    principals tell who is a voter; else the voters' processes do. nodes: of a voter's principal,
+    the nodes it may speak for; a principal that is not there may speak for all. is_insecure:
+    whether INSECURE was set."""
 
     principals: dict[Role, frozenset[str]]
+    names_voters: bool = True
+    nodes: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    is_insecure: bool = False
 
     def may(self, principal: str, *roles: Role) -> bool:
         """Whether the principal has one of the roles."""
         return any({principal, EVERYBODY} & self.principals[role] for role in roles)
+
+    def speaks_for(self, principal: str, node_id: int) -> bool:
+        """Whether the principal is a voter's that may ask in the name of this node."""
+        if not self.may(principal, Role.VOTER):
+            return False
+        return principal not in self.nodes or node_id in self.nodes[principal]
 
     def is_named_voter(self, principal: str) -> bool:
         """Whether it has shown to be a voter by its own name: then its word counts for what it
@@ -41,10 +60,33 @@ class Authorizer:
 
 
 def authorizer_in(properties: Properties) -> Authorizer:
-    """kraftlake.principals.ROLE: lists with semicolons, for names of certificates have commas."""
+    """kraftlake.principals.ROLE: lists with semicolons, for names of certificates have commas. A
+    voter's principal may have its node before it, ID@PRINCIPAL. Raises UsageError."""
+    is_insecure = properties.one_of(INSECURE, ("true", "false"), "false") == "true"
     found = {}
-    for role in Role:
+    for role in (Role.OBSERVER, Role.READER, Role.ADMINISTRATOR):
         default = "" if role is Role.ADMINISTRATOR else EVERYBODY
-        text = properties.text(f"kraftlake.principals.{role.value}", default)
-        found[role] = frozenset(name.strip() for name in text.split(";") if name.strip())
-    return Authorizer(found)
+        found[role] = _names(properties, f"kraftlake.principals.{role.value}", default)
+    named = _names(properties, VOTERS, EVERYBODY if is_insecure else "")
+    nodes: dict[str, set[int]] = {}
+    everywhere = set()
+    for name in named:
+        match = _OF_NODE.fullmatch(name)
+        if match is None:
+            everywhere.add(name)
+        else:
+            nodes.setdefault(match["principal"].strip(), set()).add(int(match["id"]))
+    found[Role.VOTER] = frozenset(everywhere | nodes.keys())
+    if not is_insecure and found[Role.VOTER] & {EVERYBODY, ANONYMOUS}:
+        raise properties.error(
+            VOTERS,
+            f"whoever can connect could vote, and rewrite the log: name the voters, or set "
+            f"{INSECURE}=true",
+        )
+    by_node = {name: frozenset(ids) for name, ids in nodes.items() if name not in everywhere}
+    return Authorizer(found, bool(named), by_node, is_insecure)
+
+
+def _names(properties: Properties, key: str, default: str) -> frozenset[str]:
+    text = properties.text(key, default)
+    return frozenset(name.strip() for name in text.split(";") if name.strip())

@@ -13,6 +13,7 @@ import itertools
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
@@ -59,6 +60,10 @@ class LeadershipLostError(NotLeaderError):
     """The records were appended; whether they will be committed is for others to decide."""
 
 
+class StoppedError(KraftlakeError):
+    """The replica has stopped, or something in it has failed: it answers nothing any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Appended:
     """Committed at offsets up to `last_offset` (inclusive) in `epoch`."""
@@ -85,7 +90,8 @@ def _core_error(error: PeerError) -> Error:
 
 class Driver:
     """host: opened, not yet stepped. `run` ends when the replica stopped, and raises the error
-    that stopped it: of the disk, or of the consensus core.
+    that stopped it: of the disk, of the consensus core, or one that nobody expected. After an error
+    nothing is answered, for the state in memory may be half changed.
 
     elections: epochs in which it was a candidate. on_commit: told of each append at this leader how
     long its commit took, in seconds.
@@ -115,6 +121,7 @@ class Driver:
         """Until `shut_down` has worked, or an error."""
         self._do(self.host.tick)
         cleaning = asyncio.create_task(self._clean())
+        self.watch(cleaning)
         try:
             return await asyncio.shield(self._stopped)
         finally:
@@ -127,14 +134,41 @@ class Driver:
 
     async def ask(self, message: PeerRequest) -> PeerResponse:
         """A peer's or administrator's request; the answer may take as long as it allows."""
+        self.check()
         name = next(self._ids)
         future: asyncio.Future[PeerResponse] = asyncio.get_running_loop().create_future()
         self._asked[name] = future
         try:
             self.take(Request(name, message))
-            return await future
+            answer = await future
         finally:
             del self._asked[name]
+        self.check()
+        return answer
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether an error has stopped the replica."""
+        return self._stopped.done() and self._stopped.exception() is not None
+
+    def check(self) -> None:
+        """Raises StoppedError after an error: what is in memory then must reach nobody."""
+        if self.has_failed:
+            raise StoppedError("the replica has stopped after an error")
+
+    def fail(self, error: BaseException) -> None:
+        """Stop the replica by this error; `run` raises it. Only the first error counts."""
+        if not self._stopped.done():
+            self._stopped.set_exception(error)
+
+    def watch(self, task: asyncio.Task[Any]) -> None:
+        """An error of this task, which runs beside the replica, stops the replica."""
+        task.add_done_callback(self._judge)
+
+    def _judge(self, task: asyncio.Task[Any]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.fail(error)
 
     async def append(self, request: Propose | Append) -> Appended:
         """Append as leader; returns once all of it is committed.
@@ -181,14 +215,13 @@ class Driver:
                 self._network(effects)
                 self._count_election()
             self._snapshot_if_due()
+            self._settle_waiting()
+            self._tell_news()
+            self._schedule()
         except _REFUSED:
             raise
-        except KraftlakeError as error:
-            self._stopped.set_exception(error)
-            return
-        self._settle_waiting()
-        self._tell_news()
-        self._schedule()
+        except Exception as error:  # noqa: BLE001 - whatever it is, this replica must not go on
+            self.fail(error)
 
     def _count_election(self) -> None:
         role = self.host.raft.role  # who votes alone is a candidate within one step
@@ -204,6 +237,7 @@ class Driver:
                 future.set_result(self.host.filled(reply))
         for send in effects.sends:
             task = asyncio.create_task(self._exchange(send))
+            self.watch(task)
             self._calls.add(task)
             task.add_done_callback(self._calls.discard)
         if effects.stopped is not None and not self._stopped.done():

@@ -2,32 +2,28 @@
 
 The names follow Kafka's own (group raft-metrics of KafkaRaftMetrics), with units as Prometheus has
 them. Values are read in the node's loop when somebody asks for them, so all of one answer belong to
-the same moment.
+the same moment; a node that hangs gives no answer, which is what an alert is for.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator
-from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from threading import Thread
-from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
 
 from replica.errors import UsageError
 from replica.node.driver import Driver
+from replica.node.http_server import HttpServer
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.partition import ServedPartition
 from replica.raft.roles.leader import Leader
 from replica.raft.transitions import ROLES
-from replica.wire.client import NO_HOST_NAME
 from replica.wire.server import Server
 
 LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-_ANSWER_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +37,7 @@ class Sources:
 
 
 class Metrics:
-    """Made in the node's loop; `serve` listens until `close`."""
+    """Made in the node's loop, where it listens from `serve` until `close`."""
 
     def __init__(self, sources: Sources) -> None:
         self._registry = CollectorRegistry()
@@ -53,54 +49,39 @@ class Metrics:
         )
         sources.driver.on_commit = self._latency.observe
         ProcessCollector(registry=self._registry)
-        self._registry.register(_Collector(sources, asyncio.get_running_loop()))
-        self._serving: tuple[WSGIServer, Thread] | None = None
+        self._registry.register(_Collector(sources))
+        self._server = HttpServer(self._page)
 
-    def serve(self, host: str, port: int) -> int:
-        """Listen in a thread of its own; returns the port, which port 0 lets the system choose.
-        Raises UsageError where the address can't be had."""
+    async def serve(self, host: str, port: int) -> int:
+        """Listen; returns the port, which port 0 lets the system choose. Raises UsageError where
+        the address can't be had."""
         try:
-            self._serving = start_http_server(port, host, self._registry)
-        except UnicodeError as error:  # of the codec for host names (IDNA)
-            raise self._refused(host, port, NO_HOST_NAME) from error
+            return await self._server.start(host, port)
         except OSError as error:
-            raise self._refused(host, port, error.strerror or str(error)) from error
-        return self._serving[0].server_port
-
-    @staticmethod
-    def _refused(host: str, port: int, why: str) -> UsageError:
-        return UsageError(f"kraftlake.metrics.listener: {host}:{port}: {why}")
+            why = error.strerror or str(error)
+            raise UsageError(f"kraftlake.metrics.listener: {host}:{port}: {why}") from error
 
     async def close(self) -> None:
         """Listen no more."""
-        if self._serving is None:
-            return
-        server, thread = self._serving
-        # not in the loop, which the answer to a request on its way needs
-        await asyncio.to_thread(server.shutdown)
-        server.server_close()
-        thread.join()
+        await self._server.close()
+
+    def _page(self, accepted: str) -> tuple[str, bytes]:
+        encode, kind = choose_encoder(accepted)
+        return kind, encode(self._registry)
 
 
 class _Collector:
-    """Asked by the registry, in the thread of an HTTP request."""
+    """Asked by the registry when somebody scrapes."""
 
-    def __init__(self, sources: Sources, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._loop = loop
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: the registry would collect to learn the names, before there is an answer."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        async def now() -> list[Metric]:
-            return list(_metrics(self._sources))
-
-        try:
-            return asyncio.run_coroutine_threadsafe(now(), self._loop).result(_ANSWER_WITHIN_S)
-        except (RuntimeError, TimeoutError, CancelledError):
-            return ()  # the node is going, or hangs: what is missing here is what an alert is for
+        return _metrics(self._sources)
 
 
 def _metrics(sources: Sources) -> Iterator[Metric]:

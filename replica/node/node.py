@@ -41,7 +41,7 @@ class Node:
             for listener in self.settings.listeners:
                 await self._listen(listener, open_things)
             open_things.push_async_callback(self.peers.close)
-            self._measure(open_things)
+            await self._measure(open_things)
             telling = asyncio.create_task(self._tell())
             open_things.callback(telling.cancel)
             if load is not None:
@@ -62,12 +62,12 @@ class Node:
         facts: Fields = {"listener": name, "host": host, "port": bound}
         self.report(Notice("listening", text, {**facts, "protocol": listener.protocol}))
 
-    def _measure(self, open_things: AsyncExitStack) -> None:
+    async def _measure(self, open_things: AsyncExitStack) -> None:
         listener = self.settings.metrics_listener
         if listener is None:
             return
         metrics = Metrics(Sources(self.driver, self.dispatch, self.partition, self.servers))
-        port = metrics.serve(*listener)
+        port = await metrics.serve(*listener)
         open_things.push_async_callback(metrics.close)
         url = f"http://{listener[0]}:{port}/metrics"
         self.report(Notice("metrics", f"metrics at {url}", {"url": url}))

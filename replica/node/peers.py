@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Callable
+from weakref import WeakSet
 
 from replica.errors import (
     AuthenticationError,
@@ -12,6 +15,8 @@ from replica.errors import (
     UnreachablePeerError,
     UnsupportedByPeerError,
 )
+from replica.node.authorizer import VOTERS
+from replica.node.local_processes import is_supported, is_within, peer_uid
 from replica.node.notice import Notice, Report
 from replica.node.translate.partition import Partition
 from replica.node.translate.table import TRANSLATIONS
@@ -22,7 +27,7 @@ from replica.raft.messages import (
     RemoveVoterRequest,
     VoterChangeResponse,
 )
-from replica.wire.client import ClientConfig
+from replica.wire.client import ClientConfig, Connection
 from replica.wire.pool import Address, Pool
 
 
@@ -30,7 +35,8 @@ class Peers:
     """Carries the core's requests; `call` is the driver's Call.
 
     address_of: where a Send goes, None where nobody knows. report: told of what a person should
-    know, each text once in a row for an address.
+    know, each text once in a row for an address. are_ours: nobody has named the voters, so
+    those on this machine must be processes of this user.
     """
 
     def __init__(
@@ -39,11 +45,15 @@ class Peers:
         config: ClientConfig,
         address_of: Callable[[Send], Address | None],
         report: Report,
+        *,
+        are_ours: bool = False,
     ) -> None:
         self._partition = partition
         self._pool = Pool(config)
         self._address_of = address_of
         self._report = report
+        self._are_ours = are_ours
+        self._checked: WeakSet[Connection] = WeakSet()
         self._said: dict[Address, str] = {}
         self._said_of_change = ""
 
@@ -76,11 +86,27 @@ class Peers:
     async def _exchange(self, address: Address, send: Send) -> PeerResponse:
         translation = TRANSLATIONS[type(send.message)]
         connection = await self._pool.connection(address)
+        if self._are_ours and connection not in self._checked:
+            await self._check_owner(connection)
         least = translation.least_version(send.message)
         version = connection.version_of(translation.api, least)
         message = translation.client.write(self._partition, send.message, version)
         answer = await connection.call(translation.api, message, version)
         return translation.client.read(self._partition, answer.message, answer.version)
+
+    async def _check_owner(self, connection: Connection) -> None:
+        """Another user may have taken the port of a voter that doesn't run."""
+        ends = connection.ends
+        if is_supported() and is_within(*ends):
+            uid = await asyncio.to_thread(peer_uid, *ends)
+            if uid is None:
+                await connection.close()
+                raise UnreachablePeerError(connection.address, "nobody tells whose process it is")
+            if uid != os.geteuid():
+                await connection.close()
+                why = "its process isn't this user's: run all voters as one, or name them"
+                raise AuthenticationError(connection.address, f"{why} ({VOTERS})")
+        self._checked.add(connection)
 
     def _tell_of_change(self, send: Send, came_of_it: str) -> None:
         """What came of a request of this replica on its way into the voter set, each text once in a

@@ -20,6 +20,7 @@ class Properties:
         self._values = dict(values)
         self._taken: set[str] = set()
         self._prefix = prefix
+        self._has_plain = True
 
     def below(self, prefix: str) -> Properties:
         """The same file, where a key with the prefix counts before the plain one, such as
@@ -28,13 +29,19 @@ class Properties:
         section._taken = self._taken
         return section
 
+    def only_below(self, prefix: str) -> Properties:
+        """The same file, where a key counts with the prefix alone."""
+        section = self.below(prefix)
+        section._has_plain = False
+        return section
+
     def error(self, key: str, why: str) -> UsageError:
         """About one key."""
         return UsageError(f"{self.path}: {self._name(key)}: {why}")
 
     def given(self, key: str) -> str | None:
         """The value without blanks around it, which may be empty; None where the key is missing."""
-        self._taken.update((key, self._prefix + key))
+        self._taken.update((key, self._prefix + key) if self._has_plain else (self._prefix + key,))
         found = self._values.get(self._name(key))
         return None if found is None else found.strip()
 
@@ -91,7 +98,7 @@ class Properties:
 
     def _name(self, key: str) -> str:
         prefixed = self._prefix + key
-        return prefixed if prefixed in self._values else key
+        return prefixed if prefixed in self._values or not self._has_plain else key
 
 
 def read_properties(path: str, kind: str = "server.properties") -> Properties:

@@ -15,6 +15,7 @@ from replica.raft.accumulator import BatchAccumulator
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import Connections
 from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
+from replica.raft.epoch_bounds import MAX_EPOCH, allowance, is_explained
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
     RESPONSE_OF,
@@ -77,6 +78,10 @@ class Core:
         self.stopped = False
         self.illegal: Counter[str] = Counter()
         """Illegal messages of peers, by what was wrong."""
+        self.began = 0
+        """When this replica started, in ms."""
+        self._raised = 0
+        """By how many epochs peers have raised the local one since then."""
 
     @property
     def local(self) -> Voter | None:
@@ -153,6 +158,8 @@ class Core:
         appended within the linger is dropped; late answers to requests of the old role find no one.
         """
         check(self.role, cause, role, self.local_id)
+        if cause in (Cause.HIGHER_EPOCH, Cause.LEADER_FOUND) and self.role.epoch > 0:
+            self._raised += role.epoch - self.role.epoch
         was_leader = isinstance(self.role, Leader)
         change = self.role.change if isinstance(self.role, Leader) else None
         self.role = role
@@ -170,6 +177,7 @@ class Core:
 
     def persist(self) -> None:
         """Write quorum-state where epoch, leader or vote differ from what is on disk."""
+        assert 0 <= self.role.epoch <= MAX_EPOCH, f"epoch {self.role.epoch} is no int32"
         version = self.log.kraft_version
         state = ElectionState(
             self.role.epoch,
@@ -253,6 +261,14 @@ class Core:
             return named
         voter = self.log.voters.voter(node_id)
         return () if voter is None else voter.endpoints
+
+    def explains(self, epoch: int) -> bool:
+        """Whether elections explain an epoch that a peer names; counted as illegal where not."""
+        allowed = allowance(self._raised, self.now - self.began)
+        found = is_explained(epoch, self.role.epoch, allowed)
+        if not found:
+            self.illegal["an epoch that no election explains"] += 1
+        return found
 
     def has_consistent_leader(self, epoch: int, leader_id: int) -> bool:
         """Whether a message that names this leader of this epoch can be true: one leader each."""

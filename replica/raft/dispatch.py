@@ -18,6 +18,7 @@ from replica.raft.elections import (
     handle_vote_request,
     handle_vote_response,
 )
+from replica.raft.epoch_bounds import MAX_EPOCH
 from replica.raft.epochs import handle_begin, handle_end, handle_end_response
 from replica.raft.fetching import handle_fetch_response, handle_fetch_snapshot_response
 from replica.raft.inputs import Failed, Request, Response
@@ -117,11 +118,15 @@ def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
 def _learn_from(core: Core, message: PeerResponse) -> bool | None:
     """What any answer says about the epoch; None where its own handler goes on.
 
-    Who learned nothing waits before it asks the same again, or it would spin.
+    Who learned nothing waits before it asks the same again, or it would spin. Who knows no epoch
+    yet believes whatever epoch the one has whom it asked: a quorum may be old.
     """
     if message.epoch < core.role.epoch or message.error is Error.UNKNOWN_LEADER_EPOCH:
         return False
     epoch, leader_id = message.epoch, message.leader_id
+    is_first = core.role.epoch == 0 and epoch <= MAX_EPOCH
+    if not is_first and not core.explains(epoch):
+        return False
     is_consistent = core.has_consistent_leader(epoch, leader_id)
     if not is_consistent and not core.may_be_former_self(epoch, leader_id):
         core.illegal["a second leader of one epoch"] += 1

@@ -12,10 +12,11 @@ from dataclasses import replace
 from replica.history.log import election_order
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
+from replica.raft.epoch_bounds import MAX_EPOCH
 from replica.raft.fetch_requests import awaits_flush, fetch_from_any
 from replica.raft.leading import lead
 from replica.raft.messages import Error, VoteRequest, VoteResponse
-from replica.raft.requests import is_for_other_voter
+from replica.raft.requests import is_for_other_voter, refused_as_stranger
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.tally import IllegalVoteError, Tally
@@ -33,15 +34,21 @@ def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) 
     if request.epoch < core.role.epoch:
         core.refuse(request_id, request, Error.FENCED_LEADER_EPOCH)
         return
+    position = election_order(OffsetAndEpoch(request.end_offset, request.last_epoch))
+    local = election_order(core.log.position)
+    sender = request.candidate.node_id
+    if refused_as_stranger(core, request_id, request, sender, has_newer_log=position > local):
+        return
+    if not core.explains(request.epoch):
+        core.refuse(request_id, request, Error.INVALID_REQUEST)
+        return
     if request.epoch > core.role.epoch:
         core.detach(request.epoch)
     if is_for_other_voter(core, request.voter):
         core.refuse(request_id, request, Error.INVALID_VOTER_KEY)
         return
-    position = OffsetAndEpoch(request.end_offset, request.last_epoch)
-    is_log_newer = election_order(position) >= election_order(core.log.position)
     granted = core.local is not None and core.role.grants(
-        request.candidate, is_log_newer=is_log_newer, pre_vote=request.pre_vote
+        request.candidate, is_log_newer=position >= local, pre_vote=request.pre_vote
     )
     if granted and not request.pre_vote:
         _remember_vote(core, request)
@@ -129,7 +136,12 @@ def become_prospective(core: Core) -> None:
 def _stand(core: Core, cause: Cause) -> None:
     """Become candidate of the next epoch, with the local vote."""
     assert core.local_key is not None
-    epoch = core.role.epoch + 1
+    role = core.role
+    if role.epoch >= MAX_EPOCH:  # nobody can be elected any more
+        assert isinstance(role, Prospective)
+        _go_back(core, role, Cause.ELECTION_LOST)
+        return
+    epoch = role.epoch + 1
     candidate = Candidate(epoch, own_tally(core), core.election_timeout(), core.local_key)
     core.become(cause, candidate)
     _advance(core)

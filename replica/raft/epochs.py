@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from replica.raft.core import Core
+from replica.raft.epoch_bounds import MAX_EPOCH
 from replica.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -16,7 +17,7 @@ from replica.raft.messages import (
     EndQuorumEpochResponse,
     Error,
 )
-from replica.raft.requests import is_for_other_voter
+from replica.raft.requests import is_for_other_voter, refused_as_stranger
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
@@ -62,6 +63,9 @@ def poll_resigned(core: Core, role: Resigned) -> int:
     deadline = role.election_deadline
     if core.shutdown_deadline is not None:
         deadline = core.shutdown_deadline
+    elif deadline <= core.now and role.epoch >= MAX_EPOCH:
+        deadline = core.election_timeout()
+        core.keep(replace(role, election_deadline=deadline))
     elif deadline <= core.now:
         following = Unattached(role.epoch + 1, core.election_timeout())
         core.become(Cause.TIMEOUT, following)
@@ -89,11 +93,26 @@ def _adopt(
         core.refuse(request_id, request, Error.FENCED_LEADER_EPOCH)
     elif not core.has_consistent_leader(request.epoch, request.leader_id):
         core.refuse_illegal(request_id, request, "a second leader of one epoch")
+    elif _is_doubtful(core, request) and refused_as_stranger(
+        core, request_id, request, request.leader_id
+    ):
+        pass
+    elif not core.explains(request.epoch):
+        core.refuse(request_id, request, Error.INVALID_REQUEST)
     else:
         heard = isinstance(request, BeginQuorumEpochRequest)
         core.learn(request.epoch, request.leader_id, request.leader_endpoints, heard=heard)
         return True
     return False
+
+
+def _is_doubtful(core: Core, request: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> bool:
+    """Whether the leader is news, and not one that this replica has voted for. If it is no voter
+    by this log, then the voters that this replica asks next may tell of it."""
+    if (request.epoch, request.leader_id) == (core.role.epoch, core.role.leader_id):
+        return False
+    voted = core.role.voted if request.epoch == core.role.epoch else None
+    return voted is None or voted.node_id != request.leader_id
 
 
 def _successor_backoff(core: Core, successors: tuple[ReplicaKey, ...]) -> int:

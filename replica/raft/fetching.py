@@ -63,7 +63,7 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
     if not isinstance(role, Follower):
         return True
     named = response.diverging or response.snapshot_id
-    if named is not None and min(named.offset, named.epoch) < 0:
+    if named is not None and (named.offset < 0 or not 0 <= named.epoch <= role.epoch):
         core.illegal["fetch answered with impossible numbers"] += 1
         return False
     if response.diverging is not None:

@@ -81,7 +81,7 @@ class Raft:
     ) -> None:
         view = opened(log, config.static_voters)
         self._core = Core(config, Unattached(0), view, draw)
-        self._core.now = now_ms
+        self._core.now = self._core.began = now_ms
         self._core.persisted = state
         newest = view.snapshots[-1] if view.snapshots else None
         if newest is not None and is_newer_than_log(view, newest.snapshot_id):

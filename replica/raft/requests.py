@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from replica.history.fetch import FencedLeaderEpoch, validate_leader_epoch
 from replica.raft.core import Core
 from replica.raft.messages import Error, PeerRequest
@@ -17,6 +19,33 @@ def is_of_other_cluster(core: Core, request: PeerRequest) -> bool:
 def is_for_other_voter(core: Core, voter: ReplicaKey | None) -> bool:
     """Whether a request means another replica, as one whose disk was wiped since (C14, E11)."""
     return voter is not None and not core.is_local(voter)
+
+
+def refused_as_stranger(
+    core: Core,
+    request_id: Hashable,
+    request: PeerRequest,
+    node_id: int,
+    *,
+    has_newer_log: bool = False,
+) -> bool:
+    """Refuse a request that would change epoch or leader, of a node that can't be a voter.
+
+    Where the voters are in the log, a node with a newer log may know a voter set that this log
+    lacks (KIP-853), and needs votes from here; nobody knows a committed set that a newer log lacks.
+    There a node that was removed may ask, too: it doesn't know of that. A log that names no voters
+    yet can't tell.
+    """
+    log = core.log
+    since = log.voters_since((core.committed or 0) - 1)
+    if not log.voters or any(node_id in voters.ids for voters in since):
+        return False
+    if log.kraft_version == 0:
+        core.refuse_illegal(request_id, request, "a request of a node that is no voter")
+        return True
+    if not has_newer_log:
+        core.refuse(request_id, request, Error.INVALID_REQUEST)
+    return not has_newer_log
 
 
 def leader_only_error(core: Core, epoch: int) -> Error | None:

@@ -31,7 +31,8 @@ from replica.scan.columns import (
 )
 from replica.scan.regions import Chunk, Scan
 from replica.scan.scalar_rows import JSON, VARIANT, ScalarRow, batch_rows
-from replica.scan.tables import CONFIG_PROGRAM, program_table
+from replica.scan.secret_batches import ShownRegions
+from replica.scan.tables import CONFIG_PROGRAM, NO_PROGRAM
 
 __all__ = [
     "BATCH_SCHEMA",
@@ -48,8 +49,6 @@ SCALAR_ROWS = 8192
 """Rows of the scalar reader in one Arrow batch, and
 SCALAR_BYTES: bytes of their payloads and values at which it is closed before."""
 SCALAR_BYTES = 32 * 1024 * 1024
-
-_NO_PROGRAM = -1
 
 
 def scan_records(
@@ -75,10 +74,14 @@ def scan_records(
 
 
 def scan_batches(
-    data: Source, *, start: int = 0, expected_offset: int | None = None
+    data: Source,
+    *,
+    start: int = 0,
+    expected_offset: int | None = None,
+    redactor: Redactor | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The batches, whether or not their CRC is right; see BatchScan."""
-    return iter(BatchScan(data, start=start, expected_offset=expected_offset))
+    return iter(BatchScan(data, start=start, expected_offset=expected_offset, redactor=redactor))
 
 
 class BatchScan(Scan):
@@ -87,15 +90,24 @@ class BatchScan(Scan):
     data: the bytes, of which the first is byte `start` of the file: a buffer, or an open file (see
     replica.format.byte_source for what may change meanwhile).
     expected_offset: base offset that the first batch must have, None where any will do.
+    redactor: None keeps the CRCs of batches that hold secrets; see replica.scan.secret_batches.
     Nothing is raised for damaged bytes; UnreadableFileError where the file can't be read on.
     """
 
-    def __init__(self, data: Source, *, start: int = 0, expected_offset: int | None = None) -> None:
+    def __init__(
+        self,
+        data: Source,
+        *,
+        start: int = 0,
+        expected_offset: int | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
         super().__init__(data, start, expected_offset)
+        self._shown = ShownRegions(self._regions, redactor)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         located: list[LocatedBatch] = []
-        for region in self._regions.read(None):
+        for region in self._shown.read(with_records=False):
             if isinstance(region, LocatedBatch):
                 located.append(region)
             if located and (isinstance(region, Chunk) or len(located) == SCALAR_ROWS):
@@ -133,23 +145,23 @@ class RecordScan(Scan):
         super().__init__(data, start, expected_offset)
         self._form = payload
         self._with_value = with_value
+        self._shown = ShownRegions(self._regions, redactor)
+        self._guarded = NO_PROGRAM if redactor is None else CONFIG_PROGRAM
         self._reader = LogRecordReader(redactor)
-        self._keep_secrets = redactor is None
         self._inflation = Inflation(self.size)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         from replica.scan.rows import RowWriter  # compiles the kernels of the form that is wanted
 
-        guarded = _NO_PROGRAM if self._keep_secrets else CONFIG_PROGRAM
-        writer = RowWriter(self._reader, self._form, guarded, with_value=self._with_value)
-        for region in self._regions.read(program_table(keep_secrets=self._keep_secrets)):
+        writer = RowWriter(self._reader, self._form, self._guarded, with_value=self._with_value)
+        for region in self._shown.read(with_records=True):
             if isinstance(region, Chunk):
                 yield from writer.tables(region)
             elif region.crc_valid:
                 yield from self._by_scalar(region)
 
     def _by_scalar(self, batch: LocatedBatch) -> Iterator[pa.RecordBatch]:
-        whole = self._regions.bytes_of(batch)
+        whole = self._shown.last_bytes()
         rows: list[ScalarRow] = []
         size = 0
         for row in batch_rows(batch.header, whole, self._reader, self._form, self._inflation):

@@ -44,9 +44,9 @@ gather_values = Kernel(
 
 find_odd_rows = Kernel(
     *("odd_rows", "find_odd_rows"),
-    *(_INPUT, _LONGS, _LONG, _LONGS, _LONGS, _LONGS),
+    *(_INPUT, _LONGS, _LONG, _LONG, _LONGS, _LONGS, _LONGS),
 )
-"""(source, rows, count, sought, odd, places) -> rows in `odd`."""
+"""(source, rows, count, guarded, sought, odd, places) -> rows in `odd`."""
 
 index_slots = Kernel(
     *("slots", "index_slots"),

@@ -28,13 +28,12 @@ from replica.scan.tables import (
     LINES_REFUSED,
     LINES_WRITTEN,
     MAX_WIDTH,
+    NO_PROGRAM,
     program_table,
 )
 
 OUTPUT_BYTES = 1024 * 1024
 """Lines written at a time. A record whose line might be longer is the scalar reader's."""
-
-_NO_PROGRAM = -1
 
 Choose: TypeAlias = Callable[[Longs, Longs, Longs], npt.NDArray[np.bool_]]
 """(offsets, timestamps in ms, leader epochs) of rows -> which of them are wanted."""
@@ -100,7 +99,7 @@ class LineScan(Scan):
     def _of_chunk(self, chunk: Chunk) -> Iterator[Piece]:
         chosen = self._chosen(chunk)
         batches, rows = chunk.batches.reshape(-1), chunk.rows.reshape(-1)
-        guarded = _NO_PROGRAM if self._keep_secrets else CONFIG_PROGRAM
+        guarded = NO_PROGRAM if self._keep_secrets else CONFIG_PROGRAM
         state = np.zeros(LINES_ITEMS, np.int64)
         at = 0
         while at < chosen.size:

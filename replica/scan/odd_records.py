@@ -25,14 +25,16 @@ def odd_records(
     from replica.scan import frames
     from replica.scan.compiled import find_odd_rows
     from replica.scan.regions import Chunk, Regions
-    from replica.scan.tables import KERNEL_PROGRAMS, MAX_WIDTH, program_table
+    from replica.scan.tables import KERNEL_PROGRAMS, MAX_WIDTH, NO_PROGRAM, program_table
 
     sought = np.array([program.schema.name in types for program in KERNEL_PROGRAMS], np.int64)
     odd, places = np.empty(frames.ROWS, np.int64), np.empty(MAX_WIDTH, np.int64)
     for region in Regions(data, start, expected_offset).read(program_table(keep_secrets=True)):
         if isinstance(region, Chunk):
             rows = region.rows.reshape(-1)
-            count = find_odd_rows(region.array, rows, region.row_count, sought, odd, places)
+            count = find_odd_rows(
+                *(region.array, rows, region.row_count, NO_PROGRAM, sought, odd, places)
+            )
             yield from region.rows[frames.ROW_OFFSET, odd[:count]].tolist()
         elif region.crc_valid:
             yield region.header.base_offset

@@ -27,7 +27,7 @@ from replica.scan.target import host
 SOURCES = (
     *("errors.py", "format/batch.py", "format/primitives.py", "format/tagged.py"),
     *("metadata/program.py", "metadata/record.py", "metadata/records.py"),
-    *("metadata/redact.py", "metadata/schema.py"),
+    *("metadata/known_configs.py", "metadata/redact.py", "metadata/schema.py"),
     *("scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py"),
     "scan/replay_tables.py",
 )

@@ -211,6 +211,10 @@ CONFIG_PROGRAM = next(
 )
 
 
+NO_PROGRAM = -1
+"""In the place of a program's number: of a record that is the scalar reader's, or of no guard."""
+
+
 def program_table(*, keep_secrets: bool) -> Longs:
     """The program for each api key and version, -1 for those that the scalar reader reads.
 

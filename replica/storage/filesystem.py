@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Protocol
 
 from replica.errors import UnreadableFileError, UnwritableFileError
+from replica.storage.spare_files import SpareFiles
 
 TEMPORARY_SUFFIX = ".tmp"
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
@@ -83,19 +84,22 @@ class FileSystem(Protocol):
 
 
 class LocalDisk(FileSystem):
-    """The machine's own file system."""
+    """The machine's own file system. spare: what to open files with when no other is left."""
+
+    def __init__(self, spare: SpareFiles | None = None) -> None:
+        self._spare = spare or SpareFiles(0)
 
     def open(self, path: str) -> File:
         with _reading(path):
-            return _LocalFile(path, os.open(path, os.O_RDWR | os.O_CLOEXEC))
+            return _LocalFile(path, self._opened(path, os.O_RDWR | os.O_CLOEXEC))
 
     def create(self, path: str) -> File:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         with _writing(path):
-            return _LocalFile(path, os.open(path, flags, _FILE_MODE))
+            return _LocalFile(path, self._opened(path, flags))
 
     def names(self, folder: str) -> tuple[str, ...]:
-        with _reading(folder), os.scandir(folder) as entries:
+        with _reading(folder), self._spare.open_with(lambda: os.scandir(folder)) as entries:
             return tuple(sorted(entry.name for entry in entries if entry.is_file()))
 
     def rename(self, source: str, target: str) -> None:
@@ -112,11 +116,14 @@ class LocalDisk(FileSystem):
 
     def sync_directory(self, folder: str) -> None:
         with _writing(folder):
-            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            handle = self._opened(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(handle)
             finally:
                 os.close(handle)
+
+    def _opened(self, path: str, flags: int) -> int:
+        return self._spare.open_with(lambda: os.open(path, flags, _FILE_MODE))
 
     def make_directory(self, folder: str) -> None:
         if os.path.isdir(folder):

@@ -19,12 +19,17 @@ class QuorumStateFile(QuorumStateStore):
         self._folder = folder
 
     def read(self) -> ElectionState | None:
-        """Raises DataError naming the file: taken for no vote, it could make us vote twice."""
+        """What it returns is durable: the file is written again, for after a failed sync it may be
+        in the memory of the machine alone.
+
+        Raises DataError naming the file: taken for no vote, it could make us vote twice.
+        """
         if quorum_state.FILE_NAME not in self._files.names(self._folder):
             return None
         path = f"{self._folder}/{quorum_state.FILE_NAME}"
+        data = read_whole(self._files, path, _MAX_BYTES)
         try:
-            state = quorum_state.decode(read_whole(self._files, path, _MAX_BYTES))
+            state = quorum_state.decode(data)
         except DataError as error:
             reason = (
                 f"{error.reason}; the vote it held is lost, so this replica must not vote again: "
@@ -32,6 +37,7 @@ class QuorumStateFile(QuorumStateStore):
                 "a new directory id"
             )
             raise type(error)(reason, error.position, path) from error
+        replace_durably(self._files, self._folder, quorum_state.FILE_NAME, data)
         return ElectionState(
             state.leader_epoch,
             state.leader_id,

@@ -68,6 +68,7 @@ def open_log(
     with file, byte and what to do, where more is wrong than a crash explains; FileSystemError.
     """
     files.make_directory(folder)
+    files.sync_directory(folder)  # a sync that failed before may have left names in memory alone
     names = files.names(folder)
     if partition_metadata.FILE_NAME not in names:
         content = partition_metadata.encode(topic_id)
@@ -117,8 +118,10 @@ class _Opening:
         for base in bases:
             if base < kept[0]:  # before the checkpoint: it may hold the log start alone
                 remove_segment(self.files, self.folder, base)
+        scanned.segment.renew()
         scanned.segment.cut()
-        checkpoint = EpochCheckpoint(self.files, self.folder, entries, saved)
+        # without what is saved: the file may be in the memory of the machine alone, as its name may
+        checkpoint = EpochCheckpoint(self.files, self.folder, entries, None)
         log = self._log(checkpoint, closed, scanned.segment, log_start, scanned.read_from)
         self._restart_at_newer_snapshot(log)
         self._clean(log)
@@ -131,7 +134,7 @@ class _Opening:
             path = segment_path(self.folder, saved[0].start_offset, FileKind.SEGMENT)
             raise CorruptDataError(f"the log's segments are gone; {ADVICE}", None, path)
         start = 0 if newest is None else newest.offset
-        checkpoint = EpochCheckpoint(self.files, self.folder, (), saved)
+        checkpoint = EpochCheckpoint(self.files, self.folder, (), None)
         active = create_segment(self.files, self.folder, start, self.config)
         log = self._log(checkpoint, [], active, start, start)
         self._clean(log)

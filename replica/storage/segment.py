@@ -30,6 +30,7 @@ from replica.storage.segment_index import (
 INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 KINDS = (FileKind.SEGMENT, *INDEXES)
 MAX_INDEX_FILE_BYTES = 64 * 1024 * 1024
+_RENEWED_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,22 @@ class ActiveSegment:
         self._log.sync()
         self.synced_size = self.size
         self._write_indexes()
+
+    def renew(self) -> None:
+        """Write again what may be in the memory of the machine alone, to be synced by `cut`.
+
+        After a failed sync the system takes what it couldn't write for written, also for whoever
+        opens the file next. Index entries follow a sync, so what the last one points to is safe.
+        """
+        index = self.opened[FileKind.OFFSET_INDEX]
+        entries = synced_entries(index.read(0, index.size()))
+        position = last_entry(entries)[1] if entries else 0
+        while position < self.size:
+            data = self._log.read(position, min(_RENEWED_BYTES, self.size - position))
+            if not data:
+                return
+            self._log.write(position, data)
+            position += len(data)
 
     def seal(self) -> ClosedSegment:
         """Durable: log and indexes, these with their last entry. No append after it."""

@@ -146,6 +146,12 @@ class Connection:
             raise UnreachablePeerError(address, NO_HOST_NAME) from error
 
     @property
+    def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """Host and port of this end and of the other one."""
+        own, peer = map(self._writer.get_extra_info, ("sockname", "peername"))
+        return (own or ("", 0))[:2], (peer or ("", 0))[:2]
+
+    @property
     def is_open(self) -> bool:
         return self._failure is None
 

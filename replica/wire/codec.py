@@ -23,7 +23,7 @@ from replica.format.primitives import (
 from replica.wire.schema import Field, Kind, Message, Structure, fields_at
 
 MAX_ELEMENTS = 100_000
-"""Of all arrays of a message together."""
+"""Of all arrays and tagged fields of a message together."""
 LARGE_BYTES = 16 * 1024
 """Of a field that isn't copied into what is sent."""
 
@@ -43,12 +43,12 @@ _MAX_INT16, _MAX_INT32 = 2**15 - 1, 2**31 - 1
 class _Cursor:
     """Where a reader is in `data`, and how many elements of arrays it may still make."""
 
-    __slots__ = ("at", "data", "elements")
+    __slots__ = ("at", "data", "elements", "most")
 
-    def __init__(self, data: Buffer, at: int) -> None:
+    def __init__(self, data: Buffer, at: int, most: int) -> None:
         self.data = data
         self.at = at
-        self.elements = MAX_ELEMENTS
+        self.most = self.elements = most
 
     def take(self, size: int, what: str) -> int:
         """Step over `size` bytes; where they begin."""
@@ -59,6 +59,12 @@ class _Cursor:
         self.at = end
         return at
 
+    def count(self, elements: int, name: str, at: int) -> None:
+        """So many more elements are to be made."""
+        self.elements -= elements
+        if self.elements < 0:
+            raise CorruptDataError(f"more than {self.most} elements, at {name}", at)
+
     def varint(self, what: str) -> int:
         value, self.at = read_unsigned_varint(self.data, self.at, what)
         return value
@@ -68,12 +74,14 @@ _Reader: TypeAlias = Callable[[_Cursor], Any]
 _Writer: TypeAlias = Callable[[bytearray, Any], None]
 
 
-def decode(structure: Structure, version: int, data: Buffer, start: int = 0) -> Message:
-    """The message in `data` from byte `start` to its end.
+def decode(
+    structure: Structure, version: int, data: Buffer, start: int = 0, most: int = MAX_ELEMENTS
+) -> Message:
+    """The message in `data` from byte `start` to its end, of at most `most` elements.
 
     Raises DataError, also for bytes that are left over.
     """
-    message, end = decode_prefix(structure, version, data, start)
+    message, end = decode_prefix(structure, version, data, start, most)
     if end != len(data):
         reason = f"{structure.name} v{version} ends {len(data) - end} bytes before its frame"
         raise CorruptDataError(reason, end)
@@ -81,10 +89,10 @@ def decode(structure: Structure, version: int, data: Buffer, start: int = 0) -> 
 
 
 def decode_prefix(
-    structure: Structure, version: int, data: Buffer, start: int
+    structure: Structure, version: int, data: Buffer, start: int, most: int = MAX_ELEMENTS
 ) -> tuple[Message, int]:
     """The message that begins at byte `start`, and the byte after it."""
-    cursor = _Cursor(data, start)
+    cursor = _Cursor(data, start, most)
     message = _structure_reader(structure, version)(cursor)
     return message, cursor.at
 
@@ -163,6 +171,7 @@ def _read_tagged(cursor: _Cursor, known: dict[int, tuple[str, _Reader]], message
     last = -1
     for _ in range(cursor.varint("tagged field count")):
         at = cursor.at
+        cursor.count(1, "tagged fields", at)
         tag = cursor.varint("tag")
         if tag <= last:
             raise CorruptDataError(f"tag {tag} after tag {last}", at)
@@ -196,9 +205,7 @@ def _field_reader(field: Field, version: int, flexible: bool) -> _Reader:
             raise CorruptDataError(f"{name} has {count} elements", at)
         if count * least > len(cursor.data) - cursor.at:
             raise TruncatedDataError(f"{name} claims {count} elements", at)
-        cursor.elements -= count
-        if cursor.elements < 0:
-            raise CorruptDataError(f"more than {MAX_ELEMENTS} elements, at {name}", at)
+        cursor.count(count, name, at)
         return [element(cursor) for _ in range(count)]
 
     return read

@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 
 from replica.errors import CorruptDataError, TruncatedDataError
+from replica.format.primitives import Buffer
 
 _SIZE_BYTES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Times in seconds, sizes in bytes.
-
-    request_max_bytes: of a frame (Kafka: socket.request.max.bytes, there 100 MiB; a batch has at
-    most 8 MiB). max_connections: at once; more are closed at once. idle_s: how long a connection
-    may say nothing (connections.max.idle.ms). transfer_s: how long one frame may take to come, or
-    to be taken. handshake_s: until a client has authenticated. linger_s: for what is on its way
-    when a connection is closed, TLS's goodbye among it.
-    """
-
-    request_max_bytes: int = 16 * 1024 * 1024
-    max_connections: int = 1000
-    idle_s: float = 600.0
-    transfer_s: float = 30.0
-    handshake_s: float = 10.0
-    linger_s: float = 5.0
-    unknown_max_bytes: int = 512 * 1024
-    queued_max_bytes: int = 256 * 1024 * 1024
-
-    def __post_init__(self) -> None:
-        assert self.request_max_bytes <= self.queued_max_bytes, "the largest frame must have room"
+_PART_BYTES = 64 * 1024
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
@@ -66,6 +41,22 @@ async def read_rest(reader: asyncio.StreamReader, size: int) -> bytes:
     return raw
 
 
+async def read_charged(
+    reader: asyncio.StreamReader, size: int, charge: Callable[[int], Awaitable[None]]
+) -> bytearray:
+    """The frame after its size, where memory has to be asked for. charge: awaited with the number
+    of bytes that have come, before more are read."""
+    parts = bytearray()
+    while len(parts) < size:
+        part = await reader.read(min(_PART_BYTES, size - len(parts)))
+        if not part:
+            reason = f"a frame of {size} bytes ends after {len(parts)}"
+            raise TruncatedDataError(reason, _SIZE_BYTES)
+        parts += part
+        await charge(len(part))
+    return parts
+
+
 async def _read(reader: asyncio.StreamReader, size: int, position: int) -> bytes:
     try:
         return await reader.readexactly(size)
@@ -76,39 +67,27 @@ async def _read(reader: asyncio.StreamReader, size: int, position: int) -> bytes
         return error.partial
 
 
-class Budget:
-    """Bytes that all connections share, given out in the order of asking."""
+def _tell_nobody(size: int) -> None:
+    """Where nobody counts."""
 
-    def __init__(self, most: int) -> None:
-        self._left = most
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    @asynccontextmanager
-    async def of(self, size: int) -> AsyncIterator[None]:
-        """Wait until `size` bytes are free; they are taken for the block."""
-        if self._waiting or size > self._left:
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append((size, turn))
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():
-                    self._give(size)  # it came together with the end
-                raise
-        else:
-            self._left -= size
-        try:
-            yield
-        finally:
-            self._give(size)
-
-    def _give(self, size: int) -> None:
-        self._left += size
-        while self._waiting and (self._waiting[0][1].done() or self._waiting[0][0] <= self._left):
-            wanted, turn = self._waiting.popleft()
-            if not turn.done():
-                self._left -= wanted
-                turn.set_result(None)
+async def send(
+    writer: asyncio.StreamWriter,
+    pieces: Sequence[Buffer],
+    moved: Callable[[int], None] = _tell_nobody,
+) -> None:
+    """The pieces as one frame; returns when little of it is left here. moved: told of bytes that
+    have gone. In parts, because asyncio's TLS takes any amount at once and holds back only what
+    comes after it."""
+    first, *others = pieces
+    size = sum(map(len, pieces))
+    for piece in (size_of_frame(size) + bytes(first), *others):
+        view = memoryview(piece)
+        for at in range(0, len(view), _PART_BYTES):
+            part = view[at : at + _PART_BYTES]
+            writer.write(part)
+            await writer.drain()
+            moved(len(part))
 
 
 def framed(payload: bytes) -> bytes:

@@ -20,6 +20,9 @@ from replica.wire.codec import Pieces, decode, decode_prefix, encode, encode_to
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import FOREVER, Api, Message, Structure, field
 
+MAX_REQUEST_ELEMENTS = 1_000
+"""Of all arrays and tagged fields of a request together: more of them take the time that elections
+need. A node serves one partition, so its clients have no use for as many."""
 _START = struct.Struct(">hhi")
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _HEADERS = range(3)
@@ -75,8 +78,8 @@ def decode_request(
     flexible = api.is_flexible(version)
     start, at = decode_prefix(_REQUEST, 1, frame, _START.size)
     if flexible:
-        _, at = decode_prefix(_TAGS, 2, frame, at)
-    message = decode(api.request, version, frame, at)
+        _, at = decode_prefix(_TAGS, 2, frame, at, MAX_REQUEST_ELEMENTS)
+    message = decode(api.request, version, frame, at, MAX_REQUEST_ELEMENTS)
     return Request(api, version, correlation_id, start["clientId"], message)
 
 

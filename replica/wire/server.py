@@ -8,28 +8,33 @@ faster than it is served fills its own socket and no memory here.
 from __future__ import annotations
 
 import asyncio
-import errno
+import socket
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from replica.errors import DataError, KraftlakeError
 from replica.format.primitives import Buffer
+from replica.wire.acceptor import Acceptor, streams
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from replica.wire.client import NO_HOST_NAME
+from replica.wire.connections import Connected, address_of
 from replica.wire.error_codes import ErrorCode
-from replica.wire.frame import Budget, Limits, read_rest, read_size, size_of_frame
+from replica.wire.frame import read_charged, read_rest, read_size, send
 from replica.wire.header import (
     Request,
     UnsupportedVersionError,
     decode_request,
     response_pieces,
 )
+from replica.wire.limits import Limits, NodeLimits
+from replica.wire.memory import FREE_BYTES, Load
 from replica.wire.sasl.server import Authenticator, SaslServer
 from replica.wire.schema import Api, Message
+from replica.wire.sharing import Shared
 from replica.wire.tls import distinguished_name
 from replica.wire.versions import (
     Features,
@@ -42,17 +47,19 @@ from replica.wire.versions import (
 )
 
 ANONYMOUS = "ANONYMOUS"
-_PART_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Client:
-    """Who asks. address: host:port of its end. principal: its name by SASL, or the distinguished
-    name of its TLS certificate, or ANONYMOUS. listener: that it came in by."""
+    """Who asks, by one connection. address: host:port of its end. principal: its name by SASL, or
+    the distinguished name of its TLS certificate, or ANONYMOUS. listener: that it came in by. peer,
+    own: host and port of the connection's two ends."""
 
     address: str
     principal: str
     listener: str
+    peer: tuple[str, int] = ("", 0)
+    own: tuple[str, int] = ("", 0)
 
 
 Handler = Callable[[Client, Request], Awaitable[Message | None]]
@@ -60,12 +67,22 @@ Handler = Callable[[Client, Request], Awaitable[Message | None]]
 answer (Produce with acks=0). An error of ours closes the connection."""
 
 
+RefusedLogin = Callable[[Client, str], None]
+
+
+def _nobodys(client: Client, request: Request) -> bool:
+    """Where there are no voters."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """What a listener serves. served: API key -> versions; ApiVersions and SASL need not be there,
     for the server answers them itself. features: asked anew for each ApiVersions. authenticator:
     None for a listener without SASL. apis: what the keys of `served` mean. identity: the node that
-    clients must mean who name one, None to ask nobody."""
+    clients must mean who name one, None to ask nobody. on_refused_login: told of each login that
+    failed, by the client and the name that it claims. is_voters: whether only a voter may ask so;
+    from then on its connection waits for nobody and makes room for nobody."""
 
     handler: Handler
     served: Versions
@@ -75,19 +92,27 @@ class Service:
     listener: str = "CONTROLLER"
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
     identity: Identity | None = None
+    on_refused_login: RefusedLogin = lambda client, user: None
+    is_voters: Callable[[Client, Request], bool] = _nobodys
 
 
 class Server:
-    """Listening on one address. refused: how often a connection was closed for what it sent, by
-    reason; who fails to authenticate counts there too."""
+    """Listening on one address. shared: with the node's other listeners. refused: how often a
+    connection was closed for what it sent, or for another, by reason; who fails to authenticate
+    counts there too."""
 
-    def __init__(self, service: Service, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+    def __init__(
+        self,
+        service: Service,
+        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        shared: Shared | None = None,
+    ) -> None:
         self.refused: Counter[str] = Counter()
         self._service = service
         self._limits = limits
-        self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
-        self._memory = Budget(limits.queued_max_bytes)
+        self._shared = shared or Shared(NodeLimits())
+        self._acceptor = Acceptor(self._arrived, self._failed)
+        self._tasks: set[asyncio.Task[None]] = set()
         sasl = (SASL_HANDSHAKE, SASL_AUTHENTICATE) if service.authenticator else ()
         own = {api.key: api.versions for api in (API_VERSIONS, *sasl)}
         self._served: Mapping[int, range] = {**own, **service.served}
@@ -95,45 +120,56 @@ class Server:
     @property
     def connections(self) -> int:
         """How many are open."""
-        return len(self._connections)
+        return self._shared.connections.on(self._service.listener)
 
     async def start(self, host: str, port: int) -> int:
         """Listen; returns the port, which port 0 lets the system choose. Raises OSError."""
-        try:
-            self._server = await asyncio.start_server(self._accept, host or None, port)
-        except UnicodeError as error:  # of the codec for host names (IDNA)
-            raise OSError(errno.EINVAL, NO_HOST_NAME) from error
-        found: int = self._server.sockets[0].getsockname()[1]
-        return found
+        limits = self._limits
+        return await self._acceptor.start(
+            host, port, limits.receive_buffer_bytes, limits.send_buffer_bytes
+        )
 
     async def close(self) -> None:
         """Take no more connections and close those that are there."""
-        if self._server is None:
-            return
-        self._server.close()
-        for task in self._connections:
+        self._acceptor.close()
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
-        await self._server.wait_closed()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._connections) >= self._limits.max_connections:
-            self.refused["too many connections"] += 1
-            writer.close()
+    def _failed(self, error: OSError) -> None:
+        """No connection can be accepted, as a rule for lack of files: one makes room."""
+        self.refused[f"accept: {error.strerror or error}"] += 1
+        self._shared.connections.make_room()
+
+    def _arrived(self, connection: socket.socket, host: str) -> None:
+        guest = _Guest(self._service, host, connection, self.refused)
+        why = self._shared.connections.admit(guest.connected, self._limits.max_connections)
+        if why:
+            self.refused[why] += 1
+            connection.close()
             return
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
+        task = guest.task = asyncio.create_task(self._run(guest))
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._ended, guest))
+
+    def _ended(self, guest: _Guest, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._shared.connections.leave(guest.connected)
+        if guest.writer is None:
+            guest.socket.close()  # the task was cancelled before its first step
+        else:
+            guest.writer.close()
+
+    async def _run(self, guest: _Guest) -> None:
         try:
-            if await self._has_agreed_on_tls(writer):
-                await self._converse(reader, writer)
-        finally:
-            self._connections.discard(task)
-            writer.close()
+            reader, guest.writer = await streams(guest.socket)
+        except (OSError, asyncio.CancelledError):
+            return
+        if await self._has_agreed_on_tls(guest.writer):
+            await self._converse(guest, reader, guest.writer)
 
     async def _has_agreed_on_tls(self, writer: asyncio.StreamWriter) -> bool:
-        """Also where there is none to agree on. Not left to asyncio's start_server, which tells
-        nobody of a failed handshake, nor counts one under way among the connections.
+        """Also where there is none to agree on.
 
         After a failure there is nothing to wait for: the writer never hears of its transport's end.
         """
@@ -148,22 +184,25 @@ class Server:
             why = "no handshake in time"
         except OSError:
             why = "closed by the client"
-        except asyncio.CancelledError:  # this server goes
+        except asyncio.CancelledError:  # this server goes, or this connection makes room
             return False
         else:
             return True
         self.refused[f"TLS: {why}"] += 1
         return False
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _converse(
+        self, guest: _Guest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
-            await self._serve(reader, writer)
+            guest.client = _client_of(writer, self._service.listener)
+            await self._serve(guest, reader, writer)
         except KraftlakeError as error:
             self.refused[type(error).__name__] += 1
         except TimeoutError:
             self.refused["time is over"] += 1
         except (OSError, asyncio.CancelledError):
-            pass  # it is gone, or this server goes
+            pass  # it is gone, or makes room, or this server goes
         writer.close()
         try:
             async with asyncio.timeout(self._limits.linger_s):
@@ -173,40 +212,78 @@ class Server:
         except OSError:
             pass  # it has ended so
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = _client_of(writer, self._service.listener)
-        sasl = SaslServer(self._service.authenticator) if self._service.authenticator else None
-        deadline = asyncio.get_running_loop().time() + self._limits.handshake_s
+    async def _serve(
+        self, guest: _Guest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        limits, connections = self._limits, self._shared.connections
+        deadline: float | None = asyncio.get_running_loop().time() + limits.handshake_s
         while True:
-            size = await self._next_size(reader, deadline if sasl else None, sasl is not None)
+            most = limits.request_max_bytes if guest.sasl is None else limits.unknown_max_bytes
+            async with asyncio.timeout_at(deadline), asyncio.timeout(limits.idle_s):
+                size = await read_size(reader, most)
             if size is None:
                 return
-            async with self._memory.of(size):
-                async with asyncio.timeout(self._limits.transfer_s):
-                    frame = await read_rest(reader, size)
-                answer, is_last = await self._answer(client, frame, sasl)
+            guest.connected.is_busy = True
+            connections.heard(guest.connected)
+            answer, is_last = await self._answer_to_frame(guest, reader, size)
+            if is_last:
+                self._tell_refused(guest)
+                await asyncio.sleep(limits.failed_login_s)
             if answer:
-                async with asyncio.timeout(self._limits.transfer_s):
-                    await _send(writer, answer)
+                await self._send(guest, writer, answer)
+            del answer  # it may be large, and the next request far
+            guest.connected.is_busy = False
             if is_last:
                 self.refused["SASL"] += 1
                 return
-            if sasl is not None and sasl.principal is not None:
-                client = Client(client.address, sasl.principal, client.listener)
-                sasl = None
+            guest.know()
+            if guest.sasl is None:
+                deadline = None
 
-    async def _next_size(
-        self, reader: asyncio.StreamReader, deadline: float | None, is_unknown: bool
-    ) -> int | None:
-        limits = self._limits
-        most = limits.unknown_max_bytes if is_unknown else limits.request_max_bytes
-        async with asyncio.timeout_at(deadline), asyncio.timeout(limits.idle_s):
-            return await read_size(reader, most)
+    def _tell_refused(self, guest: _Guest) -> None:
+        if guest.sasl is not None:
+            self._service.on_refused_login(guest.client, guest.sasl.claimed)
 
-    async def _answer(
-        self, client: Client, frame: bytes, sasl: SaslServer | None
+    async def _answer_to_frame(
+        self, guest: _Guest, reader: asyncio.StreamReader, size: int
     ) -> tuple[list[Buffer], bool]:
+        """As `_answer`. A large frame is charged as it comes, until it is answered."""
+        if size <= FREE_BYTES:
+            async with asyncio.timeout(self._limits.transfer_s):
+                frame: Buffer = await read_rest(reader, size)
+            return await self._answer(guest, frame)
+        memory = self._shared.requests if guest.sasl is None else self._shared.unknown
+        with memory.load(guest.load()) as load:
+            come = 0
+
+            async def charge(part: int) -> None:
+                nonlocal come
+                come += part
+                load.moved(part)
+                await memory.grow(load, max(0, come - FREE_BYTES) - load.size)
+
+            async with asyncio.timeout(self._limits.transfer_s):
+                frame = await read_charged(reader, size, charge)
+            memory.arrived(load)
+            return await self._answer(guest, frame)
+
+    async def _send(
+        self, guest: _Guest, writer: asyncio.StreamWriter, pieces: Sequence[Buffer]
+    ) -> None:
+        """The pieces as one frame; returns when little of it is left here."""
+        size, memory = sum(map(len, pieces)), self._shared.answers
+        async with asyncio.timeout(self._limits.transfer_s):
+            if size <= FREE_BYTES:
+                await send(writer, pieces)
+                return
+            with memory.load(guest.load()) as load:
+                memory.put(load, size)
+                await send(writer, pieces, load.moved)
+
+    async def _answer(self, guest: _Guest, frame: Buffer) -> tuple[list[Buffer], bool]:
         """The pieces of the frame to send, none for no answer; whether the connection ends then."""
+        if not guest.connected.is_voters:
+            await self._shared.turns.next(guest.connected.address)
         try:
             request = decode_request(frame, self._served, self._service.apis)
         except UnsupportedVersionError as error:
@@ -219,11 +296,13 @@ class Server:
         if request.api is API_VERSIONS:
             answer = self._tell_versions(request)
         elif request.api in (SASL_HANDSHAKE, SASL_AUTHENTICATE):
-            answer, is_last = SaslServer.answer_of(sasl, request)
-        elif sasl is not None:
+            answer, is_last = SaslServer.answer_of(guest.sasl, request)
+        elif guest.sasl is not None:
             raise DataError(f"{request.api} before authentication")
         else:
-            answer = await self._service.handler(client, request)
+            if self._service.is_voters(guest.client, request):
+                self._shared.connections.protect(guest.connected)
+            answer = await self._service.handler(guest.client, request)
         if answer is None:
             return [], is_last
         raw = response_pieces(request.api, request.version, request.correlation_id, answer)
@@ -236,19 +315,41 @@ class Server:
         return api_versions_response(self._served, self._service.features(), request.version)
 
 
-async def _send(writer: asyncio.StreamWriter, pieces: Sequence[Buffer]) -> None:
-    """The pieces as one frame; returns when little of it is left here. In parts, because asyncio's
-    TLS takes any amount at once and holds back only what comes after it."""
-    first, *others = pieces
-    size = sum(map(len, pieces))
-    for piece in (size_of_frame(size) + bytes(first), *others):
-        view = memoryview(piece)
-        for at in range(0, len(view), _PART_BYTES):
-            writer.write(view[at : at + _PART_BYTES])
-            await writer.drain()
+class _Guest:
+    """One connection, as far as its server knows it. sasl: None once its client is known."""
+
+    def __init__(
+        self, service: Service, host: str, connection: socket.socket, refused: Counter[str]
+    ) -> None:
+        self.connected = Connected(address_of(host), service.listener, self.close)
+        self.socket = connection
+        self.writer: asyncio.StreamWriter | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.client = Client("", ANONYMOUS, service.listener)
+        self.sasl = SaslServer(service.authenticator) if service.authenticator else None
+        self._refused = refused
+
+    def close(self, why: str) -> None:
+        """At once: what is on its way is lost."""
+        self._refused[why] += 1
+        if self.writer is not None and not self.writer.is_closing():
+            self.writer.transport.abort()
+        if self.task is not None:
+            self.task.cancel()
+
+    def load(self) -> Load:
+        """A large request or answer of it."""
+        return Load(self.connected.address, self.close, self.connected.is_voters)
+
+    def know(self) -> None:
+        """Take over who it is, once it has proven that."""
+        if self.sasl is not None and self.sasl.principal is not None:
+            self.client = replace(self.client, principal=self.sasl.principal)
+            self.sasl = None
 
 
 def _client_of(writer: asyncio.StreamWriter, listener: str) -> Client:
-    peer = writer.get_extra_info("peername") or ("", 0)
+    peer = (writer.get_extra_info("peername") or ("", 0))[:2]
+    own = (writer.get_extra_info("sockname") or ("", 0))[:2]
     name = distinguished_name(writer.get_extra_info("peercert") or {})
-    return Client(f"{peer[0]}:{peer[1]}", name or ANONYMOUS, listener)
+    return Client(f"{peer[0]}:{peer[1]}", name or ANONYMOUS, listener, peer, own)

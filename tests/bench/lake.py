@@ -67,14 +67,14 @@ def into_lake(
     """Seconds of one write into a new table beside the segment."""
     with tempfile.TemporaryDirectory(dir=segment.parent) as folder:
         lake = Lake(folder)
-        ensure_table(spark, lake, LOG_RECORDS)
+        ensure_table(lake, LOG_RECORDS)
         return timed(lambda: write(spark, lake, segment))
 
 
 def write_directly(spark: SparkSession, lake: Lake, segment: Path) -> None:
     files = [(file, _OWNER) for file in log_files(str(segment))]
     parts = log_ranges(files, at_once=spark.sparkContext.defaultParallelism)
-    batches = partial(log_record_batches, key=None)
+    batches = partial(log_record_batches, redactor=None)
     append_directly(spark, lake, LOG_RECORDS, parts, batches)
 
 

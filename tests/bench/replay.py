@@ -91,7 +91,7 @@ def segment_of(folder: Path, records: int) -> Path:
 def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> int:
     """The number of records in bronze; one replica's log, all of it proven."""
     for table in (*bronze.BRONZE, silver.COMMITTED_LOG):
-        delta.ensure_table(spark, lake, table)
+        delta.ensure_table(lake, table)
     write_directly(spark, lake, segment)
     log = delta.read(spark, lake, bronze.LOG_RECORDS)
     entries = log.select("cluster_id", "offset", "leader_epoch", "crc")
@@ -116,7 +116,7 @@ def _build(spark: SparkSession, lake: delta.Lake, buckets: int) -> None:
         (gold.METADATA_HISTORY, metadata_history(written)),
         (gold.METADATA_CHANGES, metadata_changes(written)),
     ):
-        delta.ensure_table(spark, lake, table)
+        delta.ensure_table(lake, table)
         delta.overwrite(lake, table, rows)
     written.unpersist()
 

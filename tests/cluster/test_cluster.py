@@ -22,6 +22,7 @@ from pipelines.tables.bronze import BRONZE, LOG_RECORDS
 from pipelines.tables.gold import GOLD, QUALITY_RESULTS, QUARANTINED_ROWS
 from pipelines.tables.silver import SILVER
 from replica.format import meta_properties
+from replica.metadata.redact import Redactor
 from replica.scan import store
 from replica.scan.compiled import KERNELS
 from tests.bench.ingest import Log
@@ -224,8 +225,9 @@ def _decoded(node: Path, lake: Path) -> pa.Table:
     """The same of the node's log, read without Spark."""
     replica = meta_properties.decode((node / meta_properties.FILE_NAME).read_bytes()).replica
     assert replica is not None
-    key = (lake / REDACTION_KEY).read_bytes()
+    redactor = Redactor((lake / REDACTION_KEY).read_bytes())
     segments = sorted(node.glob("*/*.log"))
     parts = log_ranges([(SourceFile(str(one), one.name), replica) for one in segments])
-    batches = [batch.select(COMPARED) for part in parts for batch in log_record_batches(part, key)]
+    found = (batch for part in parts for batch in log_record_batches(part, redactor))
+    batches = [batch.select(COMPARED) for batch in found]
     return pa.Table.from_batches(batches).sort_by("offset").combine_chunks()

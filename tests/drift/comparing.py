@@ -30,6 +30,7 @@ def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
         *_configs(facts, tables, is_newest),
         *_passwords(facts, tables),
         *_kept_configs(facts, tables),
+        *_known_configs(facts, tables),
     ]
 
 
@@ -192,6 +193,13 @@ def _passwords(facts: Facts, tables: Tables) -> Iterator[str]:
     for name, row in facts["configs"].items():
         if row["type"] == "PASSWORD" and not tables.is_secret(name):
             yield f"config {name}: a PASSWORD in Kafka, and no secret in ours: it would be shown"
+
+
+def _known_configs(facts: Facts, tables: Tables) -> Iterator[str]:
+    """Configs whose values we may show."""
+    plain = {name for name, row in facts["configs"].items() if row["type"] != "PASSWORD"}
+    for name in sorted(plain.union(*facts["keptConfigs"].values()) - tables.known_configs):
+        yield f"config {name}: Kafka knows it, and our table does not: it would be withheld"
 
 
 def _kept_configs(facts: Facts, tables: Tables) -> Iterator[str]:

@@ -24,6 +24,7 @@ from replica.format.quorum_state import new_state
 from replica.metadata.changes.releases import RELEASES
 from replica.metadata.image.kept_configs import KEPT_CONFIGS
 from replica.metadata.image.snapshot import _SINCE as RECORDS_SINCE
+from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.records import RECORDS
 from replica.metadata.redact import is_secret_config
 from replica.metadata.schema import RecordSchema
@@ -125,7 +126,8 @@ def _paths(value: object, above: str = "") -> frozenset[str]:
 class Tables:
     """Each with its content, so that a test can take something away. error_names: by number;
     releases: by level; controls: the numbers of control record types;
-    is_secret: whether the value of a config is redacted; kept_configs: by resource type."""
+    is_secret: whether the value of a config is redacted; kept_configs: by resource type;
+    known_configs: whose values are shown."""
 
     records: tuple[RecordSchema, ...] = RECORDS
     apis: Mapping[int, Api] = field(default_factory=lambda: dict(APIS))
@@ -142,6 +144,7 @@ class Tables:
     configs: Mapping[str, str] = field(default_factory=configs_read)
     is_secret: Callable[[str], bool] = is_secret_config
     kept_configs: Mapping[int, frozenset[str]] = field(default_factory=lambda: dict(KEPT_CONFIGS))
+    known_configs: frozenset[str] = KNOWN_CONFIGS
 
 
 class _Listening(Properties):

@@ -210,6 +210,13 @@ TAKEN = {
         replace(OURS, is_secret=lambda name: name != "ssl.keystore.key"),
         ["config ssl.keystore.key: a PASSWORD in Kafka, and no secret in ours: it would be shown"],
     ),
+    "a config that may be shown": (
+        replace(OURS, known_configs=OURS.known_configs - {"min.insync.replicas"}),
+        [
+            "config min.insync.replicas: Kafka knows it, and our table does not: it would be "
+            "withheld"
+        ],
+    ),
     "a level of a feature": (
         replace(OURS, features={**OURS.features, "share.version": 1}),
         ["feature share.version: up to level 2 in Kafka, 1 in our table"],

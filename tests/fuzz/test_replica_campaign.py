@@ -4,12 +4,13 @@ from random import Random
 
 import pytest
 
+from replica.errors import CorruptDataError
 from replica.format.batch import HEADER
 from replica.raft.ports import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.storage.batches import control_batch, message_of, value_batch
 from replica.types import ReplicaKey
-from replica.wire.header import decode_request, encode_request
+from replica.wire.header import MAX_REQUEST_ELEMENTS, decode_request, encode_request
 from tests.fuzz.attacked import Quorum
 from tests.fuzz.endings import ENDINGS
 from tests.fuzz.hostile_frames import Target
@@ -26,11 +27,19 @@ def test_a_replica_serves_its_clients_under_attack_and_keeps_its_vote_and_log(tm
     assert all(campaign.counts[kind] > 0 for kind in ENDINGS if kind not in ("silent", "end"))
 
 
-def test_hostile_requests_can_be_read_as_such():
+def test_hostile_requests_can_be_read_as_such_or_are_too_long():
+    read, refused = 0, []
     for number in range(500):
         request = TARGET.request(Random(number))
-        again = decode_request(encode_request(request))
+        try:
+            again = decode_request(encode_request(request))
+        except CorruptDataError as error:
+            refused.append(str(error))
+            continue
         assert (again.api, again.version) == (request.api, request.version)
+        read += 1
+    assert 480 < read < 500
+    assert all(f"more than {MAX_REQUEST_ELEMENTS} elements" in why for why in refused)
 
 
 def test_frames_of_a_seed_are_the_same_each_time():

@@ -124,7 +124,7 @@ def test_a_listener_that_is_taken_is_one_line(
 
     assert ended.code == 2
     assert f"listeners: {listen}: " in ended.complaints[-1]
-    assert "address already in use" in ended.complaints[-1]
+    assert "Address already in use" in ended.complaints[-1]
 
 
 def test_nobody_there_in_time_is_one_line_that_says_so(

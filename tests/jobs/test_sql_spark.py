@@ -37,7 +37,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from pipelines.tables.gold import DIVERGENCE_POINTS
 
     root = tmp_path_factory.mktemp("lake")
-    ensure_table(spark, Lake(root), DIVERGENCE_POINTS)
+    ensure_table(Lake(root), DIVERGENCE_POINTS)
     frame = spark.sql(QUERY).drop("nothing")
     frame.write.format("delta").save(str(root / "silver/variants"))
     return root

@@ -17,7 +17,7 @@ from pipelines.forgetting import Targets
 from pipelines.lake_claims import FOLDER, Claim
 from pipelines.lake_lock import locked, locked_in_store
 from pipelines.object_store import opened
-from pipelines.redaction import lake_key_file
+from pipelines.redaction import lake_key, lake_key_file
 from pipelines.schema_version import check_schema_version, write_schema_version
 from replica.errors import UsageError
 from tests.jobs.waiting_job import said_behind_a_killed_forget
@@ -78,15 +78,14 @@ def test_the_redaction_key_is_made_once_and_its_copy_is_its_owners_only(
     paths = []
     for folder in copies:
         folder.mkdir()
-        paths.append(Path(lake_key_file(lake, folder)))
+        paths.append(Path(lake_key_file(lake, lake_key(lake), folder)))
     assert paths == [folder / redaction.FILE_NAME for folder in copies]
     assert len(paths[0].read_bytes()) == 32
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
     lake_files.write(lake, redaction.FILE_NAME, b"")
-    (tmp_path / "third").mkdir()
     with pytest.raises(UsageError, match=f"^{lake}/{redaction.FILE_NAME}: empty"):
-        lake_key_file(lake, tmp_path / "third")
+        lake_key(lake)
 
 
 def test_the_spool_is_local(lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,17 +12,21 @@ from typing import Any
 import pytest
 
 from pipelines import redaction
-from pipelines.redaction import keep_to_owner, lake_key_file
+from pipelines.redaction import keep_to_owner, lake_key, lake_key_file
 from replica.errors import UsageError
+
+
+def made(lake: Path) -> str:
+    return lake_key_file(str(lake), lake_key(str(lake)))
 
 
 def test_the_key_is_made_once_and_is_its_owners_only(tmp_path: Path) -> None:
     lake = tmp_path / "new" / "lake"
-    path = Path(lake_key_file(str(lake)))
+    path = Path(made(lake))
     key = path.read_bytes()
     assert len(key) == 32
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert lake_key_file(str(lake)) == str(path)
+    assert made(lake) == str(path)
     assert path.read_bytes() == key
     assert list(lake.iterdir()) == [path]
 
@@ -31,11 +35,11 @@ def test_its_path_is_found_from_every_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert lake_key_file("lake") == str(tmp_path / "lake" / redaction.FILE_NAME)
+    assert lake_key_file("lake", lake_key("lake")) == str(tmp_path / "lake" / redaction.FILE_NAME)
 
 
 def test_two_lakes_have_two_keys(tmp_path: Path) -> None:
-    keys = {Path(lake_key_file(str(tmp_path / name))).read_bytes() for name in "ab"}
+    keys = {Path(made(tmp_path / name)).read_bytes() for name in "ab"}
     assert len(keys) == 2
 
 
@@ -51,9 +55,7 @@ def test_of_creators_at_once_all_get_the_same_whole_key(
 
     monkeypatch.setattr(redaction.os, "link", link_together)
     with ThreadPoolExecutor(4) as pool:
-        read = [
-            pool.submit(lambda: Path(lake_key_file(str(tmp_path))).read_bytes()) for _ in "1234"
-        ]
+        read = [pool.submit(lambda: Path(made(tmp_path)).read_bytes()) for _ in "1234"]
         keys = {one.result() for one in read}
     assert len(keys) == 1
     assert len(keys.pop()) == 32
@@ -68,14 +70,14 @@ def test_a_creator_that_fails_leaves_nothing_behind(
 
     monkeypatch.setattr(redaction.secrets, "token_bytes", full)
     with pytest.raises(OSError, match="No space left"):
-        lake_key_file(str(tmp_path))
+        made(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_empty_key_is_refused(tmp_path: Path) -> None:
     (tmp_path / redaction.FILE_NAME).write_bytes(b"")
     with pytest.raises(UsageError, match="empty: restore it"):
-        lake_key_file(str(tmp_path))
+        made(tmp_path)
 
 
 def test_a_lake_that_will_hold_secrets_is_its_owners_only(tmp_path: Path) -> None:

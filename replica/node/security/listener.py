@@ -11,10 +11,11 @@ from ssl import SSLContext
 from replica.node.listeners import Listener, uses_sasl, uses_tls
 from replica.node.properties import Properties
 from replica.node.security.jaas import KEY, login_in
+from replica.node.security.limits import listener_limits_in
 from replica.node.security.sasl_keys import known_mechanism
 from replica.node.security.scram_file import read_credentials
 from replica.node.security.tls_keys import tls_in
-from replica.wire.frame import Limits
+from replica.wire.limits import Limits
 from replica.wire.sasl.server import Authenticator, PlainExchange, ScramExchange, ServerExchange
 from replica.wire.tls import CLIENT_AUTH, Tls, server_context
 
@@ -74,7 +75,7 @@ def listener_security_in(properties: Properties, listener: Listener) -> Listener
         mechanisms,
         _passwords(section) if "PLAIN" in mechanisms else {},
         _scram_file(section) if set(mechanisms) - {"PLAIN"} else "",
-        _limits(section),
+        listener_limits_in(section, properties.only_below(_prefix(listener.name))),
     )
 
 
@@ -113,20 +114,3 @@ def _passwords(section: Properties) -> dict[str, str]:
 
 def _scram_file(section: Properties) -> str:
     return section.required(SCRAM_FILE, "/etc/kraftlake/scram")
-
-
-def _limits(section: Properties) -> Limits:
-    """max.connections counts for each listener."""
-    size_key, queued_key = "socket.request.max.bytes", "queued.max.request.bytes"
-    request = section.number(size_key, _DEFAULT.request_max_bytes, 1, 2**31 - 1)
-    queued = section.number(queued_key, max(request, _DEFAULT.queued_max_bytes), -1)
-    if 0 <= queued < request:
-        raise section.error(queued_key, f"{queued} is less than {size_key}={request}")
-    unknown = section.number("sasl.server.max.receive.size", _DEFAULT.unknown_max_bytes, 1)
-    return Limits(
-        request_max_bytes=request,
-        max_connections=section.number("max.connections", _DEFAULT.max_connections, 1),
-        idle_s=section.number("connections.max.idle.ms", int(_DEFAULT.idle_s * 1000), 1) / 1000,
-        unknown_max_bytes=min(unknown, request),
-        queued_max_bytes=queued if queued >= 0 else 2**63 - 1,
-    )

@@ -10,20 +10,24 @@ from replica.node.properties import Properties
 from replica.node.security.client import ClientSecurity, connect_timeout_s, security_of
 from replica.node.security.exposure import exposed
 from replica.node.security.jaas import KEY
+from replica.node.security.limits import node_limits_in
 from replica.node.security.listener import ListenerSecurity, listener_security_in, section_of
 from replica.node.security.sasl_keys import identity_in, mechanism_in
 from replica.wire.client import ClientConfig
+from replica.wire.limits import NodeLimits
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSecurity:
     """listeners: by name. voters: of connections to other voters. connect_timeout_s: of those, None
-    for the time of a request. warnings: a line for each file with secrets that others may read."""
+    for the time of a request. warnings: a line for each file with secrets that others may read.
+    limits: of all listeners together."""
 
     listeners: Mapping[str, ListenerSecurity]
     voters: ClientSecurity
     connect_timeout_s: float | None
     warnings: tuple[str, ...]
+    limits: NodeLimits
 
     def to_voters(self, timeout_s: float) -> ClientConfig:
         """Raises UsageError and UnreadableFileError, naming the PEM file."""
@@ -41,7 +45,8 @@ def node_security_in(
     stores = (voters.tls, *(each.tls for each in found.values()))
     keys = [store.key_file for store in stores if store is not None]
     warnings = exposed(properties, *keys, *(each.scram_file for each in found.values()))
-    return NodeSecurity(found, voters, connect_timeout_s(properties), warnings)
+    limits = node_limits_in(properties)
+    return NodeSecurity(found, voters, connect_timeout_s(properties), warnings, limits)
 
 
 def _to_voters(properties: Properties, controller: str) -> ClientSecurity:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from replica.node.authorizer import Authorizer, Role
+from replica.node.notice import Seldom
 from replica.node.serve import cluster, configs, readers, writing
+from replica.node.serve.admission import REPLICA_FETCHES, Admission, is_reader_fetch
 from replica.node.serve.controllers import Controllers
-from replica.node.serve.forwarding import Forwarder, is_forwarded
+from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.quorum import answer_by_core
 from replica.node.serve.reader_fetch import fetch_by_reader
 from replica.node.serve.refusals import refused
+from replica.node.serve.room import unlimited, with_room
+from replica.node.serve.voters import Voters
 from replica.node.translate import table
 from replica.node.translate.draft import translation
 from replica.wire.apis import APIS
@@ -20,23 +23,14 @@ from replica.wire.apis.cluster import DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
 from replica.wire.apis.fetching import (
     FETCH,
-    FETCH_SNAPSHOT,
     LIST_OFFSETS,
     OFFSET_FOR_LEADER_EPOCH,
 )
 from replica.wire.apis.membership import (
-    ADD_RAFT_VOTER,
-    REMOVE_RAFT_VOTER,
     UNREGISTER_CONTROLLER,
-    UPDATE_FEATURES,
-    UPDATE_RAFT_VOTER,
-)
-from replica.wire.apis.quorum import (
-    BEGIN_QUORUM_EPOCH,
-    END_QUORUM_EPOCH,
-    VOTE,
 )
 from replica.wire.apis.writing import DELETE_RECORDS, PRODUCE
+from replica.wire.connections import address_of
 from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.schema import Message
@@ -47,17 +41,6 @@ _OWN = (
     *(PRODUCE, DELETE_RECORDS, DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS),
     UNREGISTER_CONTROLLER,
 )
-_VOTERS = frozenset(
-    api.key for api in (VOTE, BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, UPDATE_RAFT_VOTER)
-)
-_CHANGES = frozenset(
-    api.key
-    for api in (
-        *(ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_FEATURES, PRODUCE, DELETE_RECORDS),
-        *(ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS, UNREGISTER_CONTROLLER),
-    )
-)
-_FETCHES = frozenset((FETCH.key, FETCH_SNAPSHOT.key))
 _BY_TOPIC = frozenset(
     api.key for api in (METADATA, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE, DELETE_RECORDS)
 )
@@ -70,7 +53,8 @@ SERVED: dict[int, range] = {
 
 
 class Dispatch:
-    """The wire server's handler. draft_key: of FetchQuorumRecords, None to serve none.
+    """The wire server's handler. draft_key: of FetchQuorumRecords, None to serve none. room: how
+    many bytes the answer to a fetch may have now; those to voters have as many as they ask for.
 
     served: API key -> versions; apis: what the keys mean. asked: how many requests were answered,
     by API; denied: how many weren't for lack of a role.
@@ -79,39 +63,53 @@ class Dispatch:
     def __init__(
         self,
         partition: ServedPartition,
-        authorizer: Authorizer,
+        voters: Voters,
         forwarder: Forwarder,
+        seldom: Seldom,
         draft_key: int | None = None,
+        room: Callable[[], int] = unlimited,
     ) -> None:
         self.asked: Counter[str] = Counter()
         self.denied = 0
         self.served, self.apis, self._sides = SERVED, APIS, table.BY_KEY
-        self._fetches = _FETCHES
+        fetches = REPLICA_FETCHES
         if draft_key is not None:
             draft = translation(draft_key)
             assert draft.server is not None
             self.served = {**SERVED, draft_key: draft.api.versions}
             self.apis = {**APIS, draft_key: draft.api}
             self._sides = {**table.BY_KEY, draft_key: draft.server}
-            self._fetches = _FETCHES | {draft_key}
+            fetches = REPLICA_FETCHES | {draft_key}
         self._partition = partition
-        self._authorizer = authorizer
+        self._fetches = fetches
+        self._admission = Admission(partition, voters, fetches, seldom)
         self._forwarder = forwarder
+        self._room = room
         self._controllers = Controllers(partition)
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
+        """Raises StoppedError once an error has stopped the replica: nothing is answered then, also
+        not what was on its way."""
         self.asked[str(request.api)] += 1
-        if not self._may(client, request):
+        answer = await self._answer(client, request)
+        self._partition.driver.check()
+        return answer
+
+    async def _answer(self, client: Client, request: Request) -> Message | None:
+        error = await self._admission.error_of(client, request)
+        if error is not ErrorCode.NONE:
             self.denied += 1
-            by_topic = request.api.key in _BY_TOPIC or _is_reader_fetch(request)
-            error = (
-                ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                if by_topic
-                else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            by_topic = request.api.key in _BY_TOPIC or is_reader_fetch(request)
+            return refused(
+                self._partition,
+                request,
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED if by_topic else error,
             )
-            return refused(self._partition, request, error)
-        if _is_reader_fetch(request):
-            return await fetch_by_reader(self._partition, request.message, request.version)
+        if request.api.key in self._fetches and not self.is_voters(client, request):
+            request = with_room(request, self._room())
+        if is_reader_fetch(request):
+            address = address_of(client.address.rpartition(":")[0])
+            return await fetch_by_reader(self._partition, request.message, request.version, address)
         if request.api is PRODUCE:
             return await writing.produce(self._partition, request.message, client.listener)
         answer_at_once = _AT_ONCE.get(request.api.key)
@@ -125,24 +123,9 @@ class Dispatch:
         side = self._sides[request.api.key]
         return await answer_by_core(self._partition, side, request)
 
-    def _may(self, client: Client, request: Request) -> bool:
-        if is_forwarded(request) and self._authorizer.is_named_voter(client.principal):
-            return True
-        return self._authorizer.may(client.principal, *self._roles(request))
-
-    def _roles(self, request: Request) -> tuple[Role, ...]:
-        """One who fetches under a voter's id is counted as that voter: it moves the high
-        watermark."""
-        key = request.api.key
-        if key in _VOTERS:
-            return (Role.VOTER,)
-        if key in _CHANGES:
-            return (Role.ADMINISTRATOR,)
-        if key in self._fetches and not _is_reader_fetch(request):
-            voters = self._partition.driver.host.raft.log.voters.ids
-            is_voter = _replica_id(request) in voters
-            return (Role.VOTER,) if is_voter else (Role.VOTER, Role.OBSERVER)
-        return tuple(Role)
+    def is_voters(self, client: Client, request: Request) -> bool:
+        """Whether only a voter may ask so, and this client has shown to be that voter."""
+        return self._admission.is_voters(client, request)
 
 
 _AtOnce = Callable[[ServedPartition, Client, Request], Message]
@@ -170,20 +153,3 @@ _AT_ONCE: dict[int, _AtOnce] = {
     INCREMENTAL_ALTER_CONFIGS.key: _by_message(configs.alter_configs),
 }
 """By API key: what this node answers without waiting for anything."""
-
-
-def _is_reader_fetch(request: Request) -> bool:
-    """A reader has no replica's id. Nor has an anonymous observer, but it names its cluster, as
-    replicas do and consumers never do. The epoch of the last record tells nothing: some consumers
-    name it too."""
-    if request.api is not FETCH:
-        return False
-    return _replica_id(request) < 0 and request.message.get("clusterId") is None
-
-
-def _replica_id(request: Request) -> int:
-    """Of a Fetch, where version 15 moved it, a FetchSnapshot or a FetchQuorumRecords."""
-    message = request.message
-    has_state = request.api is FETCH and request.version >= 15
-    found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
-    return found

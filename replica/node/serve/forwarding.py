@@ -6,6 +6,7 @@ is checked where it came in, and the leader trusts those that are named as voter
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from replica.errors import PeerError, UnsupportedByPeerError
@@ -26,6 +27,10 @@ from replica.wire.schema import Message
 
 FORWARDER = "kraftlake-forwarder"
 """The client id of what is forwarded: who doesn't lead either answers so, and forwards no more."""
+
+AT_ONCE = 8
+"""Connections to the leader for what anybody asks for, and as many for changes: each has one of its
+own."""
 
 FORWARDED = frozenset(
     api.key
@@ -48,6 +53,8 @@ class Forwarder:
     def __init__(self, partition: ServedPartition, config: ClientConfig) -> None:
         self._partition = partition
         self._config = replace(config, client_id=FORWARDER)
+        self._describing = asyncio.Semaphore(AT_ONCE)
+        self._changing = asyncio.Semaphore(AT_ONCE)
 
     def leader_of(self, request: Request) -> Address | None:
         """Where to send it on to; None where it is to be answered here."""
@@ -58,10 +65,13 @@ class Forwarder:
 
     async def forward(self, request: Request, leader: Address) -> Message:
         """The leader's answer. REQUEST_TIMED_OUT where none came: a change may still happen."""
+        # apart: anybody may ask for a description, and must not delay who changes the quorum
+        slots = self._describing if request.api is DESCRIBE_QUORUM else self._changing
         try:
-            answer = await ask_leader(
-                leader, self._config, request.api, request.message, request.version
-            )
+            async with slots:
+                answer = await ask_leader(
+                    leader, self._config, request.api, request.message, request.version
+                )
         except UnsupportedByPeerError as error:
             return _failed(ErrorCode.UNSUPPORTED_VERSION, error)
         except PeerError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from replica.history.fetch import FencedLeaderEpoch, validate_leader_epoch
@@ -14,6 +15,10 @@ from replica.types import NO_NODE, UNDEFINED_EPOCH
 from replica.wire.error_codes import ErrorCode
 
 
+async def _at_once(address: str) -> None:
+    """Where nobody else has work to do."""
+
+
 @dataclass(slots=True)
 class ServedPartition:
     """driver: of the replica behind it. endpoints: this node's own, by listener name.
@@ -23,7 +28,7 @@ class ServedPartition:
     its clients know no other node. uncommitted_is_empty: answer a fetch of offsets that are not
     known to be committed as released Kafka does, without records, instead of OFFSET_NOT_AVAILABLE
     (DESIGN section 8). racks: by node id, of the replicas that fetch from here,
-    as they told.
+    as they told. turn: awaited, with the reader's address, before work that costs time; see Turns.
     fetches: how many fetches of readers were answered here with records.
     """
 
@@ -34,6 +39,7 @@ class ServedPartition:
     node_id: int = NO_NODE
     always_leads: bool = False
     uncommitted_is_empty: bool = False
+    turn: Callable[[str], Awaitable[None]] = _at_once
     racks: dict[int, str] = field(default_factory=dict)
     fetches: int = 0
 

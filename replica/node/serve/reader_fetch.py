@@ -42,7 +42,9 @@ class _Round:
     is_final: bool = False
 
 
-async def fetch_by_reader(partition: ServedPartition, request: Message, version: int) -> Message:
+async def fetch_by_reader(
+    partition: ServedPartition, request: Message, version: int, address: str = ""
+) -> Message:
     """The response, at the latest after maxWaitMs; at once where nothing is asked for, as by a
     client that takes leave of its session."""
     if request.get("sessionId", 0) and request.get("sessionEpoch", -1) > 0:
@@ -63,6 +65,7 @@ async def fetch_by_reader(partition: ServedPartition, request: Message, version:
         if found.size:  # it wants more than that, and each look reads all of it again
             await asyncio.sleep(max(0.0, min(pause, deadline - loop.time())))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
+        await partition.turn(address)
 
 
 def _look(partition: ServedPartition, request: Message, version: int) -> tuple[Message, _Round]:

@@ -7,11 +7,10 @@ refuses, and it accepts only values whose every byte it has accounted for.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from replica.metadata import redact
+from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.schema import Kind
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import (
@@ -107,15 +106,10 @@ def pass_fixed_array(source: Bytes, position: int, end: int, size: int, nullable
 
 @inner
 def pass_tags(source: Bytes, position: int, end: int) -> int:
-    """The position behind tagged fields none of which is known."""
+    """The position behind no tagged fields: unknown ones are the scalar reader's, which withholds
+    them."""
     count, at = unsigned_varint(source, position, end)
-    for _ in range(count):
-        _, at = unsigned_varint(source, at, end)
-        size, at = unsigned_varint(source, at, end)
-        at += size
-        if at > end:
-            return NOWHERE
-    return at
+    return at if count == 0 else NOWHERE
 
 
 @inner
@@ -186,7 +180,7 @@ def _step_of_tag(tag: int, first: int, last: int) -> int:
 def locate(source: Bytes, position: int, end: int, first: int, last: int, places: Longs) -> bool:
     """Fills places[k] for the steps first <= k < last of the value at `position`.
 
-    False where the value isn't sound to its last byte, or says a tag twice.
+    False where the value isn't sound to its last byte, says a tag twice, or has an unknown one.
     """
     at = position
     for step in range(first, last):
@@ -203,11 +197,12 @@ def locate(source: Bytes, position: int, end: int, first: int, last: int, places
         if stop > end:
             return False
         step = _step_of_tag(tag, first, last)
-        if step >= 0:
-            if item(places, step - first) != ABSENT or _pass_step(source, at, end, step) != stop:
-                return False
-            if not _is_default(source, at, step):
-                set_item(places, step - first, at)
+        if step < 0 or item(places, step - first) != ABSENT:
+            return False
+        if _pass_step(source, at, end, step) != stop:
+            return False
+        if not _is_default(source, at, step):
+            set_item(places, step - first, at)
         at = stop
     return at == end
 
@@ -221,61 +216,78 @@ def locate_program(source: Bytes, position: int, end: int, program: int, places:
     return found
 
 
-def _telling_words() -> tuple[bytes, ...]:
-    """The words by which redact knows a config whose value is secret, in lower case."""
-    words = redact._TELLING_NAME.pattern.split("|")
-    assert all(re.fullmatch("[a-z]+", word) for word in words), "the pattern is more than words"
-    for name in redact.PASSWORD_CONFIGS:
-        assert any(word in name for word in words), f"{name} holds none of the words"
-    return tuple(word.encode() for word in words)
+def _plain_names() -> list[bytes]:
+    """Configs whose values are shown, unless there is user info in them; sorted."""
+    assert all(name.isascii() for name in KNOWN_CONFIGS)
+    return sorted(name.encode() for name in KNOWN_CONFIGS if not redact.is_secret_config(name))
 
 
-_WORDS = _telling_words()
-_LETTERS = np.frombuffer(b"".join(_WORDS) + bytes(8), np.uint8)
-_WORD_PLACES = np.cumsum([0, *(len(word) for word in _WORDS)]).astype(np.int64)
+_PLAIN = _plain_names()
+_PLAIN_BYTES = np.frombuffer(b"".join(_PLAIN) + bytes(8), np.uint8)
+_PLAIN_PLACES = np.cumsum([0, *(len(name) for name in _PLAIN)]).astype(np.int64)
+_COLON, _SLASH, _AT = b":/@"
 
 
 @inner
-def _starts_word(source: Bytes, position: int, end: int) -> bool:
-    for word in range(_WORD_PLACES.size - 1):
-        first, stop = item(_WORD_PLACES, word), item(_WORD_PLACES, word + 1)
-        if stop - first > end - position:
-            continue
-        k = first
-        while k < stop and byte_at(source, position + k - first) | 0x20 == byte_at(_LETTERS, k):
-            k += 1
-        if k == stop:
+def _order(source: Bytes, start: int, end: int, name: int) -> int:
+    """Below 0 where the text comes before the plain name of that number, 0 where it is that."""
+    first, stop = item(_PLAIN_PLACES, name), item(_PLAIN_PLACES, name + 1)
+    for k in range(min(end - start, stop - first)):
+        difference = long(byte_at(source, start + k)) - long(byte_at(_PLAIN_BYTES, first + k))
+        if difference != 0:
+            return difference
+    return (end - start) - (stop - first)
+
+
+@inner
+def _is_plain_name(source: Bytes, start: int, end: int) -> bool:
+    low, high = 0, _PLAIN_PLACES.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        order = _order(source, start, end, middle)
+        if order == 0:
             return True
+        if order < 0:
+            high = middle
+        else:
+            low = middle + 1
     return False
 
 
 @inner
-def is_telling_name(source: Bytes, position: int) -> bool:
-    """Whether the config name at a place may be that of a secret.
-
-    True too for every name beyond ASCII: regular expressions fold some of its letters to ours.
-    """
-    size, start = unsigned_varint(source, position, source.size)
-    end = start + size - 1
+def _has_user_info(source: Bytes, start: int, end: int) -> bool:
+    """Whether `://` stands there, and @ behind it."""
+    in_url = False
     for at in range(start, end):
         byte = byte_at(source, at)
-        if byte >= 0x80 or _starts_word(source, at, end):
+        if byte == _AT and in_url:
             return True
+        if byte == _COLON and at + 2 < end:
+            slashes = byte_at(source, at + 1) == _SLASH and byte_at(source, at + 2) == _SLASH
+            in_url = in_url or slashes
     return False
 
 
 _CONFIG_FIELDS = [(step.name, step.kind) for step in KERNEL_PROGRAMS[CONFIG_PROGRAM].steps]
-assert _CONFIG_FIELDS[:3] == [
+assert [
     ("resourceType", Kind.INT8),
-    ("resourceName", Kind.STRING),
-    ("name", Kind.STRING),
-], "is_telling_config knows where the name lies"
+    *((name, Kind.STRING) for name in ("resourceName", "name", "value")),
+] == _CONFIG_FIELDS, "is_telling_config knows where name and value lie"
 
 
 @inner
 def is_telling_config(source: Bytes, position: int, end: int) -> bool:
-    """Whether the CONFIG_RECORD whose fields start at `position` may hold a secret."""
+    """Whether the CONFIG_RECORD whose fields start at `position` may hold a secret.
+
+    True too for some that don't: listeners' configs, and those that the user has named.
+    """
     name = pass_text(source, position + 1, end, True, False)
-    if pass_text(source, name, end, True, False) == NOWHERE:
+    value = pass_text(source, name, end, True, False)
+    behind = pass_text(source, value, end, True, True)
+    if behind > end or value > end or name > end:
         return True
-    return is_telling_name(source, name)
+    size, start = unsigned_varint(source, name, end)
+    if not _is_plain_name(source, start, start + size - 1):
+        return True
+    size, start = unsigned_varint(source, value, end)
+    return _has_user_info(source, start, start + size - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replica.scan.frames import ENVELOPE_BYTES, ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE, ROWS
+from replica.scan.kernels.locate import is_telling_config
 from replica.scan.kernels.memory import item, long, set_item
 from replica.scan.kernels.straight import place_finder
 from replica.scan.native import Bytes, Longs
@@ -11,11 +12,12 @@ _find_places = place_finder()
 
 
 def find_odd_rows(
-    source: Bytes, rows: Longs, count: int, sought: Longs, odd: Longs, places: Longs
+    source: Bytes, rows: Longs, count: int, guarded: int, sought: Longs, odd: Longs, places: Longs
 ) -> int:
     """Notes which of the rows 0 <= row < count no program reads, or one that is sought.
 
-    sought: for each program, 1 where it is. odd: the numbers of those rows, with room for all of
+    guarded: as of json_rows; a row of it that may hold a secret is noted, too. sought: for each
+    program, 1 where it is. odd: the numbers of those rows, with room for all of
     them; returns how many they are. places: tables.MAX_WIDTH items of scratch.
     """
     found = long(0)
@@ -25,7 +27,9 @@ def find_odd_rows(
         if program >= 0 and item(sought, program) == 0:
             position = item(rows, ROW_VALUE * ROWS + row)
             end = position + item(rows, ROW_VALUE_SIZE * ROWS + row)
-            is_plain = _find_places(source, position + ENVELOPE_BYTES, end, program, places)
+            fields = position + ENVELOPE_BYTES
+            if program != guarded or not is_telling_config(source, fields, end):
+                is_plain = _find_places(source, fields, end, program, places)
         if not is_plain:
             set_item(odd, found, row)
             found += 1

@@ -208,6 +208,9 @@ def _locating(program: Program, refusal: str) -> _Lines:
     yield "    stop = at + size"
     yield "    if stop > end:"
     yield f"        return {refusal}"
+    tags = [step.tag for step in program.steps if step.is_tagged]
+    yield "    if " + (" and ".join(f"tag != {tag}" for tag in tags) or "True") + ":"
+    yield f"        return {refusal}"  # unknown: withheld by the scalar reader
     for k, step in enumerate(program.steps):
         if step.is_tagged:
             yield f"    if tag == {step.tag}:"

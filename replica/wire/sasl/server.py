@@ -21,13 +21,17 @@ class RefusedError(KraftlakeError):
 
 
 class ServerExchange(Protocol):
-    """The server's side of one authentication. user: known once all is proven."""
+    """The server's side of one authentication. user: known once all is proven. claimed: who the
+    client says to be, empty while it has not said."""
 
     user: str | None
+    claimed: str
 
     def next(self, token: bytes) -> bytes:
         """The answer to a token. Raises RefusedError, and DataError for a token that is none."""
 
+
+_NO_USERS = secrets.token_bytes(32)
 
 Authenticator = Mapping[str, Callable[[], ServerExchange]]
 """Mechanism -> what starts an exchange by it; see plain_exchange and ScramExchange."""
@@ -38,6 +42,7 @@ class PlainExchange:
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
+        self.claimed = ""
         self.user: str | None = None
 
     def next(self, token: bytes) -> bytes:
@@ -45,6 +50,7 @@ class PlainExchange:
         if len(parts) != 3 or not parts[1]:
             raise CorruptDataError("PLAIN: expected a user and a password between zero bytes", 0)
         acting_for, user, password = parts
+        self.claimed = user
         # compared as hashes: how long it takes tells neither length nor content
         kept = hashlib.sha256(self._passwords.get(user, secrets.token_hex()).encode()).digest()
         given = hashlib.sha256(password.encode()).digest()
@@ -55,14 +61,15 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """mechanism: a key of scram.HASHES. credentials: user -> what is kept of its password."""
+    """mechanism: a key of scram.HASHES. credentials: user -> what is kept of its password. A user
+    that isn't there gets the answers of one that is, up to the refusal of its proof."""
 
     def __init__(self, mechanism: str, credentials: Mapping[str, scram.Credential]) -> None:
         self._hash = scram.HASHES[mechanism]
         self._credentials = credentials
         self._said = ""
         self._nonce = ""
-        self._claimed = ""
+        self.claimed = ""
         self.user: str | None = None
 
     def next(self, token: bytes) -> bytes:
@@ -70,11 +77,9 @@ class ScramExchange:
 
     def _begin(self, token: bytes) -> bytes:
         first = scram.without_prefix(token)
-        self._claimed = scram.user_of(first)
+        self.claimed = scram.user_of(first)
         self._nonce = scram.attributes(first, "nr")["r"] + secrets.token_urlsafe(24)
-        kept = self._credentials.get(self._claimed)
-        if kept is None:
-            raise RefusedError("wrong user or password")
+        kept = self._kept()
         salt = scram.base64_of(kept.salt)
         answer = f"r={self._nonce},s={salt},i={kept.iterations}"
         self._said = f"{first},{answer}"
@@ -84,21 +89,41 @@ class ScramExchange:
         final, _, proof = said.rpartition(",p=")
         if final != scram.client_final(self._nonce):
             raise CorruptDataError("SCRAM: a message that belongs to no exchange", 0)
-        kept, heard = self._credentials[self._claimed], f"{self._said},{final}".encode()
-        if not scram.is_proven(self._hash, kept, scram.bytes_of(proof), heard):
+        kept, heard = self._kept(), f"{self._said},{final}".encode()
+        is_proven = scram.is_proven(self._hash, kept, scram.bytes_of(proof), heard)
+        if not is_proven or self.claimed not in self._credentials:
             raise RefusedError("wrong user or password")
-        self.user = self._claimed
+        self.user = self.claimed
         signature = scram.server_signature(self._hash, kept, heard)
         return f"v={scram.base64_of(signature)}".encode()
 
+    def _kept(self) -> scram.Credential:
+        """The user's credential. Of an unknown user one that nobody can have: its salt is the same
+        each time, on each node and after a restart, as the salt of a known user is."""
+        model = next(iter(self._credentials.values()), None)
+        secret = _NO_USERS if model is None else model.server_key
+        salt = hmac.digest(secret, f"salt of nobody: {self.claimed}".encode(), "sha512")
+        unknown = scram.Credential(
+            salt[: 16 if model is None else len(model.salt)],
+            scram.MIN_ITERATIONS if model is None else model.iterations,
+            secrets.token_bytes(len(hashlib.new(self._hash).digest())),
+            b"",
+        )
+        return self._credentials.get(self.claimed, unknown)
+
 
 class SaslServer:
-    """Authentication of one connection. principal: the user, once known."""
+    """Authentication of one connection. principal: the user, once known. claimed: who the client
+    says to be."""
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
         self._exchange: ServerExchange | None = None
         self.principal: str | None = None
+
+    @property
+    def claimed(self) -> str:
+        return "" if self._exchange is None else self._exchange.claimed
 
     @staticmethod
     def answer_of(sasl: SaslServer | None, request: Request) -> tuple[Message, bool]:

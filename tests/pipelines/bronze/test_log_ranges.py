@@ -18,6 +18,7 @@ from pipelines.sources.files import SourceFile, log_files
 from pipelines.tables.bronze import LOG_RECORDS
 from replica.errors import UnreadableFileError
 from replica.format.batch import encode_batch
+from replica.metadata.redact import Redactor
 from replica.types import ReplicaId
 
 pytestmark = pytest.mark.spark
@@ -59,10 +60,10 @@ def files(data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[SourceFi
 def write_directly(
     spark: SparkSession, lake: Lake, files: list[SourceFile], key: bytes | None
 ) -> delta.Written:
-    delta.ensure_table(spark, lake, LOG_RECORDS)
+    delta.ensure_table(lake, LOG_RECORDS)
     parts = log_ranges([(file, OWNER) for file in files], range_bytes=RANGE_BYTES)
     assert len(parts) > len(files), "some file is cut"
-    batches = partial(log_record_batches, key=key)
+    batches = partial(log_record_batches, redactor=None if key is None else Redactor(key))
     return delta.append_directly(spark, lake, LOG_RECORDS, parts, batches)
 
 
@@ -133,9 +134,11 @@ def test_a_segment_that_is_gone_is_one_clear_line(spark: SparkSession, tmp_path:
     path = tmp_path / LOG
     path.write_bytes(b"x" * 100)
     lake = Lake(tmp_path / "lake")
-    delta.ensure_table(spark, lake, LOG_RECORDS)
+    delta.ensure_table(lake, LOG_RECORDS)
     parts = log_ranges([(SourceFile(str(path), "x"), OWNER)])
     path.unlink()
     with pytest.raises(UnreadableFileError, match=f"^{path}: file is gone$"):
-        delta.append_directly(spark, lake, LOG_RECORDS, parts, partial(log_record_batches, key=KEY))
+        delta.append_directly(
+            spark, lake, LOG_RECORDS, parts, partial(log_record_batches, redactor=Redactor(KEY))
+        )
     assert delta.last_commit(spark, lake, LOG_RECORDS).version == 0

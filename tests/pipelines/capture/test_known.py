@@ -11,21 +11,23 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pipelines.capture.known import KnownCaptures, known_column
+from pipelines.capture.known import KnownCaptures, known_column, seal_of
+from pipelines.seal import OPEN, Seal
 from replica.errors import UsageError
 from replica.format.known_file import KnownFile, Place
 from replica.types import ReplicaId
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 123_456, tzinfo=UTC)
 ONE, OTHER = ReplicaId("cluster", 1, "disk-a"), ReplicaId("cluster", 1, "disk-b")
+HASH = "aa" * 32
 FILE = KnownFile(
     size_bytes=900,
-    content_hash="aa",
+    content_hash=HASH,
     sound_bytes=700,
     next_offset=12,
     record_count=12,
-    chunk_hash="bb",
-    headers_hash="cc",
+    chunk_hash="bb" * 32,
+    headers_hash="cc" * 32,
     landmarks=(Place(0, 0, 200), Place(600, 10, 61)),
     places=(Place(0, 0, 200),),
 )
@@ -50,7 +52,11 @@ FILES = pa.list_(
 )
 
 
-def write(lake: Path, *rows: tuple[ReplicaId, str, datetime, KnownFile | None]) -> None:
+def write(
+    lake: Path,
+    *rows: tuple[ReplicaId, str, datetime, KnownFile | None],
+    seal: Seal = OPEN,
+) -> None:
     """bronze.captures with a log for each row, and a deleted segment beside the last one."""
     captures = [
         {
@@ -59,7 +65,10 @@ def write(lake: Path, *rows: tuple[ReplicaId, str, datetime, KnownFile | None]) 
             "node_id": replica.node_id,
             "directory_id": replica.directory_id,
             "captured_at": at,
-            "files": [_file(LOG, known), *([_file(LOG + ".deleted", None)] if last else [])],
+            "files": [
+                _file(LOG, known, seal),
+                *([_file(LOG + ".deleted", None, seal)] if last else []),
+            ],
         }
         for last, (replica, capture_id, at, known) in zip(
             (row is rows[-1] for row in rows), rows, strict=True
@@ -76,9 +85,9 @@ def write(lake: Path, *rows: tuple[ReplicaId, str, datetime, KnownFile | None]) 
     write_deltalake(str(lake / "bronze" / "captures"), table)
 
 
-def _file(path: str, known: KnownFile | None) -> dict[str, Any]:
-    column = None if known is None else known_column(known)
-    return {"path": path, "size_bytes": 900, "sha256": "aa", "known": column}
+def _file(path: str, known: KnownFile | None, seal: Seal) -> dict[str, Any]:
+    column = None if known is None else known_column(known, seal)
+    return {"path": path, "size_bytes": 900, "sha256": seal.close(HASH), "known": column}
 
 
 def test_the_newest_capture_of_each_replica_is_told(tmp_path: Path) -> None:
@@ -111,3 +120,37 @@ def test_captures_whose_data_is_gone_are_an_error_that_names_them(tmp_path: Path
         file.unlink()
     with pytest.raises(UsageError, match=rf"^{tmp_path}/bronze/captures can't be read"):
         KnownCaptures(str(tmp_path)).of(ONE)
+
+
+@pytest.mark.parametrize("keeps_secrets", [True, False])
+def test_a_lake_without_captures_is_sealed_unless_it_is_to_keep_secrets(
+    tmp_path: Path, keeps_secrets: bool
+) -> None:
+    found = seal_of(str(tmp_path), b"key", keeps_secrets=keeps_secrets)
+    assert found == (OPEN if keeps_secrets else Seal(b"key"))
+
+
+@pytest.mark.parametrize("keeps_secrets", [True, False])
+def test_a_lake_whose_hashes_are_plain_stays_as_it_is(tmp_path: Path, keeps_secrets: bool) -> None:
+    write(tmp_path, (ONE, "a", NOON, FILE))
+    assert seal_of(str(tmp_path), b"key", keeps_secrets=keeps_secrets) == OPEN
+
+
+def test_a_sealed_lake_takes_its_own_key_and_no_secrets(tmp_path: Path) -> None:
+    lake, seal = str(tmp_path), Seal(b"key")
+    write(tmp_path, (ONE, "a", NOON, FILE), seal=seal)
+    assert seal_of(lake, b"key", keeps_secrets=False) == seal
+    one = KnownCaptures(lake, seal).of(ONE)
+    assert one is not None
+    assert one.files == {LOG: FILE}
+    with pytest.raises(UsageError, match=f"^{lake}: hides secrets, and --keep-secrets"):
+        seal_of(lake, b"key", keeps_secrets=True)
+    with pytest.raises(UsageError, match=f"^{lake}/_redaction.key: not the key"):
+        seal_of(lake, b"another", keeps_secrets=False)
+
+
+def test_what_another_key_has_sealed_is_read_again(tmp_path: Path) -> None:
+    write(tmp_path, (ONE, "a", NOON, FILE), seal=Seal(b"another"))
+    one = KnownCaptures(str(tmp_path), Seal(b"key")).of(ONE)
+    assert one is not None
+    assert one.files == {}

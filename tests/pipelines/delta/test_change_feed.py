@@ -56,7 +56,7 @@ def changes(lake: Lake, version: int) -> set[tuple[str, str, int | None, int | N
 def test_a_tables_content_is_replaced_by_what_changed_of_it(
     spark: SparkSession, lake: Lake
 ) -> None:
-    delta.ensure_table(spark, lake, LEADERS)
+    delta.ensure_table(lake, LEADERS)
     first = leaders(spark, ("kept", 1, None), ("moved", None, 1), ("gone", 3, 1))
 
     assert delta.replace_by_merge(spark, lake, LEADERS, first) == Merged(3, 0, 0)
@@ -92,11 +92,11 @@ def test_a_tables_content_is_replaced_by_what_changed_of_it(
 def test_a_table_of_an_older_release_gets_its_change_feed_and_retention(
     spark: SparkSession, lake: Lake
 ) -> None:
-    delta.ensure_table(spark, lake, PLAIN)
+    delta.ensure_table(lake, PLAIN)
     assert opened(lake).metadata().configuration == {}
 
     for _ in range(2):
-        delta.ensure_table(spark, lake, LEADERS)
+        delta.ensure_table(lake, LEADERS)
 
     assert opened(lake).metadata().configuration == {
         "delta.enableChangeDataFeed": "true",

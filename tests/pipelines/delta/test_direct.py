@@ -52,7 +52,7 @@ VALUES = {
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Lake:
     lake = Lake(tmp_path / "a lake's")  # a blank and a quote, to be harmless everywhere
-    delta.ensure_table(spark, lake, RECORDS)
+    delta.ensure_table(lake, RECORDS)
     return lake
 
 
@@ -108,7 +108,7 @@ def test_it_is_the_table_that_append_makes(
     written = write(spark, lake, *parts)
 
     by_spark = Lake(tmp_path / "by spark")
-    delta.ensure_table(spark, by_spark, RECORDS)
+    delta.ensure_table(by_spark, RECORDS)
     delta.append(by_spark, RECORDS, frame(spark, *range(50)))
 
     found = contents(spark, lake)

@@ -69,8 +69,8 @@ def test_lake_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ensure_table_makes_what_the_contract_says(spark: SparkSession, lake: Lake) -> None:
-    delta.ensure_table(spark, lake, RECORDS)
-    delta.ensure_table(spark, lake, RECORDS)  # the second finds it there
+    delta.ensure_table(lake, RECORDS)
+    delta.ensure_table(lake, RECORDS)  # the second finds it there
 
     table = DeltaTable.forPath(spark, lake.path_of(RECORDS))
     detail = table.detail().collect()[0]
@@ -83,16 +83,16 @@ def test_ensure_table_makes_what_the_contract_says(spark: SparkSession, lake: La
 
 
 def test_ensure_table_refuses_another_release_s_columns(spark: SparkSession, lake: Lake) -> None:
-    delta.ensure_table(spark, lake, EPOCHS)
+    delta.ensure_table(lake, EPOCHS)
     newer = Contract(
         EPOCHS.name, "Epochs.", (*EPOCHS.columns, Column("leader", "int", "Who.")), EPOCHS.keys
     )
     with pytest.raises(UsageError, match=r"another release.*differ in leader\)"):
-        delta.ensure_table(spark, lake, newer)
+        delta.ensure_table(lake, newer)
 
 
 def test_append_overwrite_and_replace_where(spark: SparkSession, lake: Lake) -> None:
-    delta.ensure_table(spark, lake, RECORDS)
+    delta.ensure_table(lake, RECORDS)
     delta.append(lake, RECORDS, records(spark, range(3)))
     delta.append(lake, RECORDS, records(spark, range(3, 5)))
     assert contents(spark, lake) == {n: ({"offset": n}, 1) for n in range(5)}
@@ -113,7 +113,7 @@ def test_append_overwrite_and_replace_where(spark: SparkSession, lake: Lake) -> 
 
 
 def test_a_transaction_is_written_once(spark: SparkSession, lake: Lake) -> None:
-    delta.ensure_table(spark, lake, RECORDS)
+    delta.ensure_table(lake, RECORDS)
     for _attempt in range(2):
         delta.append(lake, RECORDS, records(spark, range(2)), transaction=("feed", 7))
     delta.append(lake, RECORDS, records(spark, range(2, 3)), transaction=("feed", 8))
@@ -121,7 +121,7 @@ def test_a_transaction_is_written_once(spark: SparkSession, lake: Lake) -> None:
 
 
 def test_not_null_holds(spark: SparkSession, lake: Lake) -> None:
-    delta.ensure_table(spark, lake, RECORDS)
+    delta.ensure_table(lake, RECORDS)
     nothing = spark.sql("SELECT 'c' cluster_id, NULL offset, NULL payload, 1 last_seen")
     with pytest.raises(Exception, match="NOT NULL constraint violated"):
         delta.append(lake, RECORDS, nothing)
@@ -129,7 +129,7 @@ def test_not_null_holds(spark: SparkSession, lake: Lake) -> None:
 
 
 def test_merge_inserts_new_rows_with_variant_only_once(spark: SparkSession, lake: Lake) -> None:
-    delta.ensure_table(spark, lake, RECORDS)
+    delta.ensure_table(lake, RECORDS)
 
     first = delta.merge(spark, lake, RECORDS, records(spark, range(4)))
     again = delta.merge(spark, lake, RECORDS, records(spark, range(2, 6), seen=2))
@@ -139,7 +139,7 @@ def test_merge_inserts_new_rows_with_variant_only_once(spark: SparkSession, lake
 
 
 def test_merge_updates_where_told_and_counts(spark: SparkSession, lake: Lake) -> None:
-    delta.ensure_table(spark, lake, RECORDS)
+    delta.ensure_table(lake, RECORDS)
     delta.append(lake, RECORDS, records(spark, range(2), seen=5))
     delta.append(lake, RECORDS, records(spark, range(2, 4), seen=1))
 
@@ -162,7 +162,7 @@ def test_merge_updates_where_told_and_counts(spark: SparkSession, lake: Lake) ->
 
 
 def test_merge_matches_null_keys(spark: SparkSession, lake: Lake) -> None:
-    delta.ensure_table(spark, lake, RECORDS)
+    delta.ensure_table(lake, RECORDS)
     source = records(spark, range(1)).selectExpr(
         "CAST(NULL AS STRING) AS cluster_id", "offset", "payload", "last_seen"
     )
@@ -171,7 +171,7 @@ def test_merge_matches_null_keys(spark: SparkSession, lake: Lake) -> None:
 
 
 def test_merge_without_insert_only_updates(spark: SparkSession, lake: Lake) -> None:
-    delta.ensure_table(spark, lake, RECORDS)
+    delta.ensure_table(lake, RECORDS)
     delta.append(lake, RECORDS, records(spark, range(1)))
     merged = delta.merge(
         spark,
@@ -187,10 +187,10 @@ def test_merge_without_insert_only_updates(spark: SparkSession, lake: Lake) -> N
 
 def test_register_makes_names_resolve_per_lake(spark: SparkSession, tmp_path: Path) -> None:
     here, there = Lake(tmp_path / "it's here"), Lake(tmp_path / "there")
-    delta.ensure_table(spark, here, RECORDS)
+    delta.ensure_table(here, RECORDS)
     delta.append(here, RECORDS, records(spark, range(3)))
-    delta.ensure_table(spark, here, EPOCHS)
-    delta.ensure_table(spark, there, RECORDS)
+    delta.ensure_table(here, EPOCHS)
+    delta.ensure_table(there, RECORDS)
 
     assert delta.register(spark, here, (RECORDS, EPOCHS)) == ("bronze.records", "gold.epochs")
     query = "SELECT sum(payload:offset::int) AS total FROM bronze.records"

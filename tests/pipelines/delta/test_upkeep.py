@@ -32,7 +32,7 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Two tables of two files each; of the one with a feed a row was updated."""
     place = Lake(tmp_path_factory.mktemp("made"))
     for contract in (FED, PLAIN):
-        delta.ensure_table(spark, place, contract)
+        delta.ensure_table(place, contract)
         for n in (1, 2):
             delta.append(place, contract, spark.createDataFrame([(n, 0)], contract.schema))
     spark.sql(f"UPDATE delta.`{place.path_of(FED)}` SET seen = 1 WHERE n = 1")

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import pytest
 
+from replica.format.batch import decode_header
+from replica.format.control import (
+    ControlMessage,
+    KRaftVersion,
+    KRaftVoters,
+    LeaderChange,
+    LeaderVoter,
+    SnapshotFooter,
+    SnapshotHeader,
+    Voter,
+    VoterEndpoint,
+    encode_control,
+)
 from replica.format.record import Record
-from replica.metadata.log_record import UNREADABLE, LogRecordReader
+from replica.metadata.log_record import UNREADABLE, LogRecordReader, may_hold_secret
 from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
 from replica.metadata.writer import encode
+from replica.types import ZERO_UUID
+from tests.secret_log import PLAIN_CONFIGS, batch, config, control_batch, plain, secret_values
 
 KEPT, REDACTED = LogRecordReader(None), LogRecordReader(Redactor(b"key"))
 
@@ -52,6 +68,63 @@ def test_a_record_without_a_value_is_unreadable(is_control: bool) -> None:
     found = REDACTED.read(_record(None, struct.pack(">hh", 0, 2)), is_control=is_control)
     assert found.record_type == UNREADABLE
     assert found.value is None
+
+
+def test_bytes_with_an_unknown_tagged_field_are_withheld_and_the_rest_is_shown() -> None:
+    value = encode(new_record("TOPIC_RECORD", 0, {"name": "a"}))
+    tagged = value[:-1] + b"\x01\x63\x07hunter2"
+    found = REDACTED.read(_record(tagged), is_control=False)
+    assert (found.value, found.is_harmless) == (None, False)
+    assert found.json_text() == '{"name":"a","topicId":"AAAAAAAAAAAAAAAAAAAAAA"}'
+    assert KEPT.read(_record(tagged), is_control=False).value == tagged
+
+
+_TAGS = ((99, b"hunter2"),)
+_VOTER = Voter(1, ZERO_UUID, (VoterEndpoint("C", "a", 1),), 0, 1)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        LeaderChange(1, 1, (), (), _TAGS),
+        LeaderChange(1, 1, (LeaderVoter(1, ZERO_UUID, _TAGS),), ()),
+        LeaderChange(1, 1, (), (LeaderVoter(1, ZERO_UUID, _TAGS),)),
+        SnapshotHeader(0, 1, _TAGS),
+        SnapshotFooter(0, _TAGS),
+        KRaftVersion(0, 1, _TAGS),
+        KRaftVoters(0, (_VOTER,), _TAGS),
+        KRaftVoters(0, (replace(_VOTER, tags=_TAGS),)),
+        KRaftVoters(0, (replace(_VOTER, feature_tags=_TAGS),)),
+        KRaftVoters(0, (replace(_VOTER, endpoints=(VoterEndpoint("C", "a", 1, _TAGS),)),)),
+    ],
+    ids=repr,
+)
+def test_bytes_of_control_records_with_unknown_tagged_fields_are_withheld(
+    message: ControlMessage,
+) -> None:
+    key, value = encode_control(message)
+    found = REDACTED.read(_record(value, key), is_control=True)
+    assert (found.value, found.is_harmless) == (None, False)
+    assert "hunter2" not in found.json_text()
+    assert KEPT.read(_record(value, key), is_control=True).value == value
+
+
+@pytest.mark.parametrize("value", list(secret_values()), ids=repr)
+def test_a_batch_that_holds_a_secret_is_told_from_one_that_holds_none(value: bytes) -> None:
+    for values in ([value], [plain("a"), value], [value, plain("a")]):
+        whole = batch(7, values)
+        assert may_hold_secret(decode_header(whole), whole)
+        assert may_hold_secret(decode_header(whole), whole[:-1]), "nobody can tell"
+    known = [plain("a"), *(config(*one) for one in PLAIN_CONFIGS.items())]
+    whole = batch(7, known)
+    assert not may_hold_secret(decode_header(whole), whole)
+
+
+def test_a_batch_of_a_control_record_that_nobody_knows_may_hold_a_secret() -> None:
+    leader, odd = encode_control(LeaderChange(1, 1, (), ()))[1], b"hunter2"
+    for type_code, value, expected in ((2, leader, False), (2, odd, True), (9, odd, True)):
+        whole = control_batch(7, type_code, value)
+        assert may_hold_secret(decode_header(whole), whole) == expected
 
 
 def test_a_control_record_of_an_unknown_type_is_labelled_and_hidden() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import given
 from replica.metadata.json_text import json_text, to_plain
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
-from replica.metadata.records import RECORDS
+from replica.metadata.records import RECORDS, schema_named
 from replica.metadata.redact import (
     PASSWORD_CONFIGS,
     SECRET_FIELDS,
@@ -23,6 +24,12 @@ from replica.metadata.schema import Value
 from tests.replica.metadata.strategies import records
 
 REDACTOR = Redactor(b"a key of this lake")
+UNKNOWN_CONFIGS = (
+    *("connection.url", "datadog.api.key", "db.pwd", "my.credential", "basic.auth.user.info"),
+    *("aws.access.key.id", "signing.private.key", "http.auth.header", "ssl.key", "", "retention"),
+    *("listener.name.external.db.pwd", "listener.name.retention", "Retention.MS", "größe"),
+)
+"""Names that no release of Kafka has."""
 FINGERPRINT = r"\*\*\*:[0-9a-f]{12}"
 
 
@@ -101,6 +108,7 @@ def test_the_removal_of_a_token_still_finds_its_creation() -> None:
         "ssl.keystore.location",
         "ssl.truststore.type",
         "key.passphrase",
+        *UNKNOWN_CONFIGS,
     ],
 )
 def test_configs_that_hold_or_point_to_secrets_are_secret(name: str) -> None:
@@ -112,11 +120,67 @@ def test_configs_that_hold_or_point_to_secrets_are_secret(name: str) -> None:
     assert to_plain(record)["name"] == name
 
 
-@pytest.mark.parametrize("name", ["retention.ms", "cleanup.policy", "ssl.protocol", "ssl.key", ""])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("retention.ms", "cleanup.policy", "ssl.protocol", "message.format.version"),
+        *("follower.replication.throttled.rate", "consumer.session.timeout.ms", "match"),
+        *("listener.name.external.ssl.protocol", "listener.name.a.gssapi.sasl.kerberos.kinit.cmd"),
+    ],
+)
 def test_other_configs_are_untouched(name: str) -> None:
     record = config(name, "hunter2")
     assert REDACTOR.redact(record) == (record, False)
     assert not holds_secret(record)
+
+
+@pytest.mark.parametrize("name", ["db.pwd", "ssl.key", "listener.name.a.db.pwd"])
+def test_a_config_that_kafka_does_not_know_is_shown_where_it_is_named(name: str) -> None:
+    naming = Redactor(b"a key of this lake", shown_configs=frozenset({name}))
+    assert naming.redact(config(name, "plain")) == (config(name, "plain"), False)
+    assert naming.redact(config(name.upper(), "hunter2"))[1]
+    assert naming.redact(config(name, "db://u:hunter2@host"))[1]
+    assert holds_secret(config(name, "plain")), "what a lake keys does not hang on an option"
+
+
+@pytest.mark.parametrize("name", ["ssl.key.password", "my.token", "SASL.JAAS.CONFIG"])
+def test_naming_a_config_that_is_secret_shows_nothing(name: str) -> None:
+    naming = Redactor(b"a key of this lake", shown_configs=frozenset({name}))
+    assert naming.redact(config(name, "hunter2"))[1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("jdbc:postgresql://u:hunter2@db/x", "https://hunter2@example.org/token"),
+        *("http://a/,http://u:hunter2@b/", "x://u:hun/ter2@b", "see\nHTTP://u:hunter2@b"),
+    ],
+)
+def test_user_info_in_a_url_is_secret_whatever_the_config_is_called(value: str) -> None:
+    record = config("sasl.oauthbearer.jwks.endpoint.url", value)
+    assert holds_secret(record)
+    assert "hunter2" not in json_text(REDACTOR.redact(record)[0])
+
+
+@pytest.mark.parametrize(
+    "value", ["https://example.org/x", "a@b", "SSL://:9093,SASL_SSL://:9094", "a@b://c", "://", "@"]
+)
+def test_a_url_without_user_info_is_shown(value: str) -> None:
+    record = config("sasl.oauthbearer.jwks.endpoint.url", value)
+    assert REDACTOR.redact(record) == (record, False)
+
+
+def test_unknown_tagged_fields_are_withheld_with_the_bytes_that_hold_them() -> None:
+    record = replace(scram(), schema=schema_named("NO_OP_RECORD"), fields={})
+    for plain in (record, config("retention.ms", "1")):
+        tagged = replace(plain, unknown_tags=(((), ((33, b"hunter2"),)),))
+        assert holds_secret(tagged)
+        assert not holds_secret(plain)
+        redacted, was_secret = REDACTOR.redact(tagged)
+        assert was_secret
+        assert isinstance(redacted, MetadataRecord)
+        assert redacted.unknown_tags == ()
+        assert json_text(redacted) == json_text(plain)
 
 
 def test_a_removed_secret_config_stays_null_and_holds_no_secret() -> None:
@@ -162,7 +226,15 @@ def test_redaction_and_holds_secret_agree_on_every_record(record: MetadataRecord
     assert isinstance(redacted, MetadataRecord)
     assert list(redacted.fields) == list(record.fields)
     may_be_secret = {*SECRET_FIELDS, "CONFIG_RECORD"}
-    assert not was_secret or record.type in may_be_secret
+    assert not was_secret or record.type in may_be_secret or record.unknown_tags
+
+
+def test_what_stands_for_a_crc_is_told_by_the_key_the_offset_and_the_crc() -> None:
+    numbers = {REDACTOR.batch_crc(offset, crc) for offset in range(50) for crc in range(50)}
+    assert len(numbers) == 2500
+    assert all(0 <= number < 2**32 for number in numbers)
+    assert REDACTOR.batch_crc(7, 2**32 - 1) == REDACTOR.batch_crc(7, 2**32 - 1)
+    assert REDACTOR.batch_crc(-1, 1) != Redactor(b"another key").batch_crc(-1, 1)
 
 
 def test_secret_fields_exist_in_the_schema() -> None:

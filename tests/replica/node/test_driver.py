@@ -1,9 +1,11 @@
 """Drivers of a quorum: what is acknowledged is committed, and who can't know says so."""
 
 import asyncio
+import struct
 
 import pytest
 
+from replica.node.driver import StoppedError
 from replica.raft.effects import Stopped
 from replica.raft.leading import NotLeaderError
 from replica.raft.messages import DescribeQuorumRequest
@@ -79,5 +81,46 @@ def test_an_administrator_is_answered(in_quorum):
         leader = await quorum.leader()
         answer = await leader.ask(DescribeQuorumRequest())
         assert [state.replica.node_id for state in answer.voters] == [1, 2, 3]
+
+    in_quorum(story)
+
+
+@pytest.mark.parametrize("where", ["in a step of the core", "in a request to a peer"])
+def test_an_exception_that_nobody_expected_stops_the_replica(in_quorum, where):
+    async def story(quorum):
+        leader = await quorum.leader()
+        node_id, follower = next((n, d) for n, d in quorum.drivers.items() if d is not leader)
+
+        def broken(*_):
+            raise struct.error("'i' format requires a number that fits")
+
+        if where == "in a step of the core":
+            follower.host.raft.step = broken  # a timer comes next
+        else:
+            follower.call = broken
+        with pytest.raises(struct.error):
+            await quorum.running[node_id]
+        assert follower.has_failed
+        with pytest.raises(StoppedError):
+            await follower.ask(DescribeQuorumRequest())
+
+    in_quorum(story)
+
+
+def test_a_step_that_fails_half_way_answers_nothing(in_quorum):
+    async def story(quorum):
+        leader = await quorum.leader()
+        node_id = leader.host.config.local.key.node_id
+
+        def half(event, now):
+            yield from original(event, now)
+            raise AssertionError("a rule of ours is broken")
+
+        original = leader.host.step
+        leader.host.step = half
+        with pytest.raises(StoppedError):
+            await leader.ask(DescribeQuorumRequest())
+        with pytest.raises(AssertionError, match="a rule of ours"):
+            await quorum.running[node_id]
 
     in_quorum(story)

@@ -6,8 +6,8 @@ from typing import Any
 
 from replica.errors import DataError
 from replica.format.record import records_of
-from replica.format.segment import scan
-from replica.metadata.log_record import UNREADABLE, LogRecordReader
+from replica.format.segment import LocatedBatch, scan
+from replica.metadata.log_record import UNREADABLE, LogRecordReader, may_hold_secret
 from replica.metadata.redact import Redactor
 from replica.metadata.variant import encode_variant
 from replica.scan.arrow import JSON, VARIANT, BatchScan, RecordScan
@@ -33,7 +33,8 @@ def scalar_records(
         if not batch.crc_valid:
             continue
         whole = memoryview(data)[batch.position - start :][: header.size_bytes]
-        place = (batch.position, header.base_offset, header.leader_epoch, header.crc)
+        crc = _shown_crc(batch, data, start, redactor)
+        place = (batch.position, header.base_offset, header.leader_epoch, crc)
         following = header.base_offset
         try:
             for record in records_of(header, whole):
@@ -65,14 +66,27 @@ def scalar_records(
     return rows
 
 
-def scalar_batches(data: bytes, start: int, expected: int | None) -> list[Row]:
+def _shown_crc(batch: LocatedBatch, data: bytes, start: int, redactor: Redactor | None) -> int:
+    """The batch's own, or what stands for it where the batch may hold a secret."""
+    header = batch.header
+    if redactor is None:
+        return header.crc
+    whole = memoryview(data)[batch.position - start :][: header.size_bytes]
+    if batch.crc_valid and not may_hold_secret(header, whole):
+        return header.crc
+    return redactor.batch_crc(header.base_offset, header.crc)
+
+
+def scalar_batches(
+    data: bytes, start: int, expected: int | None, redactor: Redactor | None
+) -> list[Row]:
     return [
         (
             batch.position,
             batch.header.base_offset,
             _long(batch.header.last_offset),
             batch.header.leader_epoch,
-            batch.header.crc,
+            _shown_crc(batch, data, start, redactor),
             batch.crc_valid,
             batch.header.is_control,
             batch.header.record_count,
@@ -108,8 +122,8 @@ def hold_equal(
     given = data if buffer is None else buffer
     found = scan(data, start=start, expected_offset=expected)
     account = (found.damages, found.end_position, found.zero_tail)
-    batches = BatchScan(given, start=start, expected_offset=expected)
-    assert rows_of(batches) == scalar_batches(data, start, expected)
+    batches = BatchScan(given, start=start, expected_offset=expected, redactor=redactor)
+    assert rows_of(batches) == scalar_batches(data, start, expected, redactor)
     assert (batches.damages, batches.end_position, batches.zero_tail) == account
     count = 0
     for form in forms:

@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 from replica.format.batch import encode_batch
 from replica.format.compression import GZIP, NONE, compress
 from replica.format.record import Record, encode_records
+from replica.metadata.log_record import UNREADABLE
+from replica.metadata.record import new_record
+from replica.metadata.redact import Redactor
+from replica.metadata.schema import Value
+from replica.metadata.writer import encode
 from replica.scan import frames
 from replica.scan.arrow import JSON, VARIANT
-from tests.replica.scan.agreement import REDACTOR, hold_equal
+from tests.replica.scan.agreement import REDACTOR, hold_equal, scalar_records
 from tests.replica.scan.agreement_on_meaning import hold_meaning_equal
 from tests.replica.scan.damaging import Pool, damaged, made_batch, recorded_segments
 
@@ -67,6 +72,26 @@ def test_random_values(bodies: list[bytes], redacted: bool) -> None:
     values = [b"\x01" + bytes([i % 29, i % 4]) + body for i, body in enumerate(bodies * 5)]
     batch = made_batch(values, random.Random(0))
     hold_equal(batch, expected=0, redactor=REDACTOR if redacted else None)
+
+
+def _config(name: str, value: str) -> bytes:
+    fields: dict[str, Value] = {"resourceType": 4, "name": name, "value": value}
+    return encode(new_record("CONFIG_RECORD", 0, fields))
+
+
+def test_configs_that_kafka_knows_or_not_and_unknown_tagged_fields(pool: Pool) -> None:
+    names = ("retention.ms", "db.pwd", "api.key", "listener.name.a.ssl.protocol", "x", "größe")
+    values = [_config(name, text) for name in names for text in ("1", "db://u:hunter2@host", "")]
+    recorded = sorted({v for batch in pool.batches[-200:] for v in _values(batch)}, key=len)[::9]
+    plain = [value for value in (*values, *recorded) if value.endswith(b"\0")]
+    tagged = [value[:-1] + b"\x01\x63\x07hunter2" for value in plain]
+    for shown in (frozenset[str](), frozenset({"db.pwd", "x"})):
+        redactor = Redactor(b"a key for tests", shown)
+        for one in (values, tagged, [*values, *tagged]):
+            hold_equal(made_batch(one, random.Random(0)), expected=0, redactor=redactor)
+    hold_equal(made_batch(tagged, random.Random(0)), expected=0, redactor=None)
+    rows = scalar_records(made_batch(tagged, random.Random(0)), 0, 0, REDACTOR, JSON)
+    assert all(row[10] is None or row[7] == UNREADABLE for row in rows)
 
 
 @pytest.mark.parametrize("form", [JSON, VARIANT])

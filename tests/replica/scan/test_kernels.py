@@ -18,10 +18,11 @@ import pytest
 
 from replica.errors import UsageError
 from replica.metadata.json_text import json_text, to_plain
+from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.program import programs
 from replica.metadata.record import new_record
 from replica.metadata.records import RECORDS
-from replica.metadata.redact import PASSWORD_CONFIGS, SECRET_FIELDS
+from replica.metadata.redact import PASSWORD_CONFIGS, SECRET_FIELDS, is_secret_config
 from replica.metadata.schema import Field, Kind, Value
 from replica.metadata.variant import encode_variant
 from replica.metadata.writer import encode
@@ -136,17 +137,25 @@ def test_utf8_is_pythons(text: Kernel) -> None:
         assert bool(text(np.frombuffer(raw, np.uint8), 3, output)) == _decodes(raw), raw
 
 
-def _config(name: bytes) -> np.ndarray:  # type: ignore[type-arg]
-    return np.frombuffer(b"\x02\x02x" + bytes([len(name) + 1]) + name + b"\x02v\x00", np.uint8)
+def _config(name: bytes, value: bytes = b"v") -> np.ndarray:  # type: ignore[type-arg]
+    texts = (b"x", name, value)
+    raw = b"".join(bytes([len(one) + 1]) + one for one in texts)
+    return np.frombuffer(b"\x02" + raw + b"\x00", np.uint8)
 
 
 def test_no_secret_config_passes_the_kernel(text: Kernel) -> None:
     output = np.zeros(1, np.uint8)
-    for name in (*PASSWORD_CONFIGS, "My.SECRET", "x\u017fecret", "to\u212aen", "a.TrustStore.b"):
-        assert text(_config(name.encode()), 4, output)
-    for name in ("retention.ms", "cleanup.policy", "passwor", "p", ""):
-        assert not text(_config(name.encode()), 4, output)
-    assert text(_config(b"retention.ms")[:9], 4, output), "what breaks off is not judged here"
+    odd = ("My.SECRET", "x\u017fecret", "to\u212aen", "a.TrustStore.b", "passwor", "p", "", "zzz")
+    for name in (*PASSWORD_CONFIGS, *odd, "retention.m", "retention.mss", "Retention.ms"):
+        assert text(_config(name.encode()), 4, output), name
+    for name in KNOWN_CONFIGS:
+        assert bool(text(_config(name.encode()), 4, output)) == is_secret_config(name), name
+    for value in (b"u://v@w", b"://@", b"a,b://c:d@e/"):
+        assert text(_config(b"retention.ms", value), 4, output), value
+    for value in (b"u://v.w", b"@://", b"a:/b@c", b"://", b"@", b""):
+        assert not text(_config(b"retention.ms", value), 4, output), value
+    for end in range(len(_config(b"retention.ms")) - 1):
+        assert text(_config(b"retention.ms")[:end], 4, output), "what breaks off is not judged here"
 
 
 def test_secret_types_never_reach_the_kernels() -> None:

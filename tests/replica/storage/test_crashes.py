@@ -266,7 +266,8 @@ class CrashingLog(RuleBasedStateMachine):
         assert needed <= there <= allowed.snapshots | allowed.doubtful
         for snapshot in there:
             assert self.log.snapshots.read(snapshot, 0, 10**6) == snapshot_bytes(snapshot)
-        assert QuorumStateFile(self.disk, FOLDER).read() in allowed.votes
+        with self.disk.inspected():  # it writes the file again
+            assert QuorumStateFile(self.disk, FOLDER).read() in allowed.votes
 
     def adopt(self, maybe: State) -> None:
         """What was found after a crash is safe from now on."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import pytest
 
 from replica.errors import UnreadableFileError, UnwritableFileError
+from replica.raft.ports import ElectionState
 from replica.simulate.disk import DiskFaults, SimulatedDisk
 from replica.storage.log import FileLog
+from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
+from replica.storage.segment import LogConfig
 from replica.types import OffsetAndEpoch
 from tests.replica.storage.content import batch, batches
 
@@ -96,3 +100,90 @@ def test_a_snapshot_that_could_not_be_synced_is_not_there() -> None:
     assert list(log.snapshots) == []
     disk.faults = DiskFaults()
     assert list(open_log(disk, FOLDER).snapshots) == []
+
+
+SEEDS = range(12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_a_failed_sync_did_not_write_is_written_anew_where_the_log_is_opened(
+    seed: int,
+) -> None:
+    disk = SimulatedDisk(Random(seed))
+    log = open_log(disk, FOLDER)
+    log.append(batches(0, 4))
+    log.flush()
+    log.append(batches(4, 5))
+    disk.faults = DiskFaults(sync_error_rate=1.0)
+    with pytest.raises(UnwritableFileError):
+        log.flush()
+    disk.faults = DiskFaults()
+    end = open_log(disk, FOLDER).log_end  # what it holds is acknowledged to others from now on
+    disk.crash()
+    disk.restart()
+    assert open_log(disk, FOLDER).log_end == end == 9
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_more_than_what_may_not_be_on_the_disk_is_written_anew(seed: int) -> None:
+    disk = SimulatedDisk(Random(seed))
+    config = LogConfig(index_interval_bytes=100)
+    log = open_log(disk, FOLDER, config)
+    for start in range(0, 200, 5):
+        log.append(batches(start, 5))
+        log.flush()
+    written: list[tuple[int, int]] = []
+    original = SimulatedDisk._write
+
+    def noting(disk, path, inode, write):
+        if path.endswith(".log") and write.data:
+            written.append((write.position, len(write.data)))
+        original(disk, path, inode, write)
+
+    disk._write = partial(noting, disk)
+    size = open_log(disk, FOLDER, config).size_bytes
+    assert all(at + length == size and length < 2000 for at, length in written)
+
+
+def after_failed_syncs(seed: int, change: Callable[[SimulatedDisk], None]) -> SimulatedDisk | None:
+    """The disk after a change that a failed sync ended; None where no sync failed."""
+    disk = SimulatedDisk(Random(seed))
+    open_log(disk, FOLDER).close()
+    QuorumStateFile(disk, FOLDER).write(ElectionState(1))
+    disk.faults = DiskFaults(sync_error_rate=0.5)
+    try:
+        change(disk)
+    except UnwritableFileError:
+        disk.faults = DiskFaults()
+        return disk
+    return None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_election_that_was_read_survives_a_power_loss_after_a_failed_sync(seed: int) -> None:
+    disk = after_failed_syncs(seed, lambda d: QuorumStateFile(d, FOLDER).write(ElectionState(2)))
+    if disk is None:
+        return
+    read = QuorumStateFile(disk, FOLDER).read()
+    disk.crash()
+    disk.restart()
+    assert QuorumStateFile(disk, FOLDER).read() == read
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_so_do_the_epochs_and_snapshots(seed: int) -> None:
+    def change(disk: SimulatedDisk) -> None:
+        log = open_log(disk, FOLDER)
+        log.append([*batches(0, 4), batch(4, epoch=2)])
+        log.flush()
+        writer = log.snapshots.write(OffsetAndEpoch(4, 1), 1, ())
+        writer.freeze()
+        log.advance_log_start(4)
+
+    disk = after_failed_syncs(seed, change)
+    if disk is None:
+        return
+    facts = open_log(disk, FOLDER).facts()
+    disk.crash()
+    disk.restart()
+    assert open_log(disk, FOLDER).facts() == facts

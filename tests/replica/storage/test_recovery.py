@@ -208,7 +208,6 @@ def test_leftovers_of_a_crash_are_removed_and_the_rest_is_kept(place: Place) -> 
         "00000000000000000004.index.deleted",
         "00000000000000000000.log.cleaned",
         "00000000000000000099.index",
-        "leader-epoch-checkpoint.tmp",
         "quorum-state.tmp",
     )
     for name in leftovers:

@@ -8,7 +8,7 @@ import contextlib
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.frame import Limits
+from replica.wire.limits import Limits
 from replica.wire.server import Server, Service
 
 SERVED = {VOTE.key: VOTE.versions, FETCH.key: range(4, 13)}
@@ -25,8 +25,8 @@ async def echo(client, request):
 
 
 @contextlib.asynccontextmanager
-async def running(handler=echo, limits=DEFAULTS, served=SERVED, **service):
-    server = Server(Service(handler, served, **service), limits)
+async def running(handler=echo, limits=DEFAULTS, served=SERVED, shared=None, **service):
+    server = Server(Service(handler, served, **service), limits, shared)
     server.port = await server.start(HOST, 0)
     try:
         yield server

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -13,10 +14,10 @@ from replica.errors import (
 )
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.frame import Limits
+from replica.wire.limits import Limits
 from replica.wire.sasl import scram
 from replica.wire.sasl.client import Plain, Scram
-from replica.wire.sasl.server import PlainExchange, ScramExchange
+from replica.wire.sasl.server import PlainExchange, RefusedError, ScramExchange
 from replica.wire.server import ANONYMOUS
 from tests.replica.wire.loopback import HOST, connected, running
 
@@ -114,3 +115,57 @@ def test_strangers_may_not_send_large_frames():
                 await connection.call(VOTE, {"clusterId": "x" * 200})
 
     asyncio.run(main())
+
+
+def first_answer(user, credentials=None):
+    """(salt, iterations, the exchange) that a server gives to a user's first token."""
+    exchange = ScramExchange(MECHANISM, {"ann": KEPT} if credentials is None else credentials)
+    token = scram.with_prefix(scram.client_first(user, "nonce"))
+    found = scram.attributes(exchange.next(token).decode(), "rsi")
+    return found["s"], found["i"], exchange, found["r"]
+
+
+def refusal(exchange, nonce):
+    proof = scram.base64_of(bytes(32))
+    with pytest.raises(RefusedError) as refused:
+        exchange.next(f"{scram.client_final(nonce)},p={proof}".encode())
+    return str(refused.value)
+
+
+def test_a_user_that_does_not_exist_gets_the_exchange_of_one_that_does():
+    known, unknown = first_answer("ann"), first_answer("bob")
+    assert len(known[0]) == len(unknown[0])
+    assert known[1] == unknown[1]
+    assert unknown[0] == first_answer("bob")[0] != first_answer("cid")[0]
+    assert refusal(*known[2:]) == refusal(*unknown[2:])
+
+
+def test_an_unknown_users_salt_stays_where_users_are_added():
+    more = {"ann": KEPT, "dan": scram.credential("sha256", "x", b"other", 8192)}
+    assert first_answer("bob")[:2] == first_answer("bob", more)[:2]
+    assert first_answer("bob", {})[0] == first_answer("bob", {})[0]
+
+
+@pytest.mark.parametrize("who", [Plain("bob\n", "wrong"), Scram("bob\n", "wrong", MECHANISM)])
+def test_a_failed_login_is_told_with_its_name_and_address_and_answered_late(who):
+    told = []
+
+    async def main():
+        limits = Limits(failed_login_s=0.4)
+        asked = running(
+            whoami,
+            authenticator=AUTHENTICATOR,
+            limits=limits,
+            on_refused_login=lambda client, user: told.append((client.peer[0], user)),
+        )
+        async with asked as server:
+            began = time.monotonic()
+            with pytest.raises(AuthenticationError):
+                await Connection.connect(HOST, server.port, ClientConfig(sasl=who))
+            assert time.monotonic() - began >= 0.4
+            began = time.monotonic()
+            async with connected(server, sasl=Plain("ann", "secret")):
+                assert time.monotonic() - began < 0.4
+
+    asyncio.run(main())
+    assert told == [(HOST, "bob\n")]

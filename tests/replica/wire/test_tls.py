@@ -21,8 +21,9 @@ from replica.errors import (
 )
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.frame import Limits, framed
+from replica.wire.frame import framed
 from replica.wire.header import Request, encode_request
+from replica.wire.limits import Limits
 from replica.wire.server import Server, Service
 from replica.wire.tls import PemText, Tls, client_context, distinguished_name, server_context
 from tests.replica.wire.certificates import make_authority, make_certificate, openssl
@@ -141,7 +142,7 @@ def test_who_never_shakes_hands_counts_as_connected_and_is_closed_in_time(node):
         return server.refused
 
     assert asyncio.run(asyncio.wait_for(main(), 10)) == {
-        "too many connections": 1,
+        "closed to make room for another": 1,
         "TLS: no handshake in time": 1,
         "TLS: closed by the client": 1,
     }

@@ -126,7 +126,7 @@ class SecureQuorum:
     def denied(self):
         """How many requests were refused for lack of a role."""
         found = re.compile(r"^kraftlake_requests_denied_total ([\d.]+)$", re.MULTILINE)
-        return sum(float(found.search(_metrics(port))[1]) for port in self.metrics.values())
+        return sum(float(found.search(metrics_of(port))[1]) for port in self.metrics.values())
 
     def append(self, config, *values):
         """By an administrator, as soon as there is a leader; the offset after the last value."""
@@ -223,11 +223,12 @@ async def _append_at(port, config, values):
         await connection.close()
 
 
-def _metrics(port):
+def metrics_of(port):
+    """What Prometheus would get."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         return answer.read().decode()
 
 
 def _refused(port):
     pattern = r'kraftlake_connections_refused_total\{[^}]*reason="([^"]*)"\} ([\d.]+)'
-    return re.findall(pattern, _metrics(port))
+    return re.findall(pattern, metrics_of(port))

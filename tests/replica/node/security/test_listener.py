@@ -4,6 +4,7 @@ import pytest
 
 from replica.errors import UnreadableFileError, UsageError
 from replica.node.settings import settings_in
+from replica.wire.limits import UNLIMITED
 from replica.wire.sasl.client import Plain, Scram
 from tests.replica.node.security.files import PLAIN, SCRAM, properties_of
 from tests.replica.wire.certificates import make_authority, make_certificate
@@ -48,7 +49,8 @@ def test_a_key_below_the_listener_counts_before_the_plain_one(tmp_path):
     assert (voters.client_auth, voters.tls.certificate) == ("required", "/etc/node.pem")
     assert (readers.client_auth, readers.tls.certificate) == ("none", "/etc/readers.pem")
     assert readers.tls.authorities == "/etc/ca.pem"
-    assert (voters.limits.max_connections, readers.limits.max_connections) == (9, 7)
+    assert (voters.limits.max_connections, readers.limits.max_connections) == (UNLIMITED, 7)
+    assert found.security.limits.max_connections == 9
     assert found.security.voters.tls == voters.tls
     assert found.unknown == ()
 
@@ -105,10 +107,36 @@ def test_limits_have_kafkas_names(tmp_path):
     )
     found = security(tmp_path, "", lines).security
     limits = found.listeners["READERS"].limits
-    assert (limits.request_max_bytes, limits.queued_max_bytes) == (1000, 2000)
+    assert (limits.request_max_bytes, found.limits.request_bytes) == (1000, 2000)
     assert (limits.idle_s, limits.unknown_max_bytes) == (1.5, 500)
     assert found.to_voters(2.0).connect_timeout_s == 0.25
     assert security(tmp_path, "", "queued.max.request.bytes=-1\n").security.listeners
+
+
+def test_limits_of_all_listeners_have_kafkas_names_too(tmp_path):
+    lines = (
+        "max.connections=90\nmax.connections.per.ip=20\n"
+        "max.connections.per.ip.overrides=10.0.0.7:50, [2001:db8:1:2::9]:60\n"
+        "kraftlake.queued.max.response.bytes=3000\nsocket.receive.buffer.bytes=-1\n"
+        "listener.name.voters.socket.send.buffer.bytes=4096\n"
+    )
+    found = security(tmp_path, "", lines)
+    limits, listeners = found.security.limits, found.security.listeners
+    assert (limits.max_connections, limits.answer_bytes) == (90, 3000)
+    assert limits.connections_of("10.0.0.1") == 20
+    assert limits.connections_of("10.0.0.7") == 50
+    assert limits.connections_of("2001:db8:1:2::/64") == 60
+    assert listeners["VOTERS"].limits.receive_buffer_bytes is None
+    assert listeners["VOTERS"].limits.send_buffer_bytes == 4096
+    assert listeners["READERS"].limits.send_buffer_bytes == 100 * 1024
+    assert found.unknown == ()
+
+
+@pytest.mark.parametrize("wrong", ["host.example:5", "10.0.0.7", "10.0.0.7:many", ":5", "::1"])
+def test_an_exception_for_what_is_no_address_is_refused(tmp_path, wrong):
+    line = f"max.connections.per.ip.overrides={wrong}\n"
+    with pytest.raises(UsageError, match=r"overrides: '.*' is not ADDRESS:COUNT"):
+        security(tmp_path, "", line)
 
 
 def test_files_with_secrets_that_others_may_read_are_told(tmp_path):

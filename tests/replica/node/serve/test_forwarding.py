@@ -92,7 +92,10 @@ def test_what_was_forwarded_is_never_forwarded_again(in_quorum):
 )
 def test_a_leader_trusts_those_alone_that_are_named_as_voters(tmp_path, voters, principal, error):
     async def main():
-        settings = {"kraftlake__principals__voter": voters}
+        settings = {
+            "kraftlake__principals__voter": voters,
+            "kraftlake__insecure__open__listeners": "true",
+        }
         async with asyncio.timeout(30), running(tmp_path, **settings) as node:
             await leads(node)
             forwarding = Client("127.0.0.1:1", principal, "CONTROLLER")
@@ -110,7 +113,7 @@ def test_a_client_goes_to_the_leader_itself_where_that_refuses_the_forwarder(in_
     no_administrator = Authorizer({**everybody, Role.ADMINISTRATOR: frozenset()})
 
     async def story(leader, followers):
-        leader.dispatch._authorizer = no_administrator
+        leader.dispatch._admission._authorizer = no_administrator
         answer = await call(followers[0], REMOVE_RAFT_VOTER, REMOVE)
         assert answer["errorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from replica.errors import PeerError
 from replica.node.serve.quorum import LONGEST_WAIT_MS
 from replica.raft.messages import FetchRequest
 from replica.storage.batches import value_batch
@@ -151,7 +152,7 @@ def test_a_topic_without_a_name_is_answered_where_answers_need_one(tmp_path, ver
         assert found["topicId"] == "B" * 21 + "A"
         assert not found["name"]
 
-    named = dict.fromkeys(("voter", "observer", "reader"), reader)
+    named = dict.fromkeys(("observer", "reader"), reader)
     served(tmp_path, story, **{f"kraftlake__principals__{role}": n for role, n in named.items()})
 
 
@@ -174,3 +175,16 @@ def test_a_fetch_of_more_than_there_is_does_not_read_it_anew_with_each_append(tm
         waiting.cancel()
 
     served(tmp_path, story)
+
+
+def test_a_replica_that_an_error_has_stopped_answers_nothing(tmp_path):
+    async def main():
+        async with asyncio.timeout(60), running(tmp_path) as node, client_of(node) as client:
+            await leads(node)
+            waiting = asyncio.create_task(client.call(METADATA, {"topics": []}))
+            node.driver.fail(AssertionError("a rule of ours is broken"))
+            with pytest.raises(PeerError):
+                await waiting
+
+    with pytest.raises(AssertionError, match="a rule of ours"):
+        asyncio.run(main())

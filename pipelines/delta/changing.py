@@ -1,0 +1,69 @@
+"""A table with a change data feed brought to new content by what changed.
+
+After `replace` the feed would have every row twice, as gone and as new.
+"""
+
+from __future__ import annotations
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pipelines.delta.lake import Lake
+from pipelines.delta.replacing import replace
+from pipelines.delta.small import read_newest
+from pipelines.delta.tables import Merged, keys_equal, merged
+from pipelines.tables.contract import Contract
+
+_IS_GONE = "_is_gone"
+
+
+def replace_by_merge(
+    spark: SparkSession, lake: Lake, contract: Contract, source: DataFrame
+) -> Merged:
+    """Makes `source`, whose keys must be unique, the table's whole content by what changed.
+
+    The change data feed then has new, vanished and changed rows alone. Where nothing changed there
+    is no commit, which MERGE would make.
+    """
+    table = read_newest(spark, lake, contract)
+    if not table.row_count:  # the feed of an overwrite of nothing is what was added
+        return Merged(replace(lake, contract, source).rows, 0, 0)
+    changed = _changed(contract, table.rows, contract.select(source)).persist()
+    try:
+        if not changed.count():
+            return Merged(0, 0, 0)
+        builder = (
+            DeltaTable.forPath(spark, lake.path_of(contract))
+            .alias("t")
+            .merge(changed.alias("s"), keys_equal(contract))
+            .whenMatchedDelete(f"s.{_IS_GONE}")
+            .whenMatchedUpdateAll()
+            .whenNotMatchedInsertAll()
+        )
+        return merged(builder)
+    finally:
+        changed.unpersist()
+
+
+def _changed(contract: Contract, table: DataFrame, rows: DataFrame) -> DataFrame:
+    """Those of `rows` that the table lacks or has otherwise, and those of the table that `rows`
+    lacks, marked by _IS_GONE."""
+    both = (
+        table.withColumn("_held", F.lit(True))
+        .alias("t")
+        .join(
+            rows.withColumn("_wanted", F.lit(True)).alias("s"),
+            F.expr(keys_equal(contract)),
+            "full",
+        )
+    )
+    others = [name for name in contract.column_names if name not in contract.keys]
+    differs = [f"NOT t.`{name}` <=> s.`{name}`" for name in others]
+    either = ("t._held IS NULL", "s._wanted IS NULL", *differs)
+    columns = [
+        F.expr(f"if(s._wanted, s.`{name}`, t.`{name}`)").alias(name)
+        for name in contract.column_names
+    ]
+    is_gone = F.expr("s._wanted IS NULL").alias(_IS_GONE)
+    return both.where(" OR ".join(either)).select(*columns, is_gone)

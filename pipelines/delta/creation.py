@@ -1,0 +1,82 @@
+"""Tables made and held to their contracts, by delta-rs: in milliseconds, not in seconds."""
+
+from __future__ import annotations
+
+import json
+
+from deltalake import DeltaTable, Schema
+
+from pipelines.delta.lake import Lake
+from pipelines.delta_rs import open_if_there
+from pipelines.lake_paths import table_uri
+from pipelines.object_store import storage_options
+from pipelines.tables.contract import Contract
+from replica.errors import UsageError
+
+_ALL_FEATURES = {"delta.minWriterVersion": "7"}
+"""For a table with a feature of writer version 7: with it delta-rs names the older features in the
+table's protocol, too. Spark refuses a table that doesn't."""
+
+
+def ensure_table(lake: Lake, contract: Contract) -> None:
+    """Creates the table, empty, where it is absent; an existing one is held to its contract.
+
+    UsageError: the lake's table has other columns, so it was written by another release.
+    """
+    table = open_if_there(lake.root, contract.name)
+    if table is not None:
+        _check_columns(table, lake.path_of(contract), contract)
+        _set_missing_properties(table, contract)
+        return
+    DeltaTable.create(
+        table_uri(lake.root, contract.name),
+        schema=Schema.from_json(contract.schema.json()),
+        mode="ignore",  # another process may be doing the same
+        partition_by=list(contract.partition_by),
+        description=contract.description,
+        configuration=_configuration(contract),
+        storage_options=storage_options(lake.root),
+    )
+
+
+def _configuration(contract: Contract) -> dict[str, str | None]:
+    has_variant = any(column.data_type.typeName() == "variant" for column in contract.columns)
+    needed = _ALL_FEATURES if has_variant or contract.change_feed else {}
+    return {**contract.properties, **needed}
+
+
+def _check_columns(table: DeltaTable, path: str, contract: Contract) -> None:
+    actual = _types(table.schema().to_json())
+    wanted = _types(contract.schema.json())
+    if actual == wanted:
+        return
+    differing = sorted(name for name in {*actual, *wanted} if actual.get(name) != wanted.get(name))
+    raise UsageError(
+        f"{path} was written by another release of kraftlake (its columns differ in "
+        f"{', '.join(differing)}): run `kraftlake lake --upgrade`, or use that release."
+    )
+
+
+def _types(schema: str) -> dict[str, str]:
+    """Each column's type as text; what is nullable in it, and comments, make no difference."""
+    return {
+        field["name"]: json.dumps(_shape(field["type"])) for field in json.loads(schema)["fields"]
+    }
+
+
+def _shape(kind: object) -> object:
+    if not isinstance(kind, dict):
+        return kind
+    if kind["type"] == "array":
+        return ["array", _shape(kind["elementType"])]
+    if kind["type"] == "map":
+        return ["map", _shape(kind["keyType"]), _shape(kind["valueType"])]
+    return ["struct", *([field["name"], _shape(field["type"])] for field in kind["fields"])]
+
+
+def _set_missing_properties(table: DeltaTable, contract: Contract) -> None:
+    """Those that an older release's table lacks; one that was set to something else is left."""
+    present = table.metadata().configuration
+    missing = {key: value for key, value in contract.properties.items() if key not in present}
+    if missing:
+        table.alter.set_table_properties(missing)

@@ -1,0 +1,155 @@
+"""Rows brought into a table: Spark's tasks, or the driver, write the Parquet files, and the driver
+makes one commit by delta-rs.
+
+Spark's own writer runs five to eight jobs more, to plan and to look at what it wrote: for small
+tables they take far longer than the rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties
+from deltalake.transaction import AddAction
+from pyspark.sql import DataFrame
+
+from pipelines.data_files import write_data_file
+from pipelines.delta.actions import StatisticsColumns, statistics
+from pipelines.delta.direct import NOTHING, Written
+from pipelines.delta.lake import Lake
+from pipelines.delta_rs import open_table
+from pipelines.lake_paths import table_uri
+from pipelines.tables.contract import Contract
+from replica.errors import UnwritableFileError
+
+
+@dataclass(frozen=True)
+class _File:
+    """What a task says of the file that it wrote; or, in `refused`, the path and the reason for
+    which it could not, as JSON: an exception would come out of Spark buried in a traceback."""
+
+    name: str = ""
+    size_bytes: int = 0
+    modified: int = 0
+    rows: int = 0
+    stats: str = ""
+    refused: str | None = None
+
+    @property
+    def action(self) -> AddAction:
+        """What the commit says of it."""
+        return AddAction(self.name, self.size_bytes, {}, self.modified, True, self.stats)
+
+
+_RESULT = pa.schema(
+    {
+        "name": pa.string(),
+        "size_bytes": pa.int64(),
+        "modified": pa.int64(),
+        "rows": pa.int64(),
+        "stats": pa.string(),
+        "refused": pa.string(),
+    }
+)
+"""_File's."""
+_RESULT_DDL = (
+    "name string, size_bytes bigint, modified bigint, rows bigint, stats string, refused string"
+)
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A table, as far as a task that writes its files needs to know it."""
+
+    folder: str
+    schema: pa.Schema
+    columns: StatisticsColumns
+
+    @staticmethod
+    def of(lake: Lake, contract: Contract) -> _Target:
+        name = contract.name
+        assert not contract.partition_by, f"{name}: a task's file would be of all partitions"
+        columns = StatisticsColumns.of_contract(contract.schema)
+        return _Target(lake.path_of(contract), contract.arrow_schema, columns)
+
+
+def replace(lake: Lake, contract: Contract, rows: DataFrame) -> Written:
+    """Makes `rows` the whole content of the table, which ensure_table has made, in one commit.
+
+    Where the table is empty and stays so, nothing is committed. Raises UnwritableFileError for what
+    a task could not write, and deltalake's errors for the commit. A write that fails leaves files
+    that nothing refers to: VACUUM removes them.
+    """
+    return _commit(lake, contract, _files_of_tasks(lake, contract, rows), "overwrite")
+
+
+def add_values(lake: Lake, contract: Contract, values: Sequence[Mapping[str, Any]]) -> Written:
+    """Adds rows that the driver has, by column name, in one commit. The errors of `replace`."""
+    batches = pa.Table.from_pylist([*values], contract.arrow_schema).to_batches()
+    found = _write(batches, _Target.of(lake, contract))
+    files = [_File(**row) for batch in found for row in batch.to_pylist()]
+    return _commit(lake, contract, files, "append")
+
+
+def _files_of_tasks(lake: Lake, contract: Contract, rows: DataFrame) -> list[_File]:
+    target = _Target.of(lake, contract)
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _write(batches, target)
+
+    found = contract.select(rows).mapInArrow(write, _RESULT_DDL).collect()
+    return [_File(**row.asDict()) for row in found]
+
+
+def _write(batches: Iterable[pa.RecordBatch], target: _Target) -> Iterator[pa.RecordBatch]:
+    folder, schema, columns = target.folder, target.schema, target.columns
+    try:
+        cast = (_cast(one, schema) for one in batches)
+        file = write_data_file(folder, schema, cast, bounded=columns.bounded)
+    except UnwritableFileError as error:
+        yield _row(_File(refused=json.dumps([error.path, error.reason])))
+    except OSError as error:
+        yield _row(_File(refused=json.dumps([folder, error.strerror or str(error)])))
+    else:
+        if file is not None:
+            stats = json.dumps(statistics(file, columns), ensure_ascii=False)
+            yield _row(_File(file.name, file.size_bytes, file.modified, file.row_count, stats))
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Spark derives from its plan what can be NULL inside of arrays and structs; the contract says
+    what the table's schema says."""
+    arrays = [batch.column(field.name).cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _row(file: _File) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([asdict(file)], schema=_RESULT)
+
+
+def _commit(lake: Lake, contract: Contract, files: Sequence[_File], mode: str) -> Written:
+    for file in files:
+        if file.refused is not None:
+            raise UnwritableFileError(*json.loads(file.refused))
+    table = open_table(table_uri(lake.root, contract.name))
+    rows, size = sum(one.rows for one in files), sum(one.size_bytes for one in files)
+    if not files and not (mode == "overwrite" and table.file_uris()):
+        return NOTHING
+    metrics = {"numFiles": len(files), "numOutputRows": rows, "numOutputBytes": size}
+    told = {"operationMetrics": {name: str(value) for name, value in metrics.items()}}
+    table.create_write_transaction(
+        [
+            AddAction(
+                one.name or "", one.size_bytes or 0, {}, one.modified or 0, True, one.stats or ""
+            )
+            for one in files
+        ],
+        mode=mode,
+        schema=table.schema(),
+        commit_properties=CommitProperties(custom_metadata=told),
+    )
+    return Written(table.version(), len(files), rows, size)

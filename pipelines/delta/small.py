@@ -1,0 +1,111 @@
+"""Small tables, read by delta-rs into one partition of Spark.
+
+Spark runs three jobs to open a Delta table and one more for each query of it, and what it computes
+of several partitions it shuffles: for some thousand rows that takes far longer than the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines.delta.lake import Lake
+from pipelines.delta.tables import no_table, read
+from pipelines.delta_rs import open_if_there
+from pipelines.tables.contract import Contract
+
+_SMALL_ROWS = 100_000
+_SMALL_BYTES = 16 * 1024 * 1024
+"""Of Parquet files, a few times that in memory. A table with more of either is none of these."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A table's newest version, and its rows by its log; None where the log doesn't tell."""
+
+    version: int
+    row_count: int | None
+    size_bytes: int
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the rows are better read once, in one partition."""
+        few = self.row_count is not None and self.row_count <= _SMALL_ROWS
+        return few and self.size_bytes <= _SMALL_BYTES
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A table's rows at its newest version. is_small: whether they are in one partition."""
+
+    version: int
+    row_count: int
+    rows: DataFrame
+    is_small: bool
+
+
+def size(lake: Lake, contract: Contract) -> Size:
+    """UsageError where the lake has no such table."""
+    return _size(_opened(lake, contract))
+
+
+def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> Reading:
+    """The rows of a small table pass through this process's memory; others are left to Spark.
+
+    UsageError where the lake has no such table.
+    """
+    table = _opened(lake, contract)
+    held = _size(table)
+    if held.is_small:
+        rows = _read_small(spark, table, contract)
+    else:
+        rows = read(spark, lake, contract, version=held.version)
+    count = rows.count() if held.row_count is None else held.row_count
+    return Reading(held.version, count, rows, held.is_small)
+
+
+def _opened(lake: Lake, contract: Contract) -> DeltaTable:
+    table = open_if_there(lake.root, contract.name)
+    if table is None:
+        raise no_table(lake, contract)
+    return table
+
+
+def _size(table: DeltaTable) -> Size:
+    files = pa.table(table.get_add_actions())
+    counts = files.column("num_records").to_pylist()
+    row_count = None if None in counts else sum(counts)
+    return Size(table.version(), row_count, sum(files.column("size_bytes").to_pylist()))
+
+
+def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> DataFrame:
+    if not table.file_uris():
+        return spark.createDataFrame([], contract.schema).coalesce(1)
+    found = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
+    schema = contract.arrow_schema
+    columns = [_as(found.column(field.name), field) for field in schema]
+    rows = pa.Table.from_arrays(columns, schema=schema)
+    return spark.createDataFrame(rows, contract.schema).coalesce(1)
+
+
+def _as(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """delta-rs gives texts and bytes as views, and a VARIANT's fields in another order."""
+    if not _is_variant(field):
+        return column.cast(field.type)
+    return pa.chunked_array([_variant(chunk, field.type) for chunk in column.chunks], field.type)
+
+
+def _is_variant(field: pa.Field) -> bool:
+    kind = field.type
+    return pa.types.is_struct(kind) and any(
+        (kind.field(k).metadata or {}).get(b"variant") for k in range(kind.num_fields)
+    )
+
+
+def _variant(chunk: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
+    fields = [kind.field(k) for k in range(kind.num_fields)]
+    parts = [chunk.field(field.name).cast(field.type).fill_null(b"") for field in fields]
+    return pa.StructArray.from_arrays(parts, fields=fields, mask=chunk.is_null())

@@ -1,0 +1,65 @@
+"""Hashes of files as a lake keeps them: without its key nobody can tell of what bytes they are.
+
+A lake shows all of a file but its secrets, so whoever guesses these could make the file's hash and
+compare. Sealed hashes are equal where the hashes are. Who has the key opens them again, because an
+ingest goes on with the hash of what it doesn't read again (replica.format.content_hash).
+
+The form is a synthetic initialization vector: 16 bytes of HMAC-SHA256 over the hash, and behind
+them the hash, exclusive-ored with an HMAC-SHA256 over those 16 bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from replica.metadata.redact import keyed_digest
+
+_TAG_BYTES = 16
+_HASH_BYTES = 32
+_SEALED_DIGITS = 2 * (_TAG_BYTES + _HASH_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """key: None for a lake that keeps hashes as they are."""
+
+    key: bytes | None = field(default=None, repr=False)
+
+    def close(self, digest: str) -> str:
+        """What a lake keeps of a hash, given as at most 64 hex digits; "" stays ""."""
+        if self.key is None or not digest:
+            return digest
+        raw = bytes.fromhex(digest)
+        assert len(raw) <= _HASH_BYTES, "a longer hash would show behind the pad"
+        tag = self._tag(self.key, raw)
+        return (tag + _xor(raw, self._pad(self.key, tag))).hex()
+
+    def open(self, text: str) -> str | None:
+        """The hash; None where another key, or none, has sealed it."""
+        if self.key is None or not text:
+            return text
+        sealed = bytes.fromhex(text)
+        tag = sealed[:_TAG_BYTES]
+        raw = _xor(sealed[_TAG_BYTES:], self._pad(self.key, tag))
+        return raw.hex() if tag == self._tag(self.key, raw) else None
+
+    @staticmethod
+    def _tag(key: bytes, raw: bytes) -> bytes:
+        return keyed_digest(key, "seal of a hash", raw)[:_TAG_BYTES]
+
+    @staticmethod
+    def _pad(key: bytes, tag: bytes) -> bytes:
+        return keyed_digest(key, "pad of a hash", tag)
+
+
+OPEN = Seal()
+"""Keeps hashes as they are."""
+
+
+def is_sealed(text: str) -> bool:
+    """Whether a lake's hash of a file, 64 hex digits where it isn't, was sealed."""
+    return len(text) == _SEALED_DIGITS
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=False))

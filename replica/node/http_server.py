@@ -1,0 +1,111 @@
+"""One page over HTTP, such as Prometheus asks for, in the node's event loop.
+
+It takes few connections and little of each, for its clients are few: a new connection closes the
+oldest that has not asked yet. A connection is answered once and closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+
+from replica.wire.acceptor import Acceptor, streams
+from replica.wire.connections import Connected, Connections, address_of
+from replica.wire.limits import NodeLimits
+
+MAX_CONNECTIONS = 16
+MAX_REQUEST_BYTES = 8 * 1024
+WITHIN_S = 5.0
+"""For a request to come, and for its answer to be taken."""
+
+Page = Callable[[str], tuple[str, bytes]]
+"""From what the client accepts (its Accept header) to the content's type and the content."""
+
+
+class HttpServer:
+    """Answers GET and HEAD of any path by the page."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        limits = NodeLimits(max_connections=MAX_CONNECTIONS, per_address=MAX_CONNECTIONS)
+        self._connections = Connections(limits)
+        self._acceptor = Acceptor(self._arrived, self._failed)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; returns the port. Raises OSError."""
+        return await self._acceptor.start(host, port)
+
+    async def close(self) -> None:
+        """Listen no more; who is being answered is left without."""
+        self._acceptor.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _failed(self, error: OSError) -> None:
+        self._connections.make_room()
+
+    def _arrived(self, connection: socket.socket, host: str) -> None:
+        task = asyncio.create_task(self._serve(connection))
+
+        def close(why: str) -> None:
+            task.cancel()
+
+        connected = Connected(address_of(host), "", close)
+        self._tasks.add(task)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            self._connections.leave(connected)
+            connection.close()
+
+        task.add_done_callback(ended)
+        if self._connections.admit(connected):
+            task.cancel()
+
+    async def _serve(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+            reader, writer = await streams(connection)
+            try:
+                async with asyncio.timeout(WITHIN_S):
+                    writer.write(self._answer(await _request(reader)))
+                    writer.write_eof()
+                    await writer.drain()
+                    await reader.read(1)  # a client has taken all of it when it closes
+            finally:
+                writer.transport.abort()
+
+    def _answer(self, request: bytes | None) -> bytes:
+        if request is None:
+            return _response("431 Request Header Fields Too Large", "text/plain", b"")
+        first, *headers = request.decode("latin-1").split("\r\n")
+        method = first.partition(" ")[0]
+        if method not in ("GET", "HEAD") or len(first.split(" ")) != 3:
+            return _response("405 Method Not Allowed", "text/plain", b"")
+        accepted = [
+            value.strip()
+            for name, _, value in (header.partition(":") for header in headers)
+            if name.strip().lower() == "accept"
+        ]
+        kind, content = self._page(",".join(accepted))
+        return _response("200 OK", kind, content, is_sent=method == "GET")
+
+
+async def _request(reader: asyncio.StreamReader) -> bytes | None:
+    """The request's lines, up to the empty one; None for too many of them."""
+    with contextlib.suppress(asyncio.LimitOverrunError):
+        found = await reader.readuntil(b"\r\n\r\n")
+        if len(found) <= MAX_REQUEST_BYTES:
+            return found
+    return None
+
+
+def _response(status: str, kind: str, content: bytes, *, is_sent: bool = True) -> bytes:
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n"
+        "Connection: close\r\n\r\n"
+    )
+    return head.encode("latin-1") + (content if is_sent else b"")

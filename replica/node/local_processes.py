@@ -1,0 +1,165 @@
+"""Whose process is at the other end of a connection within this machine, as Linux tells it.
+
+/proc/net/tcp and tcp6 name each socket's addresses, user and inode; /proc/PID/fd names the inodes
+that a process holds, which only its user (and root) may read. An address alone proves nothing:
+every user of a machine can connect from 127.0.0.1, and take a port that is free.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+Address = tuple[str, int]
+"""An IP address as ipaddress writes it, IPv4 also where it is mapped into IPv6; and a port."""
+
+_TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+_LISTENING = "0A"
+_SOCKET = "socket:["
+_WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """A row of the tables. uid: of the user that made it."""
+
+    own: Address
+    peer: Address
+    is_listening: bool
+    uid: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """All sockets of this machine (of its network namespace) at one moment."""
+
+    rows: tuple[Socket, ...]
+
+    def end_of(self, own: Address, peer: Address) -> Socket | None:
+        """The socket at `own` that is connected to `peer`; None where it isn't on this machine."""
+        wanted = (normal(own), normal(peer))
+        return next((row for row in self.rows if (row.own, row.peer) == wanted), None)
+
+    def listening(self, host: str, port: int) -> tuple[Socket, ...]:
+        """What accepts connections to an address, also by listening on all of them."""
+        wanted = (normal((host, port))[0], *_WILDCARDS)
+        return tuple(
+            row
+            for row in self.rows
+            if row.is_listening and row.own[1] == port and row.own[0] in wanted
+        )
+
+
+def is_supported() -> bool:
+    """Whether this system tells whose a connection is."""
+    return os.path.exists(_TABLES[0])
+
+
+def sockets(*ports: int) -> Sockets:
+    """Those whose own port is one of these; none where the system doesn't tell. Reads two files,
+    of which a busy machine has thousands of lines: only the lines with the ports are parsed."""
+    wanted = frozenset(f"{port:04X}" for port in ports)
+    return Sockets(tuple(row for path in _TABLES for row in _rows(path, wanted)))
+
+
+def holders(inode: int, uid: int) -> Iterator[frozenset[int]]:
+    """The inodes of all sockets of each process of a user that holds this one."""
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        with suppress(OSError):  # it has ended, or isn't ours to look into
+            if os.stat(f"/proc/{name}").st_uid == uid:
+                held = frozenset(_inodes(f"/proc/{name}/fd"))
+                if inode in held:
+                    yield held
+
+
+def is_within(own: Address, peer: Address) -> bool:
+    """Whether both ends of a connection are on this machine."""
+    host = normal(peer)[0]
+    return is_loopback(host) or host == normal(own)[0]
+
+
+def peer_uid(own: Address, peer: Address) -> int | None:
+    """The user whose process is at the other end of a connection within this machine; None where
+    the system doesn't tell, as of a connection that is gone."""
+    end = sockets(peer[1]).end_of(peer, own)
+    return None if end is None or not end.inode else end.uid
+
+
+def addresses_of(host: str, port: int) -> frozenset[Address]:
+    """The IP addresses of a host; none where it has none. May ask a name server."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        return frozenset()
+    return frozenset(normal((str(entry[4][0]), port)) for entry in found)
+
+
+def normal(address: Address) -> Address:
+    """The address as the tables have it here; a host name stays."""
+    host, port = address
+    try:
+        found = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return address
+    mapped = getattr(found, "ipv4_mapped", None)
+    return str(mapped or found), port
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host in a setting is this machine alone; a name other than localhost isn't."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(normal((host, 0))[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _inodes(folder: str) -> Iterator[int]:
+    for name in os.listdir(folder):
+        with suppress(OSError):
+            target = os.readlink(f"{folder}/{name}")
+            if target.startswith(_SOCKET):
+                yield int(target[len(_SOCKET) : -1])
+
+
+def _rows(path: str, ports: frozenset[str]) -> Iterable[Socket]:
+    try:
+        with open(path, encoding="ascii") as table:
+            lines = table.readlines()[1:]
+    except OSError:
+        return ()
+    return (_row(line) for line in lines if line.split(maxsplit=2)[1].rpartition(":")[2] in ports)
+
+
+def _row(line: str) -> Socket:
+    """Columns: number, local and remote address, state, queues, timer, retransmits, uid, timeout,
+    inode (Linux: Documentation/networking/proc_net_tcp)."""
+    fields = line.split()
+    return Socket(
+        _address(fields[1]),
+        _address(fields[2]),
+        fields[3] == _LISTENING,
+        int(fields[7]),
+        int(fields[9]),
+    )
+
+
+def _address(text: str) -> Address:
+    """Hexadecimal words of 32 bits, each in the machine's own byte order."""
+    host, _, port = text.partition(":")
+    words = (host[at : at + 8] for at in range(0, len(host), 8))
+    packed = b"".join(map(_network_order, words))
+    return normal((str(ipaddress.ip_address(packed)), int(port, 16)))
+
+
+def _network_order(word: str) -> bytes:
+    return int(word, 16).to_bytes(4, sys.byteorder)

@@ -1,0 +1,53 @@
+"""A replica doesn't start with voters or administrators whom anybody on the network can be."""
+
+from __future__ import annotations
+
+from replica.errors import UsageError
+from replica.node.authorizer import EVERYBODY, INSECURE, VOTERS, Role
+from replica.node.listeners import Listener
+from replica.node.local_processes import is_loopback, is_supported
+from replica.node.settings import Settings
+from replica.wire.server import ANONYMOUS
+
+
+def check_open_listeners(settings: Settings) -> None:
+    """Raises UsageError, which names the key to set; nothing where INSECURE is."""
+    if settings.authorizer.is_insecure:
+        return
+    _check_voters(settings)
+    names = settings.authorizer.principals[Role.ADMINISTRATOR] & {EVERYBODY, ANONYMOUS}
+    for listener in settings.listeners:
+        if names and not is_loopback(listener.host) and not _knows_clients(settings, listener):
+            where = f"{listener.name}://{listener.host}:{listener.port}"
+            raise _error(
+                settings,
+                "kraftlake.principals.administrator",
+                f"{', '.join(names)} is whoever can connect to {where}, where nobody proves who he "
+                f"is: name the administrators and ask for SASL or certificates there",
+            )
+
+
+def _check_voters(settings: Settings) -> None:
+    """Voters that nobody has named are told by their processes, on one machine."""
+    local = {settings.node_id}
+    if settings.authorizer.names_voters or set(settings.static_voters.ids) == local:
+        return
+    far = [each.host for each in settings.advertised if not is_loopback(each.host)]
+    if far:
+        why = f"missing: {far[0]} is on the network, where an address proves nothing"
+    elif not is_supported() and settings.advertised:
+        why = "missing: this system doesn't tell whose process a connection is"
+    else:
+        return
+    raise _error(settings, VOTERS, f"{why}. Name the voters' certificates or users")
+
+
+def _knows_clients(settings: Settings, listener: Listener) -> bool:
+    security = settings.security.listeners[listener.name]
+    return bool(security.mechanisms) or security.client_auth == "required"
+
+
+def _error(settings: Settings, key: str, why: str) -> UsageError:
+    return UsageError(
+        f"{settings.path}: {key}: {why}, or set {INSECURE}=true to trust everybody who can connect"
+    )

@@ -1,0 +1,114 @@
+"""Which batches of a large file may hold a secret; of those, what stands for the CRC is shown.
+
+A batch's CRC is a function of its bytes without a key: by it, and all else that is shown of the
+batch, anybody could check guesses of the secret. So is the CRC that a damaged batch should have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from replica.format.byte_source import Source
+from replica.format.compression import Inflation
+from replica.format.segment import LocatedBatch
+from replica.metadata.log_record import is_harmless, may_hold_secret
+from replica.metadata.redact import Redactor
+from replica.scan import frames
+from replica.scan.compiled import find_odd_rows
+from replica.scan.native import Longs
+from replica.scan.regions import Chunk, Region, Regions
+from replica.scan.tables import CONFIG_PROGRAM, KERNEL_PROGRAMS, MAX_WIDTH, program_table
+
+
+class ShownRegions:
+    """The regions of a file, with what may be shown for the CRCs of its batches."""
+
+    def __init__(self, regions: Regions, redactor: Redactor | None) -> None:
+        """redactor: None shows all CRCs as they are."""
+        self._regions = regions
+        self._redactor = redactor
+        self._last: LocatedBatch | None = None
+
+    def read(self, *, with_records: bool) -> Iterator[Region]:
+        """As Regions.read; with_records: chunks have rows for RecordScan."""
+        if self._redactor is not None:
+            yield from self._keyed(self._redactor)
+            return
+        program_of = program_table(keep_secrets=True) if with_records else None
+        for region in self._regions.read(program_of):
+            self._last = region if isinstance(region, LocatedBatch) else None
+            yield region
+
+    def last_bytes(self) -> memoryview:
+        """Of the batch with a right CRC that was given last: see Regions.bytes_of."""
+        assert self._last is not None, "the last region was a chunk"
+        return self._regions.bytes_of(self._last)
+
+    def _keyed(self, redactor: Redactor) -> Iterator[Region]:
+        secret = _SecretRows()
+        inflation = Inflation(self._regions.size)
+        for region in self._regions.read(program_table(keep_secrets=False)):
+            if isinstance(region, Chunk):
+                _key(region, secret.batches_of(region), redactor)
+                yield region
+                continue
+            self._last = region
+            header = region.header
+            if _is_secret(region, self._regions, inflation):
+                crc = redactor.batch_crc(header.base_offset, header.crc)
+                header = header._replace(crc=crc)
+            yield region._replace(header=header)
+
+
+def secret_positions(data: Source, *, expected_offset: int | None) -> Iterator[int]:
+    """The first bytes of a file's batches that may hold a secret, rising."""
+    secret = _SecretRows()
+    regions = Regions(data, 0, expected_offset)
+    inflation = Inflation(regions.size)
+    for region in regions.read(program_table(keep_secrets=False)):
+        if isinstance(region, Chunk):
+            positions = region.batches[frames.BATCH_POSITION] + region.start
+            yield from positions[secret.batches_of(region)].tolist()
+        elif _is_secret(region, regions, inflation):
+            yield region.position
+
+
+class _SecretRows:
+    """Finds them in chunks that were read by program_table(keep_secrets=False)."""
+
+    def __init__(self) -> None:
+        self._sought: Longs = np.zeros(len(KERNEL_PROGRAMS), np.int64)
+        self._odd: Longs = np.empty(frames.ROWS, np.int64)
+        self._places: Longs = np.zeros(MAX_WIDTH, np.int64)
+
+    def batches_of(self, chunk: Chunk) -> list[int]:
+        """Numbers of the chunk's batches that may hold a secret, rising."""
+        count = find_odd_rows(
+            *(chunk.array, chunk.rows.reshape(-1), chunk.row_count, CONFIG_PROGRAM),
+            *(self._sought, self._odd, self._places),
+        )
+        found: list[int] = []
+        for row in self._odd[:count].tolist():
+            batch = int(chunk.rows[frames.ROW_BATCH, row])
+            if found and found[-1] == batch:
+                continue
+            if not is_harmless(chunk.record(row), is_control=chunk.is_control(row)):
+                found.append(batch)
+        return found
+
+
+def _key(chunk: Chunk, numbers: list[int], redactor: Redactor) -> None:
+    """In the chunk's own table, which the kernel fills anew for the next one."""
+    for number in numbers:
+        base_offset = int(chunk.batches[frames.BATCH_BASE_OFFSET, number])
+        crc = int(chunk.batches[frames.BATCH_CRC, number])
+        chunk.batches[frames.BATCH_CRC, number] = redactor.batch_crc(base_offset, crc)
+
+
+def _is_secret(batch: LocatedBatch, regions: Regions, inflation: Inflation) -> bool:
+    """The same of a batch that `regions` has given last; inflation: of its file."""
+    if not batch.crc_valid:
+        return True
+    return may_hold_secret(batch.header, regions.bytes_of(batch), inflation)

@@ -1,0 +1,141 @@
+"""Listening: sockets, and the connections that arrive at them.
+
+asyncio's own servers take up to a hundred connections before anybody is asked, and try again and
+again while no file is left. Here few are taken in each round of the event loop, and none for a
+while after an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable
+
+from replica.wire.client import NO_HOST_NAME
+
+BACKLOG = 512
+"""Connections that wait in the system to be accepted."""
+AT_ONCE = 8
+"""Connections that are accepted in one round of the event loop."""
+PAUSE_S = 0.2
+"""After an error of accept: as a rule no file is left to be opened."""
+READ_AHEAD_BYTES = 32 * 1024
+"""At which a connection's reader begins to hold back its sender, at twice as much."""
+
+Arrived = Callable[[socket.socket, str], None]
+"""Takes a connection and the host at its other end. It must not wait."""
+
+
+class Acceptor:
+    """arrived: owns each connection from then on. failed: told of each error of accept."""
+
+    def __init__(self, arrived: Arrived, failed: Callable[[OSError], None]) -> None:
+        self.sockets: list[socket.socket] = []
+        self._arrived = arrived
+        self._failed = failed
+        self._paused: set[asyncio.TimerHandle] = set()
+
+    async def start(
+        self,
+        host: str,
+        port: int,
+        receive_buffer_bytes: int | None = None,
+        send_buffer_bytes: int | None = None,
+    ) -> int:
+        """Listen on all addresses of a host, of the machine for ""; returns the port, which port 0
+        lets the system choose. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(
+                host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
+        except UnicodeError as error:  # of the codec for host names (IDNA)
+            raise OSError(errno.EINVAL, NO_HOST_NAME) from error
+        try:
+            for family, _, _, _, address in dict.fromkeys(found):
+                listening = self._bound(family, address)
+                if listening is None:
+                    continue
+                for option, size in (
+                    (socket.SO_RCVBUF, receive_buffer_bytes),
+                    (socket.SO_SNDBUF, send_buffer_bytes),
+                ):
+                    if size is not None:
+                        listening.setsockopt(socket.SOL_SOCKET, option, size)
+                listening.listen(BACKLOG)
+        except OSError:
+            self.close()
+            raise
+        for listening in self.sockets:
+            loop.add_reader(listening, self._accept, listening)
+        bound: int = self.sockets[0].getsockname()[1]
+        return bound
+
+    def close(self) -> None:
+        """Listen no more."""
+        loop = asyncio.get_running_loop()
+        for paused in self._paused:
+            paused.cancel()
+        for listening in self.sockets:
+            loop.remove_reader(listening)
+            listening.close()
+        self.sockets.clear()
+
+    def _bound(self, family: int, address: tuple[object, ...]) -> socket.socket | None:
+        try:
+            listening = socket.socket(family, socket.SOCK_STREAM)
+        except OSError:
+            return None  # a machine without IPv6
+        self.sockets.append(listening)
+        listening.setblocking(False)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.bind(address)
+        return listening
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(AT_ONCE):
+            try:
+                connection, address = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._failed(error)
+                self._pause(listening)
+                return
+            connection.setblocking(False)
+            self._arrived(connection, address[0])
+
+    def _pause(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(listening)
+
+        def go_on() -> None:
+            self._paused.discard(paused)
+            loop.add_reader(listening, self._accept, listening)
+
+        paused = loop.call_later(PAUSE_S, go_on)
+        self._paused.add(paused)
+
+
+async def streams(
+    connection: socket.socket,
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """The two sides of an accepted connection, which start_tls takes for a server's. The writer
+    closes it."""
+    made: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(READ_AHEAD_BYTES, loop)
+
+    def is_made(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        made.append((reader, writer))
+
+    protocol = asyncio.StreamReaderProtocol(reader, is_made, loop)
+    try:
+        await loop.connect_accepted_socket(lambda: protocol, connection)
+    except BaseException:
+        connection.close()
+        raise
+    return made[0]

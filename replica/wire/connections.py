@@ -1,0 +1,128 @@
+"""Who is connected to a node, and whose connection is closed where there is no room for all.
+
+A new connection is never refused while an old one does nothing: the one that has done nothing for
+the longest time makes room. That keeps nobody out who has something to say, however many
+connections a stranger opens. Connections of voters are closed for nobody.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from replica.wire.limits import UNLIMITED, NodeLimits
+
+TOO_MANY = "too many connections"
+TOO_MANY_OF_ADDRESS = "too many connections of its address"
+MADE_ROOM = "closed to make room for another"
+MOST_OF_VOTERS = 64
+"""Connections that make room for nobody. Voters have two or three each; where anybody may vote,
+strangers can claim to be voters too, and only those who spoke last are believed."""
+
+
+@dataclass(slots=True, eq=False)
+class Connected:
+    """One connection. address: see address_of. is_voters: a voter has spoken on it. is_busy: its
+    request is coming in, worked on or answered. close: called with a reason of `refused` when it
+    has to make room; it must not wait."""
+
+    address: str
+    listener: str
+    close: Callable[[str], None]
+    is_voters: bool = False
+    is_busy: bool = False
+
+
+class Connections:
+    """Of all listeners of a node, by address, each address's in the order of their last request."""
+
+    def __init__(self, limits: NodeLimits) -> None:
+        self.limits = limits
+        self._by_address: dict[str, dict[Connected, None]] = {}
+        self._by_listener: dict[str, int] = {}
+        self._voters: dict[Connected, None] = {}
+
+    def __len__(self) -> int:
+        return sum(self._by_listener.values())
+
+    def on(self, listener: str) -> int:
+        """How many a listener has."""
+        return self._by_listener.get(listener, 0)
+
+    def admit(self, new: Connected, listener_max: int = UNLIMITED) -> str:
+        """Take a connection in, if need be in the place of another; "" or why there is no room."""
+        own = self._by_address.get(new.address, {})
+        if len(own) >= self.limits.connections_of(new.address) and not self._make_room(own):
+            return TOO_MANY_OF_ADDRESS
+        if self.on(new.listener) >= listener_max and not self.make_room(new.listener):
+            return TOO_MANY
+        if len(self) >= self.limits.max_connections and not self.make_room():
+            return TOO_MANY
+        self._by_address.setdefault(new.address, {})[new] = None
+        self._by_listener[new.listener] = self.on(new.listener) + 1
+        return ""
+
+    def heard(self, connected: Connected) -> None:
+        """It is the last to have said something."""
+        own = self._by_address.get(connected.address, {})
+        if connected in own:
+            del own[connected]
+            own[connected] = None
+
+    def protect(self, connected: Connected) -> None:
+        """A voter has spoken on it."""
+        self._voters.pop(connected, None)
+        self._voters[connected] = None
+        connected.is_voters = True
+        if len(self._voters) > MOST_OF_VOTERS:
+            oldest = next(iter(self._voters))
+            del self._voters[oldest]
+            oldest.is_voters = False
+
+    def leave(self, connected: Connected) -> None:
+        """It is closed; telling so twice is no error."""
+        self._voters.pop(connected, None)
+        own = self._by_address.get(connected.address, {})
+        if connected not in own:
+            return
+        del own[connected]
+        if not own:
+            del self._by_address[connected.address]
+        self._by_listener[connected.listener] -= 1
+
+    def make_room(self, listener: str | None = None) -> bool:
+        """Close one (of a listener): of the address that has the most. False where all that are
+        there are voters'."""
+        crowds = sorted(self._by_address.values(), key=len, reverse=True)
+        return any(self._make_room(crowd, listener) for crowd in crowds)
+
+    def _make_room(self, crowd: dict[Connected, None], listener: str | None = None) -> bool:
+        """Close one of an address: one that has no request, else the one with the oldest."""
+        oldest = None
+        for each in crowd:
+            if each.is_voters or listener not in (None, each.listener):
+                continue
+            oldest = oldest or each
+            if not each.is_busy:
+                oldest = each
+                break
+        if oldest is None:
+            return False
+        self.leave(oldest)
+        oldest.close(MADE_ROOM)
+        return True
+
+
+def address_of(host: str) -> str:
+    """What counts as one address: an IPv4 address, or the 64 bits of an IPv6 network, for one
+    machine has all addresses of such a network. Text that is no address stands for itself."""
+    try:
+        found = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((found, 64), strict=False))

@@ -1,0 +1,152 @@
+"""Bytes of large requests and answers, which all connections of a node share.
+
+A request is charged as its bytes come, never by the size that it claims. Where there is no room the
+oldest request that is coming in still goes on, so all of them end; and whoever has sent nothing for
+a second meanwhile is closed. An answer is there already when it is charged: it takes the room of
+those that have not been taken for the longest time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+FREE_BYTES = 16 * 1024
+"""Of each request and answer that are not charged: what voters ask each other is smaller, and waits
+for nobody. max.connections bounds it."""
+MOVED_BYTES = 16 * 1024
+"""That must have come or gone before a request or an answer counts as moving."""
+PATIENCE_S = 1.0
+STALLED = "too slow while memory was short"
+
+
+@dataclass(slots=True, eq=False)
+class Load:
+    """One request or answer on its way. close: called with a reason when it has to make room; it
+    must not wait. is_voters: it makes room for nobody. size: what it is charged with. is_over: it
+    has given that back."""
+
+    address: str
+    close: Callable[[str], None]
+    is_voters: bool = False
+    size: int = 0
+    is_over: bool = False
+    _since_moved: int = 0
+    _moved_at: float = field(default_factory=time.monotonic)
+
+    def moved(self, size: int) -> None:
+        """So many bytes of it have come or gone."""
+        self._since_moved += size
+        if self._since_moved >= MOVED_BYTES:
+            self._since_moved, self._moved_at = 0, time.monotonic()
+
+    @property
+    def moved_at(self) -> float:
+        return self._moved_at
+
+
+class Memory:
+    """most: bytes for all; per_address: for one address, None for half of it."""
+
+    def __init__(self, most: int, per_address: int | None = None) -> None:
+        self._most = most
+        self._per_address = most // 2 if per_address is None else per_address
+        self._used = 0
+        self._by_address: Counter[str] = Counter()
+        self._moving: dict[Load, None] = {}
+        self._waiting: dict[Load, tuple[int, asyncio.Future[None]]] = {}
+
+    @property
+    def used(self) -> int:
+        return self._used
+
+    @property
+    def left(self) -> int:
+        return max(0, self._most - self._used)
+
+    @contextmanager
+    def load(self, new: Load) -> Iterator[Load]:
+        """What it takes within the block is given back at its end."""
+        self._moving[new] = None
+        try:
+            yield new
+        finally:
+            self._give_back(new)
+
+    def arrived(self, load: Load) -> None:
+        """All of it is there: it waits for nothing any more, and nothing can make it go on."""
+        self._moving.pop(load, None)
+        self._wake()
+
+    async def grow(self, load: Load, size: int) -> None:
+        """Charge bytes that have come; waits until there is room for them."""
+        while not self._has_room(load, size):
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting[load] = size, turn
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    await turn
+            except TimeoutError:
+                self._close_stalled(load.address)
+            finally:
+                self._waiting.pop(load, None)
+        self._charge(load, size)
+        self._wake()
+
+    def put(self, load: Load, size: int) -> None:
+        """Charge an answer that is there; closes others until there is room for it."""
+        self._charge(load, size)
+        others = [each for each in self._moving if each is not load and not each.is_voters]
+        others.sort(key=lambda each: each.moved_at)
+        for each in others:
+            if self._used <= self._most:
+                return
+            self._close(each)
+
+    def _has_room(self, load: Load, size: int) -> bool:
+        if next(iter(self._moving), None) is load:
+            return True
+        of_address = self._by_address[load.address]
+        return self._used + size <= self._most and of_address + size <= self._per_address
+
+    def _charge(self, load: Load, size: int) -> None:
+        if load.is_over:
+            return
+        load.size += size
+        self._used += size
+        self._by_address[load.address] += size
+
+    def _close_stalled(self, address: str) -> None:
+        """Of all where all is taken, else of the address that has taken its share."""
+        everybody = self._used + MOVED_BYTES > self._most
+        before = time.monotonic() - PATIENCE_S
+        for each in tuple(self._moving):
+            is_stalled = each.moved_at <= before and each not in self._waiting
+            if is_stalled and (everybody or each.address == address):
+                self._close(each)
+
+    def _close(self, load: Load) -> None:
+        self._give_back(load)
+        load.close(STALLED)
+
+    def _give_back(self, load: Load) -> None:
+        load.is_over = True
+        self._moving.pop(load, None)
+        self._used -= load.size
+        self._by_address[load.address] -= load.size
+        if not self._by_address[load.address]:
+            del self._by_address[load.address]
+        load.size = 0
+        self._wake()
+
+    def _wake(self) -> None:
+        """Whoever waits looks again, in the order in which the requests began."""
+        for load in self._moving:
+            size, turn = self._waiting.get(load, (0, None))
+            if turn is not None and not turn.done() and self._has_room(load, size):
+                turn.set_result(None)
+                return

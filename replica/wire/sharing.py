@@ -1,0 +1,28 @@
+"""What all listeners of a node share: room for connections, memory, and turns."""
+
+from __future__ import annotations
+
+from replica.wire.connections import Connections
+from replica.wire.limits import NodeLimits
+from replica.wire.memory import Memory
+from replica.wire.turns import Turns
+
+_SHARE_OF_ROOM = 8
+_LEAST_ROOM = 64 * 1024
+
+
+class Shared:
+    """requests: memory of those who are known; unknown: of those who have not authenticated;
+    answers: of what is on its way to clients."""
+
+    def __init__(self, limits: NodeLimits) -> None:
+        self.connections = Connections(limits)
+        self.requests = Memory(limits.request_bytes)
+        self.unknown = Memory(limits.unknown_bytes)
+        self.answers = Memory(limits.answer_bytes, per_address=limits.answer_bytes)
+        self.turns = Turns()
+
+    def room_for_answer(self) -> int:
+        """How many bytes the next answer should have at most: the less, the more are on their way.
+        So many clients that read at once all get something."""
+        return max(_LEAST_ROOM, self.answers.left // _SHARE_OF_ROOM)

@@ -1,0 +1,52 @@
+"""Whether two lakes hold the same rows: `python -m tests.bench.same_tables LAKE OTHER`.
+
+For changes that must leave every table as it is, row for row: build one lake by the code of before
+and one by that of after, from the same captures with the same --captured-at, and the second with
+the first one's _redaction.key.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from functools import partial
+
+import pyarrow as pa
+from deltalake import QueryBuilder
+
+from jobs.lake_tables import tables_of
+from pipelines.delta_rs import open_if_there
+
+tell = partial(print, file=sys.stdout)
+_OF_A_RUN = {"bronze.lake_versions", "gold.quality_results", "gold.quarantined_rows"}
+"""Tables that tell of runs, not of clusters."""
+
+
+def rows(lake: str, table: str) -> Counter[str]:
+    """The table's rows as text, with how often each is there."""
+    opened = open_if_there(lake, table)
+    assert opened is not None, f"{lake} has no {table}"
+    found = pa.table(QueryBuilder().register("t", opened).execute("SELECT * FROM t").read_all())
+    return Counter(repr(sorted(row.items())) for row in found.to_pylist())
+
+
+def main(one: str, other: str) -> int:
+    """Tells how the tables differ; 1 where any does."""
+    names = {lake: set(tables_of(lake)) - _OF_A_RUN for lake in (one, other)}
+    for lake, missing in ((one, names[other] - names[one]), (other, names[one] - names[other])):
+        if missing:
+            tell(f"{lake} has no {', '.join(sorted(missing))}")
+    differ = names[one] != names[other]
+    for table in sorted(names[one] & names[other]):
+        before, after = rows(one, table), rows(other, table)
+        gone, new = before - after, after - before
+        differ = differ or bool(gone or new)
+        tell(f"{table}: {before.total()} rows, {gone.total()} gone, {new.total()} new")
+        for sign, some in (("-", gone), ("+", new)):
+            for row in list(some)[:2]:
+                tell(f"  {sign} {row[:300]}")
+    return int(differ)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,125 @@
+"""Three voters as processes on 127.0.0.1 that may open few files, and who floods them."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager, suppress
+
+from replica.format.quorum_state import decode
+from replica.wire.client import ClientConfig
+from tests.kraftlake_process import command_line, logged
+from tests.replica.node.running import TOPIC
+from tests.replica.node.security.quorum import OPAQUE, SecureQuorum, metrics_of
+
+HOST = "127.0.0.1"
+FILES = 256
+"""How many files each voter may open (ulimit -Hn); it begins with fewer (ulimit -Sn)."""
+CLIENT = ClientConfig(timeout_s=5.0)
+LINES = "kraftlake.principals.administrator=*\n"
+_WITHIN_S = 30.0
+
+
+class FloodedQuorum(SecureQuorum):
+    """Without TLS and SASL."""
+
+    def start(self, node_id):
+        limited = f'ulimit -n {FILES}; ulimit -Sn 64; exec "$@"'
+        words = command_line("replica", "run", "-c", self.properties(node_id))
+        said = self.folder / f"said{node_id}.txt"
+        self.processes[node_id] = logged(said, ["sh", "-c", limited, "sh", *words])
+
+    def measured(self, node_id, name):
+        """A metric without labels."""
+        lines = metrics_of(self.metrics[node_id]).splitlines()
+        (found,) = (line for line in lines if line.startswith(f"kraftlake_{name} "))
+        return float(found.split()[1])
+
+    def epoch_and_leader(self, *node_ids, after=-1):
+        """What these nodes agree on, as soon as they agree on a leader of an epoch after that."""
+        deadline = time.monotonic() + _WITHIN_S
+        while time.monotonic() < deadline:
+            with suppress(OSError):
+                seen = {
+                    (
+                        int(self.measured(node_id, "raft_current_epoch")),
+                        int(self.measured(node_id, "raft_current_leader")),
+                    )
+                    for node_id in node_ids
+                }
+                if len(seen) == 1 and min(seen)[0] > after and min(seen)[1] >= 0:
+                    return min(seen)
+            time.sleep(0.1)
+        raise AssertionError("\n".join(self.said(node_id) for node_id in node_ids))
+
+    def voted_epoch(self, node_id):
+        """In its quorum-state."""
+        partition = self.folder / str(node_id) / f"{TOPIC}-0"
+        return decode((partition / "quorum-state").read_bytes()).leader_epoch
+
+    def threads(self, node_id):
+        return self._status(node_id, "Threads")
+
+    def resident_kib(self, node_id):
+        return self._status(node_id, "VmRSS")
+
+    def _status(self, node_id, name):
+        with open(f"/proc/{self.processes[node_id].pid}/status") as status:
+            (line,) = (line for line in status if line.startswith(name + ":"))
+        return int(line.split()[1])
+
+
+@contextmanager
+def flooded(folder, lines=LINES, topic=OPAQUE):
+    quorum = FloodedQuorum(folder, lines, topic)
+    try:
+        for node_id in quorum.ports:
+            quorum.start(node_id)
+        quorum.epoch_and_leader(1, 2, 3)
+        yield quorum
+    finally:
+        for node_id in list(quorum.processes):
+            quorum.kill(node_id)
+
+
+@contextmanager
+def asking(ports, count, frame):
+    """`count` connections to each port, all by threads of their own, on which strangers send the
+    frame again as soon as they have an answer, or are closed."""
+    over = threading.Event()
+
+    def ask(port):
+        while not over.is_set():
+            with suppress(OSError), socket.create_connection((HOST, port), 2) as asking:
+                asking.settimeout(1)
+                while not over.is_set():
+                    asking.sendall(frame)
+                    size = int.from_bytes(asking.recv(4, socket.MSG_WAITALL), "big")
+                    if not size:
+                        break
+                    asking.recv(size, socket.MSG_WAITALL)
+
+    threads = [threading.Thread(target=ask, args=(port,)) for port in ports for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextmanager
+def strangers(ports, count, sent=b""):
+    """`count` connections to each port, which say `sent` and nothing more; the sockets."""
+    with ExitStack() as stack:
+        found = []
+        for _ in range(count):
+            for port in ports:
+                with suppress(OSError):
+                    stranger = stack.enter_context(socket.create_connection((HOST, port), 2))
+                    stranger.sendall(sent)
+                    found.append(stranger)
+        yield found

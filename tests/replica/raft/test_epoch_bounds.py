@@ -1,0 +1,196 @@
+"""Epochs that no election explains: who names one is refused, and no epoch leaves int32."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replica.format import quorum_state
+from replica.raft.batch import KRaftVoters
+from replica.raft.epoch_bounds import MAX_EPOCH, MOST_AT_ONCE, MS_EACH
+from replica.raft.messages import (
+    EndQuorumEpochRequest,
+    Error,
+    FetchRequest,
+    FetchResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from replica.raft.ports import ElectionState
+from replica.raft.roles.follower import Follower
+from replica.raft.roles.leader import Leader
+from replica.types import OffsetAndEpoch
+from tests.replica.raft.host import (
+    Disk,
+    Host,
+    batch,
+    begin,
+    bootstrapped,
+    config,
+    dynamic,
+    elect,
+    key,
+    vote,
+    voter,
+    voters,
+)
+
+ENDPOINTS = voter(2).endpoints
+
+
+def static_voter():
+    return Host(config(1, 1, 2, 3))
+
+
+def dynamic_voter():
+    return Host(dynamic(config(1)), bootstrapped(1, 2, 3))
+
+
+def ask_vote(host, sender, epoch, **changes):
+    return vote(host, sender, epoch, **changes)
+
+
+def ask_pre_vote(host, sender, epoch, **changes):
+    return vote(host, sender, epoch, pre_vote=True, **changes)
+
+
+def ask_begin(host, sender, epoch):
+    return begin(host, sender, epoch, leader_endpoints=ENDPOINTS)
+
+
+def ask_end(host, sender, epoch):
+    return host.ask(EndQuorumEpochRequest(epoch=epoch, leader_id=sender))
+
+
+REQUESTS = pytest.mark.parametrize("ask", [ask_vote, ask_pre_vote, ask_begin, ask_end])
+VOTERS = pytest.mark.parametrize("made", [static_voter, dynamic_voter])
+
+
+@VOTERS
+@REQUESTS
+@pytest.mark.parametrize("epoch", [MOST_AT_ONCE + 1000, 2**31 - 1, 2**31, 2**63 - 1])
+def test_an_epoch_that_no_election_explains_is_refused(made, ask, epoch):
+    host = made()
+    elect(host)
+    assert ask(host, 2, epoch).error is Error.INVALID_REQUEST
+    assert host.raft.role.epoch == 1
+    assert isinstance(host.raft.role, Leader)
+    assert host.disk.state.epoch == 1
+    assert host.raft.illegal_messages == {"an epoch that no election explains": 1}
+
+
+@VOTERS
+@REQUESTS
+def test_epochs_rise_no_faster_than_elections_however_many_requests_come(made, ask):
+    host = made()
+    for _ in range(5):
+        ask(host, 2, host.raft.role.epoch + MOST_AT_ONCE - 1)
+    assert host.raft.role.epoch < 2 * MOST_AT_ONCE
+    host.after(10_000)
+    known = host.raft.role.epoch
+    ask(host, 2, known + 10_000 // MS_EACH + 2)
+    assert host.raft.role.epoch <= known + 1
+    ask(host, 2, known + 10_000 // MS_EACH - 5)
+    assert host.raft.role.epoch == known + 10_000 // MS_EACH - 5
+
+
+@REQUESTS
+@pytest.mark.parametrize("epoch", [0, 1, 2])
+def test_who_is_no_voter_of_a_static_quorum_changes_no_epoch_and_no_leader(ask, epoch):
+    host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(1)))
+    before = host.raft.role
+    assert ask(host, 77, epoch).error in (Error.INVALID_REQUEST, Error.FENCED_LEADER_EPOCH)
+    assert host.raft.role == before
+
+
+@pytest.mark.parametrize("ask", [ask_begin, ask_end])
+def test_nor_does_a_leader_that_is_no_voter_of_a_dynamic_quorum(ask):
+    host = dynamic_voter()
+    before = host.raft.role
+    assert ask(host, 77, 1).error is Error.INVALID_REQUEST
+    assert host.raft.role == before
+
+
+def test_a_voter_that_this_log_does_not_name_yet_gets_a_vote_for_a_newer_log_and_may_lead():
+    host = dynamic_voter()
+    assert ask_vote(host, 4, 1).error is Error.INVALID_REQUEST
+    assert host.raft.role.epoch == 0
+    granted = ask_vote(host, 4, 2, last_epoch=1, end_offset=9)
+    assert granted.granted
+    assert begin(host, 4, 2, leader_endpoints=voter(4).endpoints).error is Error.NONE
+    assert host.raft.role.leader_id == 4
+
+
+@pytest.mark.parametrize("epoch", [MOST_AT_ONCE + 1000, 2**31 - 1, 2**31])
+def test_an_answer_with_an_epoch_that_no_election_explains_is_not_believed(epoch):
+    host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(1)))
+    host.after(1000)
+    (send, *_) = host.take(VoteRequest)
+    host.answer(send, VoteResponse(epoch=epoch, leader_id=2, leader_endpoints=ENDPOINTS))
+    assert host.raft.role.epoch == 1
+    assert host.raft.illegal_messages == {"an epoch that no election explains": 1}
+
+
+def test_a_replica_that_knows_no_epoch_learns_that_of_an_old_quorum():
+    host = Host(config(9, 1, 2, 3, bootstrap_ids=(-2,)))
+    (send,) = host.take(FetchRequest)
+    epoch = 5 * MOST_AT_ONCE
+    host.answer(send, FetchResponse(epoch=epoch, leader_id=2, leader_endpoints=ENDPOINTS))
+    assert isinstance(host.raft.role, Follower)
+    assert host.raft.role.epoch == epoch
+
+
+@pytest.mark.parametrize("field", ["diverging", "snapshot_id"])
+def test_a_leader_names_no_position_of_an_epoch_after_its_own(field):
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 2, 3, leader_endpoints=ENDPOINTS)
+    (send,) = host.take(FetchRequest)
+    named = {field: OffsetAndEpoch(5, 2**31 - 1)}
+    host.answer(send, FetchResponse(epoch=3, leader_id=2, **named))
+    assert host.raft.illegal_messages == {"fetch answered with impossible numbers": 1}
+
+
+def last_epoch(voted):
+    return Disk(state=ElectionState(MAX_EPOCH, voted=voted))
+
+
+@pytest.mark.parametrize("voted", [None, key(2)])
+@pytest.mark.parametrize("voter_ids", [(1,), (1, 2, 3)])
+def test_nobody_stands_in_an_election_after_the_last_epoch(voted, voter_ids):
+    host = Host(config(1, *voter_ids), last_epoch(voted))
+    for _ in range(5):
+        host.after(2000)
+        for send in host.take(VoteRequest):
+            host.answer(send, VoteResponse(epoch=MAX_EPOCH, granted=True))
+    assert host.raft.role.epoch == MAX_EPOCH
+    assert not isinstance(host.raft.role, Leader)
+    assert host.restarted().raft.role.epoch == MAX_EPOCH
+
+
+def test_who_led_the_last_epoch_waits_for_no_other_one():
+    host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(MAX_EPOCH, leader_id=1)))
+    host.after(10_000)
+    assert host.raft.role.epoch == MAX_EPOCH
+
+
+@given(epoch=st.integers(0, 2**31 - 1), after_ms=st.integers(0, 60_000))
+def test_whatever_a_voter_names_a_restart_accepts_the_quorum_state(epoch, after_ms):
+    host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(MAX_EPOCH - 3)))
+    vote(host, 2, epoch)
+    begin(host, 3, epoch, leader_endpoints=ENDPOINTS)
+    host.after(after_ms)
+    state = host.disk.state
+    kept = quorum_state.new_state(version=1, leader_id=state.leader_id, leader_epoch=state.epoch)
+    assert quorum_state.decode(quorum_state.encode(kept)).leader_epoch == state.epoch
+    assert host.restarted().raft.role.epoch == state.epoch
+
+
+def test_a_follower_of_a_leader_that_is_no_voter_any_more_still_hears_its_resignation():
+    host = dynamic_voter()
+    begin(host, 2, 1, leader_endpoints=ENDPOINTS)
+    without = KRaftVoters(voters(1, 3))
+    (send,) = host.take(FetchRequest)
+    records = (batch(0, 0, 1, control=(without,)),)
+    host.answer(send, FetchResponse(epoch=1, leader_id=2, batches=records, high_watermark=1))
+    assert host.raft.log.voters.ids == (1, 3)
+    assert ask_end(host, 2, 1).error is Error.NONE
+    assert host.raft.role.has_resigned
