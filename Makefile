@@ -12,7 +12,7 @@ PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
 STAMP := $(VENV)/.made-from
 
-.PHONY: help setup jars package wheel airflow demo test test-all lint bench kafka-drift format lock clean
+.PHONY: help setup jars package wheel airflow demo test test-all lint bench kafka-drift format lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -116,7 +116,20 @@ format: setup ## let ruff rewrite the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-lock: ## make both requirements.lock again, with the newest releases
+# pip-audit has an environment of its own: nothing of it is needed to run kraftlake.
+audit: ## ask PyPI for known vulnerabilities of the pinned packages: packaging/audit/OUTCOME.md
+	@set -e; \
+	key=$$({ cat packaging/audit/requirements.lock; pwd; } | cksum); \
+	if ! test "$$(cat .venv-audit/.made-from 2>/dev/null)" = "$$key"; then \
+		$(or $(PYTHON),$(wildcard $(BIN)/python),python3) -m venv --clear .venv-audit; \
+		.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check \
+			--require-hashes -r packaging/audit/requirements.lock; \
+		echo "$$key" >.venv-audit/.made-from; \
+	fi; \
+	.venv-audit/bin/python packaging/audit/audit.py packaging/audit/OUTCOME.md \
+		requirements.lock airflow/requirements.lock
+
+lock: ## make all three requirements.lock again, with the newest releases
 	@test -x .venv-lock/bin/uv || { python3 -m venv .venv-lock && .venv-lock/bin/pip install -q uv; }
 	@.venv-lock/bin/uv pip compile pyproject.toml --extra lake --extra dev --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
@@ -124,12 +137,15 @@ lock: ## make both requirements.lock again, with the newest releases
 	@.venv-lock/bin/uv pip compile airflow/requirements.in --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" --output-file airflow/requirements.lock
+	@.venv-lock/bin/uv pip compile packaging/audit/requirements.in --quiet --upgrade \
+		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" --output-file packaging/audit/requirements.lock
 
 wheel: setup ## dist/: the wheel, the same bytes for the same commit, and the sdist
 	@$(BIN)/python -m tests.packages.building dist
 
 clean: ## remove .venv and everything that tools leave behind
-	@rm -rf $(VENV) .venv-lock .venv-airflow .demo build dist *.egg-info \
+	@rm -rf $(VENV) .venv-lock .venv-airflow .venv-audit .demo build dist *.egg-info \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find replica pipelines jobs tests -name __pycache__ -type d -prune -exec rm -rf {} + \
 		2>/dev/null || true

@@ -6,10 +6,16 @@ import csv
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from jobs.output import cell_text, complain, write_json, write_table
 from replica.errors import KraftlakeError
+
+CSV, PLAIN_CSV = "csv", "plain csv"
+"""Forms of an answer: as spreadsheets need it, and with all cells as they are."""
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
+"""What makes a cell a formula in one spreadsheet or another, wide forms included (OWASP)."""
 
 
 class QueryError(KraftlakeError):
@@ -30,15 +36,27 @@ def write_answer(answer: Answer, form: str) -> None:
         names = _unlike(answer.columns)
         for row in answer.rows:
             write_json(dict(zip(names, row, strict=True)))
-    elif form == "csv":
+    elif form in (CSV, PLAIN_CSV):
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(answer.columns)
+        cell = _csv_cell if form == CSV else _plain_cell
+        writer.writerow([cell(name) for name in answer.columns])
         for row in answer.rows:
-            writer.writerow(["" if value is None else cell_text(value) for value in row])
+            writer.writerow([cell(value) for value in row])
     else:
         count = write_table(answer.columns, answer.rows)
         if sys.stdout.isatty():
             complain(f"({count} row{'' if count == 1 else 's'})")
+
+
+def _plain_cell(value: object) -> str:
+    return "" if value is None else cell_text(value)
+
+
+def _csv_cell(value: object) -> str:
+    """A text that a spreadsheet would calculate gets a ' before it, by which it is a text there."""
+    text = _plain_cell(value)
+    is_number = isinstance(value, int | float | Decimal)
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) and not is_number else text
 
 
 def _unlike(columns: Sequence[str]) -> list[str]:

@@ -75,7 +75,7 @@ def _read(
 ) -> None:
     """To the end that the first answer showed, or without end."""
     end: int | None = None
-    heard_at, told = time.monotonic(), False
+    heard_at, heard, told = time.monotonic(), 0, False
     while True:
         polled = consumer.poll(_POLL_MS)
         for report in polled.reports:
@@ -88,13 +88,16 @@ def _read(
             end = high_watermark
         if options.until_end and end is not None and position and position.offset >= end:
             return
-        if not connections.trouble:
-            heard_at, told = time.monotonic(), False
+        if not connections.trouble and connections.heard > heard:
+            heard_at, heard, told = time.monotonic(), connections.heard, False
             continue
-        if time.monotonic() - heard_at > options.timeout_s and (options.until_end or end is None):
-            raise NoRecordsError(f"{connections.trouble} (for {options.timeout_s:g} s)")
-        if not told:  # once until all is well again: what several nodes say may alternate
-            complain(f"{connections.trouble}; trying again")
+        is_silent = time.monotonic() - heard_at > options.timeout_s
+        # a request may wait longer for its answer than this command does
+        trouble = connections.trouble or (f"{options.bootstrap}: no answer" if is_silent else "")
+        if is_silent and (options.until_end or end is None):
+            raise NoRecordsError(f"{trouble} (for {options.timeout_s:g} s)")
+        if trouble and not told:  # once until all is well: what several nodes say may alternate
+            complain(f"{trouble}; trying again")
             told = True
 
 

@@ -19,6 +19,7 @@ from jobs.output import (
     Progress,
     complain,
     one_line,
+    safe_json,
     write_bytes,
     write_json,
     write_line,
@@ -29,6 +30,7 @@ from jobs.selection import Selection
 from jobs.state_files import EMPTY_IS_LEGAL, READERS, plain_content
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format.byte_source import OpenFile
+from replica.format.compression import Inflation
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind
 from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES, VanishedFileError, open_file
@@ -91,6 +93,7 @@ class _Dumping:
         self.headed: DumpFile | None = None
         self.partitions = DumpPartitions(self._tell, self.reader.redactor)
         self.log_end: tuple[str, int] | None = None
+        self.inflation = Inflation(0)
 
     def name(self, damage: Damage) -> None:
         """A line on stderr for what could not be read."""
@@ -135,10 +138,11 @@ class _Dumping:
         if self.options.json_output:
             write_json(plain)
         else:
-            write_line(json.dumps(plain, indent=2, ensure_ascii=False))
+            write_line(safe_json(json.dumps(plain, indent=2, ensure_ascii=False)))
 
     def _log(self, file: DumpFile, opened: OpenFile) -> None:
         name = file.name
+        self.inflation = Inflation(opened.size)
         is_segment = name.kind is FileKind.SEGMENT
         if not opened.size and not is_segment:
             self.name(Damage(0, 0, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes", file.shown))
@@ -217,19 +221,17 @@ class _Dumping:
 
     def _records(self, file: DumpFile, batch: LocatedBatch, whole: memoryview) -> None:
         header = batch.header
-        lines: list[str] = []
         next_offset = header.base_offset
         place = (file, batch.position, header.leader_epoch, header.is_control)
         try:
-            for record in records_of(header, whole):
+            for record in records_of(header, whole, self.inflation):
                 next_offset = record.offset + 1
-                lines.append(self._line(*place, record))
+                line = self._line(*place, record)
+                if line:
+                    self._head(file)
+                    sys.stdout.write(line)
         except DataError as error:
             self._undecodable(file, batch.position, next_offset, str(error))
-        text = "".join(lines)
-        if text:
-            self._head(file)
-            sys.stdout.write(text)
 
     def _line(
         self, file: DumpFile, position: int, epoch: int, is_control: bool, record: Record

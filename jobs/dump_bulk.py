@@ -9,6 +9,7 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from jobs.output import safe_json
 from jobs.selection import Selection
 from replica.format.byte_source import OpenFile
 
@@ -47,7 +48,7 @@ def secret_batches(data: bytes, expected_offset: int | None) -> frozenset[int]:
 @lru_cache(maxsize=1)
 def line_start(shown: str) -> str:
     """What each line of a file begins with, up to the offset."""
-    return f'{{"file":{json.dumps(shown, ensure_ascii=False)},"offset":'
+    return f'{{"file":{safe_json(json.dumps(shown, ensure_ascii=False))},"offset":'
 
 
 def _choose(selection: Selection) -> Choose | None:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jobs.interrupts import interruptible, started_spark
-from jobs.moments import moment_of
+from jobs.moments import capture_moment_of
 from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
 from jobs.waiting import check_ready, check_whole, waiting
@@ -80,7 +80,7 @@ def run(
     if stream is not None and run_id is not None:
         raise UsageError("--run-id is for one run, and a stream has one for each look")
     options = Options(
-        captured_at=moment_of("--captured-at", captured_at),
+        captured_at=capture_moment_of("--captured-at", captured_at),
         order=tuple(order or ()),
         replica=None if as_replica is None else parse_replica(as_replica),
     )

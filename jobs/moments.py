@@ -45,6 +45,19 @@ def moment_of(option: str, text: str | None) -> datetime | None:
         ) from error
 
 
+def capture_moment_of(option: str, text: str | None) -> datetime | None:
+    """The same of a capture, which is of the years that a lake's files hold."""
+    moment = moment_of(option, text)
+    if moment is None:
+        return None
+    from replica.format.capture import capture_time
+
+    try:
+        return capture_time(moment.isoformat())
+    except DataError as error:
+        raise UsageError(f"{option} {text}: {error.reason}; say when it was captured") from error
+
+
 def either_of(option: str, text: str) -> Moment:
     """An offset, or a time: of whole numbers those that are no offset of a metadata log are ms."""
     if text.isdecimal() and int(text) < _LEAST_MS:

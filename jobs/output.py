@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import re
 import sys
 import time
 import unicodedata
@@ -31,7 +32,15 @@ _MILLISECOND = timedelta(milliseconds=1)
 _CONTROL_CODES = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t"
 }
-_CONTROL_CODES |= {ord("\n"): "\\n", ord("\r"): "\\r", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+_CONTROL_CODES |= {ord("\n"): "\\n", ord("\r"): "\\r"}
+# line and paragraph separators, and what turns the direction of the text behind it
+_TURNING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_CONTROL_CODES |= {code: f"\\u{code:04x}" for code in _TURNING}
+_UNSAFE_JSON = re.compile(f"[\x7f-\x9f{''.join(map(chr, _TURNING))}]")
+_UNSAFE_JSON_BYTES = re.compile(
+    rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
+)
+"""The same in UTF-8."""
 
 
 def use_utf8() -> None:
@@ -44,6 +53,13 @@ def use_utf8() -> None:
 def one_line(text: str) -> str:
     """`text` without anything that moves a terminal's cursor or starts another line."""
     return text.translate(_CONTROL_CODES)
+
+
+def safe_json(text: str) -> str:
+    """The same JSON, with escapes for what a terminal would obey: JSON needs none for them."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _UNSAFE_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def coloured(text: str, colour: str) -> str:
@@ -74,10 +90,18 @@ def is_standard_output(path: str) -> bool:
 
 
 def write_bytes(lines: memoryview) -> None:
-    """Whole lines in UTF-8 on stdout; what was written as text goes before them."""
+    """Whole lines of JSON in UTF-8 on stdout, as safe_json has them; what was written as text goes
+    before them."""
     sys.stdout.flush()
+    raw = bytes(lines)
+    if not raw.isascii() or b"\x7f" in raw:
+        lines = memoryview(_UNSAFE_JSON_BYTES.sub(_escaped, raw))
     while lines:  # under PYTHONUNBUFFERED a write may take a part only
         lines = lines[sys.stdout.buffer.write(lines) :]
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
 
 
 def write_json(value: Mapping[str, Any]) -> None:
@@ -88,9 +112,9 @@ def write_json(value: Mapping[str, Any]) -> None:
 def json_text(value: Any) -> str:
     """Compact JSON in UTF-8, keys in the order given; see json_value for what JSON lacks."""
     try:
-        return _ENCODER.encode(value)
+        return safe_json(_ENCODER.encode(value))
     except (TypeError, ValueError):  # keys that are no text, NaN
-        return _ENCODER.encode(json_value(value))
+        return safe_json(_ENCODER.encode(json_value(value)))
 
 
 def json_value(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.output import json_text, ms_text, one_line
+from jobs.output import json_text, ms_text, one_line, safe_json
 from replica.format.record import Record
 from replica.metadata.log_record import LogRecord
 from replica.metadata.redact import Redactor
@@ -26,7 +26,7 @@ def json_rest(record: Record, epoch: int, read: LogRecord) -> str:
     return (
         f'{record.offset},"epoch":{epoch},'
         f'"timestamp":{record.timestamp},"type":"{read.record_type}",'
-        f'"version":{read.version},"data":{read.json_text()}}}\n'
+        f'"version":{read.version},"data":{safe_json(read.json_text())}}}\n'
     )
 
 

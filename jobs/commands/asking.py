@@ -14,6 +14,7 @@ def sql(
     engine: options.Engine = "delta-rs",
     json_output: options.Json = False,
     csv: options.Csv = False,
+    plain_csv: options.PlainCsv = False,
     tables: options.Tables = False,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
@@ -48,9 +49,11 @@ def sql(
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
     """
     from jobs import sql as job
+    from jobs.answer import CSV, PLAIN_CSV
     from jobs.moments import Moment, moment_of
 
-    exclusive({"--json": json_output, "--csv": csv})
+    exclusive({"--json": json_output, "--csv": csv, "--plain-csv": plain_csv})
+    form = "json" if json_output else CSV if csv else PLAIN_CSV if plain_csv else "text"
     of_a_query = {
         **{"--engine": unless(job.DELTA_RS, engine), "--cluster": cluster},
         **{"--at-offset": at_offset, "--at-time": at_time},
@@ -63,7 +66,7 @@ def sql(
             query=query,
             file=file,
             engine=engine,
-            form="json" if json_output else "csv" if csv else "text",
+            form=form,
             tables=tables,
             moment=Moment(at_offset, moment_of("--at-time", at_time)),
             cluster=cluster,

@@ -247,7 +247,16 @@ Engine = Annotated[
     str,
     typer.Option("--engine", metavar="ENGINE", help="delta-rs, which starts at once, or spark."),
 ]
-Csv = Annotated[bool, typer.Option("--csv", help="CSV with a header line.")]
+Csv = Annotated[
+    bool,
+    typer.Option(
+        "--csv",
+        help="CSV with a header line; a text that a spreadsheet takes for a formula gets a '.",
+    ),
+]
+PlainCsv = Annotated[
+    bool, typer.Option("--plain-csv", help="CSV with every text as it is, for programs.")
+]
 Tables = Annotated[
     bool, typer.Option("--tables", help="List the lake's tables and columns instead.")
 ]

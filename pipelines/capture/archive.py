@@ -46,6 +46,7 @@ class Member:
     """A member of an archive, or, with an empty name, a place where there should be one.
 
     problem: why it can't be unpacked whatever its name, "" for a plain file; kind: of that.
+    size: how many bytes it says it has, None where it doesn't.
     chunks: its bytes, what can be read of them; may raise what the standard library raises.
     """
 
@@ -54,6 +55,7 @@ class Member:
     chunks: Callable[[], Iterator[bytes]] = lambda: iter(())
     problem: str = ""
     kind: DamageKind = DamageKind.HOSTILE_NAME
+    size: int | None = None
 
 
 def zip_members(bundle: str) -> Iterator[Member]:
@@ -161,7 +163,10 @@ class _Run:
                 last = info
                 if not info.isdir():
                     problem = "" if info.isfile() else "a link or device, not a file"
-                    yield Member(info.name, info.offset, self._chunks(archive, info), problem)
+                    # a damaged size of a plain member says how far to read, and no more
+                    size = info.size if info.issparse() else None
+                    chunks = self._chunks(archive, info)
+                    yield Member(info.name, info.offset, chunks, problem, size=size)
             self.resume_at = archive.offset if last else self._start + _BLOCK
         except _DAMAGED_HEADER as error:
             self.problem = f"no member can be read here: {' '.join(str(error).split())[:120]}"

@@ -18,10 +18,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from pipelines.capture.archive import Member, tar_members, zip_members
-from pipelines.capture.private import make_folder, new_file
+from pipelines.capture.private import make_folder, new_file, write_with_holes
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, classify
+from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES
 
 SUFFIXES = (
     *(".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz"),
@@ -30,6 +31,9 @@ SUFFIXES = (
 MAX_MEMBERS = 200_000
 MAX_TOTAL_BYTES = 64 * 1024**3
 """Unpacked bytes of one bundle; half of the free disk space where that is less."""
+MAX_ZERO_BYTES = 8 * 1024**3
+"""Of these so many may be zeros, which take no disk: a file that was preallocated is made of them,
+and a sparse member claims as many as it likes."""
 _MAX_NAME_BYTES, _MAX_PART_BYTES, _MAX_DEPTH = 1024, 255, 64
 _BROKEN = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
@@ -61,7 +65,9 @@ def unpack(
     """
     disk = os.statvfs(folder)
     free = disk.f_bavail * disk.f_frsize
-    unpacking = _Unpacking(shown or bundle, folder, min(max_bytes, free // 2))
+    unpacking = _Unpacking(
+        shown or bundle, folder, min(max_bytes, free // 2), min(max_bytes, MAX_ZERO_BYTES)
+    )
     members = zip_members if bundle.endswith(".zip") else tar_members
     try:
         for member in members(bundle):
@@ -77,6 +83,7 @@ class _Unpacking:
     bundle: str
     folder: str
     bytes_left: int
+    zeros_left: int
     files: int = 0
     members: int = 0
     damages: list[Damage] = field(default_factory=list)
@@ -103,7 +110,11 @@ class _Unpacking:
             detail = "a bundle in the bundle is not unpacked: name it on its own"
             self.damage(member.name, DamageKind.NOT_KAFKA, detail, member.position)
         elif _is_wanted(member.name):
-            return self._write(member)
+            limit = _most_bytes(member.name)
+            if member.size is None or member.size <= limit:
+                return self._write(member)
+            detail = f"{member.size} bytes, a file of Kafka's metadata has {limit} at most"
+            self.damage(member.name, DamageKind.HOSTILE_NAME, detail, member.position)
         return True
 
     def _write(self, member: Member) -> bool:
@@ -115,17 +126,19 @@ class _Unpacking:
             detail = "the name, or a folder in it, is an earlier member's; that one is kept"
             self.damage(member.name, DamageKind.HOSTILE_NAME, detail, member.position)
             return True
-        problem = None
+        problem, over = None, ""
         with out:
             try:
-                whole = self._copy(member, out)
+                over = self._copy(member, out)
             except _BROKEN as error:
-                whole, problem = True, _one_line(error)
+                problem = _one_line(error)
             size = out.tell()
+            out.truncate(size)  # to end in a hole, if it does
+        whole = not over
         if problem is not None:
             self.damage(member.name, DamageKind.CONTENT, problem, member.position)
         if not whole:
-            detail = "unpacks past the size limit; it and the rest are left out"
+            detail = f"unpacks past {over}; it and the rest are left out"
             self.damage(member.name, DamageKind.HOSTILE_NAME, detail, member.position)
         # what could be read stays, as a cut segment is still a segment; an empty file would be
         # taken for one that Kafka left empty
@@ -135,19 +148,30 @@ class _Unpacking:
             self.files += 1
         return whole
 
-    def _copy(self, member: Member, out: IO[bytes]) -> bool:
+    def _copy(self, member: Member, out: IO[bytes]) -> str:
+        """The limit that the bundle as a whole is over, "" for none."""
         for chunk in member.chunks():
-            self.bytes_left -= len(chunk)
-            if self.bytes_left < 0:
-                return False
-            out.write(chunk)
-        return True
+            if len(chunk) > self.bytes_left:  # zeros, too: nobody knows before what they are
+                return "the size limit"
+            zeros = write_with_holes(out, chunk)
+            self.bytes_left -= len(chunk) - zeros
+            self.zeros_left -= zeros
+            if self.zeros_left < 0:
+                return "the size limit of zeros"
+        return ""
 
 
 def _is_wanted(name: str) -> bool:
     base = PurePosixPath(name).name
     names = (capture.FILE_NAME, capture.PART_NAME)
     return base in names or classify(base).kind is not FileKind.OTHER
+
+
+def _most_bytes(name: str) -> int:
+    """As many of a file are read at most."""
+    kind = classify(PurePosixPath(name).name).kind
+    is_log = kind in (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
+    return MAX_LOG_BYTES if is_log else MAX_STATE_BYTES
 
 
 def _hostile(name: str) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
+
+from replica.format.primitives import Buffer
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
+_PIECE_BYTES = 64 * 1024
+_ZEROS = bytes(_PIECE_BYTES)
 
 
 def make_folder(folder: Path) -> None:
@@ -21,3 +25,18 @@ def new_file(path: Path) -> BinaryIO:
     """Made new, to be written; never through a link. OSError, FileExistsError among them."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     return open(os.open(path, flags, FILE_MODE), "wb")
+
+
+def write_with_holes(out: IO[bytes], data: Buffer) -> int:
+    """Write the data at the file's place, and leave holes where it has long runs of zeros; bytes
+    that were left out. Who ends a file in a hole truncates it to its size. OSError."""
+    view = memoryview(data)
+    zeros = 0
+    for at in range(0, len(view), _PIECE_BYTES):
+        piece = view[at : at + _PIECE_BYTES]
+        if piece == _ZEROS[: len(piece)]:
+            out.seek(len(piece), os.SEEK_CUR)
+            zeros += len(piece)
+        else:
+            out.write(piece)
+    return zeros

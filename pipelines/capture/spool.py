@@ -184,7 +184,7 @@ class Copying:
             with private.new_file(target) as out:
                 for position, data in pieces:
                     out.seek(position)
-                    out.write(data)
+                    private.write_with_holes(out, data)
                     self.count.read += len(data)
                 out.truncate(size)
         except OSError as error:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import LocationValueError
 from urllib3.util import Retry
 
 from pipelines.feeds import message
@@ -149,6 +150,8 @@ class Webhook:
                 timeout=self._to.timeout_s,
                 allow_redirects=False,
             )
+        except LocationValueError:
+            raise PeerError(self.name, "no host name: is it the right URL?") from None
         except requests.RequestException as error:  # whose text has the URL in it
             raise UnreachablePeerError(self.name, self._reason(error)) from None
         if answer.ok and not answer.is_redirect:

@@ -9,6 +9,7 @@ import numpy as np
 from replica.check.examined import Examined
 from replica.check.replaying import Refused, Replayed, Replaying, Watch, apply_batch
 from replica.errors import DataError
+from replica.format.compression import Inflation
 from replica.format.directory import SegmentFile
 from replica.format.segment import LocatedBatch
 from replica.metadata.image import Image, Refusal
@@ -40,12 +41,13 @@ def replay_large_log(
 def large_snapshot_image(data: memoryview) -> Image | None:
     """As replaying.snapshot_image, of a snapshot without damages."""
     replay = BulkReplay()
+    inflation = Inflation(len(data))
     for region in _regions(data, 0):
         if isinstance(region, Chunk):
             taken = replay.take(region, 0, region.row_count, explain=False)
             if taken.refused or taken.row < region.row_count:
                 return None
-        elif _has_refusal(replay, region, data):
+        elif _has_refusal(replay, region, data, inflation):
             return None
     return replay.image()
 
@@ -57,10 +59,12 @@ def _regions(data: memoryview, expected_offset: int | None) -> Iterator[Region]:
             yield region
 
 
-def _has_refusal(replay: BulkReplay, batch: LocatedBatch, data: memoryview) -> bool:
+def _has_refusal(
+    replay: BulkReplay, batch: LocatedBatch, data: memoryview, inflation: Inflation
+) -> bool:
     """Whether the batch holds a record that can't be applied, or can't be read."""
     try:
-        return any(True for _ in apply_batch(replay, batch, data))
+        return any(True for _ in apply_batch(replay, batch, data, inflation))
     except DataError:
         return True
 

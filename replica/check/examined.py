@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from replica.errors import DataError
+from replica.format.compression import Inflation
 from replica.format.control import ControlMessage, KRaftVoters, LeaderChange, decode_control
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import (
@@ -96,11 +97,12 @@ class Examined:
         """The log's records from `start` to `end` (exclusive), as far as their frames decode."""
         for segment in self.directory.segments:
             data = self.bytes_of(segment)
+            inflation = Inflation(len(data))
             for batch in segment.scan.batches:
                 header = batch.header
                 if header.last_offset < start or header.base_offset >= end or not batch.crc_valid:
                     continue
-                for record in whole_records(data, batch):
+                for record in whole_records(data, batch, inflation):
                     if start <= record.offset < end:
                         yield batch, record
 
@@ -109,10 +111,11 @@ class Examined:
     ) -> Iterator[tuple[LocatedBatch, Record, ControlMessage]]:
         """The control records of one file, as far as they decode."""
         data = self.bytes_of(file)
+        inflation = Inflation(len(data))
         for batch in file.scan.batches:
             if not (batch.crc_valid and batch.header.is_control):
                 continue
-            for record in whole_records(data, batch):
+            for record in whole_records(data, batch, inflation):
                 try:
                     yield batch, record, decode_control(record.key, record.value)
                 except DataError:  # the rule undecodable-record names it
@@ -210,11 +213,11 @@ def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
             yield LogBatch(header.base_offset, last_offset, header.leader_epoch, digest)
 
 
-def whole_records(data: memoryview, batch: LocatedBatch) -> Iterator[Record]:
-    """The records of one batch, up to the first that doesn't decode."""
+def whole_records(data: memoryview, batch: LocatedBatch, inflation: Inflation) -> Iterator[Record]:
+    """The records of one batch, up to the first that doesn't decode; inflation: of its file."""
     whole = data[batch.position : batch.position + batch.header.size_bytes]
     try:
-        yield from records_of(batch.header, whole)
+        yield from records_of(batch.header, whole, inflation)
     except DataError:  # the rule undecodable-record names it
         return
 

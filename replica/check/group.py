@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from replica.check.directory import Facts, gather, judge_directory, judge_snapshots
@@ -49,12 +50,12 @@ def judge_group(
     replay: False leaves out what needs the replay of every record: the content of snapshots, and
     records that can't be applied.
     """
-    ends = {
+    ends = frozenset(
         snapshot.id
         for examined in group
         for snapshot in examined.directory.snapshots
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
-    }
+    )
     gathered = [gather(examined) for examined in group]
     replays = [
         replay_log(facts.examined, ends, watch)
@@ -62,8 +63,9 @@ def judge_group(
         else Replayed()
         for facts in gathered
     ]
+    shared = _images_by_cluster(group, replays)
     members = tuple(
-        _judged(facts, replayed, _images(facts.examined, replayed, group, replays))
+        _judged(facts, replayed, ChainMap(replayed.images, shared[_cluster(facts.examined)]))
         for facts, replayed in zip(gathered, replays, strict=True)
     )
     parts = by_partition(gathered, lambda facts: facts.partition)
@@ -81,7 +83,8 @@ def _judge_between(part: Sequence[Facts]) -> Iterator[Finding]:
         yield from judge_same_snapshots(group)
 
 
-def _judged(facts: Facts, replayed: Replayed, images: dict[OffsetAndEpoch, Image]) -> Judged:
+def _judged(facts: Facts, replayed: Replayed, images: Mapping[OffsetAndEpoch, Image]) -> Judged:
+    """images: states by this log; those of others of the cluster where it has none."""
     verdicts = tuple(judge_snapshots(facts, images))
     findings = [
         *judge_directory(facts, replayed),
@@ -93,18 +96,16 @@ def _judged(facts: Facts, replayed: Replayed, images: dict[OffsetAndEpoch, Image
     )
 
 
-def _images(
-    examined: Examined, own: Replayed, group: Sequence[Examined], replays: Sequence[Replayed]
-) -> dict[OffsetAndEpoch, Image]:
-    """States by this log; those of others of the cluster where it has none.
+def _images_by_cluster(
+    group: Sequence[Examined], replays: Sequence[Replayed]
+) -> dict[str | None, dict[OffsetAndEpoch, Image]]:
+    """The states that any log of a cluster tells, None for directories of no known cluster.
 
     Logs that hold one (offset, epoch) hold the same below it (Raft's log matching).
     """
-    images: dict[OffsetAndEpoch, Image] = {}
-    for other, replayed in zip(group, replays, strict=True):
-        if _cluster(other) == _cluster(examined):
-            images.update(replayed.images)
-    images.update(own.images)
+    images: dict[str | None, dict[OffsetAndEpoch, Image]] = {}
+    for examined, replayed in zip(group, replays, strict=True):
+        images.setdefault(_cluster(examined), {}).update(replayed.images)
     return images
 
 

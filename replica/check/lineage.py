@@ -21,6 +21,10 @@ from replica.history.divergence import Divergence, Relation, diverge_compared
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.types import ReplicaKey
 
+MAX_COMPARED = 400
+"""Logs of one cluster that are compared pair by pair: voters are fewer than ten, and the rest are
+brokers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parting:
@@ -49,13 +53,18 @@ def judge_lineage(group: Sequence[Examined]) -> Iterator[Finding]:
 def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     owners = _distinct([replica_log(one, one.shown) for one in members])
     by_key = {log.key: one for log, one in zip(owners, members, strict=True)}
+    holding = [log for log in owners if log.batches]
+    if len(holding) > MAX_COMPARED:
+        yield _not_compared(by_key[holding[MAX_COMPARED].key], len(holding) - MAX_COMPARED)
+    # of those that hold nothing only their ids matter, where voters are named without directories
+    owners = holding[:MAX_COMPARED] + [log for log in owners if not log.batches][:MAX_COMPARED]
     compared = compare_group(owners)
     commitment = classify_compared(compared)
+    log_of = {log.key: log for log in owners}
     partings: dict[Parting, list[int]] = {}
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for (a, b), comparison in compared.pairs.items():
-        log_a, log_b = (next(log for log in owners if log.key == key) for key in (a, b))
-        divergence = diverge_compared(log_a, log_b, comparison)
+        divergence = diverge_compared(log_of[a], log_of[b], comparison)
         if divergence.relation is Relation.CONFLICT:
             offset = divergence.conflict_offset
             assert offset is not None, "a conflict has an offset"
@@ -72,6 +81,15 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
         for found in judge_parting(parting, others):
             yield replace(found, file=path, position=position)
     yield from _contested(compared, commitment, by_key)
+
+
+def _not_compared(first: Examined, count: int) -> Finding:
+    """Of `count` logs, of which `first` is the first one."""
+    message = (
+        f"this log, and {count - 1} more of its cluster, is compared with no other: "
+        f"{MAX_COMPARED} are compared with each other"
+    )
+    return groups.GROUP_TOO_LARGE.at(first.shown, message)
 
 
 def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:

@@ -35,12 +35,12 @@ def members_of(group: Sequence[Examined]) -> list[Member]:
         return [_member(examined, None, {}) for examined in known]
     logs = [replica_log(examined, ZERO_UUID) for examined in known]
     firsts = [log.batches[0].base_offset if log.batches else None for log in logs]
-    asked = {first for first in firsts if first is not None}
+    asked = {log.batches[0] for log in logs if log.batches}
     return [
         _member(
             examined,
             first,
-            {offset: batch for offset in asked if (batch := log.batch_at(offset)) is not None},
+            {batch.base_offset: batch for batch in log.batches if batch in asked},
         )
         for examined, log, first in zip(known, logs, firsts, strict=True)
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
 from replica.check.catalogue import groups
 from replica.check.rule import Finding
@@ -21,8 +20,8 @@ class Member:
     files, the directory where there is none. leader_id, leader_epoch, current_voters: by
     quorum-state; None and () where nobody can tell. initial_voters: those that 0-0.checkpoint
     names; none where the node was formatted without initial voters, or is of a static quorum.
-    first_offset: the first that its log holds, None where it holds nothing. entries: the batches of
-    its log that hold the first offsets of the others.
+    first_offset: the first that its log holds, None where it holds nothing. entries: by offset, the
+    batches of its log with which another's log, or its own, begins.
     """
 
     replica: ReplicaId
@@ -79,27 +78,33 @@ def _repeated(
 def _judge_clusters(members: Sequence[Member]) -> Iterator[Told]:
     """Logs of two cluster ids that begin with the same entry, or hold one in common later.
 
-    Of two clusters the one with fewer members is told to be wrong.
+    Of all that hold an entry the first one of the cluster with most members is told to be right,
+    and each one of another cluster to be wrong. The pairs of them would be too many to tell.
     """
     sizes = Counter(member.replica.cluster_id for member in members)
     by_size = sorted(members, key=lambda one: (-sizes[one.replica.cluster_id], one.replica))
-    for a, b in combinations(by_size, 2):
-        one_cluster = a.replica.cluster_id == b.replica.cluster_id
-        if one_cluster or a.first_offset is None or b.first_offset is None:
-            continue
-        offset = max(a.first_offset, b.first_offset)
-        entry = a.entries.get(offset)
-        if entry is not None and entry == b.entries.get(offset):
-            yield (
-                b,
-                groups.CLUSTER_ID_MISMATCH.at(
-                    b.meta_properties,
-                    f"cluster.id {b.replica.cluster_id}, but {a.shown} of cluster "
-                    f"{a.replica.cluster_id} holds the same record at offset {offset}",
-                    offset=offset,
-                    epoch=entry.epoch,
-                ),
+    holders: dict[tuple[int, LogBatch], list[Member]] = {}
+    for member in by_size:
+        for held in member.entries.items():
+            holders.setdefault(held, []).append(member)
+    begun = {
+        (member.first_offset, member.entries[member.first_offset])
+        for member in members
+        if member.first_offset is not None and member.first_offset in member.entries
+    }
+    told: set[tuple[int, int]] = set()
+    for (offset, entry), (right, *others) in sorted(holders.items(), key=lambda held: held[0][0]):
+        for wrong in others if (offset, entry) in begun else ():
+            same_cluster = wrong.replica.cluster_id == right.replica.cluster_id
+            if same_cluster or (id(right), id(wrong)) in told:
+                continue
+            told.add((id(right), id(wrong)))
+            message = (
+                f"cluster.id {wrong.replica.cluster_id}, but {right.shown} of cluster "
+                f"{right.replica.cluster_id} holds the same record at offset {offset}"
             )
+            rule, file = groups.CLUSTER_ID_MISMATCH, wrong.meta_properties
+            yield wrong, rule.at(file, message, offset=offset, epoch=entry.epoch)
 
 
 def _judge_leaders(members: Sequence[Member]) -> Iterator[Told]:

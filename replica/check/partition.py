@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from replica.check.examined import Examined, whole_records
 from replica.errors import DataError
+from replica.format.compression import Inflation
 from replica.format.control import ControlMessage, UnknownControl
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.discovery import DirectoryPath, Found
@@ -146,10 +147,11 @@ def folder_of(found: Found) -> str:
 
 
 def values_of(batches: Iterable[LocatedBatch], data: memoryview) -> Iterator[bytes]:
-    """The values of the data records in sound batches."""
+    """The values of the data records in sound batches; data: of the whole file."""
+    inflation = Inflation(len(data))
     for batch in batches:
         if batch.crc_valid and not batch.header.is_control:
-            for record in whole_records(data, batch):
+            for record in whole_records(data, batch, inflation):
                 yield record.value or b""
 
 

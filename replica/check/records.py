@@ -14,6 +14,7 @@ from replica.check.examined import Examined
 from replica.check.rule import Finding
 from replica.errors import DataError
 from replica.format.batch import computed_crc
+from replica.format.compression import Inflation
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record, records_of
@@ -149,9 +150,13 @@ def _stand_out(
     known = [batch for batch in listed if _is_here(batch, data)]
     if is_metadata and is_large(len(data) - file.scan.sparse_until):
         new = tuple(_with_odd_records(file, data, new))
+    inflation = Inflation(len(data))
     for batch in (*known, *new):
         if batch.crc_valid:
-            yield from _of_batch(file, batch, data, is_metadata)
+            whole = data[batch.position : batch.position + batch.header.size_bytes]
+            yield from _of_batch(
+                file, batch, records_of(batch.header, whole, inflation), is_metadata
+            )
 
 
 def _is_here(batch: LocatedBatch, data: memoryview) -> bool:
@@ -180,12 +185,14 @@ def _with_odd_records(
 
 
 def _of_batch(
-    file: SegmentFile | SnapshotFile, batch: LocatedBatch, data: memoryview, is_metadata: bool
+    file: SegmentFile | SnapshotFile,
+    batch: LocatedBatch,
+    records: Iterator[Record],
+    is_metadata: bool,
 ) -> Iterator[_Seen]:
-    whole = data[batch.position : batch.position + batch.header.size_bytes]
     offset = batch.header.base_offset
     try:
-        for record in records_of(batch.header, whole):
+        for record in records:
             offset = record.offset
             is_known = is_metadata or batch.header.is_control
             noted = _judge(file, batch, record) if is_known else None

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from replica.check.examined import Examined
 from replica.errors import DataError
+from replica.format.compression import Inflation
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import records_of
 from replica.format.segment import LocatedBatch
@@ -82,9 +83,10 @@ def snapshot_image(examined: Examined, snapshot: SnapshotFile) -> Image | None:
 
         return large_snapshot_image(data)
     replay = Replay()
+    inflation = Inflation(len(data))
     try:
         for batch in snapshot.scan.batches:
-            for _ in apply_batch(replay, batch, data):
+            for _ in apply_batch(replay, batch, data, inflation):
                 return None
     except DataError:
         return None
@@ -98,10 +100,16 @@ def _batches(examined: Examined) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
                 yield segment, batch
 
 
-def apply_batch(replay: AnyReplay, batch: LocatedBatch, data: memoryview) -> Iterator[Refusal]:
-    """Apply a batch's records; the refusals. DataError where a record has no meaning here."""
+def apply_batch(
+    replay: AnyReplay, batch: LocatedBatch, data: memoryview, inflation: Inflation
+) -> Iterator[Refusal]:
+    """Apply a batch's records; the refusals. DataError where a record has no meaning here.
+
+    data: of the whole file; inflation: the file's.
+    """
     header = batch.header
-    for record in records_of(header, data[batch.position : batch.position + header.size_bytes]):
+    whole = data[batch.position : batch.position + header.size_bytes]
+    for record in records_of(header, whole, inflation):
         message = meaning(record, is_control=header.is_control)
         refusal = replay.apply(record.offset, message)
         if refusal is not None:
@@ -127,6 +135,8 @@ class Replaying:
         self.images: dict[OffsetAndEpoch, Image] = {}
         self.first_refused: Refused | None = None
         self.refused_count = 0
+        self._inflating: SegmentFile | None = None
+        self._inflation = Inflation(0)
 
     def replayed(self) -> Replayed:
         return Replayed(self.images, self.first_refused, self.refused_count)
@@ -136,13 +146,20 @@ class Replaying:
         header = batch.header
         replay = self.enter(header.base_offset)
         if replay is not None:
+            data = self._examined.bytes_of(segment)
             try:
-                for refusal in apply_batch(replay, batch, self._examined.bytes_of(segment)):
+                for refusal in apply_batch(replay, batch, data, self._inflation_of(segment)):
                     place = segment.file.path, batch.position, header.leader_epoch
                     self.refuse(1, Refused(*place, refusal))
             except DataError:
                 self.break_off()
         self.leave(OffsetAndEpoch(header.next_offset, header.leader_epoch))
+
+    def _inflation_of(self, segment: SegmentFile) -> Inflation:
+        if self._inflating is not segment:
+            self._inflating = segment
+            self._inflation = Inflation(len(self._examined.bytes_of(segment)))
+        return self._inflation
 
     def enter(self, base_offset: int) -> AnyReplay | None:
         """What to replay the next batch with; None where its records say nothing of the state."""

@@ -63,6 +63,8 @@ class WireConnections:
         self._pool = Pool(self._config)
         self._settings = settings or FetchSettings()
         self._measures = measures
+        self.heard = 0
+        """Answers without an error so far, of any node to any request."""
         self._addresses: dict[int, Address] = {}
         self._cluster_id: str | None = None
         self._must_rebootstrap = False
@@ -79,6 +81,7 @@ class WireConnections:
             self._must_rebootstrap |= isinstance(error, MisroutedConnectionError)
             self.trouble = str(error)
             return _DISCONNECTED[type(ask)]
+        self.heard += answer.error is ReadError.NONE
         if answer.error is not ReadError.NONE:
             self.trouble = f"{address[0]}:{address[1]}: {answer.error.value}"
         elif isinstance(ask, Fetch):
@@ -137,6 +140,7 @@ class WireConnections:
                 continue
             except UnexpectedAnswerError as error:
                 raise PeerError(connection.address, f"Metadata: {error}") from error
+            self.heard += metadata.partition is not None
             return await self._learned(metadata)
         return Metadata(None)
 

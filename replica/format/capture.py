@@ -25,6 +25,7 @@ from replica.types import ReplicaId
 FILE_NAME = "capture.json"
 PART_NAME = f"{FILE_NAME}.part"
 """The same of a capture that is not finished."""
+_FIRST_YEAR, _LAST_YEAR = 1970, 2261
 _VERSION = 1
 _ID_DIGITS = 32
 
@@ -58,7 +59,7 @@ def decode(data: bytes) -> CaptureInfo:
     version = fields.get("version")
     if type(version) is not int or version != _VERSION:
         raise UnsupportedDataError(f"version {_shortened(version)}, expected {_VERSION}", 0)
-    return CaptureInfo(parse_time(fields["captured_at"]), tuple(_files(fields.get("files", []))))
+    return CaptureInfo(capture_time(fields["captured_at"]), tuple(_files(fields.get("files", []))))
 
 
 def _files(listed: object) -> Iterator[CapturedFile]:
@@ -99,6 +100,16 @@ def parse_time(text: str) -> datetime:
     except (ValueError, OverflowError, OSError) as error:
         reason = f"{_shortened(text)} is no ISO-8601 time and no number of ms"
         raise CorruptDataError(reason, 0) from error
+
+
+def capture_time(text: str) -> datetime:
+    """The same of a capture; CorruptDataError, too, before 1970 and after 2261: a lake's files hold
+    times as nanoseconds, in which no later one has room."""
+    moment = parse_time(text)
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        reason = f"{_shortened(text)} is no time of the years {_FIRST_YEAR} to {_LAST_YEAR}"
+        raise CorruptDataError(reason, 0)
+    return moment
 
 
 def _shortened(value: object) -> str:

@@ -15,8 +15,17 @@ import cramjam
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.primitives import Buffer
 
-MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
-"""No Kafka batch inflates to this much: message.max.bytes defaults to 1 MiB."""
+MAX_RECORDS_BYTES = 32 * 1024 * 1024
+"""Bytes of the records of one batch, inflated where they are compressed. Batches of a metadata log
+end at 8 MiB, message.max.bytes of other partitions is 1 MiB by default."""
+ALWAYS_INFLATED_BYTES = 8 * 1024 * 1024
+MAX_RATIO = 100
+"""What inflates to more than ALWAYS_INFLATED_BYTES may inflate to so many times its own size."""
+FILE_ALWAYS_INFLATED_BYTES = 64 * 1024 * 1024
+MAX_FILE_RATIO = 100
+MAX_FILE_INFLATED_BYTES = 2**31
+"""All batches of a file may inflate to the first of these, or to so many times the file's size if
+that is more, but never to more than the largest file that holds them uncompressed."""
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODEC_NAMES = {NONE: "none", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
@@ -31,8 +40,37 @@ _TOO_SMALL = "failed to write whole buffer"
 _SNAPPY_MAX_RATIO = 64
 
 
-def decompress(codec: int, data: Buffer, limit: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """The records of a compressed batch.
+class Inflation:
+    """How many bytes the batches of one file may still inflate to, together."""
+
+    def __init__(self, file_bytes: int) -> None:
+        room = max(FILE_ALWAYS_INFLATED_BYTES, MAX_FILE_RATIO * file_bytes)
+        self.left = min(room, MAX_FILE_INFLATED_BYTES)
+
+    def decompress(self, codec: int, data: Buffer) -> bytes:
+        """As decompress; a batch that is refused counts for what was tried.
+
+        Raises CorruptDataError, too, where nothing is left for this file.
+        """
+        limit = min(inflated_limit(len(data)), self.left)
+        if not limit:
+            raise CorruptDataError(
+                f"{CODEC_NAMES.get(codec, codec)}: the batches of this file inflate to more bytes "
+                "than the batches of a file of its size do; the rest is not inflated"
+            )
+        self.left -= limit
+        inflated = decompress(codec, data, limit)
+        self.left += limit - len(inflated)
+        return inflated
+
+
+def inflated_limit(compressed_bytes: int) -> int:
+    """The most bytes that a batch's compressed records may inflate to."""
+    return min(MAX_RECORDS_BYTES, max(ALWAYS_INFLATED_BYTES, MAX_RATIO * compressed_bytes))
+
+
+def decompress(codec: int, data: Buffer, limit: int | None = None) -> bytes:
+    """The records of a compressed batch; limit: inflated_limit of their size where it is None.
 
     Raises CorruptDataError where the codec refuses the bytes or they inflate past `limit`,
     UnsupportedDataError for a codec number Kafka hasn't given out.
@@ -42,7 +80,7 @@ def decompress(codec: int, data: Buffer, limit: int = MAX_DECOMPRESSED_BYTES) ->
     reader = _READERS.get(codec)
     if reader is None:
         raise UnsupportedDataError(f"compression type {codec} is unknown")
-    return reader(bytes(data), limit)
+    return reader(bytes(data), inflated_limit(len(data)) if limit is None else limit)
 
 
 def compress(codec: int, data: bytes) -> bytes:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
-from replica.errors import CorruptDataError
+from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.primitives import Buffer, read_fixed, require, uuid_bytes, uuid_text
 from replica.format.tagged import (
     TaggedFields,
@@ -31,6 +31,9 @@ from replica.format.tagged import (
     write_string,
     write_tagged,
 )
+
+MAX_CONTROL_BYTES = 1024 * 1024
+"""A longer control record is not read; a thousand voters with three endpoints each take a third."""
 
 _KEY = struct.Struct(">hh")
 _INT16 = struct.Struct(">h")
@@ -194,6 +197,10 @@ def decode_control(key: Buffer | None, value: Buffer | None) -> ControlMessage:
     _, code = _KEY.unpack_from(key, 0)
     if code not in _MAX_VERSION:
         return UnknownControl(code, -1, bytes(value))
+    if len(value) > MAX_CONTROL_BYTES:
+        raise UnsupportedDataError(
+            f"a control record of {len(value)} bytes, more than {MAX_CONTROL_BYTES} are not read", 0
+        )
     version, at = _int(value, 0, _INT16, "control record version")
     if not 0 <= version <= _MAX_VERSION[ControlType(code)]:
         return UnknownControl(code, version, bytes(value))

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from replica.errors import CorruptDataError, DataError
+from replica.errors import CorruptDataError, DataError, UnsupportedDataError
 from replica.format.batch import HEADER, BatchHeader
-from replica.format.compression import NONE, decompress
+from replica.format.compression import MAX_RECORDS_BYTES, NONE, Inflation, decompress
 from replica.format.primitives import (
     Buffer,
     read_varint,
@@ -46,18 +46,35 @@ class Record:
     attributes: int = 0
 
 
-def records_of(header: BatchHeader, batch: Buffer) -> Iterator[Record]:
+MAX_BATCH_ELEMENTS = 1 << 20
+"""Records and headers of one batch. A batch of 8 MiB has room for 762,600 records of Kafka's
+smallest kind, NO_OP_RECORD."""
+
+
+def records_of(
+    header: BatchHeader, batch: Buffer, inflation: Inflation | None = None
+) -> Iterator[Record]:
     """The records of one whole batch, decompressed where its attributes say so.
 
+    inflation: of the file that the batch is in, which all batches of the file share.
+
     Raises DataError with a position counted from the start of the batch (from the start of the
-    inflated records where the batch is compressed), after yielding the records before it.
+    inflated records where the batch is compressed), after yielding the records before it: for more
+    than MAX_RECORDS_BYTES or MAX_BATCH_ELEMENTS, too.
     """
     body = memoryview(batch)[HEADER.size : header.size_bytes]
     if header.codec == NONE:
+        if len(body) > MAX_RECORDS_BYTES:
+            raise UnsupportedDataError(
+                f"records of {len(body)} bytes in one batch, more than {MAX_RECORDS_BYTES} are not "
+                "read",
+                HEADER.size,
+            )
         yield from _decode_records(header, body, HEADER.size)
         return
+    inflate = decompress if inflation is None else inflation.decompress
     try:
-        inflated = decompress(header.codec, body)
+        inflated = inflate(header.codec, body)
     except DataError as error:
         raise error.shifted(HEADER.size) from error
     yield from _decode_records(header, inflated, 0)
@@ -68,14 +85,16 @@ def _decode_records(header: BatchHeader, body: Buffer, base: int) -> Iterator[Re
         raise CorruptDataError(f"record count {header.record_count} is negative", base)
     position = 0
     last_delta = -1
+    elements = 0
     for _ in range(header.record_count):
         try:
-            record, end = _decode_record(header, body, position, last_delta)
+            record, end = _decode_record(header, body, position, last_delta, elements)
         except DataError as error:
             raise error.shifted(base) from error
         yield record
         position = end
         last_delta = record.offset - header.base_offset
+        elements += 1 + len(record.headers)
     if position != len(body):
         surplus = len(body) - position
         raise CorruptDataError(
@@ -83,9 +102,19 @@ def _decode_records(header: BatchHeader, body: Buffer, base: int) -> Iterator[Re
         )
 
 
+def _require_elements(before: int, more: int, position: int) -> None:
+    if before + more > MAX_BATCH_ELEMENTS:
+        raise UnsupportedDataError(
+            f"more than {MAX_BATCH_ELEMENTS} records and headers in one batch are not read",
+            position,
+        )
+
+
 def _decode_record(
-    header: BatchHeader, body: Buffer, position: int, last_delta: int
+    header: BatchHeader, body: Buffer, position: int, last_delta: int, elements: int
 ) -> tuple[Record, int]:
+    """elements: records and headers of the batch before this record."""
+    _require_elements(elements, 1, position)
     size, start = read_varint(body, position, "record length")
     if size < 0:
         raise CorruptDataError(f"record length {size} is negative", position)
@@ -102,7 +131,7 @@ def _decode_record(
         )
     key, at = _read_bytes(inside, at, "record key")
     value, at = _read_bytes(inside, at, "record value")
-    headers, at = _read_headers(inside, at)
+    headers, at = _read_headers(inside, at, elements + 1)
     if at != end:
         raise CorruptDataError(f"record holds {end - at} bytes past its headers", at)
     timestamp = (
@@ -120,10 +149,13 @@ def _read_bytes(body: Buffer, position: int, what: str) -> tuple[bytes | None, i
     return bytes(body[start:end]), end
 
 
-def _read_headers(body: Buffer, position: int) -> tuple[tuple[RecordHeader, ...], int]:
+def _read_headers(
+    body: Buffer, position: int, elements: int
+) -> tuple[tuple[RecordHeader, ...], int]:
     count, at = read_varint(body, position, "header count")
     if count < 0:
         raise CorruptDataError(f"header count {count} is negative", position)
+    _require_elements(elements, count, position)
     headers = []
     for _ in range(count):
         key_at = at

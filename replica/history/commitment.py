@@ -56,9 +56,12 @@ class Proof:
     snapshot_id: OffsetAndEpoch | None = None
 
 
+_NOTHING_IN_COMMON = Comparison((), None)
+
+
 @dataclass(frozen=True, slots=True)
 class GroupComparison:
-    """Every pair of a group compared once."""
+    """Every pair of the replicas of a group that hold batches, compared once."""
 
     logs: tuple[ReplicaLog, ...]
     pairs: Mapping[tuple[ReplicaKey, ReplicaKey], Comparison]
@@ -68,7 +71,13 @@ class GroupComparison:
     def between(self, a: ReplicaKey, b: ReplicaKey) -> Comparison:
         """The comparison of two different replicas, in either order."""
         found = self.pairs.get((a, b))
-        return self.pairs[b, a] if found is None else found
+        return self.pairs.get((b, a), _NOTHING_IN_COMMON) if found is None else found
+
+    @property
+    def holding(self) -> tuple[ReplicaLog, ...]:
+        """The logs that hold batches. Of a replica that was never written to there is nothing to
+        compare, and a group may have thousands of them."""
+        return tuple(log for log in self.logs if log.batches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +115,14 @@ class Losses:
 
 
 def compare_group(logs: Sequence[ReplicaLog]) -> GroupComparison:
-    """Compare all pairs. Raises UsageError where a replica occurs twice."""
+    """Compare all pairs of logs that hold batches. UsageError where a replica occurs twice."""
     keys = [log.key for log in logs]
     if len(set(keys)) != len(keys):
         raise UsageError(
             "a replica occurs twice in one group: compare captures one group at a time"
         )
-    pairs = {(a.key, b.key): compare(a, b) for a, b in combinations(logs, 2)}
+    holding = [log for log in logs if log.batches]
+    pairs = {(a.key, b.key): compare(a, b) for a, b in combinations(holding, 2)}
     runs = {log.key: contiguous_runs(log.batches) for log in logs}
     return GroupComparison(tuple(logs), pairs, runs)
 
@@ -126,16 +136,19 @@ def classify_compared(group: GroupComparison) -> Commitment:
     """`classify` for a group whose pairs are already compared."""
     proofs: list[Proof] = []
     proven_ends: dict[ReplicaKey, int] = {}
-    for log in group.logs:
-        found = [_majority_proof(group, log), _snapshot_proof(group, log)]
+    holding = group.holding
+    snapshots = {snapshot for log in group.logs for snapshot in log.snapshots}
+    newest_first = sorted(snapshots - {BOOTSTRAP_SNAPSHOT}, reverse=True)
+    for log in holding:
+        found = [_majority_proof(group, holding, log), _snapshot_proof(newest_first, log)]
         own = [proof for proof in found if proof is not None]
         proofs.extend(own)
         proven_ends[log.key] = max((proof.offset + 1 for proof in own), default=0)
-    proven = {log.key: _proven(group, log, proven_ends) for log in group.logs}
-    verdicts = {
-        log.key: _verdicts(group.runs[log.key], proven[log.key], _superseded(group, log, proven))
-        for log in group.logs
-    }
+    proven = {log.key: _proven(group, holding, log, proven_ends) for log in holding}
+    verdicts: dict[ReplicaKey, tuple[VerdictRange, ...]] = {log.key: () for log in group.logs}
+    for log in holding:
+        superseded = _superseded(group, holding, log, proven)
+        verdicts[log.key] = _verdicts(group.runs[log.key], proven[log.key], superseded)
     contested = [
         intersection(comparison.ranges(same=False), intersection(proven[a], proven[b]))
         for (a, b), comparison in group.pairs.items()
@@ -153,7 +166,9 @@ def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
     return Losses(counts[Verdict.PROVEN], counts[Verdict.UNPROVEN], counts[Verdict.SUPERSEDED])
 
 
-def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
+def _majority_proof(
+    group: GroupComparison, holding: Sequence[ReplicaLog], log: ReplicaLog
+) -> Proof | None:
     """The highest entry of `log` that a majority holds, none of whom knows a newer epoch.
 
     Going down, the holders change only where another replica's equal entries end; so these ends are
@@ -161,13 +176,13 @@ def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
     """
     held_by = {
         other.key: _lineage(group.between(log.key, other.key))
-        for other in group.logs
+        for other in holding
         if other.key != log.key
     }
     held_by[log.key] = group.runs[log.key]
     ends = {r.end for ranges in held_by.values() for r in ranges}
     for epoch, start, end in reversed(_epoch_ranges(log)):
-        eligible = [other for other in group.logs if _knows_at_most(other, epoch)]
+        eligible = [other for other in holding if _knows_at_most(other, epoch)]
         if not eligible:
             continue
         candidates = {min(candidate, end) - 1 for candidate in ends if candidate > start}
@@ -188,10 +203,9 @@ def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, 
     return all(is_majority(voters, keys, seen) for voters in voter_sets)
 
 
-def _snapshot_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
-    """The newest valid snapshot of the group on whose lineage `log` is."""
-    ids = {snapshot for other in group.logs for snapshot in other.snapshots}
-    for snapshot in sorted(ids - {BOOTSTRAP_SNAPSHOT}, reverse=True):
+def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> Proof | None:
+    """The newest of a group's valid snapshots on whose lineage `log` is."""
+    for snapshot in newest_first:
         batch = log.batch_at(snapshot.offset - 1)
         if batch is not None and batch.epoch == snapshot.epoch:
             return Proof(log.key, snapshot.offset - 1, snapshot.epoch, snapshot_id=snapshot)
@@ -199,11 +213,14 @@ def _snapshot_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
 
 
 def _proven(
-    group: GroupComparison, log: ReplicaLog, proven_ends: Mapping[ReplicaKey, int]
+    group: GroupComparison,
+    holding: Sequence[ReplicaLog],
+    log: ReplicaLog,
+    proven_ends: Mapping[ReplicaKey, int],
 ) -> Ranges:
     """What `log` holds below its own proof, and what equals an entry below another's."""
     sources = [below(group.runs[log.key], proven_ends[log.key])]
-    for other in group.logs:
+    for other in holding:
         if other.key != log.key and proven_ends[other.key]:
             same = group.between(log.key, other.key).ranges(same=True)
             sources.append(below(same, proven_ends[other.key]))
@@ -211,12 +228,15 @@ def _proven(
 
 
 def _superseded(
-    group: GroupComparison, log: ReplicaLog, proven: Mapping[ReplicaKey, Ranges]
+    group: GroupComparison,
+    holding: Sequence[ReplicaLog],
+    log: ReplicaLog,
+    proven: Mapping[ReplicaKey, Ranges],
 ) -> Ranges:
     """What `log` holds where another replica holds another, proven entry."""
     found = [
         intersection(group.between(log.key, other.key).ranges(same=False), proven[other.key])
-        for other in group.logs
+        for other in holding
         if other.key != log.key
     ]
     return difference(union(*found), proven[log.key])

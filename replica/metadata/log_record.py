@@ -13,6 +13,7 @@ from typing import TypeAlias
 from replica.errors import CorruptDataError, DataError
 from replica.format import control, control_json
 from replica.format.batch import BatchHeader
+from replica.format.compression import Inflation
 from replica.format.control import ControlMessage, UnknownControl, decode_control
 from replica.format.primitives import Buffer
 from replica.format.record import Record, records_of
@@ -130,10 +131,11 @@ def is_harmless(record: Record, *, is_control: bool) -> bool:
     return _PLAIN.read(record, is_control=is_control).is_harmless
 
 
-def may_hold_secret(header: BatchHeader, whole: Buffer) -> bool:
-    """Whether a batch holds a record that isn't harmless, or such as nobody can read."""
+def may_hold_secret(header: BatchHeader, whole: Buffer, inflation: Inflation | None = None) -> bool:
+    """Whether a batch holds a record that isn't harmless, or such as nobody can read; inflation:
+    see records_of."""
     try:
-        records = records_of(header, whole)
+        records = records_of(header, whole, inflation)
         return not all(is_harmless(record, is_control=header.is_control) for record in records)
     except DataError:
         return True

@@ -3,9 +3,10 @@
 Each (api key, version) is compiled once into a tuple of functions. All of them check what they
 read against the end of the buffer before they allocate; nesting is the schema's, not the input's.
 
-Stricter than Kafka in three places, each an error here: text that is not UTF-8 (Kafka puts U+FFFD
-in its place, which could not be written back), a known tagged field whose size is not what its
-value takes (Kafka ignores the size), and a length of 2 GiB or more (Kafka reads it as null).
+Stricter than Kafka in four places, each an error here: more than MAX_ELEMENTS elements, text that
+is not UTF-8 (Kafka puts U+FFFD in its place, which could not be written back), a known tagged field
+whose size is not what its value takes (Kafka ignores the size), and a length of 2 GiB or more
+(Kafka reads it as null).
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from replica.metadata.record import MetadataRecord, Path, UnknownRecord
 from replica.metadata.schema import FRAME_VERSION, Kind, RecordSchema, Value
 
 _MAX_INT16 = 0x7FFF
+MAX_ELEMENTS = 100_000
+"""Elements of arrays and tagged fields in one record, together. A partition has some replicas, a
+broker some listeners: Kafka writes no record with a hundredth of this."""
 
 Fields: TypeAlias = dict[str, Value]
 
@@ -29,12 +33,23 @@ Fields: TypeAlias = dict[str, Value]
 class _Notes:
     """What decoding of one value learns besides its fields."""
 
-    __slots__ = ("odd", "path", "unknown")
+    __slots__ = ("elements", "odd", "path", "unknown")
 
     def __init__(self) -> None:
+        self.elements = 0
         self.odd = False
         self.path: Path = ()
         self.unknown: list[tuple[Path, tuple[tuple[int, bytes], ...]]] = []
+
+    def count(self, elements: int, position: int) -> None:
+        """So many more elements or tagged fields; UnsupportedDataError if they are too many."""
+        self.elements += elements
+        if self.elements > MAX_ELEMENTS:
+            raise UnsupportedDataError(
+                f"more than {MAX_ELEMENTS} array elements and tagged fields in one record are not "
+                "read",
+                position,
+            )
 
 
 Part: TypeAlias = Callable[[bytes, int, Fields, _Notes], int]
@@ -129,6 +144,7 @@ def _read_tagged(
     count, at = _varint(data, position, "tagged field count", notes)
     if 2 * count > len(data) - at:
         raise TruncatedDataError(f"{count} tagged fields are claimed", position)
+    notes.count(count, position)
     unknown: list[tuple[int, bytes]] = []
     last_tag = -1
     for _ in range(count):
@@ -275,6 +291,8 @@ def _array_count(data: bytes, position: int, step: Step, notes: _Notes) -> tuple
         left = len(data) - start
         reason = f"{step.name} claims {count - 1} elements, only {left} bytes are left"
         raise TruncatedDataError(reason, position)
+    if count:
+        notes.count(count - 1, position)
     return count - 1, start
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from replica.errors import UsageError
 from replica.format.byte_source import Source
+from replica.format.compression import Inflation
 from replica.format.segment import LocatedBatch
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
@@ -147,6 +148,7 @@ class RecordScan(Scan):
         self._shown = ShownRegions(self._regions, redactor)
         self._guarded = NO_PROGRAM if redactor is None else CONFIG_PROGRAM
         self._reader = LogRecordReader(redactor)
+        self._inflation = Inflation(self.size)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         from replica.scan.rows import RowWriter  # compiles the kernels of the form that is wanted
@@ -162,7 +164,7 @@ class RecordScan(Scan):
         whole = self._shown.last_bytes()
         rows: list[ScalarRow] = []
         size = 0
-        for row in batch_rows(batch.header, whole, self._reader, self._form):
+        for row in batch_rows(batch.header, whole, self._reader, self._form, self._inflation):
             row_size = _size(row)
             if rows and (len(rows) == SCALAR_ROWS or size + row_size > SCALAR_BYTES):
                 yield scalar_table(batch, rows, self._form, with_value=self._with_value)

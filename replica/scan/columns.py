@@ -156,8 +156,8 @@ def _table(schema: pa.Schema, columns: Sequence[Sequence[Any]]) -> pa.RecordBatc
 
 
 def _long(number: int | None) -> int | None:
-    """An offset may pass 64 bits where a hostile batch starts just below."""
-    return None if number is None or not -_MAX_LONG <= number <= _MAX_LONG else number
+    """An offset or time may pass 64 bits where a hostile batch starts just below."""
+    return None if number is None or not -_MAX_LONG - 1 <= number <= _MAX_LONG else number
 
 
 def _fits(cell: Payload) -> bool:

@@ -18,6 +18,10 @@ CHUNK_BYTES = 8 * 1024 * 1024
 LARGEST_BATCH_BYTES = 16 * 1024 * 1024
 """A larger one is the scalar reader's; Kafka's metadata batches end at 8 MiB."""
 
+LARGEST_VALUE_BYTES = 100_000
+"""A longer value is the scalar reader's, as only such a one has room for more elements than
+replica.metadata.reader takes."""
+
 # Columns of the chunk's two tables, each an int64 array of columns one behind another.
 (
     BATCH_POSITION,

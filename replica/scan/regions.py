@@ -100,6 +100,11 @@ class Regions:
     def zero_tail(self) -> int:
         return max(0, self._source.size - self._walk.position)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the source."""
+        return self._source.size
+
     def read(self, program_of: Longs | None) -> Iterator[Region]:
         """The regions; program_of: see walk_frames, None where only batches are wanted."""
         if program_of is not None:
@@ -212,6 +217,11 @@ class Scan:
     def zero_tail(self) -> int:
         """Bytes behind end_position; once the scan was read: the preallocated ones."""
         return self._regions.zero_tail
+
+    @property
+    def size(self) -> int:
+        """Bytes of the source."""
+        return self._regions.size
 
     @property
     def next_offset(self) -> int | None:

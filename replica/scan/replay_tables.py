@@ -140,6 +140,7 @@ _FIELDS = (
     *(("leaderEpoch",), ("partitionEpoch",), ("replicas",), ("isr",), ("removingReplicas",)),
     *(("addingReplicas",), ("directories",), ("eligibleLeaderReplicas",), ("lastKnownElr",)),
     *(("resourceName",), ("brokerId", "id"), ("brokerEpoch", "epoch")),
+    ("endPoints",),
 )
 (
     FIELD_TOPIC_ID,
@@ -159,10 +160,11 @@ _FIELDS = (
     FIELD_RESOURCE,
     FIELD_BROKER,
     FIELD_BROKER_EPOCH,
+    FIELD_END_POINTS,
     FIELD_KEY_END,
-) = range(18)
-_PER_PROGRAM = 20
-LAYOUT_ACTION, LAYOUT_KIND = 18, 19
+) = range(19)
+_PER_PROGRAM = 21
+LAYOUT_ACTION, LAYOUT_KIND = 19, 20
 NO_STEP = -1
 
 

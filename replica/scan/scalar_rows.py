@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from replica.errors import DataError
 from replica.format.batch import BatchHeader
+from replica.format.compression import Inflation
 from replica.format.record import Record, records_of
 from replica.metadata.log_record import UNREADABLE, LogRecord, LogRecordReader
 from replica.metadata.variant import encode_variant
@@ -40,16 +41,20 @@ def payload_of(read: LogRecord, form: str) -> Payload:
 
 
 def batch_rows(
-    header: BatchHeader, whole: memoryview, reader: LogRecordReader, form: str
+    header: BatchHeader,
+    whole: memoryview,
+    reader: LogRecordReader,
+    form: str,
+    inflation: Inflation,
 ) -> Iterator[ScalarRow]:
-    """A row for each record of one batch whose CRC is right.
+    """A row for each record of one batch whose CRC is right; inflation: of the batch's file.
 
     Where the records' frames break off, a last row of type UNREADABLE says why; its value is what
     may be shown of the batch.
     """
     next_offset = header.base_offset
     try:
-        for record in records_of(header, whole):
+        for record in records_of(header, whole, inflation):
             yield record_row(record, header.is_control, reader, form)
             next_offset = record.offset + 1
     except DataError as error:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from replica.format.byte_source import Source
+from replica.format.compression import Inflation
 from replica.format.segment import LocatedBatch
 from replica.metadata.log_record import is_harmless, may_hold_secret
 from replica.metadata.redact import Redactor
@@ -47,6 +48,7 @@ class ShownRegions:
 
     def _keyed(self, redactor: Redactor) -> Iterator[Region]:
         secret = _SecretRows()
+        inflation = Inflation(self._regions.size)
         for region in self._regions.read(program_table(keep_secrets=False)):
             if isinstance(region, Chunk):
                 _key(region, secret.batches_of(region), redactor)
@@ -54,7 +56,7 @@ class ShownRegions:
                 continue
             self._last = region
             header = region.header
-            if _is_secret(region, self._regions):
+            if _is_secret(region, self._regions, inflation):
                 crc = redactor.batch_crc(header.base_offset, header.crc)
                 header = header._replace(crc=crc)
             yield region._replace(header=header)
@@ -64,11 +66,12 @@ def secret_positions(data: Source, *, expected_offset: int | None) -> Iterator[i
     """The first bytes of a file's batches that may hold a secret, rising."""
     secret = _SecretRows()
     regions = Regions(data, 0, expected_offset)
+    inflation = Inflation(regions.size)
     for region in regions.read(program_table(keep_secrets=False)):
         if isinstance(region, Chunk):
             positions = region.batches[frames.BATCH_POSITION] + region.start
             yield from positions[secret.batches_of(region)].tolist()
-        elif _is_secret(region, regions):
+        elif _is_secret(region, regions, inflation):
             yield region.position
 
 
@@ -104,6 +107,8 @@ def _key(chunk: Chunk, numbers: list[int], redactor: Redactor) -> None:
         chunk.batches[frames.BATCH_CRC, number] = redactor.batch_crc(base_offset, crc)
 
 
-def _is_secret(batch: LocatedBatch, regions: Regions) -> bool:
-    """The same of a batch that `regions` has given last."""
-    return not batch.crc_valid or may_hold_secret(batch.header, regions.bytes_of(batch))
+def _is_secret(batch: LocatedBatch, regions: Regions, inflation: Inflation) -> bool:
+    """The same of a batch that `regions` has given last; inflation: of its file."""
+    if not batch.crc_valid:
+        return True
+    return may_hold_secret(batch.header, regions.bytes_of(batch), inflation)

@@ -8,8 +8,11 @@ while after an error.
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable
+
+from replica.wire.client import NO_HOST_NAME
 
 BACKLOG = 512
 """Connections that wait in the system to be accepted."""
@@ -43,9 +46,12 @@ class Acceptor:
         """Listen on all addresses of a host, of the machine for ""; returns the port, which port 0
         lets the system choose. Raises OSError."""
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
+        try:
+            found = await loop.getaddrinfo(
+                host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
+        except UnicodeError as error:  # of the codec for host names (IDNA)
+            raise OSError(errno.EINVAL, NO_HOST_NAME) from error
         try:
             for family, _, _, _, address in dict.fromkeys(found):
                 listening = self._bound(family, address)

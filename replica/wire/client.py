@@ -38,6 +38,7 @@ from replica.wire.versions import Identity, newest_common, versions_in
 _MAX_CORRELATION_ID = 2**31 - 1
 _PLAIN_TEXT_HINT = "; it may want TLS (security.protocol)"
 _CERTIFICATE_HINT = "; it may want another certificate of ours (ssl.keystore.location)"
+NO_HOST_NAME = "no host name: each part between dots has 1 to 63 bytes"
 _TLS_HINT = " before TLS was agreed on; is it a TLS listener, with an enabled version of it?"
 _SASL_HINT = "; it may want SASL (security.protocol, sasl.mechanism)"
 
@@ -141,6 +142,8 @@ class Connection:
             raise UnansweredConnectionError(address, reason) from error
         except OSError as error:
             raise UnreachablePeerError(address, f"no connection: {_reason(error)}") from error
+        except UnicodeError as error:  # of the codec for host names (IDNA)
+            raise UnreachablePeerError(address, NO_HOST_NAME) from error
 
     @property
     def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:

@@ -20,6 +20,7 @@ from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.segment import scan
 from replica.scan import window
 from tests.replica.scan.agreement import REDACTOR, hold_equal
+from tests.replica.scan.agreement_on_meaning import hold_meaning_equal
 from tests.replica.scan.damaging import Pool, damaged
 
 _DATA = Path(__file__).parents[1] / "data"
@@ -53,6 +54,12 @@ def hold_equal_as_file(data: bytes, path: Path, arguments: dict[str, object]) ->
         return hold_equal(data, **arguments, buffer=file)  # type: ignore[arg-type]
 
 
+def hold_meaning(data: bytes, arguments: dict[str, object]) -> None:
+    """As hold_meaning_equal, from memory: the replay needs its bytes until it ends."""
+    expected, redactor = arguments["expected"], arguments["redactor"]
+    hold_meaning_equal(data, expected=expected, redactor=redactor)  # type: ignore[arg-type]
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kraftlake-fuzz-") as folder:
         return campaign(Path(folder) / "segment")
@@ -79,6 +86,7 @@ def campaign(path: Path) -> int:
                 counts["records"] += hold_equal_as_file(data, path, arguments)
             else:
                 counts["records"] += hold_equal(data, **arguments)  # type: ignore[arg-type]
+            hold_meaning(data, arguments)
         except BaseException as error:
             Path(f"scan-{options.seed}-{number}.bin").write_bytes(data)
             say(f"input {number} of seed {options.seed}: {arguments}: {error!r}"[:2000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,3 +158,28 @@ def test_ctrl_c_ends_it_without_a_traceback(quorum: str) -> None:
     out, err = reading.communicate(timeout=60)
     assert (reading.returncode, out, err) == (130, "", "")
     assert lines[-1].endswith("null  four\n")
+
+
+def test_a_node_that_never_answers_is_given_up_after_the_timeout(kraftlake: Kraftlake) -> None:
+    """A request to it would wait 30 s for its answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        arguments = ("-b", f"127.0.0.1:{port}", "--until-end", "--timeout", "1")
+        ended = subprocess.run(
+            command_line("consume", *arguments),
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            timeout=25,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert f"127.0.0.1:{port}: no answer (for 1 s)" in ended.stderr
+
+
+def test_a_host_with_too_long_a_part_is_told_in_one_line(kraftlake: Kraftlake) -> None:
+    host = f"{'a' * 64}.example"
+    ended = kraftlake("consume", "-b", f"{host}:9092", "--until-end", "--timeout", "0.1")
+    assert ended.code == 1
+    assert f"{host}:9092: no host name" in ended.err
+    assert "Traceback" not in ended.err

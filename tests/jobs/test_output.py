@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
 
-from jobs.output import Progress, cell_text, json_text, ms_text, one_line, write_counts, write_table
+from jobs.output import (
+    Progress,
+    cell_text,
+    json_text,
+    ms_text,
+    one_line,
+    write_bytes,
+    write_counts,
+    write_table,
+)
 
 
 class Terminal(io.StringIO):
@@ -64,6 +74,36 @@ def test_times_that_no_calendar_has_are_shown_as_numbers() -> None:
 
 def test_one_line_takes_away_what_moves_a_terminal() -> None:
     assert one_line("a\n\x1b[31m\x9b\r\x07é") == "a\\n\\x1b[31m\\x9b\\r\\x07é"
+
+
+_TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""What turns the direction of a text (Unicode's bidi controls)."""
+_MOVING = _TURNING + "\x7f\x80\x85\x9b\x9f\u2028\u2029"
+
+
+def test_one_line_shows_what_turns_the_direction_of_a_text() -> None:
+    assert one_line("a\u202egnp.exe\u2066") == "a\\u202egnp.exe\\u2066"
+    assert one_line(_MOVING).isascii()
+
+
+def test_json_escapes_what_a_terminal_obeys_and_holds_the_same_text() -> None:
+    text = json_text({"a": _MOVING, _MOVING: ["é日"]})
+    assert not set(text) & set(_MOVING)
+    assert "é日" in text
+    assert json.loads(text) == {"a": _MOVING, _MOVING: ["é日"]}
+
+
+def test_lines_of_the_bulk_reader_are_escaped_as_those_of_the_scalar_one(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    safe = b'{"a":"\xc3\xa9 \xe2\x82\xac \xe2\x80\xaf \xf0\x9f\x98\x80"}\n'
+    raw = json.dumps({"a": _MOVING}, ensure_ascii=False).encode() + b"\n" + safe
+    write_bytes(memoryview(raw))
+    sys.stdout.flush()
+    escaped, same = capfdbinary.readouterr().out.splitlines(keepends=True)
+    assert escaped.isascii()
+    assert json.loads(escaped) == {"a": _MOVING}
+    assert same == safe
 
 
 def test_tables_align_wide_characters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,6 +108,20 @@ def test_csv_quotes_what_csv_must(kraftlake: Kraftlake, lake: Path) -> None:
     assert second == ["2", "", ""]
 
 
+def test_a_text_that_a_spreadsheet_would_calculate_is_a_text_in_csv(
+    kraftlake: Kraftlake, lake: Path
+) -> None:
+    texts = ("=cmd|x!A1", "+1", "-2", "@SUM(1)", "\t=1", "＝1", "plain", "a=1", "")  # noqa: RUF001
+    cells = ", ".join(f"'{text}' as c{number}" for number, text in enumerate(texts))
+    query = f"select {cells}, -5 as n, -0.5 as x from gold.epochs where epoch = 1"
+    ended = kraftlake("sql", "--lake", lake, "--csv", query)
+    _, row = csv.reader(io.StringIO(ended.out, newline=""))
+    assert row == [*(f"'{text}" for text in texts[:6]), *texts[6:], "-5", "-0.5"]
+    ended = kraftlake("sql", "--lake", lake, "--plain-csv", query)
+    _, row = csv.reader(io.StringIO(ended.out, newline=""))
+    assert row == [*texts, "-5", "-0.5"]
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -101,6 +101,15 @@ TWO_LEADERS = Rule(
     ("KAFKA-15489", "KAFKA-14077"),
 )
 
+GROUP_TOO_LARGE = Rule(
+    "group-too-large",
+    _WARNING,
+    "More logs of one cluster were given than are compared pair by pair.",
+    "Has a few voters; all other replicas of the metadata log are brokers, which follow them.",
+    "Check the voters, with as many of the brokers as are in doubt, in a call of their own.",
+    ("KIP-595",),
+)
+
 RULES = (
     LOG_DIVERGENCE,
     CONFLICT,
@@ -112,4 +121,5 @@ RULES = (
     VOTER_SETS_DIFFER,
     INITIAL_VOTERS_DIFFER,
     TWO_LEADERS,
+    GROUP_TOO_LARGE,
 )

@@ -26,6 +26,7 @@ from replica.scan.frames import (
     HEADER_BYTES,
     KEYS,
     LARGEST_BATCH_BYTES,
+    LARGEST_VALUE_BYTES,
     ROW_BATCH,
     ROW_KEY,
     ROW_KEY_SIZE,
@@ -82,8 +83,8 @@ def _size_in_place(source: Bytes, position: int, end: int, expected: int) -> int
 
 @inner
 def _program_at(source: Bytes, position: int, size: int, program_of: Longs) -> int:
-    """The program of a value by the three bytes of its envelope, -1 for one unknown or odd."""
-    if size < ENVELOPE_BYTES or byte_at(source, position) != 1:
+    """The program of a value by its envelope of three bytes, -1 for one unknown, odd or large."""
+    if not ENVELOPE_BYTES <= size <= LARGEST_VALUE_BYTES or byte_at(source, position) != 1:
         return -1
     api_key = byte_at(source, position + 1)
     version = byte_at(source, position + 2)

@@ -18,15 +18,13 @@ from replica.scan.frames import (
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import item, load_i8, load_i32, load_i64, long, set_item
 from replica.scan.kernels.prefetch import fetch_ahead
+from replica.scan.kernels.replay_brokers import replay_broker_record
 from replica.scan.kernels.replay_partitions import change_partition, register_partition
 from replica.scan.kernels.slots import NONE, find_pair, get, put, slot_of_bytes, slot_of_pair
 from replica.scan.kernels.straight import place_finder
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
 from replica.scan.replay_tables import (
-    BROKER,
-    BROKER_EPOCH,
-    BROKER_EXISTS,
     DO_APPLY,
     DO_BARRIER,
     DO_BROKER,
@@ -37,9 +35,6 @@ from replica.scan.replay_tables import (
     DO_REGISTER,
     DO_REMOVE_TOPIC,
     DO_TOPIC,
-    DO_UNREGISTER,
-    FIELD_BROKER,
-    FIELD_BROKER_EPOCH,
     FIELD_KEY_END,
     FIELD_NAME,
     FIELD_PARTITION_ID,
@@ -251,35 +246,6 @@ def _replay_topic_record(
 
 
 @inner
-def _replay_broker_record(
-    source: Bytes,
-    slots: Longs,
-    index: Longs,
-    state: Longs,
-    places: Longs,
-    program: int,
-    action: int,
-) -> int:
-    broker_id = long(load_i32(source, _place(places, program, FIELD_BROKER)))
-    if action == DO_REGISTER:
-        slot = slot_of_pair(slots, index, state, BROKER, broker_id, 0)
-        put(slots, slot, BROKER_EXISTS, 1)
-        epoch = load_i64(source, _place(places, program, FIELD_BROKER_EPOCH))
-        put(slots, slot, BROKER_EPOCH, epoch)
-        return STOP_DONE
-    slot = find_pair(slots, index, state, BROKER, broker_id, 0)
-    exists = slot != NONE and get(slots, slot, BROKER_EXISTS) == 1
-    if action == DO_UNREGISTER:
-        if exists:
-            put(slots, slot, BROKER_EXISTS, 0)
-        return STOP_APPLY
-    epoch = load_i64(source, _place(places, program, FIELD_BROKER_EPOCH))
-    if exists and get(slots, slot, BROKER_EPOCH) == epoch:
-        return STOP_APPLY
-    return STOP_REFUSED
-
-
-@inner
 def _replay_row(
     source: Bytes,
     base: int,
@@ -312,7 +278,11 @@ def _replay_row(
         return stop
     stop = long(STOP_DONE)
     if DO_REGISTER <= action <= DO_BROKER:
-        stop = _replay_broker_record(source, slots, index, state, places, program, action)
+        stop = replay_broker_record(
+            source, slots, index, state, places, program, position + size, action
+        )
+        if stop == STOP_REFUSED:
+            return stop
     if action <= DO_REGISTER:
         slot = _note_put(
             source, base, slots, index, arena, state, places, program, position, size, offset

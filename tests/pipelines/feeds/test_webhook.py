@@ -102,6 +102,15 @@ def test_where_nobody_answers_the_next_run_goes_on(table: FeedTable, sent: Path)
         run(table, nobody, sent)
 
 
+@pytest.mark.parametrize("host", ["a" * 64 + ".example", "a..example"])
+def test_a_url_whose_host_is_no_name_is_an_error_that_repeats_no_secret(
+    table: FeedTable, sent: Path, host: str
+) -> None:
+    with pytest.raises(PeerError, match="no host name: is it the right URL") as failed:
+        run(table, f"http://{host}:1/T0P-SECRET", sent)
+    assert "T0P-SECRET" not in str(failed.value)
+
+
 def test_whoever_follows_tries_without_end_and_says_so(table: FeedTable, sent: Path) -> None:
     told: list[str] = []
     with Receiver(*[503] * 7) as receiver:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.errors import CorruptDataError, DataError, UnsupportedDataError
-from replica.format.capture import CaptureInfo, capture_id, decode, encode, group_id, parse_time
+from jobs.moments import capture_moment_of
+from replica.errors import CorruptDataError, DataError, UnsupportedDataError, UsageError
+from replica.format.capture import (
+    CaptureInfo,
+    capture_id,
+    capture_time,
+    decode,
+    encode,
+    group_id,
+    parse_time,
+)
 from replica.format.directory import FoundFile
 from replica.format.file_names import classify
 from replica.types import ReplicaId
@@ -21,10 +31,11 @@ def found(path: str, size: int = 3, digest: str = "ab") -> FoundFile:
     return FoundFile(path, classify(path.rsplit("/", 1)[-1]), size, digest)
 
 
-@given(st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=5))])))
+_ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5))])
+
+
+@given(st.datetimes(datetime(1970, 1, 2), datetime(2261, 12, 30), timezones=_ZONES))  # noqa: DTZ001
 def test_capture_json_keeps_its_time_to_the_millisecond(moment: datetime) -> None:
-    if moment.year in (1, 9999):  # in UTC it may have no year
-        return
     kept = decode(encode(CaptureInfo(moment))).captured_at
     assert kept == moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     assert kept.tzinfo is UTC
@@ -127,3 +138,25 @@ def test_a_group_is_its_captures_whatever_their_order_or_number() -> None:
     assert group_id("c", ["a", "b"]) == group_id("c", ["b", "a", "b"])
     assert group_id("c", ["a"]) != group_id("c", ["a", "b"])
     assert group_id("c", ["a"]) != group_id("d", ["a"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9999-12-31T00:00Z", "2262-01-01", "1969-12-31T23:59:59Z", "0001-01-01", "9223372036854"],
+)
+def test_a_time_that_a_lake_s_files_can_t_hold_is_refused(text: str) -> None:
+    with pytest.raises(CorruptDataError, match="is no time of the years 1970 to 2261"):
+        capture_time(text)
+    with pytest.raises(CorruptDataError, match="1970 to 2261"):
+        decode(json.dumps({"version": 1, "captured_at": text}).encode())
+
+
+@pytest.mark.parametrize("text", ["1970-01-01", "2261-12-31T23:59:59.999Z", "0"])
+def test_the_first_and_the_last_time_are_taken(text: str) -> None:
+    assert capture_time(text).year in (1970, 2261)
+
+
+def test_a_time_given_for_captures_is_held_to_the_same_years() -> None:
+    assert capture_moment_of("--captured-at", "2026-11-21T05:00Z") is not None
+    with pytest.raises(UsageError, match=r"--captured-at 9999-12-31: .* the years 1970 to 2261"):
+        capture_moment_of("--captured-at", "9999-12-31")

@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 
 
 def _long(number: int | None) -> int | None:
-    return None if number is None or not -_MAX_LONG <= number <= _MAX_LONG else number
+    return None if number is None or not -_MAX_LONG - 1 <= number <= _MAX_LONG else number
 
 
 def scalar_records(

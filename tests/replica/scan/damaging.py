@@ -19,8 +19,10 @@ from replica.format.batch import (
     encode_header,
 )
 from replica.format.compression import compress
+from replica.format.primitives import write_varint, write_varlong
 from replica.format.record import Record, RecordHeader, encode_records, records_of
 from replica.format.segment import scan
+from tests.replica.scan.odd_values import ODD_VARINTS, made_value, odd_value
 
 LARGEST_BATCH = 4000
 _VALUES_PER_BATCH = 4
@@ -149,7 +151,8 @@ def _edit_values(segment: bytes, chance: random.Random) -> bytes:
         records = list(records_of(header, segment[start:end]))
     except Exception:  # noqa: BLE001 - a batch that was damaged before
         return segment
-    values = [_odd_value(record.value or b"", chance) for record in records[:8]]
+    odd = chance.choice((_odd_value, odd_value))
+    values = [odd(record.value or b"", chance) for record in records[:8]]
     batch = made_batch(values, chance, chance.choice((0, 0, 0, 0, 1, 2, 3, 4)))
     return segment[:start] + struct.pack(">q", header.base_offset) + batch[8:] + segment[end:]
 
@@ -229,7 +232,87 @@ def _compress_batch(segment: bytes, chance: random.Random) -> bytes:
     return segment[:start] + with_right_crc(bytes(batch)) + segment[end:]
 
 
+def _edit_frames(segment: bytes, chance: random.Random) -> bytes:
+    """Frames of records with other deltas, keys, headers, attributes or no value at all."""
+    spans = _spans(segment)
+    if not spans:
+        return segment
+    start, end = chance.choice(spans)
+    header = decode_header(segment, start)
+    records = [
+        (0, 0, n, None, made_value(chance), b"\x00")
+        for n in range(chance.choice((1, 2, 9, min(40, header.last_offset_delta + 1))))
+    ]
+    for _ in range(chance.randint(0, 2)):
+        number, part = chance.randrange(len(records)), chance.randrange(6)
+        changed = list(records[number])
+        changed[part] = chance.choice(_ODD_PARTS[part])
+        records[number] = tuple(changed)  # type: ignore[assignment]
+    body = b"".join(_frame(*record) for record in records)
+    if chance.random() < 0.2:
+        at = chance.randrange(12)
+        body = body[:at] + chance.choice(ODD_VARINTS) + body[at + 1 :]
+    batch = encode_batch(
+        base_offset=header.base_offset,
+        leader_epoch=header.leader_epoch,
+        records=body,
+        record_count=len(records),
+        last_offset_delta=max(header.last_offset_delta, 0),
+        base_timestamp=chance.choice((0, -1, 1_700_000_000_000, *_LONGS)),
+        max_timestamp=chance.choice((0, -1, *_LONGS)),
+        attributes=chance.choice((0, 0, 0, 8, 0x10, 0x20, 0x28, 0x40, 0x80)),
+    )
+    return segment[:start] + batch + segment[end:]
+
+
+def _frame(
+    attributes: int, time: int, delta: int, key: bytes | None, value: bytes | None, headers: bytes
+) -> bytes:
+    body = bytearray([attributes])
+    write_varlong(body, time)
+    write_varint(body, delta)
+    for content in (key, value):
+        write_varint(body, -1 if content is None else len(content))
+        body += content or b""
+    out = bytearray()
+    write_varint(out, len(body) + len(headers))
+    return bytes(out + body) + headers
+
+
+def _edit_numbers(segment: bytes, chance: random.Random) -> bytes:
+    """A number of a batch's header becomes another one, an extreme one most of the time."""
+    spans = _spans(segment)
+    if not spans:
+        return segment
+    start, end = chance.choice(spans)
+    batch = bytearray(segment[start:end])
+    at, layout = chance.choice(_HEADER_NUMBERS)
+    bits = 8 * struct.calcsize(layout)
+    least, greatest = -(1 << bits - 1), (1 << bits - 1) - 1
+    (before,) = struct.unpack_from(f">{layout}", batch, at)
+    number = chance.choice((0, 1, -1, 2, least, greatest, before + 1, before - 1, 32_768, 32_769))
+    struct.pack_into(f">{layout}", batch, at, min(max(number, least), greatest))
+    return segment[:start] + with_right_crc(bytes(batch)) + segment[end:]
+
+
+_LONGS = (-(1 << 63), (1 << 63) - 1)
+_ODD_PARTS: tuple[tuple[object, ...], ...] = (
+    (1, 127, 255),
+    (*_LONGS, 1 << 62, -1),
+    (-1, 0, 1, (1 << 31) - 1, -(1 << 31)),
+    (b"", b"key"),
+    (None, b""),
+    (b"\x02\x02a\x02b", b"\x02\x01", b"\x01", b"\xff\xff\xff\xff\x0f", b"\x02\x02\xff\x01", b""),
+)
+"""For attributes, time delta, offset delta, key, value and headers of a record's frame."""
+_HEADER_NUMBERS = (
+    *((8, "i"), (12, "i"), (CRC_START, "h"), (23, "i"), (27, "q"), (35, "q"), (43, "q")),
+    *((51, "h"), (53, "i"), (57, "i")),
+)
+"""Place and layout of each number of a header but base offset, magic and CRC."""
+
 _DAMAGES = (
     *(_edit_records, _edit_records, _edit_header, _edit_values, _edit_values, _edit_values),
     *(_flip, _cut, _garbage, _zeros, _reorder, _move_offset, _compress_batch),
+    *(_edit_frames, _edit_frames, _edit_numbers),
 )

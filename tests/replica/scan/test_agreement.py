@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica.format.batch import encode_batch
+from replica.format.compression import GZIP, NONE, compress
 from replica.format.record import Record, encode_records
 from replica.metadata.log_record import UNREADABLE
 from replica.metadata.record import new_record
@@ -21,9 +22,11 @@ from replica.metadata.writer import encode
 from replica.scan import frames
 from replica.scan.arrow import JSON, VARIANT
 from tests.replica.scan.agreement import REDACTOR, hold_equal, scalar_records
+from tests.replica.scan.agreement_on_meaning import hold_meaning_equal
 from tests.replica.scan.damaging import Pool, damaged, made_batch, recorded_segments
 
 _DATA = Path(__file__).parents[2] / "data"
+NO_OP = b"\x01\x14\x00\x00"
 _DIFFERENT = {path.read_bytes(): path for path in recorded_segments(_DATA)}
 
 
@@ -42,13 +45,18 @@ def test_damaged_bytes(pool: Pool, share: int) -> None:
     for number in range(share * 250, (share + 1) * 250):
         chance = random.Random(number)
         segment, first = pool.segment(chance)
+        raw = damaged(segment, chance)
+        expected = chance.choice((first, None))
+        redactor = chance.choice((None, REDACTOR))
         hold_equal(
-            damaged(segment, chance),
+            raw,
             start=chance.choice((0, 1 << 40)),
-            expected=chance.choice((first, None)),
-            redactor=chance.choice((None, REDACTOR)),
+            expected=expected,
+            redactor=redactor,
             forms=(chance.choice((JSON, VARIANT)),),
         )
+        if number % 2:  # as costly as all before
+            hold_meaning_equal(raw, expected=expected, redactor=redactor)
 
 
 @settings(max_examples=200)
@@ -109,7 +117,7 @@ def test_two_batches_in_doubt_at_the_end(pool: Pool) -> None:
             parts, offset = [], 0
             for number in range(3 + behind):
                 offset += gap if number == 2 else 0
-                batch = made_batch([b"\x01\x14\x00\x00"] * 2, random.Random(number))
+                batch = made_batch([NO_OP] * 2, random.Random(number))
                 parts.append(struct.pack(">q", offset) + batch[8:])
                 offset += 2
             hold_equal(b"".join(parts), expected=0)
@@ -120,7 +128,7 @@ def test_more_rows_than_a_chunk_holds() -> None:
     """Chunks end between batches; a batch beyond a chunk's rows goes to the scalar reader."""
     parts, offset = [], 0
     for count in (20_000, 12_768, 1, 20_000, frames.ROWS + 1, 3):
-        records = [Record(offset + i, i, None, b"\x01\x14\x00\x00") for i in range(count)]
+        records = [Record(offset + i, i, None, NO_OP) for i in range(count)]
         parts.append(
             encode_batch(
                 base_offset=offset,
@@ -149,3 +157,36 @@ def test_any_buffer(tmp_path: Path, pool: Pool) -> None:
             hold_equal(raw, expected=first, buffer=memoryview(raw), forms=(JSON,))
             hold_equal(raw, expected=first, buffer=bytearray(raw), forms=(JSON,))
             hold_equal(raw, expected=first, buffer=whole, forms=(JSON,))
+
+
+_LEAST_LONG, _GREATEST_LONG = -(1 << 63), (1 << 63) - 1
+
+
+@pytest.mark.parametrize(
+    ("base", "deltas"),
+    [
+        (_LEAST_LONG, (0, 1)),
+        (_LEAST_LONG + 1, (-1, 0)),
+        (0, (_LEAST_LONG, _GREATEST_LONG)),
+        (-1, (0, _LEAST_LONG)),
+        (_GREATEST_LONG, (0, 1)),
+    ],
+)
+@pytest.mark.parametrize("is_append_time", [False, True])
+@pytest.mark.parametrize("codec", [NONE, GZIP])
+def test_the_least_and_the_greatest_timestamp_are_told_alike(
+    base: int, deltas: tuple[int, int], is_append_time: bool, codec: int
+) -> None:
+    """A compressed batch is read by the scalar reader, within the bulk reader."""
+    records = [Record(i, base + delta, None, NO_OP) for i, delta in enumerate(deltas)]
+    batch = encode_batch(
+        base_offset=0,
+        leader_epoch=1,
+        records=compress(codec, encode_records(records, 0, base)),
+        record_count=2,
+        last_offset_delta=1,
+        base_timestamp=base,
+        max_timestamp=base,
+        attributes=codec | (0x08 if is_append_time else 0),
+    )
+    assert hold_equal(batch, expected=0) == 2

@@ -146,11 +146,49 @@ def _rough_record(chance: Random) -> MetadataRecord:
     ]
     rare: list[Callable[[], MetadataRecord]] = [
         lambda: made.clear_elr(pick(("", name))),
-        lambda: made.broker(pick((1, 2)), pick((10, 11))),
+        lambda: made.broker(pick((1, 2)), pick((10, 11)), pick((0, 3, 4)), **_listeners(chance)),
         lambda: made.broker_change(pick((10, 11)), fenced=pick((-1, 0, 1))),
         lambda: pick((made.BEGIN, made.END, made.ABORT)),
     ]
     return pick(rare if chance.random() < 0.05 else makers)()
+
+
+def _listeners(chance: Random) -> dict[str, Any]:
+    """Up to three listeners, now and then one without a name, which no registration may have."""
+    names = chance.choices(("PLAINTEXT", "é", "x" * 130, ""), (9, 9, 9, 1), k=chance.randint(0, 3))
+    listener = {"host": chance.choice(("", "h")), "port": 9092, "securityProtocol": -1}
+    return {"endPoints": tuple({"name": name, **listener} for name in names)}
+
+
+@given(SEEDS)
+def test_registrations_with_and_without_names_of_listeners_are_judged_alike(seed: int) -> None:
+    chance = Random(seed)
+    versions = (0, 1, 2, 3, 4)
+    records = [
+        made.broker(chance.choice((1, 2)), 10 + n, chance.choice(versions), **_listeners(chance))
+        if chance.random() < 0.7
+        else made.broker_change(10 + n - 1, fenced=chance.choice((-1, 0, 1)))
+        for n in range(40)
+    ]
+    assert hold_equal(_segment([encode(r) for r in records], chance), chance) == len(records)
+
+
+def test_a_listener_without_a_name_behind_listeners_with_unknown_tags_is_refused() -> None:
+    named = made.broker(2, 10, 0, endPoints=_endpoints("a", "b", "c"))
+    value = encode(named)
+    tagged = b"\x02\x32\x01\x01\x33\x00"  # tags 50 of one byte, 0x01, and 51 of none
+    broken = value.replace(
+        b"\x02a\x02h\x23\x84\x00\x00\x00", b"\x02a\x02h\x23\x84\x00\x00" + tagged
+    )
+    for nameless in (False, True):
+        last = broken.replace(b"\x02c\x02h", b"\x01\x02h") if nameless else broken
+        assert len(last) == len(value) + 5 - nameless
+        values = [encode(made.broker(1)), last, encode(made.topic())]
+        hold_equal(_segment(values, Random(1)), Random(1))
+
+
+def _endpoints(*names: str) -> tuple[dict[str, Any], ...]:
+    return tuple({"name": n, "host": "h", "port": 9092, "securityProtocol": 0} for n in names)
 
 
 @given(SEEDS)

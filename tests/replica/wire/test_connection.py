@@ -30,6 +30,7 @@ from replica.wire.header import (
     encode_response,
 )
 from replica.wire.limits import Limits
+from replica.wire.server import Server, Service
 from replica.wire.versions import Features, Identity, supported_feature
 from tests.replica.wire.loopback import HOST, SERVED, connected, echo, running
 
@@ -346,3 +347,15 @@ def test_a_client_that_takes_the_end_of_an_answer_late_leaves_no_trace():
         assert not faults
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("host", ["a" * 64 + ".example", "a..example", "\xad\xad"])
+def test_a_host_that_no_name_server_can_be_asked_for_is_unreachable(host: str) -> None:
+    with pytest.raises(UnreachablePeerError, match="no host name"):
+        asyncio.run(Connection.connect(host, 9092))
+
+
+def test_a_listener_s_host_that_is_no_name_is_an_error_of_the_operating_system() -> None:
+    server = Server(Service(echo, SERVED))
+    with pytest.raises(OSError, match="no host name"):
+        asyncio.run(server.start("a" * 64, 0))

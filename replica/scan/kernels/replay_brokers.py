@@ -1,0 +1,97 @@
+"""The kernel's part for registrations of brokers, as replica.metadata.image.brokers judges them.
+
+Only what decides about refusals is kept of a broker: whether it is registered, and its epoch.
+"""
+
+from __future__ import annotations
+
+from replica.metadata.schema import Kind
+from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.locate import pass_tags, pass_text
+from replica.scan.kernels.memory import item, load_i32, load_i64, long
+from replica.scan.kernels.slots import NONE, find_pair, get, put, slot_of_pair
+from replica.scan.kernels.varints import unsigned_varint
+from replica.scan.native import Bytes, Longs
+from replica.scan.replay_tables import (
+    BROKER,
+    BROKER_EPOCH,
+    BROKER_EXISTS,
+    DO_REGISTER,
+    DO_UNREGISTER,
+    FIELD_BROKER,
+    FIELD_BROKER_EPOCH,
+    FIELD_END_POINTS,
+    LAYOUT_COLUMNS,
+    LAYOUTS,
+    STOP_APPLY,
+    STOP_DONE,
+    STOP_REFUSED,
+)
+from replica.scan.tables import KERNEL_PROGRAMS
+
+_PORT_AND_PROTOCOL_BYTES = 4
+_END_POINT = {
+    tuple((inner.name, inner.kind) for inner in program.steps[step.first : step.end])
+    for program in KERNEL_PROGRAMS
+    for step in program.steps
+    if step.name == "endPoints" and program.schema.name == "REGISTER_BROKER_RECORD"
+}
+assert {
+    (
+        *(("name", Kind.STRING), ("host", Kind.STRING)),
+        *(("port", Kind.UINT16), ("securityProtocol", Kind.INT16)),
+    )
+} == _END_POINT, "_has_nameless_listener knows what a listener consists of"
+
+
+@inner
+def _place(places: Longs, program: int, field: int) -> int:
+    place: int = item(places, item(LAYOUTS, program * LAYOUT_COLUMNS + field))
+    return place
+
+
+@inner
+def _has_nameless_listener(source: Bytes, position: int, end: int) -> bool:
+    """Whether a name is empty among the listeners at `position`, whose bytes were checked."""
+    count, at = unsigned_varint(source, position, end)
+    for _ in range(count - 1):
+        name_size, _ = unsigned_varint(source, at, end)
+        if name_size == 1:  # compact strings: the size is one more than the bytes
+            return True
+        at = pass_text(source, at, end, False, False)
+        at = pass_text(source, at, end, False, False)
+        at = pass_tags(source, at + _PORT_AND_PROTOCOL_BYTES, end)
+    return False
+
+
+@inner
+def replay_broker_record(
+    source: Bytes,
+    slots: Longs,
+    index: Longs,
+    state: Longs,
+    places: Longs,
+    program: int,
+    end: int,
+    action: int,
+) -> int:
+    """The STOP code of a record about a broker; end: where the record's value ends."""
+    broker_id = long(load_i32(source, _place(places, program, FIELD_BROKER)))
+    if action == DO_REGISTER:
+        if _has_nameless_listener(source, _place(places, program, FIELD_END_POINTS), end):
+            return STOP_REFUSED
+        slot = slot_of_pair(slots, index, state, BROKER, broker_id, 0)
+        put(slots, slot, BROKER_EXISTS, 1)
+        epoch = load_i64(source, _place(places, program, FIELD_BROKER_EPOCH))
+        put(slots, slot, BROKER_EPOCH, epoch)
+        return STOP_DONE
+    slot = find_pair(slots, index, state, BROKER, broker_id, 0)
+    exists = slot != NONE and get(slots, slot, BROKER_EXISTS) == 1
+    if action == DO_UNREGISTER:
+        if exists:
+            put(slots, slot, BROKER_EXISTS, 0)
+        return STOP_APPLY
+    epoch = load_i64(source, _place(places, program, FIELD_BROKER_EPOCH))
+    if exists and get(slots, slot, BROKER_EPOCH) == epoch:
+        return STOP_APPLY
+    return STOP_REFUSED

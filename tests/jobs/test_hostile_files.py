@@ -1,0 +1,109 @@
+"""Files made to exhaust memory, through the commands: each runs within 1 GiB of address space."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from replica.format.batch import encode_batch
+from replica.format.compression import GZIP, NONE, ZSTD, compress
+from replica.format.primitives import write_unsigned_varint
+from replica.format.record import Record, encode_records
+from tests.kraftlake_process import REPOSITORY, command_line
+
+_MIB = 1 << 20
+_ADDRESS_SPACE = 1024 * _MIB
+_NO_OP = b"\x01\x14\x00\x00"
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    write_unsigned_varint(out, number)
+    return bytes(out)
+
+
+def _batch(base: int, values: list[bytes], codec: int) -> bytes:
+    records = [Record(base + n, 0, None, value) for n, value in enumerate(values)]
+    return encode_batch(
+        base_offset=base,
+        leader_epoch=1,
+        records=compress(codec, encode_records(records, base, 0)),
+        record_count=len(values),
+        last_offset_delta=len(values) - 1,
+        base_timestamp=0,
+        max_timestamp=0,
+        attributes=codec,
+    )
+
+
+def _with_tags(count: int) -> bytes:
+    return b"\x01\x14\x00" + _varint(count) + b"\x09\x00" * count
+
+
+def _large_zeros() -> bytes:
+    """Forty batches of 1 KB that inflate to 40 MiB each."""
+    one = _batch(0, [bytes(40 * _MIB)], ZSTD)
+    return b"".join(n.to_bytes(8, "big") + one[8:] for n in range(40))
+
+
+def _many_tags() -> bytes:
+    return _batch(0, [_with_tags(10 * _MIB)], ZSTD)
+
+
+def _tags_within_the_limits() -> bytes:
+    """As many bytes as a small batch may inflate to, all of them tagged fields."""
+    return _batch(0, [_with_tags(4 * _MIB - 50)], GZIP)
+
+
+def _replicas() -> bytes:
+    head = b"\x01\x03\x00" + bytes(4) + bytes(15) + b"\1"
+    count = 7_000_000
+    body = _varint(count + 1) + b"\0\0\0\7" * count + _varint(1) * 3 + bytes(13)
+    return _batch(0, [head + body], NONE)
+
+
+def _one_large_batch() -> bytes:
+    return _batch(0, [_with_tags(20 * _MIB)], NONE)
+
+
+_BOMBS = (_large_zeros, _many_tags, _tags_within_the_limits, _replicas, _one_large_batch)
+
+
+def _limited(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+
+    return subprocess.run(
+        command_line(*arguments),
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=limit,
+    )
+
+
+@pytest.mark.parametrize("bomb", _BOMBS, ids=lambda bomb: bomb.__name__.strip("_"))
+def test_a_bomb_is_told_within_a_gibibyte_by_dump_and_check(
+    bomb: Callable[[], bytes], tmp_path: Path
+) -> None:
+    node = tmp_path / "node"
+    folder = node / "__cluster_metadata-0"
+    folder.mkdir(parents=True)
+    raw = bomb()
+    count = 40 if bomb is _large_zeros else 1
+    (folder / f"{0:020d}.log").write_bytes(raw + _batch(count, [_NO_OP], NONE))
+    for arguments in (("dump", "--json"), ("dump",), ("check",)):
+        ended = _limited(*arguments, node)
+        said = ended.stdout + ended.stderr
+        assert ended.returncode == 1, said[-500:]
+        assert "Traceback" not in said
+        assert "internal error" not in said
+        assert "undecodable-record" in said or "record at offset 0" in said
+        if arguments[0] == "dump":
+            assert "NO_OP_RECORD" in ended.stdout, "what follows is shown"
