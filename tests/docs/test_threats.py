@@ -1,0 +1,37 @@
+"""Every threat of docs/security.md names tests that are there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.kraftlake_process import REPOSITORY
+
+_PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
+_TEST = re.compile(r"`(?:(?P<folder>tests/[\w/]+)/)?(?P<file>test_\w+\.py)(?:::(?P<name>\w+))?`")
+_UNHELD = ("none", "a firewall's matter")
+
+
+def _rows() -> list[str]:
+    section = _PAGE.split("## Threat model")[1]
+    rows = [line for line in section.splitlines() if line.startswith("| ")]
+    return [row for row in rows if not row.startswith("| who ")]
+
+
+def test_the_page_has_threats_of_all_kinds() -> None:
+    assert len(_rows()) > 30
+
+
+@pytest.mark.parametrize("row", _rows())
+def test_each_threat_names_tests_that_are_there_or_says_that_nothing_holds_it(row: str) -> None:
+    held_by = row.strip("| ").rsplit(" | ", 1)[-1]
+    named = list(_TEST.finditer(held_by))
+    assert named or held_by in _UNHELD
+    folder = ""
+    for found in named:
+        folder = found["folder"] or folder
+        path = REPOSITORY / folder / found["file"]
+        assert path.is_file(), path
+        if found["name"]:
+            assert f"def {found['name']}(" in path.read_text(encoding="utf-8")
