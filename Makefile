@@ -95,10 +95,11 @@ lint: setup ## ruff and mypy
 	@$(BIN)/mypy
 
 # Each by itself: make bench BENCHES=decode. BENCH_FOLDER keeps the logs of `replay`, 2 GB.
-BENCHES := decode ingest replay sql
+BENCHES := decode ingest lake replay sql
 BENCH_FOLDER := build/bench
 BENCH_decode := --write
 BENCH_ingest := --size 10000 --write
+BENCH_lake := --write
 BENCH_replay := $(BENCH_FOLDER) --write
 BENCH_sql := .demo/lake --write
 

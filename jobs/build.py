@@ -20,10 +20,14 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
 
     run_id: a UUID, of gold.quality_results and lineage.
     """
-    with interruptible("build", lambda: _again(lake)):
-        counts = build_tables(lake, run_id)
-    write_counts(counts, json_output=json_output)
+    write_counts(run_build(lake, run_id), json_output=json_output)
     return 0
+
+
+def run_build(lake: str, run_id: str | None = None) -> dict[str, int]:
+    """`build_tables`, which Ctrl-C ends with one line."""
+    with interruptible("build", lambda: _again(lake)):
+        return build_tables(lake, run_id)
 
 
 def build_tables(lake: str, run_id: str | None = None) -> dict[str, int]:

@@ -10,7 +10,7 @@ import shutil
 import time
 from pathlib import Path
 
-from jobs import build, ingest, sql
+from jobs import ingest, sql
 from jobs.output import complain, write_line
 from jobs.questions import DEMO
 from replica.errors import UsageError
@@ -38,11 +38,9 @@ def run(*, lake: str | None = None) -> int:
     shown = [_relative(path) for path in paths]
     write_line("Two clusters, each captured three times: running (live), with a leader cut off and")
     write_line("writing alone (split), and healed (final). Real Kafka wrote every byte.\n")
-    write_line(f"$ kraftlake ingest --lake {lake} --order {','.join(ORDER)} {' '.join(shown)}")
-    if ingest.run(shown, lake=lake, order=ORDER):
-        return _FAILED
-    write_line(f"\n$ kraftlake build --lake {lake}")
-    if build.run(lake=lake):
+    order = ",".join(ORDER)
+    write_line(f"$ kraftlake ingest --lake {lake} --build --order {order} {' '.join(shown)}")
+    if ingest.run(shown, lake=lake, order=ORDER, then_build=True):
         return _FAILED
     for question in DEMO:
         write_line(f"\n# {question.title}\n{question.sql};\n")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from jobs import build
 from jobs.interrupts import interruptible, started_spark
 from jobs.moments import capture_moment_of
 from jobs.output import complain, write_counts
@@ -65,6 +66,7 @@ def run(
     stream: Stream | None = None,
     run_id: str | None = None,
     accept_damage: bool = False,
+    then_build: bool = False,
     json_output: bool = False,
 ) -> int:
     """Ingest the paths; 0 where all was read, 1 where a row of bronze.damage was written.
@@ -73,12 +75,15 @@ def run(
     CLUSTER:NODE[:DIRECTORY] of what does not say so itself; verify: read bytes that the lake knows,
     too; stream: again whenever a log has grown; run_id: a UUID, of lineage, and of no stream, which
     has many runs; show_configs: names of configs that Kafka doesn't know, to be shown;
-    accept_damage: 0 also where such a row was written. Raises KraftlakeError.
+    accept_damage: 0 also where such a row was written; then_build: build the other tables in the
+    same Spark session. Raises KraftlakeError.
     """
     if stream is not None and (captured_at is not None or order):
         raise UsageError("--captured-at and --order are for captures, not for what is followed")
     if stream is not None and run_id is not None:
         raise UsageError("--run-id is for one run, and a stream has one for each look")
+    if stream is not None and then_build:
+        raise UsageError("--build is for one ingest: run `kraftlake build` beside a stream")
     options = Options(
         captured_at=capture_moment_of("--captured-at", captured_at),
         order=tuple(order or ()),
@@ -95,7 +100,10 @@ def run(
             total.update(work.run())
         else:
             _follow(work, stream, lambda: total.update(work.run()))
-    write_counts(dict(total) or work.no_rows(), json_output=json_output)
+    counts = dict(total) or work.no_rows()
+    if then_build:
+        counts |= build.run_build(lake)
+    write_counts(counts, json_output=json_output)
     return 1 if total["bronze.damage"] and not accept_damage else 0
 
 

@@ -3,8 +3,9 @@
 Runs in Spark's tasks, so it knows nothing of Spark or Delta. A file belongs to the table only when
 a commit names it: what a failed, repeated or speculative task leaves is an orphan for VACUUM.
 
-Columns are encoded by type, as tests/bench/lake.py measured: texts and ints by dictionary, bigints
-and times by differences, bytes plainly; of a VARIANT the dictionaries repeat, the values don't.
+Columns are encoded by type, as tests/bench/spark_ways.py measured: texts and ints by dictionary,
+bigints and times by differences, bytes plainly; of a VARIANT the dictionaries repeat, the values
+don't.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ def ingest(
     follow: options.Follow = None,
     available_now: options.AvailableNow = False,
     accept_damage: options.AcceptDamage = False,
+    build: options.ThenBuild = False,
     run_id: options.RunId = None,
     json_output: options.Json = False,
 ) -> int:
@@ -40,6 +41,7 @@ def ingest(
     \b
     Examples:
       kraftlake ingest --lake lake /var/kafka/metadata
+      kraftlake ingest --lake lake --build incident.tar.gz
       kraftlake ingest --lake lake --follow 10 /var/kafka/metadata
       kraftlake ingest --lake lake --captured-at 2026-11-21T05:00Z nodes/
       kraftlake ingest --lake lake --order live,split,final incident/
@@ -64,6 +66,7 @@ def ingest(
             stream=job.Stream(follow) if follow is not None or available_now else None,
             run_id=options.uuid_of(run_id),
             accept_damage=accept_damage,
+            then_build=build,
             json_output=json_output,
         )
     )

@@ -119,6 +119,13 @@ AvailableNow = Annotated[
     typer.Option("--available-now", help="As a stream that ends with what is there now."),
 ]
 
+ThenBuild = Annotated[
+    bool,
+    typer.Option(
+        "--build",
+        help="Then build the silver and gold tables, in the same Spark session.",
+    ),
+]
 AcceptDamage = Annotated[
     bool,
     typer.Option("--accept-damage", help="Exit with 0 also when a row went to bronze.damage."),

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.bench import check, kafka, lake, report, simulate
+from tests.bench import check, kafka, report, simulate, spark_ways
 from tests.bench.processes import dump_command, peak_memory, process, starts, timed
 from tests.bench.rounds import Measure, measure
 from tests.bench.segments import write_segment
@@ -35,7 +35,7 @@ def main() -> None:
         records = write_segment(segment, options.bytes)
         jvm = {mode: jvm_best(segment, mode) for mode in ("walk", "objects", "json")}
         seconds = measure(contenders(segment), options.rounds, tell)
-        into_delta = lake.measure(segment, options.rounds, tell)
+        into_delta = spark_ways.measure(segment, options.rounds, tell)
     checked = check.measured(options.bytes, options.rounds, tell)
     tell("starts and memory")
     growth = {size: peak_memory(size) for size in (options.bytes // 10, options.bytes)}

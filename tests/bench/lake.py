@@ -1,92 +1,110 @@
-"""How fast a segment becomes rows of a Delta table, against kafka-dump-log that only prints it.
+"""What `ingest`, `build` and `demo` cost, in starts of Spark: `python -m tests.bench.lake --write`.
 
-All ways read the same segment from a warm page cache, in one warm Spark session on two cores, as
-pipelines.session builds it. A way's seconds run from the path of the segment to the end of the
-commit into an empty bronze.log_records.
+S is one process that starts our session, writes one row to a new Delta table by Spark, reads it
+back and stops. It is measured in each round, as are the commands, as whole processes.
 """
 
 from __future__ import annotations
 
+import argparse
+import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from tests.bench.processes import process
+from tests.kraftlake_process import REPOSITORY, command_line
 
-from pipelines.bronze.log_ranges import log_ranges, log_record_batches
-from pipelines.delta import Lake, append, append_directly, ensure_table
+PAGE = Path(__file__).with_name("LAKE.md")
+INCIDENT = REPOSITORY / "tests" / "data" / "kafka-4.1.1-dynamic" / "split"
+AT = "2026-11-21T01:00Z"
+YARDSTICK = "S: start Spark, write and read a row"
+_START = """
+import sys
 from pipelines.session import spark_session
-from pipelines.sources import register
-from pipelines.sources.files import log_files
-from pipelines.tables.bronze import LOG_RECORDS
-from replica.types import ReplicaId
-from tests.bench import kafka, report, rounds
-from tests.bench.processes import process, timed
-
-_OWNER = ReplicaId("abcdefghijklmnopqrstuv", 1, "ABCDEFGHIJKLMNOPQRSTUV")
-
-
-def measure(segment: Path, count: int, tell: Callable[[str], None]) -> dict[str, list[float]]:
-    """Seconds of kafka-dump-log and of each way into Spark, in `count` interleaved rounds."""
-    with session() as spark:
-        ways = contenders(spark, segment)
-        for name, work in ways.items():
-            tell(f"warm up: {name}: {work():.2f} s")
-        dump = {report.YARDSTICK: lambda: process(kafka.dump_log_command(segment))}
-        return rounds.measure({**dump, **ways}, count, tell)
+spark = spark_session("kraftlake bench")
+spark.range(1).write.format("delta").save(sys.argv[1])
+assert spark.read.format("delta").load(sys.argv[1]).count() == 1
+spark.stop()
+"""
+_GOALS = {
+    "ingest of the incident, new lake": ("3.6", "1.3", "1.1"),
+    "ingest, nothing new": ("1.1", "0.1", "0.05"),
+    "build of it": ("8", "2.0", "1.5"),
+    "build, nothing new": ("7", "0.1", "0.05"),
+    "both in one session (`ingest --build`)": ("", "2.5", "2.0"),
+    "`kraftlake demo`": ("10", "4", "3"),
+}
+"""Of each work: S before issue 9, the goal, the stretch goal."""
+tell = partial(print, file=sys.stderr)
 
 
-@contextmanager
-def session() -> Iterator[SparkSession]:
-    """What `kraftlake ingest` runs in, on two cores."""
-    spark = spark_session("kraftlake bench", master="local[2]")
-    register(spark)
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
-def contenders(spark: SparkSession, segment: Path) -> dict[str, rounds.Measure]:
-    """The ways, each of which reads and writes everything anew and returns its seconds."""
-    return {
-        "Delta, files by the tasks": lambda: into_lake(spark, segment, write_directly),
-        "Delta, Spark's append": lambda: into_lake(spark, segment, write_by_spark),
-        "Spark, noop sink": lambda: timed(
-            lambda: rows(spark, segment).write.format("noop").mode("overwrite").save()
-        ),
+def measure(folder: Path) -> dict[str, float]:
+    """Seconds of S and of each work, in order, in a new folder."""
+    lake, other = folder / "lake", folder / "other"
+    ingest = command_line("ingest", "--lake", lake, "--captured-at", AT, INCIDENT)
+    build = command_line("build", "--lake", lake)
+    both = command_line("ingest", "--lake", other, "--captured-at", AT, "--build", INCIDENT)
+    works = {
+        YARDSTICK: [sys.executable, "-c", _START, str(folder / "row")],
+        "ingest of the incident, new lake": ingest,
+        "ingest, nothing new": ingest,
+        "build of it": build,
+        "build, nothing new": build,
+        "both in one session (`ingest --build`)": both,
+        "`kraftlake demo`": command_line("demo", "--lake", folder / "demo"),
     }
+    seconds = {}
+    for name, command in works.items():
+        seconds[name] = process(command)
+        tell(f"{name}: {seconds[name]:.1f} s")
+    return seconds
 
 
-def into_lake(
-    spark: SparkSession, segment: Path, write: Callable[[SparkSession, Lake, Path], None]
-) -> float:
-    """Seconds of one write into a new table beside the segment."""
-    with tempfile.TemporaryDirectory(dir=segment.parent) as folder:
-        lake = Lake(folder)
-        ensure_table(lake, LOG_RECORDS)
-        return timed(lambda: write(spark, lake, segment))
+def page(rounds: Sequence[dict[str, float]]) -> str:
+    """Markdown: medians of the rounds, and of the ratios to S in the same round."""
+    start = median(one[YARDSTICK] for one in rounds)
+    lines = [
+        "# What a lake costs, in starts of Spark",
+        "",
+        f"`python -m tests.bench.lake --write`, {len(rounds)} rounds, medians. S is one process "
+        "that starts our session, writes one row to a new Delta table, reads it back and stops: "
+        f"{start:.1f} s here. The incident: five replicas, 1.5 MB in all "
+        "(tests/data/kafka-4.1.1-dynamic/split).",
+        "",
+        "| work | s | in S | before, in S | goal | stretch |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, (before, goal, stretch) in _GOALS.items():
+        seconds = median(one[name] for one in rounds)
+        ratio = median(one[name] / one[YARDSTICK] for one in rounds)
+        lines.append(f"| {name} | {seconds:.1f} | {ratio:.2f} | {before} | {goal} | {stretch} |")
+    return "\n".join([*lines, ""])
 
 
-def write_directly(spark: SparkSession, lake: Lake, segment: Path) -> None:
-    files = [(file, _OWNER) for file in log_files(str(segment))]
-    parts = log_ranges(files, at_once=spark.sparkContext.defaultParallelism)
-    batches = partial(log_record_batches, redactor=None)
-    append_directly(spark, lake, LOG_RECORDS, parts, batches)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
+    asked = parser.parse_args()
+    rounds = []
+    for number in range(1, asked.rounds + 1):
+        tell(f"round {number} of {asked.rounds}")
+        folder = Path(tempfile.mkdtemp(prefix="kraftlake-bench-"))
+        try:
+            rounds.append(measure(folder))
+        finally:
+            shutil.rmtree(folder)
+    text = page(rounds)
+    sys.stdout.write(text)
+    if asked.write:
+        kept = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        notes = kept[kept.index("\n## ") :] if "\n## " in kept else ""
+        PAGE.write_text(text + notes, encoding="utf-8")
 
 
-def write_by_spark(spark: SparkSession, lake: Lake, segment: Path) -> None:
-    append(lake, LOG_RECORDS, rows(spark, segment))
-
-
-def rows(spark: SparkSession, segment: Path) -> DataFrame:
-    frame = spark.read.format("kraft_log").option("keepSecrets", "true").load(str(segment))
-    owner = {
-        "cluster_id": _OWNER.cluster_id,
-        "node_id": _OWNER.node_id,
-        "directory_id": _OWNER.directory_id,
-    }
-    return frame.withColumns({name: F.lit(value) for name, value in owner.items()})
+if __name__ == "__main__":
+    main()

@@ -31,10 +31,10 @@ from pipelines.silver.lost_tails import lost_tails
 from pipelines.silver.metadata_replay import metadata_replay
 from pipelines.silver.replay_parts import buckets_for
 from pipelines.tables import bronze, gold, silver
-from tests.bench.lake import session, write_directly
 from tests.bench.memory import Peak, peak
 from tests.bench.processes import timed
 from tests.bench.segments import write_cluster
+from tests.bench.spark_ways import session, write_directly
 
 _BYTES_PER_RECORD = 48
 _RECORDS = (1_000_000, 10_000_000, 30_000_000)
