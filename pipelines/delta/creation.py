@@ -14,8 +14,8 @@ from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
 _ALL_FEATURES = {"delta.minWriterVersion": "7"}
-"""For a table with a feature of writer version 7: with it delta-rs names the older features in the
-table's protocol, too. Spark refuses a table that doesn't."""
+"""For a table with a VARIANT, whose protocol lists its features: with it delta-rs lists the older
+ones, too. Spark refuses a table that doesn't."""
 
 
 def ensure_table(lake: Lake, contract: Contract) -> None:
@@ -41,8 +41,7 @@ def ensure_table(lake: Lake, contract: Contract) -> None:
 
 def _configuration(contract: Contract) -> dict[str, str | None]:
     has_variant = any(column.data_type.typeName() == "variant" for column in contract.columns)
-    needed = _ALL_FEATURES if has_variant or contract.change_feed else {}
-    return {**contract.properties, **needed}
+    return {**contract.properties, **(_ALL_FEATURES if has_variant else {})}
 
 
 def _check_columns(table: DeltaTable, path: str, contract: Contract) -> None:

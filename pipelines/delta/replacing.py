@@ -139,8 +139,13 @@ def _write(batches: Iterable[pa.RecordBatch], target: _Target) -> Iterator[pa.Re
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Spark derives from its plan what can be NULL inside of arrays and structs; the contract says
     what the table's schema says."""
-    arrays = [batch.column(field.name).cast(field.type) for field in schema]
+    arrays = [_as(batch.column(field.name), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    # Arrow casts no NULL of a VARIANT, not even to the type that it has
+    return column if column.type.equals(kind) else column.cast(kind)
 
 
 def _row(file: _File) -> pa.RecordBatch:
@@ -170,6 +175,7 @@ def _commit(
         schema=table.schema(),
         commit_properties=CommitProperties(custom_metadata=told, app_transactions=transactions),
     )
+    table.update_incremental()  # to this commit, and to those of others behind it
     return Written(table.version(), len(files), rows, size)
 
 

@@ -71,6 +71,9 @@ OTHERWISE = frozenset(
         "socket.connection.setup.timeout.ms",
         # bounded, as a replica shares its machine with others
         *("max.connections", "queued.max.request.bytes", "socket.request.max.bytes"),
+        "max.connections.per.ip",
+        # longer, so that guessing passwords takes longer
+        "connection.failed.authentication.delay.ms",
     }
 )
 """Configs that a replica of ours reads with another default than Kafka's, or that only it has."""

@@ -20,6 +20,7 @@ from tests.fuzz.replica_campaign import MOST_GROWTH_KIB, Attack, Sample, attack
 TARGET = Target("orders", "AAAAAAAAAAAAAAAAAAAAAg", "cluster")
 
 
+@pytest.mark.slow
 def test_a_replica_serves_its_clients_under_attack_and_keeps_its_vote_and_log(tmp_path):
     campaign = attack(tmp_path, seed=1, frames=3000)
     assert campaign.sent >= 3000

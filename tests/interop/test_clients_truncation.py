@@ -50,6 +50,7 @@ def consumed(process: subprocess.Popen[str], count: int) -> list[bytes]:
 
 
 @pytest.mark.scenario("K01", "K02", "K08")
+@pytest.mark.slow
 def test_every_consumer_learns_where_the_logs_part(tmp_path: Path) -> None:
     with ExitStack() as stack:
         quorum = stack.enter_context(reader_quorum(tmp_path))

@@ -279,6 +279,7 @@ def test_more_rows_than_are_measured_stream_through(kraftlake: Kraftlake, lake: 
     assert [int(line) for line in ended.lines[2:]] == list(range(1, 3001))
 
 
+@pytest.mark.slow
 def test_a_million_rows_take_no_more_memory_than_a_few(lake: Path) -> None:
     def peak(count: int) -> int:
         query = f"select value, 'a text as long as most' as t from generate_series(1, {count})"

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipelines.quality.expectation import BETWEEN, IN_SET, ROW, Action, Expectation, Suite
-from pipelines.quality.rows import is_satisfied, judged_rows
+from pipelines.quality.rows import broken_rows, is_satisfied, judged_rows
 from pipelines.quality.suites import SUITES
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
@@ -82,6 +82,26 @@ def test_rows_break_the_conditions_that_they_are_made_to_break(
             assert broken[number] == set()
         else:
             assert any(one.startswith(beginning) for one in broken[number]), (beginning, number)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SUITES)
+def test_the_one_query_of_a_layer_finds_broken_what_great_expectations_finds(
+    spark: SparkSession, name: str
+) -> None:
+    from pipelines.quality.validation import Validation
+
+    suite = SUITES[name]
+    for _, example in all_examples(name):
+        tables = {suite.contract.table_name: frame(spark, suite.contract, [*example.rows])}
+        if suite.joined is not None:
+            other = frame(spark, suite.joined.contract, [*example.other])
+            tables[suite.joined.contract.table_name] = other
+        rows = judged_rows(spark, suite, tables)
+        counts = broken_rows([(suite, rows)])[name]
+        verdicts = Validation().judge(suite, rows, len(example.rows)).verdicts
+        assert [count == 0 for count in counts] == [one.success for one in verdicts]
 
 
 def _broken(spark: SparkSession, suite: Suite, examples: list[Example]) -> Mapping[int, set[str]]:

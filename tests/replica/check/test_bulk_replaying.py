@@ -71,6 +71,7 @@ def test_every_recorded_directory_is_replayed_alike() -> None:
 
 @settings(max_examples=60)
 @given(st.sampled_from(NODES), st.integers(0, 2**32))
+@pytest.mark.slow
 def test_damaged_copies_are_replayed_alike(name: str, seed: int) -> None:
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:

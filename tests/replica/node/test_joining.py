@@ -98,6 +98,7 @@ def test_who_may_not_join_says_so_once(tmp_path):
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_wiped_disk_takes_the_place_of_its_former_self(tmp_path):
     everybody = {"kraftlake__principals__administrator": "*"}
 

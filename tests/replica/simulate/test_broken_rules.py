@@ -3,6 +3,8 @@ the invariant that it breaks."""
 
 from dataclasses import replace
 
+import pytest
+
 from replica.history.fetch import Diverging, Records
 from replica.history.watermark import majority
 from replica.raft import core, fetch_requests, leading, membership, raft, serving
@@ -48,6 +50,7 @@ def test_truncation_by_offset_alone_without_a_look_at_the_epoch(monkeypatch):
     assert found("log matching", within_seeds=15)
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_does_not_count_when_logs_are_compared(monkeypatch):
     def by_records_alone(self):
         return OffsetAndEpoch(self.log_end, self.epochs[-1].epoch if self.epochs else 0)

@@ -9,7 +9,7 @@ from replica.raft.voters import without_directories
 from replica.simulate.invariants import Invariants
 from replica.simulate.simulation import run
 
-SEEDS, EVENTS = range(1000, 1060), 2000
+SEEDS, EVENTS = range(1010, 1070), 2000
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,176 @@
+"""Small tables and rows of the driver, by delta-rs: the same rows as by Spark."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake.exceptions import CommitFailedError
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines import delta
+from pipelines.delta import Lake, replacing, small
+from pipelines.delta.failures import meaning_of
+from pipelines.session_settings import settings
+from pipelines.tables.contract import Column, Contract
+from replica.errors import BusyError, UnwritableFileError, UsageError
+
+pytestmark = pytest.mark.spark
+
+EVENTS = Contract(
+    name="bronze.events",
+    description="Rows of all types that our tables have.",
+    columns=(
+        Column("id", "bigint", "The row's number.", nullable=False),
+        Column("name", "string", "A text, NULL where there is none."),
+        Column("at", "timestamp", "When."),
+        Column("is_last", "boolean", "Whether it is the last."),
+        Column("spans", "array<struct<start:bigint,end:bigint>>", "Ranges."),
+        Column("payload", "variant", "JSON."),
+        Column("value", "binary", "Bytes."),
+    ),
+    keys=("id",),
+)
+ROWS = """
+SELECT id, if(id % 3 = 0, NULL, concat('é"\\'', id)) AS name,
+       if(id % 4 = 0, NULL, timestamp_micros(id * 86400000001)) AS at, id % 2 = 0 AS is_last,
+       if(id % 5 = 0, NULL, array(struct(id AS start, if(id % 2 = 0, NULL, id) AS end))) AS spans,
+       if(id % 3 = 1, NULL, parse_json(concat('{"id":', id, '}'))) AS payload,
+       if(id % 7 = 0, NULL, encode(string(id), 'utf-8')) AS value
+FROM range(0, 50, 1, 3)
+"""
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    lake = Lake(tmp_path / "a lake's")
+    delta.ensure_table(lake, EVENTS)
+    return lake
+
+
+def texts(rows: DataFrame) -> list[str]:
+    return sorted(row[0] for row in rows.selectExpr("to_json(struct(*))").collect())
+
+
+def test_what_replace_writes_is_what_was_given_and_what_was_there_is_gone(
+    spark: SparkSession, lake: Lake
+) -> None:
+    rows = spark.sql(ROWS)
+    delta.append(lake, EVENTS, rows.where("id < 3"))
+    written = delta.replace(lake, EVENTS, rows)
+    assert written.rows == 50
+    assert texts(delta.read(spark, lake, EVENTS)) == texts(rows)
+    commit = delta.last_commit(spark, lake, EVENTS)
+    assert (commit.version, commit.metrics["numOutputRows"]) == (written.version, 50)
+
+
+def test_a_table_that_is_empty_and_stays_so_gets_no_commit(spark: SparkSession, lake: Lake) -> None:
+    assert delta.replace(lake, EVENTS, spark.sql(ROWS).where("false")).version is None
+    assert delta.size(lake, EVENTS).version == 0
+    delta.replace(lake, EVENTS, spark.sql(ROWS))
+    assert delta.replace(lake, EVENTS, spark.sql(ROWS).where("false")).version == 2
+    assert delta.read(spark, lake, EVENTS).isEmpty()
+
+
+@pytest.mark.parametrize("most", [0, 100])
+def test_a_table_is_read_alike_whether_it_is_small_or_not(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(small, "_SMALL_ROWS", most)
+    empty = delta.read_newest(spark, lake, EVENTS)
+    assert (empty.version, empty.row_count, empty.rows.collect()) == (0, 0, [])
+    delta.append(lake, EVENTS, spark.sql(ROWS))
+    read = delta.read_newest(spark, lake, EVENTS)
+    assert (read.version, read.row_count, read.is_small) == (1, 50, most == 100)
+    assert texts(read.rows) == texts(spark.sql(ROWS))
+    assert read.rows.schema == delta.read(spark, lake, EVENTS).schema
+    assert not read.is_small or read.rows.rdd.getNumPartitions() == 1
+
+
+def test_a_table_that_the_lake_lacks_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no table bronze\.events"):
+        delta.read_newest(spark, Lake(tmp_path), EVENTS)
+
+
+def values(*ids: int) -> list[dict[str, Any]]:
+    at = datetime(2026, 11, 23, 3, tzinfo=UTC)
+    return [
+        {"id": id_, "name": "n", "at": at, "is_last": None, "spans": [{"start": 1, "end": None}]}
+        for id_ in ids
+    ]
+
+
+def test_rows_of_the_driver_are_added_and_found_by_a_condition(
+    spark: SparkSession, lake: Lake
+) -> None:
+    delta.add_values(lake, EVENTS, values(1, 2), "app")
+    delta.add_values(lake, EVENTS, values(3), "app")
+    assert delta.add_values(lake, EVENTS, [], "app").version is None
+    found = delta.values(lake, EVENTS, ("id", "at", "spans"), f"name = {delta.text('n')}")
+    assert sorted(row["id"] for row in found) == [1, 2, 3]
+    assert found[0]["at"] == values(1)[0]["at"]
+    assert found[0]["spans"] == values(1)[0]["spans"]
+    assert delta.values(lake, EVENTS, ("id",), f"name = {delta.text(chr(39))}") == []
+    assert delta.read(spark, lake, EVENTS).where("spans[0].start = 1").count() == 3
+
+
+def test_of_two_writers_that_saw_the_same_version_the_second_fails(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = replacing.open_table
+
+    def opened_before_another_write(uri: str) -> Any:
+        table = opened(uri)
+        monkeypatch.setattr(replacing, "open_table", opened)
+        delta.add_values(lake, EVENTS, values(1), "app")
+        return table
+
+    monkeypatch.setattr(replacing, "open_table", opened_before_another_write)
+    with pytest.raises(CommitFailedError) as error:
+        delta.add_values(lake, EVENTS, values(1), "app")
+    assert isinstance(meaning_of(str(error.value), lake.root), BusyError)
+    assert len(delta.values(lake, EVENTS, ("id",))) == 1
+
+
+def test_a_folder_that_a_task_cannot_write_to_is_named(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lake, "path_of", lambda *_: "/proc/no/such/folder")
+    with pytest.raises(UnwritableFileError, match=r"^/proc/no/such/folder: "):
+        delta.replace(lake, EVENTS, spark.sql(ROWS))
+
+
+def test_the_columns_with_statistics_are_those_that_spark_chooses(
+    spark: SparkSession, lake: Lake
+) -> None:
+    delta.append(lake, EVENTS, spark.sql(ROWS).coalesce(1))
+    delta.replace(lake, EVENTS, spark.sql(ROWS).coalesce(1))
+    log = Path(lake.path_of(EVENTS), "_delta_log")
+    stats = []
+    for name in (f"{1:020d}.json", f"{2:020d}.json"):
+        lines = map(json.loads, (log / name).read_text().splitlines())
+        (add,) = (line["add"] for line in lines if "add" in line)
+        stats.append(json.loads(add["stats"]))
+    by_spark, ours = stats
+    scalars = {"id", "name", "at"}
+    assert set(ours["minValues"]) == scalars & set(by_spark["minValues"])
+    for name in scalars:
+        assert ours["minValues"][name] == by_spark["minValues"][name]
+        assert ours["maxValues"][name] == by_spark["maxValues"][name]
+    assert ours["numRecords"] == by_spark["numRecords"] == 50
+
+
+def test_settings_are_what_they_were_behind_their_use(spark: SparkSession) -> None:
+    spark.conf.unset("spark.sql.shuffle.partitions")
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    with settings(
+        spark, {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+    ):
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "1"
+        assert spark.conf.get("spark.sql.adaptive.enabled") == "false"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == before
+    assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
