@@ -40,5 +40,15 @@ def open_if_there(lake: str, name: str) -> DeltaTable | None:
 
 def newest_versions(lake: str, names: Iterable[str]) -> dict[str, int]:
     """By name, the newest version of each of the tables that the lake has."""
+    return {name: version for name, (_, version) in newest_states(lake, names).items()}
+
+
+def newest_states(lake: str, names: Iterable[str]) -> dict[str, tuple[str, int]]:
+    """By name, id and newest version of each of the tables that the lake has. A table keeps its id
+    for as long as it lives, copied to another place, too."""
     opened = ((name, open_if_there(lake, name)) for name in names)
-    return {name: table.version() for name, table in opened if table is not None}
+    return {
+        name: (str(table.metadata().id), table.version())
+        for name, table in opened
+        if table is not None
+    }

@@ -1,7 +1,9 @@
 """What a lake's last build was made from, kept in the lake: a build of the same has nothing to do.
 
 Nothing has changed where the code that computes the tables is the same, every bronze table is at
-the version that was read, and every table that the build wrote is at the version that it wrote.
+the version that was read, and every table that the build wrote is at the version that it wrote. A
+table that was removed and made anew can come to the same version, so the table's id in its Delta
+log counts, too.
 """
 
 from __future__ import annotations
@@ -12,46 +14,60 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from pipelines import lake_files
-from pipelines.delta_rs import newest_versions
+from pipelines.delta_rs import newest_states
+from pipelines.tables.of_a_lake import TABLES
 
 FILE_NAME = "_last_build"
 _PACKAGES = ("pyspark", "delta-spark", "pyarrow")
 _CODE = ("pipelines", "replica")
+_NAMES = frozenset(contract.name for contract in TABLES)
 
 
 @dataclass(frozen=True)
 class LastBuild:
     """A build that ended well.
 
-    code: the fingerprint of what made it. versions: by table name, of the bronze tables as they
-    were read and of the derived ones as they were written. rows: by table name, what it told.
+    code: the fingerprint of what made it. tables: by name, id and version of the bronze tables as
+    they were read and of the derived ones as they were written. rows: by table name, what it told.
     """
 
     code: str
-    versions: Mapping[str, int]
+    tables: Mapping[str, tuple[str, int]]
     rows: Mapping[str, int]
 
     def still_holds(self, lake: str) -> bool:
         """Whether a build of the lake would make the tables that are there already."""
         if self.code != code_fingerprint():
             return False
-        return newest_versions(lake, self.versions) == self.versions
+        return newest_states(lake, self.tables) == self.tables
 
 
 def last_build(lake: str) -> LastBuild | None:
-    """None where none is known, also where another release wrote the file otherwise."""
+    """None where none is known, also where another release or a person wrote the file otherwise."""
     content = lake_files.read(lake, FILE_NAME)
     try:
-        return None if content is None else LastBuild(**json.loads(content))
-    except (ValueError, TypeError):
+        return None if content is None else _parsed(json.loads(content))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def _parsed(said: Any) -> LastBuild:
+    """Raises ValueError, TypeError, KeyError or AttributeError for what note_build never writes."""
+    tables = {name: (str(table), int(version)) for name, (table, version) in said["tables"].items()}
+    rows = {name: int(count) for name, count in said["rows"].items()}
+    if not tables or not tables.keys() | rows.keys() <= _NAMES:
+        raise ValueError("other tables than a build reads and writes")
+    return LastBuild(said["code"], tables, rows)
 
 
 def note_build(lake: str, versions: Mapping[str, int], rows: Mapping[str, int]) -> None:
     """Keep what a build was made from, and what it made. UnwritableFileError, OSError."""
-    build = LastBuild(code_fingerprint(), versions, rows)
+    ids = {name: table for name, (table, _) in newest_states(lake, versions).items()}
+    tables = {name: (ids.get(name, ""), version) for name, version in versions.items()}
+    build = LastBuild(code_fingerprint(), tables, rows)
     lake_files.write(lake, FILE_NAME, json.dumps(asdict(build)).encode())
 
 

@@ -68,16 +68,19 @@ def sockets(*ports: int) -> Sockets:
     return Sockets(tuple(row for path in _TABLES for row in _rows(path, wanted)))
 
 
-def holders(inode: int, uid: int) -> Iterator[frozenset[int]]:
-    """The inodes of all sockets of each process of a user that holds this one."""
-    for name in os.listdir("/proc"):
+def holders(inodes: frozenset[int], uid: int) -> dict[int, frozenset[int]]:
+    """For each of these sockets, by inode: the inodes of all sockets of the processes of a user
+    that hold it. Looks at each process once, however many sockets are asked for."""
+    found: dict[int, frozenset[int]] = dict.fromkeys(inodes, frozenset())
+    for name in os.listdir("/proc") if inodes else ():
         if not name.isdigit():
             continue
         with suppress(OSError):  # it has ended, or isn't ours to look into
             if os.stat(f"/proc/{name}").st_uid == uid:
                 held = frozenset(_inodes(f"/proc/{name}/fd"))
-                if inode in held:
-                    yield held
+                for inode in inodes & held:
+                    found[inode] |= held
+    return found
 
 
 def is_within(own: Address, peer: Address) -> bool:

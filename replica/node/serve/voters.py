@@ -5,21 +5,25 @@ replica's own user on this machine: the connection has to be held by the process
 voter's address. Other users can't be that process. A process of the same user could have taken the
 address of a voter that doesn't run, so for such a voter any process of the user will do; that lets
 Kafka's controllers in, too, which ask before they listen.
+
+To look at all processes takes tens of milliseconds. All who ask meanwhile are judged by the next
+look together: a voter waits for two looks at most, however many strangers ask in a voter's name.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cache
 from weakref import WeakKeyDictionary
 
 from replica.node.authorizer import Authorizer
 from replica.node.local_processes import (
     Address,
-    Sockets,
+    Socket,
     addresses_of,
     holders,
     is_within,
@@ -47,6 +51,15 @@ class _Found:
     is_lasting: bool = False
 
 
+@dataclass(slots=True, eq=False)
+class _Question:
+    """nodes: where each of those may listen in whose name the client asks."""
+
+    client: Client
+    nodes: Mapping[int, tuple[Address, ...]]
+    found: _Found | None = None
+
+
 class Voters:
     """bootstrap_servers: addresses whose processes may speak for voters that the log doesn't name
     yet. Use from one event loop."""
@@ -61,6 +74,7 @@ class Voters:
         self._partition = partition
         self._bootstrap_servers = bootstrap_servers
         self._admitted: WeakKeyDictionary[Client, set[int]] = WeakKeyDictionary()
+        self._waiting: list[_Question] = []
         self._one_at_a_time = asyncio.Lock()
 
     def has_shown(self, client: Client, node_ids: frozenset[int]) -> bool:
@@ -75,14 +89,27 @@ class Voters:
         asked = frozenset(node_ids)
         if self.has_shown(client, asked):
             return Verdict.ADMITTED
-        if self.authorizer.names_voters:
+        if self.authorizer.names_voters or not is_within(client.own, client.peer):
             return Verdict.FAR
-        async with self._one_at_a_time:
-            addresses = self._addresses(asked)
-            found = await asyncio.to_thread(_judge, client, addresses, os.geteuid())
+        found = await self._judged(_Question(client, self._addresses(asked)))
         if found.is_lasting:
             self._admitted.setdefault(client, set()).update(asked)
         return found.verdict
+
+    async def _judged(self, question: _Question) -> _Found:
+        """With all others that wait, unless a look that has begun in between has judged it."""
+        self._waiting.append(question)
+        async with self._one_at_a_time:
+            while question.found is None:
+                together, self._waiting = self._waiting, []
+                try:
+                    found = await asyncio.to_thread(_judge, together, os.geteuid())
+                except BaseException:  # of this question's own task: the others ask again
+                    self._waiting = [one for one in together if one is not question]
+                    raise
+                for one, verdict in zip(together, found, strict=True):
+                    one.found = verdict
+        return question.found
 
     def _addresses(self, node_ids: frozenset[int]) -> Mapping[int, tuple[Address, ...]]:
         raft = self._partition.driver.host.raft
@@ -97,33 +124,52 @@ class Voters:
         return found
 
 
-def _judge(client: Client, nodes: Mapping[int, tuple[Address, ...]], uid: int) -> _Found:
-    """nodes: where each of them may listen. Reads /proc."""
-    if not is_within(client.own, client.peer):
-        return _Found(Verdict.FAR)
-    ports = {port for addresses in nodes.values() for _, port in addresses}
-    table = sockets(client.peer[1], *ports)
-    end = table.end_of(client.peer, client.own)
+def _judge(questions: Sequence[_Question], uid: int) -> list[_Found]:
+    """Reads /proc, once for all of them."""
+    asking = {one.client.peer[1] for one in questions}
+    listening = {
+        port for one in questions for addresses in one.nodes.values() for _, port in addresses
+    }
+    table = sockets(*asking, *listening)
+    ends = [table.end_of(one.client.peer, one.client.own) for one in questions]
+    held = holders(frozenset(end.inode for end in ends if end and end.uid == uid), uid)
+
+    @cache
+    def listeners(addresses: tuple[Address, ...]) -> tuple[Socket, ...] | None:
+        """None where the addresses are known, and nobody listens at any."""
+        resolved = [found for address in addresses for found in addresses_of(*address)]
+        found = tuple(each for address in resolved for each in table.listening(*address))
+        return None if resolved and not found else found
+
+    return [
+        _found(end, one.nodes, held, listeners, uid)
+        for one, end in zip(questions, ends, strict=True)
+    ]
+
+
+def _found(
+    end: Socket | None,
+    nodes: Mapping[int, tuple[Address, ...]],
+    held_with: Mapping[int, frozenset[int]],
+    listeners: Callable[[tuple[Address, ...]], tuple[Socket, ...] | None],
+    uid: int,
+) -> _Found:
+    """end: the client's own socket. held_with: by inode, what the socket's holders hold."""
     if end is None or not end.inode:
         return _Found(Verdict.UNTOLD)
     if end.uid != uid or not nodes:
         return _Found(Verdict.LOCAL)
-    held = frozenset[int]().union(*holders(end.inode, uid))
-    found = [_is_held(table, addresses, held, uid) for addresses in nodes.values()]
+    held = held_with[end.inode]
     if not held:
         return _Found(Verdict.UNTOLD)
+    found = [_is_held(listeners(addresses), held, uid) for addresses in nodes.values()]
     if not all(each is not False for each in found):
         return _Found(Verdict.LOCAL)
     return _Found(Verdict.ADMITTED, is_lasting=all(found))
 
 
-def _is_held(
-    table: Sockets, addresses: tuple[Address, ...], held: frozenset[int], uid: int
-) -> bool | None:
-    """Whether one of the addresses is listened on by the holder of these sockets; None where nobody
-    listens at any."""
-    resolved = [found for address in addresses for found in addresses_of(*address)]
-    listening = [each for address in resolved for each in table.listening(*address)]
-    if resolved and not listening:
+def _is_held(listening: tuple[Socket, ...] | None, held: frozenset[int], uid: int) -> bool | None:
+    """Whether one of these sockets is of the holder of `held`; None where nobody listens."""
+    if listening is None:
         return None
     return any(each.inode in held and each.uid == uid for each in listening)

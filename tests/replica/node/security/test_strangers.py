@@ -1,10 +1,12 @@
 """A process that is no voter, on the machine of a quorum of default settings: it may only read."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 
 from replica.errors import AuthenticationError, UsageError
+from replica.node.local_processes import sockets
 from replica.node.open_listeners import check_open_listeners
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT
 from replica.wire.apis.membership import (
@@ -17,7 +19,16 @@ from replica.wire.apis.membership import (
 from replica.wire.apis.quorum import BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, VOTE
 from replica.wire.error_codes import ErrorCode
 from tests.interop.kafka_node import free_ports
-from tests.replica.node.running import CLUSTER, append, at, caught_up, quorum_of_three, running
+from tests.replica.node.running import (
+    CLUSTER,
+    append,
+    at,
+    caught_up,
+    client_of,
+    leads,
+    quorum_of_three,
+    running,
+)
 from tests.replica.node.security.stranger import ask_as_stranger
 from tests.replica.node.server_properties import settings
 
@@ -203,5 +214,28 @@ def test_a_voter_believes_no_answer_of_another_users_process(tmp_path, monkeypat
                 patched.setattr("os.geteuid", lambda: 4711)
                 with pytest.raises(AuthenticationError, match="isn't this user's"):
                     await leader.peers._check_owner(connection)
+
+    told(story)
+
+
+def test_who_asks_in_a_voters_name_waits_for_two_looks_at_the_processes_at_most(
+    tmp_path, monkeypatch
+):
+    looks = []
+
+    def counted(*ports):
+        looks.append(ports)
+        return sockets(*ports)
+
+    monkeypatch.setattr("replica.node.serve.voters.sockets", counted)
+
+    async def story():
+        async with running(tmp_path) as node, AsyncExitStack() as stack:
+            await leads(node)
+            clients = [await stack.enter_async_context(client_of(node)) for _ in range(60)]
+            answers = await asyncio.gather(*(one.call(VOTE, vote(1, 1), 2) for one in clients))
+            assert {answer.message["errorCode"] for answer in answers} == {0}
+            assert looks
+            assert len(looks) < 20, "many are judged by one look"
 
     told(story)
