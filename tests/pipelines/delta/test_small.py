@@ -164,13 +164,8 @@ def test_the_columns_with_statistics_are_those_that_spark_chooses(
 
 
 def test_settings_are_what_they_were_behind_their_use(spark: SparkSession) -> None:
-    spark.conf.unset("spark.sql.shuffle.partitions")
-    before = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.adaptive.enabled", "true")
-    with settings(
-        spark, {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
-    ):
-        assert spark.conf.get("spark.sql.shuffle.partitions") == "1"
-        assert spark.conf.get("spark.sql.adaptive.enabled") == "false"
-    assert spark.conf.get("spark.sql.shuffle.partitions") == before
-    assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
+    unset, chosen = "spark.sql.autoBroadcastJoinThreshold", "spark.sql.shuffle.partitions"
+    before = {name: spark.conf.get(name) for name in (unset, chosen)}
+    with settings(spark, {unset: "-1", chosen: "1"}):
+        assert (spark.conf.get(unset), spark.conf.get(chosen)) == ("-1", "1")
+    assert {name: spark.conf.get(name) for name in (unset, chosen)} == before
