@@ -177,6 +177,7 @@ def test_a_transport_that_fails_is_one_line_and_not_the_jobs_concern(
     assert "\n" not in line
 
 
+@pytest.mark.slow
 def test_a_transport_that_does_not_answer_is_one_line_too(
     lake: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

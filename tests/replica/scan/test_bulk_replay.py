@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -232,6 +233,7 @@ def test_the_mix_of_the_benchmark_is_replayed_as_by_the_scalar_replay() -> None:
     assert hold_equal(_segment(values, chance), chance) == len(values)
 
 
+@pytest.mark.slow
 def test_tables_grow_with_what_is_in_the_log() -> None:
     chance = Random(2)
     values = [encode(made.topic())]

@@ -9,6 +9,7 @@ from replica.raft.voters import without_directories
 from replica.simulate.invariants import Invariants
 from replica.simulate.simulation import run
 
+pytestmark = pytest.mark.slow
 SEEDS, EVENTS = range(1010, 1070), 2000
 
 

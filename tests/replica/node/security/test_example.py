@@ -4,6 +4,8 @@ import asyncio
 import time
 from contextlib import contextmanager
 
+import pytest
+
 from replica.errors import KraftlakeError
 from replica.node.properties import read_properties
 from replica.node.settings import settings_in
@@ -73,6 +75,7 @@ async def told_brokers(port, config):
         await connection.close()
 
 
+@pytest.mark.slow
 def test_the_example_is_a_quorum_that_tells_clients_where_their_listener_is(tmp_path):
     ports = {
         kind: dict(zip(NODES, free_ports(3), strict=True)) for kind in ("CONTROLLER", "CLIENTS")
