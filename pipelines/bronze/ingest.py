@@ -177,8 +177,10 @@ class _Round:
             counts = add_missing(self.lake, bronze.DAMAGE, damage)
             keys = list(bronze.SNAPSHOT_RECORDS.keys)
             rows = records.where("error IS NULL").dropDuplicates(keys)
-            if not delta.size(self.lake, bronze.SNAPSHOT_RECORDS).row_count:
-                added = delta.add(self.lake, bronze.SNAPSHOT_RECORDS, rows, APPLICATION).rows
+            held = delta.size(self.lake, bronze.SNAPSHOT_RECORDS)
+            if not held.row_count:
+                contract, seen = bronze.SNAPSHOT_RECORDS, held.version
+                added = delta.add(self.lake, contract, rows, APPLICATION, seen).rows
             else:
                 added = delta.merge(self.spark, self.lake, bronze.SNAPSHOT_RECORDS, rows).inserted
             return counts | {bronze.SNAPSHOT_RECORDS.name: added}
@@ -202,9 +204,12 @@ class _Round:
             rows.setdefault(_snapshot_key(one, snapshot), small_tables.snapshot_row(one, snapshot))
         if not rows:
             return {}
+        seen = delta.size(self.lake, bronze.SNAPSHOTS).version
         known = delta.values(self.lake, bronze.SNAPSHOTS, bronze.SNAPSHOT_KEYS)
         if not rows.keys() & {tuple(row.values()) for row in known}:
-            added = delta.add_values(self.lake, bronze.SNAPSHOTS, list(rows.values()), APPLICATION)
+            added = delta.add_values(
+                self.lake, bronze.SNAPSHOTS, list(rows.values()), APPLICATION, seen
+            )
             return {bronze.SNAPSHOTS.name: added.rows}
         source = self.spark.createDataFrame(list(rows.values()), bronze.SNAPSHOTS.schema)
         is_newer = "s.last_seen >= t.last_seen"
@@ -242,7 +247,7 @@ class _Round:
         )
         rows = log_batches.fold(table.where(touched), seen, moments)
         if not held.row_count:
-            added = delta.add(self.lake, bronze.LOG_BATCHES, rows, APPLICATION)
+            added = delta.add(self.lake, bronze.LOG_BATCHES, rows, APPLICATION, held.version)
             return {bronze.LOG_BATCHES.name: added.rows}
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -297,10 +302,12 @@ def add_missing(lake: Lake, contract: Contract, rows: Sequence[small_tables.Row]
         return {}
     unique = {tuple(row[key] for key in contract.keys): row for row in rows}
     ids = ", ".join({delta.text(row["capture_id"]) for row in rows if row["capture_id"]})
+    seen = delta.size(lake, contract).version
     of_captures = f"capture_id IS NULL OR capture_id IN ({ids or 'NULL'})"
     for known in delta.values(lake, contract, contract.keys, of_captures):
         unique.pop(tuple(known.values()), None)
-    return {contract.name: delta.add_values(lake, contract, [*unique.values()], APPLICATION).rows}
+    added = delta.add_values(lake, contract, [*unique.values()], APPLICATION, seen)
+    return {contract.name: added.rows}
 
 
 def _snapshot_key(one: Captured, snapshot: SnapshotFile) -> tuple[object, ...]:

@@ -87,10 +87,10 @@ def replace(lake: Lake, contract: Contract, rows: DataFrame) -> Written:
     return _commit(lake, contract, _files_of_tasks(lake, contract, rows), "overwrite")
 
 
-def add(lake: Lake, contract: Contract, rows: DataFrame, application: str) -> Written:
-    """Adds `rows` in one commit. The errors of `replace`, and those of `add_values`."""
+def add(lake: Lake, contract: Contract, rows: DataFrame, application: str, seen: int) -> Written:
+    """Adds `rows` in one commit. application, seen, and the errors: as of `add_values`."""
     files = _files_of_tasks(lake, contract, rows)
-    return _commit(lake, contract, files, "append", application)
+    return _commit(lake, contract, files, "append", application, seen)
 
 
 def add_values(
@@ -98,17 +98,19 @@ def add_values(
     contract: Contract,
     values: Sequence[Mapping[str, Any]],
     application: str | None = None,
+    seen: int | None = None,
 ) -> Written:
     """Adds rows that the driver has, by column name, in one commit. The errors of `replace`.
 
-    application: counts its writes to the table, as Delta's app transactions. Of two writers of one
-    application that began at the same version of the table, the second gets deltalake's
-    CommitFailedError: what it has seen missing the first may have added.
+    application: counts its writes to the table, as Delta's app transactions. seen: the version of
+    the table in which the caller saw that the rows are missing, None for the newest. Where the
+    application has written to the table since then, it may have added them: deltalake's
+    CommitFailedError.
     """
     batches = pa.Table.from_pylist([*values], contract.arrow_schema).to_batches()
     found = _write(batches, _Target.of(lake, contract))
     files = [_File(**row) for batch in found for row in batch.to_pylist()]
-    return _commit(lake, contract, files, "append", application)
+    return _commit(lake, contract, files, "append", application, seen)
 
 
 def _files_of_tasks(lake: Lake, contract: Contract, rows: DataFrame) -> list[_File]:
@@ -158,11 +160,12 @@ def _commit(
     files: Sequence[_File],
     mode: str,
     application: str | None = None,
+    seen: int | None = None,
 ) -> Written:
     for file in files:
         if file.refused is not None:
             raise UnwritableFileError(*json.loads(file.refused))
-    table = open_table(table_uri(lake.root, contract.name))
+    table = open_table(table_uri(lake.root, contract.name), seen)
     rows, size = sum(one.rows for one in files), sum(one.size_bytes for one in files)
     if not files and not (mode == "overwrite" and table.file_uris()):
         return NOTHING

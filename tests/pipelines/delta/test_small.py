@@ -122,8 +122,8 @@ def test_of_two_writers_that_saw_the_same_version_the_second_fails(
 ) -> None:
     opened = replacing.open_table
 
-    def opened_before_another_write(uri: str) -> Any:
-        table = opened(uri)
+    def opened_before_another_write(uri: str, version: int | None) -> Any:
+        table = opened(uri, version)
         monkeypatch.setattr(replacing, "open_table", opened)
         delta.add_values(lake, EVENTS, values(1), "app")
         return table
@@ -132,6 +132,17 @@ def test_of_two_writers_that_saw_the_same_version_the_second_fails(
     with pytest.raises(CommitFailedError) as error:
         delta.add_values(lake, EVENTS, values(1), "app")
     assert isinstance(meaning_of(str(error.value), lake.root), BusyError)
+    assert len(delta.values(lake, EVENTS, ("id",))) == 1
+
+
+def test_rows_that_another_writer_may_have_added_since_the_table_was_read_are_not_added(
+    lake: Lake,
+) -> None:
+    seen = delta.size(lake, EVENTS).version
+    assert delta.values(lake, EVENTS, ("id",)) == []
+    delta.add_values(lake, EVENTS, values(1), "app")
+    with pytest.raises(CommitFailedError):
+        delta.add_values(lake, EVENTS, values(1), "app", seen)
     assert len(delta.values(lake, EVENTS, ("id",))) == 1
 
 
