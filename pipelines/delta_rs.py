@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipelines.lake_paths import table_uri
@@ -36,6 +37,14 @@ def open_if_there(lake: str, name: str) -> DeltaTable | None:
         return open_table(table_uri(lake, name))
     except TableNotFoundError:
         return None
+
+
+def rows_of(table: DeltaTable, query: str) -> list[dict[str, Any]]:
+    """What a query answers of the table, which it names t. Raises what delta-rs raises: just
+    Exception where a data file is gone."""
+    found = QueryBuilder().register("t", table).execute(query).read_all()
+    columns = {name: found.column(name).to_pylist() for name in found.column_names}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def newest_versions(lake: str, names: Iterable[str]) -> dict[str, int]:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltalake import DeltaTable, QueryBuilder
-
 from pipelines.capture.looks import Looks
-from pipelines.delta_rs import open_if_there
+from pipelines.delta_rs import open_if_there, rows_of
 from pipelines.tables.bronze import BRONZE, CAPTURES, DAMAGE
 from replica.format.damage import Damage
 
@@ -27,21 +25,16 @@ def holds_all(lake: str, looks: Looks) -> bool:
     damages = {_key(damage) for damage in looks.damages}
     try:
         tables = {contract: open_if_there(lake, contract.name) for contract in BRONZE}
-        known = {row[0] for row in _rows(tables[CAPTURES], _GROUPS)}
-        told = set(_rows(tables[DAMAGE], _DAMAGES)) if damages else set()
+        captures, damage = tables[CAPTURES], tables[DAMAGE]
+        if captures is None or damage is None or None in tables.values():
+            return False
+        known = {row["capture_group"] for row in rows_of(captures, _GROUPS)}
+        told = {tuple(row.values()) for row in rows_of(damage, _DAMAGES)} if damages else set()
     except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
         return False
-    return None not in tables.values() and groups <= known and damages <= told
+    return groups <= known and damages <= told
 
 
 def _key(damage: Damage) -> tuple[Any, ...]:
     """Of a damage that belongs to no replica: bronze.damage's keys without the capture."""
     return damage.file, damage.position, damage.kind.value
-
-
-def _rows(table: DeltaTable | None, query: str) -> list[tuple[Any, ...]]:
-    if table is None:
-        return []
-    found = QueryBuilder().register("t", table).execute(query).read_all()
-    columns = [found.column(name).to_pylist() for name in found.column_names]
-    return list(zip(*columns, strict=True))

@@ -19,10 +19,10 @@ from replica.types import ReplicaId
 _NEWEST = """
 SELECT cluster_id, node_id, directory_id, capture_id, captured_at, files
 FROM (SELECT *, row_number() OVER (
-        PARTITION BY cluster_id, node_id, directory_id ORDER BY captured_at DESC) AS age FROM c)
+        PARTITION BY cluster_id, node_id, directory_id ORDER BY captured_at DESC) AS age FROM t)
 WHERE age = 1
 """
-_ANY_FILES = "SELECT files FROM c WHERE array_length(files) > 0 LIMIT 1"
+_ANY_FILES = "SELECT files FROM t WHERE array_length(files) > 0 LIMIT 1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -86,28 +86,19 @@ def seal_of(lake: str, key: bytes, *, keeps_secrets: bool) -> Seal:
 
 
 def _captures(lake: str, query: str) -> list[dict[str, Any]]:
-    """What a query says of bronze.captures, the table c; nothing where there is none."""
+    """What a query says of bronze.captures, the table t; nothing where there is none."""
     folder = table_uri(lake, "bronze.captures")
     if not lake_files.has_folder(lake, "bronze/captures/_delta_log"):
         return []
-    from deltalake import QueryBuilder
-
-    from pipelines.delta_rs import open_table
+    from pipelines.delta_rs import open_table, rows_of
 
     try:
-        table = open_table(folder)
-        rows = QueryBuilder().register("c", table).execute(query).read_all()
+        return rows_of(open_table(folder), query)
     except Exception as error:  # delta-rs raises just that where a data file is gone
         reason = " ".join(str(error).split())
         raise UsageError(
             f"{folder} can't be read ({reason}): restore it, or use a new lake"
         ) from error
-    return _pylist(rows)
-
-
-def _pylist(table: Any) -> list[dict[str, Any]]:
-    columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def replica_of(row: Mapping[str, Any]) -> ReplicaId:

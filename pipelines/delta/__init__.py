@@ -34,7 +34,6 @@ from pipelines.delta.tables import (
     register,
     remove,
     vacuum,
-    version,
 )
 
 __all__ = [
@@ -64,5 +63,4 @@ __all__ = [
     "text",
     "vacuum",
     "values",
-    "version",
 ]

@@ -14,7 +14,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from pipelines.catalog.statements import create_table
 from pipelines.delta.lake import Lake
-from pipelines.delta.transaction import newest_version
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
@@ -40,11 +39,6 @@ class Commit:
 def exists(spark: SparkSession, lake: Lake, contract: Contract) -> bool:
     """True where the lake holds the table."""
     return DeltaTable.isDeltaTable(spark, lake.path_of(contract))
-
-
-def version(spark: SparkSession, lake: Lake, contract: Contract) -> int:
-    """The table's newest version, -1 where the lake has no such table."""
-    return newest_version(spark, lake.path_of(contract))
 
 
 def read(

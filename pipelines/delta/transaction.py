@@ -32,13 +32,6 @@ where the table makes use of them."""
 _COLUMN_RULES = ("delta.invariants", "delta.generationExpression", "delta.identity.")
 
 
-def newest_version(spark: SparkSession, path: str) -> int:
-    """The newest version of the table at `path`, -1 where there is none."""
-    jvm: Any = spark._jvm
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
-    return int(log.startTransaction().readVersion())
-
-
 class AppendTransaction:
     """A transaction that only adds files. It begins where it is made, at the newest version.
 

@@ -129,27 +129,28 @@ class Gate:
         }
         self._small_only &= all(one.is_small for one in read.values())
         suites = _in_order(tables)
-        judged = {suite.name: judged_rows(self._spark, suite, admitted) for suite in suites}
-        broken = broken_rows([(suite, judged[suite.name]) for suite in suites])
+        judged = {
+            suite.contract.table_name: judged_rows(self._spark, suite, admitted) for suite in suites
+        }
+        broken = broken_rows([(suite, judged[suite.contract.table_name]) for suite in suites])
         found: list[TableResult] = []
         rows: list[tuple[DataFrame, DataFrame]] = []
         left_out: set[str] = set()
         for suite in suites:
             name = suite.contract.table_name
-            if suite.joined is not None and suite.joined.contract.table_name in left_out:
-                # what it joins lost rows, which may break it
-                judged[suite.name] = judged_rows(self._spark, suite, admitted)
-                result = self._validation.judge(suite, judged[suite.name], read[name].row_count)
-            elif any(broken[suite.name]):
-                result = self._validation.judge(suite, judged[suite.name], read[name].row_count)
+            joins_fewer = suite.joined is not None and suite.joined.contract.table_name in left_out
+            if joins_fewer:  # what it joins lost rows, which may break it
+                judged[name] = judged_rows(self._spark, suite, admitted)
+            if joins_fewer or any(broken[suite.name]):
+                result = self._validation.judge(suite, judged[name], read[name].row_count)
             else:
                 result = unbroken(suite, read[name].row_count)
             found.append(TableResult(suite.contract, read[name].version, result))
             bad = [one.expectation for one in result.broken(Action.QUARANTINE)]
             if bad:
                 left_out.add(name)
-                admitted[name] = without_broken(judged[suite.name], suite, bad)
-            rows.append((judged[suite.name], admitted[name]))
+                admitted[name] = without_broken(judged[name], suite, bad)
+            rows.append((judged[name], admitted[name]))
             for verdict in result.verdicts:
                 if not verdict.success:
                     self._progress(f"{suite.name}: {broken_text(verdict)}")

@@ -77,14 +77,14 @@ def test_what_may_still_be_asked_for_stays(spark: SparkSession, lake: Lake) -> N
 
     for contract, days in ((FED, feed), (PLAIN, plain)):
         path = lake.path_of(contract)
-        before = delta.version(spark, lake, contract)
+        before = delta.size(lake, contract).version
         meant = upkeep(spark, path, dry_run=True)
         assert (meant.retention_days, meant.files, meant.deleted_files) == (days, 2, 1)
-        assert delta.version(spark, lake, contract) == before
+        assert delta.size(lake, contract).version == before
         assert upkeep(spark, path, dry_run=False) == Upkeep(days, 2, 1, 1, 0)
-        again = delta.version(spark, lake, contract)
+        again = delta.size(lake, contract).version
         assert upkeep(spark, path, dry_run=False) == Upkeep(days, 1, 1, 0, 0)
-        assert delta.version(spark, lake, contract) == again, "nothing to do is no commit"
+        assert delta.size(lake, contract).version == again, "nothing to do is no commit"
 
     assert [path.exists() for path in (*young, *old)] == [True, True, False, False]
     assert _changes(lake, 3) == told
