@@ -1,9 +1,10 @@
 """Bytes of large requests and answers, which all connections of a node share.
 
 A request is charged as its bytes come, never by the size that it claims. Where there is no room the
-oldest request that is coming in still goes on, so all of them end; and whoever has sent nothing for
-a second meanwhile is closed. An answer is there already when it is charged: it takes the room of
-those that have not been taken for the longest time.
+oldest request that is coming in still goes on, so all requests end; and a connection that has sent
+nothing for a second meanwhile is closed. Room that becomes free goes to the waiting request that
+holds the least, so a small request waits for no queue of large ones. An answer is there already
+when it is charged: it takes the room of those that have not been taken for the longest time.
 """
 
 from __future__ import annotations
@@ -144,9 +145,9 @@ class Memory:
         self._wake()
 
     def _wake(self) -> None:
-        """Whoever waits looks again, in the order in which the requests began."""
-        for load in self._moving:
-            size, turn = self._waiting.get(load, (0, None))
-            if turn is not None and not turn.done() and self._has_room(load, size):
+        """Give the next turn to the waiting request that holds the least, the oldest of equals."""
+        for load in sorted(self._waiting, key=lambda each: each.size):
+            size, turn = self._waiting[load]
+            if not turn.done() and self._has_room(load, size):
                 turn.set_result(None)
                 return

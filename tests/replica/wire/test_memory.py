@@ -129,6 +129,25 @@ def test_one_address_takes_no_more_than_its_share():
     asyncio.run(main())
 
 
+def test_a_small_request_waits_for_no_queue_of_large_ones():
+    async def main():
+        memory = Memory(100, per_address=100)
+        ended = contextlib.ExitStack()
+        oldest, first, large, small = (load(name) for name in "abcd")
+        with memory.load(oldest), memory.load(large), memory.load(small):
+            await memory.grow(oldest, 20)
+            await memory.grow(ended.enter_context(memory.load(first)), 40)
+            await memory.grow(large, 40)
+            waiting = [asyncio.create_task(memory.grow(each, 40)) for each in (large, small)]
+            await asyncio.sleep(0)
+            ended.close()
+            await within(0.5, waiting[1])
+            assert (large.size, small.size) == (40, 40)
+            waiting[0].cancel()
+
+    asyncio.run(main())
+
+
 def test_who_gives_up_waiting_leaves_the_others_their_turn():
     async def main():
         memory = Memory(10, per_address=10)
