@@ -16,6 +16,7 @@ from replica.format import meta_properties, partition_metadata
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, FilePath, Found, discover
 from replica.format.reading import MAX_STATE_BYTES, read_file
+from replica.scan.file_room import FileRoom
 from replica.types import METADATA_TOPIC_ID, ReplicaId
 
 
@@ -54,12 +55,13 @@ def examine_all(
 ) -> tuple[list[Examined], list[Damage]]:
     """Read each directory or file once; a damage for each that can't be read at all, named as the
     user would. show: is told which is read now."""
+    room = FileRoom.of_environment()
     examined: list[Examined] = []
     damages: list[Damage] = []
     for one in found:
         show(f"{one.shown}: reading")
         try:
-            examined.append(examine(one))
+            examined.append(examine(one, room=room))
         except UnreadableFileError as error:
             damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, one.shown))
     return examined, damages

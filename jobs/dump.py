@@ -33,12 +33,14 @@ from replica.format.byte_source import OpenFile
 from replica.format.compression import Inflation
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind
+from replica.format.primitives import Buffer
 from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES, VanishedFileError, open_file
 from replica.format.record import Record, records_of
-from replica.format.segment import LocatedBatch, scan
+from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
+from replica.scan.file_room import FileRoom
 from replica.scan.segments import is_large
 
 _LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
@@ -88,6 +90,7 @@ class _Dumping:
         self.reader = LogRecordReader(
             make_redactor(options.keep_secrets, options.redact_key, options.show_configs)
         )
+        self.room = FileRoom.of_environment()
         self.progress = Progress()
         self.damaged = False
         self.headed: DumpFile | None = None
@@ -152,11 +155,11 @@ class _Dumping:
         if as_lines and is_large(opened.size) and self.partitions.of(file).is_metadata:
             self._bulk(file, opened, expected)
         else:
-            self._whole(file, opened.read_all(), expected)
+            self._whole(file, self.room.read_open(opened), expected)
 
-    def _whole(self, file: DumpFile, data: bytes, expected: int | None) -> None:
+    def _whole(self, file: DumpFile, data: Buffer, expected: int | None) -> None:
         """A file in memory, by the scalar reader."""
-        found = scan(data, expected_offset=expected)
+        found = self.room.scan(data, expected_offset=expected)
         self._damages(file, found.damages)
         self._joint(file, found.next_offset)
         view = memoryview(data)
@@ -266,7 +269,7 @@ class _Dumping:
         detail = f"record at offset {offset} of the batch at this byte: {reason}"
         self.name(Damage(position, 0, DamageKind.RECORD, detail, file.shown))
 
-    def _secret_batches(self, file: DumpFile, data: bytes, expected: int | None) -> Container[int]:
+    def _secret_batches(self, file: DumpFile, data: Buffer, expected: int | None) -> Container[int]:
         """The first bytes of batches whose CRC is withheld: a secret could be guessed by it."""
         redactor, partition = self.reader.redactor, self.partitions.of(file)
         if redactor is None or (not partition.is_metadata and partition.is_proven):

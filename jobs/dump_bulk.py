@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.output import safe_json
 from jobs.selection import Selection
 from replica.format.byte_source import OpenFile
+from replica.format.primitives import Buffer
 
 if TYPE_CHECKING:
     from replica.scan.lines import Choose, LineScan
@@ -38,7 +39,7 @@ def line_scan(
     )
 
 
-def secret_batches(data: bytes, expected_offset: int | None) -> frozenset[int]:
+def secret_batches(data: Buffer, expected_offset: int | None) -> frozenset[int]:
     """The first bytes of a file's batches that may hold a secret."""
     from replica.scan.secret_batches import secret_positions
 

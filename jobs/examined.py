@@ -5,6 +5,7 @@ from __future__ import annotations
 from replica.check.examined import Examined, examine
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath, discover
+from replica.scan.file_room import FileRoom
 
 
 def examine_one(path: str) -> Examined:
@@ -19,4 +20,4 @@ def examine_one(path: str) -> Examined:
             f"{path}: {len(directories)} metadata directories below it ({names}"
             f"{', ...' if len(directories) > 4 else ''}); name one of them"
         )
-    return examine(directories[0])
+    return examine(directories[0], room=FileRoom.of_environment())

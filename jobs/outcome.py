@@ -20,6 +20,10 @@ TEMPORARY = 75
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """What a shell reports of a program that a closed pipe ended (128 + SIGPIPE)."""
+_NO_MEMORY = (
+    "there is not enough memory for this: name fewer directories at a time, "
+    "or give the process more"
+)
 _TRACEBACK = "Traceback (most recent call last):"
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
 
@@ -50,6 +54,8 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
         return _fail(str(error), _code_of(error), error)
     except OSError as error:
         return _fail(_os_text(error), FAILED, error)
+    except MemoryError as error:
+        return _fail(_NO_MEMORY, FAILED, error)
     except Exception as error:  # noqa: BLE001 - users get a line, developers KRAFTLAKE_DEBUG
         return _unexpected(app, error, arguments)
     return result if isinstance(result, int) else 0

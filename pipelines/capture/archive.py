@@ -10,6 +10,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import stat
 import tarfile
 import zipfile
@@ -23,7 +24,10 @@ from pipelines.capture.zstd_stream import open_zstd
 from replica.format.damage import DamageKind
 
 MAX_STREAM_BYTES = 128 * 1024**3
-"""Bytes of a tar stream that are inflated at most, those of unwanted members included."""
+ALWAYS_STREAM_BYTES = 16 * 1024**3
+MAX_STREAM_RATIO = 100
+"""A tar stream may inflate to the second of these, or to so many times the size of the bundle if
+that is more, but never to more than the first; unwanted members count."""
 _MAX_HEADER_BYTES = 16 * 1024 * 1024
 """tarfile reads a long name or a pax header at once, of whatever size it says it has."""
 _CHUNK_BYTES = 64 * 1024
@@ -89,7 +93,9 @@ def _zip_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[byt
 def tar_members(bundle: str) -> Iterator[Member]:
     """The files of a tar archive, compressed or not, and the places where none could be read."""
     with ExitStack() as stack:
-        stream = _Stream(stack.enter_context(_opened(bundle)))
+        room = max(ALWAYS_STREAM_BYTES, MAX_STREAM_RATIO * os.path.getsize(bundle))
+        limit = min(MAX_STREAM_BYTES, room)
+        stream = _Stream(stack.enter_context(_opened(bundle)), limit)
         position: int | None = 0
         while position is not None:
             run = _Run(stream, position)
@@ -112,15 +118,16 @@ def _opened(bundle: str) -> Any:
 
 
 class _Stream:
-    """The inflated archive, as tarfile reads it."""
+    """The inflated archive, as tarfile reads it. limit: the last byte that is looked at."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, limit: int) -> None:
         self._file = file
+        self.limit = limit
         self.tell = file.tell
 
     def seek(self, position: int) -> int:
-        if position > MAX_STREAM_BYTES:
-            raise tarfile.ReadError(f"byte {position} is past the limit, {MAX_STREAM_BYTES}")
+        if position > self.limit:
+            raise tarfile.ReadError(f"byte {position} is past the limit, {self.limit}")
         return int(self._file.seek(position))
 
     def read(self, size: int) -> bytes:
@@ -202,8 +209,8 @@ def _next_header(stream: _Stream, start: int) -> tuple[int | None, str]:
         if at is not None:
             return position + at, _gap(used)
         position += len(chunk)
-        if position > MAX_STREAM_BYTES:
-            raise OSError(f"more than {MAX_STREAM_BYTES} bytes")
+        if position > stream.limit:
+            raise OSError(f"more than {stream.limit} bytes")
     if position == start:
         return None, "the end mark is missing: the bundle may be cut here"
     return None, _gap(used)

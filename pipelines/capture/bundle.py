@@ -29,6 +29,8 @@ SUFFIXES = (
     *(".tar.zst", ".tzst", ".zip"),
 )
 MAX_MEMBERS = 200_000
+MAX_FOLDERS = 10_000
+"""With files of Kafka's kinds in them: as many as 5,000 nodes have."""
 MAX_TOTAL_BYTES = 64 * 1024**3
 """Unpacked bytes of one bundle; half of the free disk space where that is less."""
 MAX_ZERO_BYTES = 8 * 1024**3
@@ -86,6 +88,7 @@ class _Unpacking:
     zeros_left: int
     files: int = 0
     members: int = 0
+    folders: set[PurePosixPath] = field(default_factory=set)
     damages: list[Damage] = field(default_factory=list)
 
     def damage(self, member: str, kind: DamageKind, detail: str, position: int = 0) -> None:
@@ -118,6 +121,11 @@ class _Unpacking:
         return True
 
     def _write(self, member: Member) -> bool:
+        self.folders.add(PurePosixPath(member.name).parent)
+        if len(self.folders) > MAX_FOLDERS:
+            detail = f"more than {MAX_FOLDERS} folders with files of Kafka; the rest is left out"
+            self.damage("", DamageKind.HOSTILE_NAME, detail, member.position)
+            return False
         target = Path(self.folder, *PurePosixPath(member.name).parts)
         try:
             make_folder(target.parent)

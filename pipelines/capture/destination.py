@@ -22,6 +22,7 @@ from replica.errors import FileSystemError, UnwritableFileError, UsageError
 from replica.format.capture import CapturedFile
 from replica.format.content_hash import content_hash
 from replica.format.file_names import classify
+from replica.format.primitives import Buffer
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR)
@@ -37,7 +38,7 @@ class Destination(Protocol):
     def read(self, path: str) -> bytes | None:
         """The file's bytes, None where there is no such file."""
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: Buffer) -> None:
         """A file with just these bytes, and the folders above it."""
 
     def replace(self, path: str, data: bytes) -> None:
@@ -125,7 +126,7 @@ class _Folder(Destination):
                 return file.read()
         return None
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: Buffer) -> None:
         with self._inside(path, make=True) as (folder, name):
             self._remove(path, folder, name)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -215,7 +216,7 @@ class _Store(Destination):
             return bytes(source.read())
         return None
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: Buffer) -> None:
         absolute = f"{self._root}/{path}"
         with self._refusals(path):
             if self._store.type_name in _WITH_FOLDERS:

@@ -36,7 +36,7 @@ from replica.format.directory import (
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.known_file import KnownFile
-from replica.scan.segments import scan
+from replica.scan.file_room import FileRoom
 from replica.types import ZERO_UUID, ReplicaId
 
 _REPLICA = re.compile(r"(?P<cluster>[^:]+):(?P<node>[0-9]{1,10})(:(?P<directory>[^:]+))?")
@@ -228,9 +228,12 @@ class _Looking:
         folder = self.spool.new_folder()
         files = {} if base is None else base.files
         ends = _snapshot_ends(location.path) if files else ()
-        copies = Copying(node_folder, folder, self.spool.bytes_read, files, ends)
+        room = FileRoom.of_environment()
+        copies = Copying(node_folder, folder, self.spool.bytes_read, files, ends, room)
         try:
-            directory = read_directory(location.path, read=copies, scan=scan, resume=copies.resume)
+            directory = read_directory(
+                location.path, read=copies, scan=room.scan, resume=copies.resume
+            )
             directory = given.mark(location, directory)
         except UnreadableFileError as error:
             damage = Damage(0, 0, DamageKind.UNREADABLE, error.reason, location.shown)

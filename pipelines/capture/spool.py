@@ -20,8 +20,8 @@ from replica.format.capture import canonical
 from replica.format.file_names import FileKind, FileName
 from replica.format.known_file import KnownFile, Resumed, resume_segment, resume_snapshot
 from replica.format.primitives import Buffer
-from replica.format.reading import MAX_LOG_BYTES, open_file, read_file
-from replica.scan.segments import scan
+from replica.format.reading import MAX_LOG_BYTES, open_file
+from replica.scan.file_room import DEFAULT_ROOM, FileRoom
 
 FOLDER = "_spool"
 """Below the lake; Delta tables never start with an underscore."""
@@ -146,8 +146,8 @@ class Copying:
     replica.format.directory.
 
     node_folder: the node's log directory, which relative paths count from. known: what need not be
-    read again, by canonical path; snapshot_ends: offsets. The copy of a known file is sparse: what
-    was read lies at its place, between holes.
+    read again, by canonical path; snapshot_ends: offsets; room: the memory for one file. The
+    copy of a known file is sparse: what was read lies at its place, between holes.
     """
 
     node_folder: str
@@ -155,9 +155,10 @@ class Copying:
     count: BytesRead
     known: Mapping[str, KnownFile] = field(default_factory=dict)
     snapshot_ends: Sequence[int] = ()
+    room: FileRoom = DEFAULT_ROOM
 
-    def __call__(self, path: str, limit: int) -> bytes:
-        data = read_file(path, limit)
+    def __call__(self, path: str, limit: int) -> Buffer:
+        data = self.room.read(path, limit)
         relative = os.path.relpath(path, self.node_folder)
         self._write(relative, [(0, data)], len(data))
         return data
@@ -169,7 +170,7 @@ class Copying:
             return None
         with open_file(path, MAX_LOG_BYTES) as file:
             if name.kind is FileKind.SEGMENT:
-                found = resume_segment(file, known, scan, self.snapshot_ends)
+                found = resume_segment(file, known, self.room.scan, self.snapshot_ends)
             else:
                 found = resume_snapshot(file, known)
         if found is not None:

@@ -28,7 +28,8 @@ from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath, discover
 from replica.format.file_names import classify
-from replica.format.reading import read_file
+from replica.format.primitives import Buffer
+from replica.format.reading import read_sparse
 from replica.scan.segments import scan
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
@@ -168,7 +169,7 @@ class _Target:
             damages=_damages(directory, one),
         )
 
-    def put(self, file: CapturedFile, data: bytes) -> int:
+    def put(self, file: CapturedFile, data: Buffer) -> int:
         """Bytes sent: none where the same content has arrived before."""
         self.wanted[file.path] = file
         if self.arrived.get(file.path) == file and self._is_there(file):
@@ -213,8 +214,8 @@ class _Sending:
     sent_bytes: int = 0
     files: set[str] = field(default_factory=set)
 
-    def __call__(self, path: str, limit: int) -> bytes:
-        data = read_file(path, limit)
+    def __call__(self, path: str, limit: int) -> Buffer:
+        data = read_sparse(path, limit)
         inside = os.path.relpath(path, self.node_folder).replace(os.sep, "/")
         name = f"{self.folder}/{inside}"
         digest = content_hash(classify(os.path.basename(path)), data)

@@ -20,11 +20,11 @@ from replica.format.directory import (
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import FileKind, classify
 from replica.format.primitives import Buffer
-from replica.format.reading import ReadFile, read_file
+from replica.format.reading import ReadFile
 from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
 from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
-from replica.scan.segments import scan
+from replica.scan.file_room import DEFAULT_ROOM, FileRoom
 from replica.types import NO_NODE, UNDEFINED_EPOCH, ZERO_UUID, ReplicaId, ReplicaKey
 
 LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
@@ -122,26 +122,33 @@ class Examined:
                     continue
 
 
-def examine(found: DirectoryPath | FilePath, read: ReadFile = read_file) -> Examined:
-    """Read everything once. UnreadableFileError where the folder, or the one file, can't be."""
+def examine(
+    found: DirectoryPath | FilePath, read: ReadFile | None = None, room: FileRoom = DEFAULT_ROOM
+) -> Examined:
+    """Read everything once. UnreadableFileError where the folder, or the one file, can't be.
+
+    room: the memory for one file. read: in place of the room's.
+    """
+    read = read or room.read
     if isinstance(found, FilePath):
         name = os.path.basename(found.path)
         content = {}
 
-        def keep_one(file: str, limit: int) -> bytes:
+        def keep_one(file: str, limit: int) -> Buffer:
             content[name] = read(file, limit)
             return content[name]
 
-        return Examined(found, read_single_file(found.path, found.name, keep_one, scan), content)
-    contents: dict[str, bytes] = {}
+        directory = read_single_file(found.path, found.name, keep_one, room.scan)
+        return Examined(found, directory, content)
+    contents: dict[str, Buffer] = {}
 
-    def keep(file: str, limit: int) -> bytes:
+    def keep(file: str, limit: int) -> Buffer:
         data = read(file, limit)
         if classify(os.path.basename(file)).kind in LOG_KINDS:
             contents[os.path.abspath(file)] = data
         return data
 
-    directory = found.read(keep, scan, hashed=False)
+    directory = found.read(keep, room.scan, hashed=False)
     by_path = {
         file.path: contents[_absolute(found, file.path)]
         for file in directory.files

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator
 from os import preadv
 from types import TracebackType
 from typing import Protocol, TypeAlias
@@ -15,9 +16,20 @@ from typing import Protocol, TypeAlias
 from replica.errors import UnreadableFileError
 from replica.format.primitives import Buffer
 
+SMALL_BYTES = 1024 * 1024
+"""Files up to this size are read into plain bytes."""
+_READ_BYTES = 1024 * 1024
+_PART_BYTES = 4096
+"""A page of memory on most machines."""
+_ZEROS, _ZERO_PART = bytes(_READ_BYTES), bytes(_PART_BYTES)
+
 
 class ShrankError(Exception):
     """The file ends before the bytes that were asked for; the source's `size` says where."""
+
+
+class TooMuchContentError(Exception):
+    """The file holds more bytes, zeros left out, than its reader has room for."""
 
 
 class ByteSource(Protocol):
@@ -83,6 +95,32 @@ class OpenFile:
         except OSError as error:
             raise UnreadableFileError(self.path, error.strerror or str(error)) from error
 
+    def read_sparse(self, most_content: int | None = None) -> Buffer:
+        """The same, but long runs of zeros take no memory: pages are taken where something is
+        written to them.
+
+        most_content: bytes beside such runs that are read at most; TooMuchContentError beyond.
+        """
+        if self.size <= SMALL_BYTES:
+            return self.read_all()
+        try:
+            pages = mmap.mmap(-1, self.size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except OSError as error:
+            raise UnreadableFileError(self.path, f"{self.size} bytes: {error.strerror}") from error
+        if hasattr(mmap, "MADV_NOHUGEPAGE"):  # or a byte could take 2 MiB
+            pages.madvise(mmap.MADV_NOHUGEPAGE)
+        whole, piece = memoryview(pages), memoryview(bytearray(_READ_BYTES))
+        position = content = 0
+        while position < self.size:
+            got = self.read_into(piece[: self.size - position], position)
+            for start, end in parts_with_content(piece[:got]):
+                content += end - start
+                whole[position + start : position + end] = piece[start:end]
+            if most_content is not None and content > most_content:
+                raise TooMuchContentError
+            position += got
+        return whole[: self.size].toreadonly()
+
     def read_into(self, target: memoryview, position: int) -> int:
         """Fills `target` with the bytes from `position` on; how many there were."""
         wanted = min(len(target), self.size - position)
@@ -97,6 +135,19 @@ class OpenFile:
             wanted = min(wanted, self.size - position)
             done += got
         return done
+
+
+def parts_with_content(data: Buffer) -> Iterator[tuple[int, int]]:
+    """(start, end) of the parts of a buffer that aren't zeros all through, page by page."""
+    view = memoryview(data)
+    for begin in range(0, len(view), _READ_BYTES):
+        block = view[begin : begin + _READ_BYTES]
+        if bytes(block) == _ZEROS[: len(block)]:  # of bytes, the fastest comparison there is
+            continue
+        for at in range(begin, begin + len(block), _PART_BYTES):
+            part = view[at : at + _PART_BYTES]
+            if bytes(part) != _ZERO_PART[: len(part)]:
+                yield at, at + len(part)
 
 
 Source: TypeAlias = "Buffer | mmap.mmap | OpenFile"

@@ -22,9 +22,10 @@ from replica.format.file_names import FileKind, FileName, classify
 from replica.format.known_file import Resumed
 from replica.format.listing import check_folder, listing
 from replica.format.meta_properties import MetaProperties
+from replica.format.primitives import Buffer
 from replica.format.quorum_properties import ConfiguredVoter
 from replica.format.quorum_state import QuorumState
-from replica.format.reading import MAX_STATE_BYTES, ReadFile, VanishedFileError, read_file
+from replica.format.reading import MAX_STATE_BYTES, ReadFile, VanishedFileError, read_sparse
 from replica.format.segment import ScanLog, SegmentScan
 from replica.format.small_files import INDEX_DECODERS, STATE_DECODERS, size_limit
 from replica.format.snapshot import SnapshotState
@@ -186,7 +187,7 @@ def read_directory(
     path: str,
     *,
     meta_folder: str | None = None,
-    read: ReadFile = read_file,
+    read: ReadFile = read_sparse,
     scan: ScanLog = segment.scan,
     resume: Resume = read_whole,
     hashed: bool = True,
@@ -221,7 +222,10 @@ def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -
         detail = "no segment, snapshot or other file of a metadata directory"
         reading.damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, detail, relative))
     else:
-        reading.take(relative, name, read(path, size_limit(name)))
+        try:
+            reading.take(relative, name, read(path, size_limit(name)))
+        except UnreadableFileError as error:  # a scan knows no path
+            raise error if error.path else UnreadableFileError(path, error.reason) from error
     return reading.result()
 
 
@@ -309,7 +313,7 @@ class _Reading:
             damages=tuple(sorted(self.damages, key=lambda d: (d.file, d.position))),
         )
 
-    def take(self, relative: str, name: FileName, data: bytes) -> None:
+    def take(self, relative: str, name: FileName, data: Buffer) -> None:
         file = self._found(relative, name, data)
         self.files[relative] = file
         if name.kind is FileKind.SEGMENT:
@@ -325,7 +329,7 @@ class _Reading:
         else:
             self.singles[name.kind] = self._decoded(file, data, STATE_DECODERS[name.kind])
 
-    def _found(self, relative: str, name: FileName, data: bytes) -> FoundFile:
+    def _found(self, relative: str, name: FileName, data: Buffer) -> FoundFile:
         if not self.hashed:
             return FoundFile(relative, name, len(data), "")
         if name.kind is FileKind.SEGMENT:
@@ -343,29 +347,29 @@ class _Reading:
             self.segments.append(SegmentFile(file, found.scan))
 
     def _damage(
-        self, file: str, data: bytes, kind: DamageKind, detail: str, position: int = 0
+        self, file: str, data: Buffer, kind: DamageKind, detail: str, position: int = 0
     ) -> None:
         length = max(0, len(data) - position)
         self.damages.append(Damage(position, length, kind, detail, file))
 
-    def _decoded(self, file: FoundFile, data: bytes, decode: Callable[[bytes], _T]) -> _T | None:
+    def _decoded(self, file: FoundFile, data: Buffer, decode: Callable[[bytes], _T]) -> _T | None:
         if not data:
             detail = f"a {file.name.kind} of 0 bytes"
             self._damage(file.path, data, DamageKind.EMPTY_FILE, detail)
             return None
         try:
-            return decode(data)
+            return decode(bytes(data))
         except DataError as error:
             position = error.position or 0
             self._damage(file.path, data, DamageKind.CONTENT, error.reason, position)
             return None
 
-    def _segment(self, file: FoundFile, data: bytes) -> None:
+    def _segment(self, file: FoundFile, data: Buffer) -> None:
         found = self.scan(data, expected_offset=file.name.base_offset)
         self.damages.extend(damage.in_file(file.path) for damage in found.damages)
         self.segments.append(SegmentFile(file, found))
 
-    def _snapshot(self, file: FoundFile, data: bytes) -> None:
+    def _snapshot(self, file: FoundFile, data: Buffer) -> None:
         found = self.scan(data, expected_offset=0)
         name = file.name.snapshot
         state = SnapshotState.COMPLETE if name is None else name.state

@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from replica.errors import UnreadableFileError
 from replica.format.byte_source import OpenFile
+from replica.format.primitives import Buffer
 
-ReadFile = Callable[[str, int], bytes]
+ReadFile = Callable[[str, int], Buffer]
 """(path, most bytes) -> content. A port, so that tests can make a file change between two looks."""
 
 MAX_LOG_BYTES = 2**31
@@ -55,3 +56,9 @@ def read_file(path: str, limit: int) -> bytes:
     """All bytes of a regular file as of its opening; raises as open_file does."""
     with open_file(path, limit) as file:
         return file.read_all()
+
+
+def read_sparse(path: str, limit: int) -> Buffer:
+    """The same; long runs of zeros take no memory."""
+    with open_file(path, limit) as file:
+        return file.read_sparse()

@@ -9,6 +9,7 @@ judged beside it, by the batches around them.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,7 +19,7 @@ from replica.format.damage import Damage
 from replica.format.primitives import Buffer
 from replica.format.walk import FrameWalk, LocatedBatch
 
-__all__ = ["LocatedBatch", "ScanLog", "SegmentScan", "scan"]
+__all__ = ["LocatedBatch", "ScanLog", "SegmentScan", "TooManyBatchesError", "scan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,29 @@ class ScanLog(Protocol):
     ) -> SegmentScan: ...
 
 
-def scan(data: Buffer, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+class TooManyBatchesError(Exception):
+    """A scan was told how many batches it may hold in memory, and there are more."""
+
+
+def scan(
+    data: Buffer,
+    *,
+    start: int = 0,
+    expected_offset: int | None = None,
+    most_batches: int | None = None,
+) -> SegmentScan:
     """Walk the batches of `data`, whose first byte is byte `start` of its file.
 
     expected_offset: base offset that the first batch must have, None where any will do.
+    most_batches: TooManyBatchesError where there are more.
     Never raises on damaged bytes: they come back as damages with positions in the file.
     """
     walk = FrameWalk(InMemory(data), start)
     judgement = OffsetJudgement(expected_offset, start)
-    batches = [believed for frame in walk.frames() for believed in judgement.take(frame)]
+    batches: list[LocatedBatch] = []
+    for frame in walk.frames():
+        batches.extend(judgement.take(frame))
+        bound_batches(batches, most_batches)
     batches.extend(judgement.rest())
     return SegmentScan(
         tuple(batches),
@@ -81,6 +96,12 @@ def scan(data: Buffer, *, start: int = 0, expected_offset: int | None = None) ->
         start + walk.position,
         len(data) - walk.position,
     )
+
+
+def bound_batches(batches: Sequence[LocatedBatch], most: int | None) -> None:
+    """TooManyBatchesError where there are more than `most`."""
+    if most is not None and len(batches) > most:
+        raise TooManyBatchesError(f"it has more than {most} batches")
 
 
 def in_order(walked: list[Damage], misplaced: list[Damage]) -> tuple[Damage, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from replica.errors import DataError
 from replica.format.control import ControlMessage, SnapshotFooter, SnapshotHeader, decode_control
+from replica.format.primitives import Buffer
 from replica.format.record import records_of
 from replica.format.segment import LocatedBatch, SegmentScan
 
@@ -20,7 +21,7 @@ class SnapshotContent:
     record_count: int
 
 
-def inspect(data: bytes, found: SegmentScan) -> SnapshotContent:
+def inspect(data: Buffer, found: SegmentScan) -> SnapshotContent:
     """Look at the first and the last control record of a scanned snapshot."""
     messages = [
         _control_messages(data, batch) for batch in (found.batches[:1] + found.batches[-1:])
@@ -38,7 +39,7 @@ def inspect(data: bytes, found: SegmentScan) -> SnapshotContent:
     )
 
 
-def _control_messages(data: bytes, batch: LocatedBatch) -> list[ControlMessage]:
+def _control_messages(data: Buffer, batch: LocatedBatch) -> list[ControlMessage]:
     """The control records of a batch as far as they decode."""
     if not batch.header.is_control or not batch.crc_valid:
         return []

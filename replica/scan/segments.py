@@ -11,16 +11,22 @@ from importlib.util import find_spec
 from replica.format import segment
 from replica.format.batch import HEADER, BatchHeader
 from replica.format.primitives import Buffer
-from replica.format.segment import LocatedBatch, SegmentScan
+from replica.format.segment import LocatedBatch, SegmentScan, bound_batches
 
 MIN_BYTES = 8 * 1024 * 1024
 """Below it, loading the compiled kernels takes longer than the scalar reader needs."""
 
 
-def scan(data: Buffer, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+def scan(
+    data: Buffer,
+    *,
+    start: int = 0,
+    expected_offset: int | None = None,
+    most_batches: int | None = None,
+) -> SegmentScan:
     """segment.scan, by the reader that is faster for a buffer of this size on this machine."""
     chosen = bulk_scan if is_large(len(data)) else segment.scan
-    return chosen(data, start=start, expected_offset=expected_offset)
+    return chosen(data, start=start, expected_offset=expected_offset, most_batches=most_batches)
 
 
 def is_large(size_bytes: int) -> bool:
@@ -28,7 +34,13 @@ def is_large(size_bytes: int) -> bool:
     return size_bytes >= MIN_BYTES and find_spec("numba") is not None
 
 
-def bulk_scan(data: Buffer, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+def bulk_scan(
+    data: Buffer,
+    *,
+    start: int = 0,
+    expected_offset: int | None = None,
+    most_batches: int | None = None,
+) -> SegmentScan:
     """segment.scan's value from a walk by the kernels, which has checked the headers it found."""
     from replica.scan.frames import BATCH_POSITION
     from replica.scan.regions import Chunk, Regions
@@ -37,6 +49,7 @@ def bulk_scan(data: Buffer, *, start: int = 0, expected_offset: int | None = Non
     located: list[LocatedBatch] = []
     new_header, unpack = BatchHeader._make, HEADER.unpack_from
     for region in regions.read(None):
+        bound_batches(located, most_batches)
         if not isinstance(region, Chunk):
             located.append(region)
             continue
@@ -45,4 +58,5 @@ def bulk_scan(data: Buffer, *, start: int = 0, expected_offset: int | None = Non
             LocatedBatch(position, new_header(unpack(data, position - start)), True)
             for position in positions.tolist()
         )
+    bound_batches(located, most_batches)
     return SegmentScan(tuple(located), regions.damages, regions.end_position, regions.zero_tail)

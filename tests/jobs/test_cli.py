@@ -153,6 +153,17 @@ def test_a_bug_is_one_line_unless_the_developer_asks(
         kraftlake("dump", ".")
 
 
+def test_too_little_memory_is_one_line(
+    kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def need_too_much(*_: object) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr(dump_job, "run", need_too_much)
+    ended = kraftlake("dump", ".")
+    assert (ended.code, ended.error[:30]) == (1, "there is not enough memory for")
+
+
 def test_of_a_python_worker_that_broke_down_its_own_error_is_told(
     kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,9 +1,12 @@
-"""Files made to exhaust memory, through the commands: each runs within 1 GiB of address space."""
+"""Files made to exhaust memory, through the commands: each runs within bounds of memory."""
 
 from __future__ import annotations
 
+import os
+import random
 import resource
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,3 +110,74 @@ def test_a_bomb_is_told_within_a_gibibyte_by_dump_and_check(
         assert "undecodable-record" in said or "record at offset 0" in said
         if arguments[0] == "dump":
             assert "NO_OP_RECORD" in ended.stdout, "what follows is shown"
+
+
+_LARGE_FILE = """
+import os, resource, sys
+child = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
+_, status, usage = os.wait4(child, 0)
+print(usage.ru_maxrss // 1024, file=sys.stderr)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def _with_peak(
+    *arguments: object, file_mib: int | None = None
+) -> tuple[subprocess.CompletedProcess[str], int]:
+    """A command as it ended, and the most MiB of memory that it had."""
+    environment = dict(os.environ)
+    if file_mib is not None:
+        environment["KRAFTLAKE_FILE_MIB"] = str(file_mib)
+    ended = subprocess.run(
+        [sys.executable, "-c", _LARGE_FILE, *command_line(*arguments)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=environment,
+    )
+    return ended, int(ended.stderr.splitlines()[-1])
+
+
+def _log(folder: Path) -> Path:
+    (folder / "__cluster_metadata-0").mkdir(parents=True)
+    return folder / "__cluster_metadata-0" / f"{0:020d}.log"
+
+
+def test_zeros_of_a_file_take_no_memory(tmp_path: Path) -> None:
+    with _log(tmp_path / "node").open("wb") as file:
+        file.write(_batch(0, [_NO_OP], NONE))
+        file.truncate(600 * _MIB)
+    ended, peak = _with_peak("check", tmp_path / "node")
+    assert "internal error" not in ended.stdout + ended.stderr
+    assert "log 0 to 1" in ended.stdout
+    assert peak < 256
+
+
+def test_a_log_of_more_batches_than_fit_into_the_memory_for_a_file_is_named(
+    tmp_path: Path,
+) -> None:
+    path = _log(tmp_path / "node")
+    one = _batch(0, [_NO_OP], NONE)
+    path.write_bytes(b"".join(n.to_bytes(8, "big") + one[8:] for n in range(200_000)))
+    for command in ("check", "dump"):
+        ended, peak = _with_peak(command, tmp_path / "node", file_mib=64)
+        said = ended.stdout + ended.stderr
+        assert ended.returncode == 1
+        (line,) = [one for one in said.splitlines() if "KRAFTLAKE_FILE_MIB sets" in one]
+        assert path.name in line
+        assert "more than 64 MiB of memory for one file" in line
+        assert peak < 256
+    ended, _ = _with_peak("dump", "--json", tmp_path / "node", file_mib=64)
+    assert ended.returncode == 0, "of a large file no more than a part is in memory"
+    assert len(ended.stdout.splitlines()) == 200_000
+
+
+def test_a_file_of_more_bytes_than_the_memory_for_a_file_is_named(tmp_path: Path) -> None:
+    path = _log(tmp_path / "node")
+    path.write_bytes(random.Random(1).randbytes(100 * _MIB))
+    ended, peak = _with_peak("check", tmp_path / "node", file_mib=64)
+    assert ended.returncode == 1
+    assert f"{path.name}: more than 64 MiB of memory for one file" in ended.stdout
+    assert peak < 256

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import random
 import subprocess
 import tarfile
 import zipfile
@@ -248,6 +249,29 @@ def test_too_many_members_are_cut_off(
     found = unpacking("c.tar", sound_tar())
     assert set(unpacking.files()) == {META, LOG}
     assert "more than 2 members" in found.damages[0].detail
+
+
+def test_too_many_folders_are_cut_off(
+    unpacking: Unpacking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "MAX_FOLDERS", 2)
+    names = [f"{n}/{name}" for n in range(3) for name in ("meta.properties", "quorum-state")]
+    found = unpacking("c.tar", tar_bytes([(name, b"x") for name in names]))
+    assert set(unpacking.files()) == set(names[:4])
+    assert "more than 2 folders" in found.damages[0].detail
+
+
+def test_a_small_bundle_inflates_to_no_more_than_small_bundles_do(
+    unpacking: Unpacking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "ALWAYS_STREAM_BYTES", 1_000_000)
+    members = [(META, b"m"), ("x.bin", bytes(9_000_000)), (LOG, b"l")]
+    found = unpacking("c.tar.gz", gzip.compress(tar_bytes(members)))
+    assert unpacking.files() == {META: b"m"}
+    assert kinds(found) == [DamageKind.CONTENT]
+    noise = random.Random(1).randbytes(100_000)
+    found = unpacking("d.tar.gz", gzip.compress(tar_bytes([("n.bin", noise), *members])))
+    assert DamageKind.CONTENT not in kinds(found), "100 times the size of a large bundle"
 
 
 def test_a_bundle_in_a_bundle_is_named_and_left_alone(unpacking: Unpacking) -> None:
