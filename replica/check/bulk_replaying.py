@@ -15,6 +15,7 @@ from replica.format.segment import LocatedBatch
 from replica.metadata.image import Image, Refusal
 from replica.scan import frames
 from replica.scan.bulk_replay import BulkReplay
+from replica.scan.file_room import Growth
 from replica.scan.native import Longs
 from replica.scan.regions import Chunk, Region, Regions
 from replica.scan.tables import program_table
@@ -27,8 +28,10 @@ def replay_large_log(
     """As replaying.replay_log."""
     replaying = Replaying(examined, wanted, BulkReplay)
     ends: Longs = np.array([end.offset for end in wanted], np.int64)
+    growth = examined.growth()
     for segment in examined.directory.segments:
         for region in _regions(examined.bytes_of(segment), segment.file.name.base_offset):
+            growth.look()
             if watch is not None:
                 watch(f"{examined.shown}: replaying offset {replaying.end.offset}")
             if isinstance(region, Chunk):
@@ -38,11 +41,13 @@ def replay_large_log(
     return replaying.replayed()
 
 
-def large_snapshot_image(data: memoryview) -> Image | None:
+def large_snapshot_image(data: memoryview, growth: Growth | None = None) -> Image | None:
     """As replaying.snapshot_image, of a snapshot without damages."""
     replay = BulkReplay()
     inflation = Inflation(len(data))
     for region in _regions(data, 0):
+        if growth is not None:
+            growth.look()
         if isinstance(region, Chunk):
             taken = replay.take(region, 0, region.row_count, explain=False)
             if taken.refused or taken.row < region.row_count:

@@ -80,7 +80,7 @@ def judge_directory(facts: Facts, replayed: Replayed) -> Iterator[Finding]:
     yield from judge_transactions(facts.noted.transactions)
     logs = {segment.file.path for segment in examined.directory.segments}
     yield from (finding for finding in facts.noted.findings if finding.file in logs)
-    yield from _judge_refusal(replayed)
+    yield from _judge_replay(replayed)
 
 
 def judge_snapshots(
@@ -112,7 +112,9 @@ def describe_refusal(refusal: Refusal, count: int) -> str:
     return f"{refusal.record_type} at offset {refusal.offset}: {refusal.reason}{because}{rest}"
 
 
-def _judge_refusal(replayed: Replayed) -> Iterator[Finding]:
+def _judge_replay(replayed: Replayed) -> Iterator[Finding]:
+    if replayed.left_out:
+        yield files.UNREADABLE.at("", f"its log was not replayed: {replayed.left_out}")
     first = replayed.first_refused
     if first is None:
         return

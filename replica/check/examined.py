@@ -24,7 +24,7 @@ from replica.format.reading import ReadFile
 from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
 from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
-from replica.scan.file_room import DEFAULT_ROOM, FileRoom
+from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
 from replica.types import NO_NODE, UNDEFINED_EPOCH, ZERO_UUID, ReplicaId, ReplicaKey
 
 LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
@@ -35,11 +35,12 @@ LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 class Examined:
     """A replica as it was found. contents: the bytes of segments and snapshots, by their path
     relative to the node's log directory; of a file that was known, those of the batches listed and
-    of what is new."""
+    of what is new. room: the memory for each of them."""
 
     found: DirectoryPath | FilePath
     directory: MetadataDirectory
     contents: Mapping[str, Buffer]
+    room: FileRoom = DEFAULT_ROOM
 
     @property
     def shown(self) -> str:
@@ -93,6 +94,10 @@ class Examined:
         """The content of a segment or snapshot."""
         return memoryview(self.contents[file.file.path])
 
+    def growth(self) -> Growth:
+        """Of work on the log."""
+        return self.room.growing(sum(len(self.bytes_of(one)) for one in self.directory.segments))
+
     def records(self, start: int, end: int) -> Iterator[tuple[LocatedBatch, Record]]:
         """The log's records from `start` to `end` (exclusive), as far as their frames decode."""
         for segment in self.directory.segments:
@@ -139,7 +144,7 @@ def examine(
             return content[name]
 
         directory = read_single_file(found.path, found.name, keep_one, room.scan)
-        return Examined(found, directory, content)
+        return Examined(found, directory, content, room)
     contents: dict[str, Buffer] = {}
 
     def keep(file: str, limit: int) -> Buffer:
@@ -154,7 +159,7 @@ def examine(
         for file in directory.files
         if file.name.kind in LOG_KINDS
     }
-    return Examined(found, directory, by_path)
+    return Examined(found, directory, by_path, room)
 
 
 def _absolute(found: DirectoryPath, relative: str) -> str:

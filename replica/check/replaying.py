@@ -20,6 +20,7 @@ from replica.format.record import records_of
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
 from replica.metadata.image import EMPTY, Image, Refusal, Replay, ReplayedRecord, meaning
+from replica.scan.file_room import TooMuchMemoryError
 from replica.scan.segments import is_large
 from replica.types import OffsetAndEpoch
 
@@ -50,11 +51,13 @@ class Refused:
 @dataclass(frozen=True)
 class Replayed:
     """images: the state at each end asked for that could be reached. first_refused: None where
-    every record could be applied; refused_count: how many couldn't."""
+    every record could be applied; refused_count: how many couldn't. left_out: why nothing was
+    replayed, "" where it was."""
 
     images: dict[OffsetAndEpoch, Image] = field(default_factory=dict)
     first_refused: Refused | None = None
     refused_count: int = 0
+    left_out: str = ""
 
 
 def replay_log(
@@ -64,7 +67,10 @@ def replay_log(
     if is_large(sum(len(examined.bytes_of(one)) for one in examined.directory.segments)):
         from replica.check.bulk_replaying import replay_large_log
 
-        return replay_large_log(examined, wanted, watch)
+        try:
+            return replay_large_log(examined, wanted, watch)
+        except TooMuchMemoryError as error:
+            return Replayed(left_out=str(error))
     replaying = Replaying(examined, wanted, Replay)
     for number, (segment, batch) in enumerate(_batches(examined)):
         if watch is not None and number % _EVERY_BATCHES == 0:
@@ -74,14 +80,18 @@ def replay_log(
 
 
 def snapshot_image(examined: Examined, snapshot: SnapshotFile) -> Image | None:
-    """The state in a snapshot; None where part of it is damaged or unknown."""
+    """The state in a snapshot; None where part of it is damaged or unknown, or it takes too much
+    memory."""
     if snapshot.scan.damages:
         return None
     data = examined.bytes_of(snapshot)
     if is_large(len(data)):
         from replica.check.bulk_replaying import large_snapshot_image
 
-        return large_snapshot_image(data)
+        try:
+            return large_snapshot_image(data, examined.room.growing(len(data)))
+        except TooMuchMemoryError:
+            return None
     replay = Replay()
     inflation = Inflation(len(data))
     try:

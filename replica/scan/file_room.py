@@ -7,6 +7,7 @@ all but some 100 MiB of a metadata log by default (metadata.max.retention.bytes)
 
 from __future__ import annotations
 
+import mmap
 import os
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ BATCH_BYTES = 560
 """As measured: of a batch's header, as a scan and the rules of check hold it."""
 _MIB = 1024 * 1024
 _RESERVE_BYTES = 64 * _MIB
-_MEMINFO, _GROUP = "/proc/meminfo", "/sys/fs/cgroup"
+_MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,11 @@ class FileRoom:
         except TooManyBatchesError as error:
             raise UnreadableFileError("", self._reason(str(error))) from error
 
+    def growing(self, used: int) -> Growth:
+        """Of work on a file that has taken so many bytes already."""
+        most = max((self.mib * _MIB - used) * 2 // 3, self.mib * _MIB // 4)  # arrays grow by leaps
+        return Growth(self, most, _resident())
+
     def _may_exceed(self, size: int) -> bool:
         """Whether a file of so many bytes can need more than there is."""
         return size // HEADER.size * (HEADER.size + BATCH_BYTES) > self._left(0)
@@ -93,11 +99,41 @@ class FileRoom:
 DEFAULT_ROOM = FileRoom()
 
 
+class TooMuchMemoryError(Exception):
+    """Work took more memory than there is for it; the text says so in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How much memory some work may take: `most` bytes more than the `before` it began with."""
+
+    room: FileRoom
+    most: int
+    before: int
+
+    def look(self) -> None:
+        """TooMuchMemoryError where the work has taken more by now."""
+        if _resident() - self.before > self.most:
+            raise TooMuchMemoryError(
+                f"more than {self.room.mib} MiB of memory for one log and its replay: "
+                f"{VARIABLE} sets how many MiB they may take"
+            )
+
+
 def _available() -> int:
     """Bytes of memory that this process may still take, as the system says."""
     free = _meminfo("MemAvailable")
     most, used = _number(f"{_GROUP}/memory.max"), _number(f"{_GROUP}/memory.current")
     return free if most is None or used is None else min(free, most - used)
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has."""
+    try:
+        with open(_STATM, encoding="ascii") as file:
+            return int(file.read().split()[1]) * mmap.PAGESIZE
+    except OSError:  # another system than Linux
+        return 0
 
 
 def _meminfo(name: str) -> int:

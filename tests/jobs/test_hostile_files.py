@@ -174,6 +174,25 @@ def test_a_log_of_more_batches_than_fit_into_the_memory_for_a_file_is_named(
     assert len(ended.stdout.splitlines()) == 200_000
 
 
+def test_a_log_whose_state_does_not_fit_is_not_replayed(tmp_path: Path) -> None:
+    def config(number: int) -> bytes:
+        name = f"topic-{number}".encode()
+        key, value = b"\x0dretention.ms", b"\x021"
+        return b"\x01\x04\x00\x02" + _varint(len(name) + 1) + name + key + value + b"\x00"
+
+    path = _log(tmp_path / "node")
+    with path.open("wb") as file:
+        for base in range(0, 400_000, 1000):
+            values = [config(number) for number in range(base, base + 1000)]
+            file.write(_batch(base, values, NONE))
+    ended, peak = _with_peak("check", tmp_path / "node", file_mib=100)
+    assert ended.returncode == 1
+    assert "its log was not replayed: more than 100 MiB" in ended.stdout
+    assert peak < 400
+    ended, _ = _with_peak("check", tmp_path / "node")
+    assert "not replayed" not in ended.stdout
+
+
 def test_a_file_of_more_bytes_than_the_memory_for_a_file_is_named(tmp_path: Path) -> None:
     path = _log(tmp_path / "node")
     path.write_bytes(random.Random(1).randbytes(100 * _MIB))

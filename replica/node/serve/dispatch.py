@@ -107,8 +107,11 @@ class Dispatch:
             )
         if request.api.key in self._fetches and not self.is_voters(client, request):
             request = with_room(request, self._room())
+        address = address_of(client.address.rpartition(":")[0])
+        if request.api is LIST_OFFSETS:
+            message, version = request.message, request.version
+            return await readers.list_offsets(self._partition, message, version, address)
         if is_reader_fetch(request):
-            address = address_of(client.address.rpartition(":")[0])
             return await fetch_by_reader(self._partition, request.message, request.version, address)
         if request.api is PRODUCE:
             return await writing.produce(self._partition, request.message, client.listener)
@@ -142,9 +145,6 @@ _AT_ONCE: dict[int, _AtOnce] = {
     ),
     DESCRIBE_CLUSTER.key: lambda partition, client, request: cluster.describe_cluster(
         partition, request.message, client.listener
-    ),
-    LIST_OFFSETS.key: lambda partition, client, request: readers.list_offsets(
-        partition, request.message, request.version
     ),
     OFFSET_FOR_LEADER_EPOCH.key: _by_message(readers.offset_for_leader_epoch),
     DELETE_RECORDS.key: _by_message(writing.delete_records),

@@ -6,19 +6,18 @@ Readers see what is committed: the high watermark is their end of the log.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from replica.history.epochs import end_offset_for, epoch_for_offset
+from replica.node.serve.by_time import MAX_TIMESTAMP, At, by_time
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.shape import each_partition
-from replica.raft.ports import Batch
-from replica.storage.batches import frames
 from replica.types import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
 CONSUMER = -1
-EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
+EARLIEST, LATEST = -2, -1
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
 _SINCE = {
     **{LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7},
@@ -27,6 +26,14 @@ _SINCE = {
 """Timestamps that stand for something else -> the first version of ListOffsets that has them."""
 _NEVER = 2**15
 _TIERED = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
+
+
+class _NotSearchedError(Exception):
+    """The answer needs the log to be searched for this timestamp first."""
+
+    def __init__(self, timestamp: int) -> None:
+        super().__init__(timestamp)
+        self.timestamp = timestamp
 
 
 def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Message:
@@ -57,36 +64,54 @@ def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Mes
     return {"topics": each_partition(partition, request["topics"], answer, names=names)}
 
 
-def list_offsets(partition: ServedPartition, request: Message, version: int) -> Message:
+async def list_offsets(
+    partition: ServedPartition, request: Message, version: int, address: str = ""
+) -> Message:
     """The earliest offset of this replica, or by timestamp and the latest of the leader.
 
     Any replica answers for the earliest offset, since a consumer resets to that of the replica it
     reads (KIP-392). OFFSET_NOT_AVAILABLE while a new leader doesn't know its high watermark (K26).
     Nothing of the log is in tiered storage: -1 is the answer to what is asked about it, as in Kafka
     (KIP-1005, KIP-1023). UNSUPPORTED_VERSION for a timestamp that the version doesn't know.
+    address: of the client, whose turns a search by time takes.
     """
+    searched: dict[int, At | None] = {}
 
     def answer(asked: Message) -> Message:
-        timestamp = asked["timestamp"]
-        if timestamp < 0 and version < _SINCE.get(timestamp, _NEVER):
-            return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION)}
-        epoch = asked.get("currentLeaderEpoch", UNDEFINED_EPOCH)
-        is_earliest = timestamp in (EARLIEST, EARLIEST_LOCAL)
-        error = partition.epoch_error(epoch) if is_earliest else _leader_error(partition, epoch)
-        if error is not ErrorCode.NONE:
-            return {"errorCode": int(error)}
-        if is_earliest:
-            return _offset(partition, partition.readable.start, timestamp=-1)
-        if partition.committed is None:
-            return {"errorCode": int(ErrorCode.OFFSET_NOT_AVAILABLE)}
-        if timestamp in _TIERED:
-            return _nothing()
-        if timestamp == LATEST:
-            return _offset(partition, partition.committed, timestamp=-1)
-        return _by_time(partition, timestamp)
+        return _listed(partition, asked, version, searched)
 
     names = ("name", "partitions", "partitionIndex")
-    return {"topics": each_partition(partition, request["topics"], answer, names=names)}
+    while True:
+        try:
+            return {"topics": each_partition(partition, request["topics"], answer, names=names)}
+        except _NotSearchedError as error:
+            searched[error.timestamp] = await by_time(partition, error.timestamp, address)
+
+
+def _listed(
+    partition: ServedPartition, asked: Message, version: int, searched: Mapping[int, At | None]
+) -> Message:
+    """The answer about a partition. _NotSearchedError where `searched` lacks its timestamp."""
+    timestamp = asked["timestamp"]
+    if timestamp < 0 and version < _SINCE.get(timestamp, _NEVER):
+        return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION)}
+    epoch = asked.get("currentLeaderEpoch", UNDEFINED_EPOCH)
+    is_earliest = timestamp in (EARLIEST, EARLIEST_LOCAL)
+    error = partition.epoch_error(epoch) if is_earliest else _leader_error(partition, epoch)
+    if error is not ErrorCode.NONE:
+        return {"errorCode": int(error)}
+    if is_earliest:
+        return _offset(partition, partition.readable.start, timestamp=-1)
+    if partition.committed is None:
+        return {"errorCode": int(ErrorCode.OFFSET_NOT_AVAILABLE)}
+    if timestamp in _TIERED:
+        return _nothing()
+    if timestamp == LATEST:
+        return _offset(partition, partition.committed, timestamp=-1)
+    if timestamp not in searched:
+        raise _NotSearchedError(timestamp)
+    found = searched[timestamp]
+    return _nothing() if found is None else _offset(partition, found.offset, found.timestamp)
 
 
 def _leader_error(partition: ServedPartition, asked_epoch: int) -> ErrorCode:
@@ -108,27 +133,6 @@ def _offset(partition: ServedPartition, offset: int, timestamp: int) -> Message:
         "offset": offset,
         "leaderEpoch": UNDEFINED_EPOCH if epoch is None else epoch,
     }
-
-
-def _by_time(partition: ServedPartition, timestamp: int) -> Message:
-    """The first committed record at or after `timestamp`, or the newest one; batches tell by their
-    largest time, so the offset is that of the batch (a KRaft batch has one append time)."""
-    readable = partition.readable
-    batches = partition.driver.host.log.batches(readable.start, readable.end)
-    if timestamp == MAX_TIMESTAMP:
-        newest = max(_times(batches), default=None, key=lambda pair: (pair[0], -pair[1]))
-        return _nothing() if newest is None else _offset(partition, newest[1], newest[0])
-    for at, offset in _times(batches):
-        if at >= timestamp:
-            return _offset(partition, offset, at)
-    return _nothing()
-
-
-def _times(batches: Iterable[Batch]) -> Iterable[tuple[int, int]]:
-    """(largest time, base offset) of each batch."""
-    for batch in batches:
-        (frame,) = frames(batch.data, start=0, expected_offset=None, check_crc=False)
-        yield frame.max_timestamp, batch.base_offset
 
 
 def _nothing() -> Message:

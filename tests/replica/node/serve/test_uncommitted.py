@@ -47,9 +47,9 @@ async def fetched(partition, offset, wait_ms=0):
     return the((await fetch_by_reader(partition, request, 12))["responses"])
 
 
-def listed(partition, timestamp):
+async def listed(partition, timestamp):
     asked = about(partitionIndex=0, timestamp=timestamp)
-    return the(list_offsets(partition, {"topics": asked}, 11)["topics"])
+    return the((await list_offsets(partition, {"topics": asked}, 11))["topics"])
 
 
 async def new_leader(quorum):
@@ -96,14 +96,15 @@ def test_a_new_leader_has_no_latest_offset_to_tell_before_its_epoch_commits(in_q
         partition = served(await new_leader(quorum))
         assert partition.committed is None
         for timestamp in (-1, 1):
-            assert listed(partition, timestamp)["errorCode"] == ErrorCode.OFFSET_NOT_AVAILABLE
-        assert listed(partition, -2)["offset"] == 0
+            told = await listed(partition, timestamp)
+            assert told["errorCode"] == ErrorCode.OFFSET_NOT_AVAILABLE
+        assert (await listed(partition, -2))["offset"] == 0
         asked = about(partition=0, currentLeaderEpoch=-1, leaderEpoch=1)
         ended = the(offset_for_leader_epoch(partition, {"topics": asked})["topics"])
         assert ended["errorCode"] == ErrorCode.OFFSET_NOT_AVAILABLE
         quorum.lost.clear()
         partition = served(await quorum.leader())  # on a busy machine perhaps another
-        assert listed(partition, -1)["offset"] == partition.committed
+        assert (await listed(partition, -1))["offset"] == partition.committed
 
     in_quorum(story)
 

@@ -1,0 +1,48 @@
+"""The search of a log for a time, in steps: nobody else waits for more than one of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from replica.node.serve.partition import ServedPartition
+
+MAX_TIMESTAMP = -3
+"""Stands for the newest record in ListOffsets."""
+STEP_BATCHES, STEP_BYTES = 256, 1024 * 1024
+"""Of one step, whichever comes first: some milliseconds."""
+
+
+class At(NamedTuple):
+    """timestamp: ms since the epoch; offset: of the batch with it."""
+
+    timestamp: int
+    offset: int
+
+
+async def by_time(partition: ServedPartition, timestamp: int, address: str) -> At | None:
+    """The first committed record at or after `timestamp`, or the newest one for MAX_TIMESTAMP;
+    batches tell by their largest time, so the offset is that of the batch (a KRaft batch has one
+    append time).
+
+    The log is walked up to what is committed when the search begins; another turn of `address` is
+    waited for before each further step.
+    """
+    newest: At | None = None
+    position, end = partition.readable.start, partition.readable.end
+    while position < end:
+        position = max(position, partition.readable.start)  # it may have moved meanwhile
+        count = size = 0
+        for batch in partition.driver.host.log.batches(position, end):
+            found = At(batch.timestamp, batch.base_offset)
+            if timestamp != MAX_TIMESTAMP and found.timestamp >= timestamp:
+                return found
+            if newest is None or found.timestamp > newest.timestamp:
+                newest = found
+            position, count, size = batch.end_offset, count + 1, size + len(batch.data)
+            if count >= STEP_BATCHES or size >= STEP_BYTES:
+                break
+        if not count:
+            break
+        if position < end:
+            await partition.turn(address)
+    return newest if timestamp == MAX_TIMESTAMP else None
