@@ -14,14 +14,15 @@ from pathlib import Path
 from pipelines.lake_paths import is_remote, local_path
 from pipelines.object_store import opened
 from replica.errors import UnwritableFileError
+from replica.format.reading import MAX_STATE_BYTES, VanishedFileError, read_file
 
 
 def read(lake: str, name: str) -> bytes | None:
     """The file's content, None where there is none. UnreadableFileError, OSError."""
     if not is_remote(lake):
         try:
-            return Path(local_path(lake), name).read_bytes()
-        except FileNotFoundError:
+            return read_file(str(Path(local_path(lake), name)), MAX_STATE_BYTES)
+        except VanishedFileError:
             return None
     with opened(lake) as (store, root):
         try:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from pipelines import lake_files, redaction, schema_version
 from pipelines.last_build import FILE_NAME, last_build, note_build
+from replica.errors import UnreadableFileError
 
 CAPTURES, FINDINGS = "bronze.captures", "gold.findings"
 VERSIONS = {CAPTURES: 1, FINDINGS: 1}
@@ -66,6 +70,17 @@ def test_a_table_that_another_commit_has_changed_in_between_does_not_hold(lake: 
 def test_a_file_that_no_build_wrote_says_nothing(lake: Path, content: str) -> None:
     (lake / FILE_NAME).write_text(content)
     assert last_build(str(lake)) is None
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+@pytest.mark.parametrize("name", [FILE_NAME, schema_version.FILE_NAME, redaction.FILE_NAME])
+def test_what_is_no_file_in_a_small_files_place_is_named(
+    lake: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    (lake / name).unlink(missing_ok=True)
+    make(lake / name)
+    with pytest.raises(UnreadableFileError, match=f"{name}: not a regular file"):
+        lake_files.read(str(lake), name)
 
 
 @pytest.mark.parametrize(
