@@ -73,5 +73,5 @@ def test_a_snapshot_behind_a_record_of_a_later_kafka_is_unverifiable(
         1913: "unverifiable",
     }
     mine = [row for row in findings if row.cluster_id == LATER_ID]
-    assert {"unknown-record-type", "snapshot-unverified"} <= {row.rule for row in mine}
+    assert {"unknown-record-type", "snapshot-not-known"} <= {row.rule for row in mine}
     assert "unappliable-record" not in {row.rule for row in mine}

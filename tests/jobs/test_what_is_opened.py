@@ -1,0 +1,62 @@
+"""Which files the commands that examine a node's directory open: topic data is not among them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kraftlake_process import REPOSITORY
+
+_NODE = REPOSITORY / "tests" / "data" / "kafka-4.1.1-dynamic" / "split" / "2"
+_WATCHED = """
+import sys
+node, told = sys.argv[1], open(sys.argv[2], "w")
+def note(event, arguments):
+    if event == "open" and isinstance(arguments[0], (str, bytes)):
+        told.write(str(arguments[0]) + chr(10))
+sys.addaudithook(note)
+from jobs.cli import main
+main(sys.argv[3:])
+"""
+_METADATA = ("meta.properties", "bootstrap.checkpoint", "quorum.properties", "__cluster_metadata-0")
+
+
+def _opened(node: Path, told: Path, *arguments: object) -> set[str]:
+    """What a command opened below a node's log directory, by the first part of the path."""
+    subprocess.run(
+        [sys.executable, "-c", _WATCHED, node, told, *map(str, arguments)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    paths = [Path(line) for line in told.read_text(encoding="utf-8").splitlines()]
+    inside = [path.relative_to(node) for path in paths if path.is_relative_to(node)]
+    return {path.parts[0] for path in inside if path.parts}
+
+
+@pytest.mark.parametrize("command", ["check", "dump", "capture", "diff"])
+def test_topic_data_broker_logs_and_key_stores_are_never_opened(
+    command: str, tmp_path: Path
+) -> None:
+    node = Path(shutil.copytree(_NODE, tmp_path / "node"))
+    for folder in ("orders-0", "__consumer_offsets-7", "logs"):
+        (node / folder).mkdir()
+    others = (
+        *("orders-0/00000000000000000000.log", "orders-0/leader-epoch-checkpoint"),
+        *("__consumer_offsets-7/00000000000000000000.log", "logs/server.log"),
+        *("kafka.keystore.jks", "replication-offset-checkpoint", "server.properties"),
+    )
+    for name in others:
+        (node / name).write_bytes(b"secret")
+    more: dict[str, tuple[object, ...]] = {
+        "capture": ("-o", tmp_path / "captured"),
+        "diff": (_NODE,),
+    }
+    opened = _opened(node, tmp_path / "told", command, node, *more.get(command, ()))
+    assert "__cluster_metadata-0" in opened
+    assert opened <= set(_METADATA)
