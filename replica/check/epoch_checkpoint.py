@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 
 from replica.check.catalogue import files
 from replica.check.epochs import EpochRun
@@ -31,10 +32,11 @@ def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iter
     disorder = _disorder(entries)
     if disorder is not None:
         before, after = entries[disorder - 1], entries[disorder]
+        positions = _positions(file, entries)
         yield files.EPOCH_CHECKPOINT_ORDER.at(
             file.path,
             f"{_text(after)} follows {_text(before)}",
-            position=_position(file, entries, disorder),
+            position=None if positions is None else positions[disorder],
             offset=after.start_offset,
             epoch=after.epoch,
         )
@@ -64,17 +66,20 @@ def _differences(
         yield _cut_head(directory, file, entries)
         return
     end = directory.log_end_offset
+    starts = {other.epoch: other.start_offset for other in reversed(expected)}
+    newest = max(starts, default=-1)
+    hidden, positions = _Gaps(runs, directory.log_start_offset), _positions(file, entries)
     for number, entry in enumerate(entries):
-        if entry in expected or _is_hidden(entry, runs, directory.log_start_offset):
+        if starts.get(entry.epoch) == entry.start_offset or hidden.hold(entry.start_offset):
             continue
-        rule, message = files.EPOCH_CHECKPOINT_MISMATCH, _contradiction(entry, expected)
-        if entry.start_offset >= end and all(entry.epoch > other.epoch for other in expected):
+        rule, message = files.EPOCH_CHECKPOINT_MISMATCH, _contradiction(entry, starts)
+        if entry.start_offset >= end and entry.epoch > newest:
             rule = files.EPOCH_CHECKPOINT_AHEAD
             message = f"{_text(entry)}; the log ends at {end}"
         yield rule.at(
             file.path,
             message,
-            position=_position(file, entries, number),
+            position=None if positions is None else positions[number],
             offset=entry.start_offset,
             epoch=entry.epoch,
         )
@@ -90,22 +95,31 @@ def _cut_head(
     directory: MetadataDirectory, file: FoundFile, entries: tuple[EpochStart, ...]
 ) -> Finding:
     """All entries are right for another log start: a snapshot is missing, or the first lines."""
-    first = entries[0]
+    first, positions = entries[0], _positions(file, entries)
     return files.EPOCH_CHECKPOINT_MISMATCH.at(
         file.path,
         f"it begins with {_text(first)}, as if the log started there; the log starts at "
         f"{directory.log_start_offset}, and no snapshot ends at {first.start_offset}",
-        position=_position(file, entries, 0),
+        position=None if positions is None else positions[0],
         offset=first.start_offset,
         epoch=first.epoch,
     )
 
 
-def _is_hidden(entry: EpochStart, runs: Sequence[EpochRun], log_start: int) -> bool:
-    """Whether the epoch may have begun where batches are missing or damaged."""
-    ends = (log_start, *(run.batches[-1][1].header.next_offset for run in runs[:-1]))
-    starts = (run.batches[0][1].header.base_offset for run in runs)
-    return any(end <= entry.start_offset < start for end, start in zip(ends, starts, strict=True))
+class _Gaps:
+    """Where batches are missing or damaged, so that epochs may have begun there."""
+
+    def __init__(self, runs: Sequence[EpochRun], log_start: int) -> None:
+        ends = (log_start, *(run.batches[-1][1].header.next_offset for run in runs[:-1]))
+        starts = (run.batches[0][1].header.base_offset for run in runs)
+        gaps = sorted(zip(ends, starts, strict=True))
+        self._begins = [begin for begin, _ in gaps]
+        self._reach = list(accumulate((end for _, end in gaps), max))
+
+    def hold(self, offset: int) -> bool:
+        """Whether a gap holds the offset."""
+        number = bisect_right(self._begins, offset)
+        return number > 0 and self._reach[number - 1] > offset
 
 
 def _missing(
@@ -122,10 +136,11 @@ def _missing(
             )
 
 
-def _contradiction(entry: EpochStart, expected: Sequence[EpochStart]) -> str:
-    same = [other for other in expected if other.epoch == entry.epoch]
-    if same:
-        return f"{_text(entry)}; by the log it starts at {same[0].start_offset}"
+def _contradiction(entry: EpochStart, starts: Mapping[int, int]) -> str:
+    """starts: offsets by epoch, as the log has them."""
+    start = starts.get(entry.epoch)
+    if start is not None:
+        return f"{_text(entry)}; by the log it starts at {start}"
     return f"{_text(entry)}; the log has no batch of that epoch from its start on"
 
 
@@ -137,12 +152,13 @@ def _disorder(entries: Sequence[EpochStart]) -> int | None:
     return None
 
 
-def _position(file: FoundFile, entries: tuple[EpochStart, ...], number: int) -> int | None:
-    """The byte of an entry's line, where the file is written as Kafka writes it."""
-    if len(encode(entries)) != file.size_bytes:
+def _positions(file: FoundFile, entries: tuple[EpochStart, ...]) -> list[int] | None:
+    """The bytes of the entries' lines, where the file is written as Kafka writes it."""
+    written = encode(entries)
+    if len(written) != file.size_bytes:
         return None
-    lines = encode(entries).splitlines(keepends=True)
-    return sum(len(line) for line in lines[: 2 + number])
+    lines = written.splitlines(keepends=True)
+    return list(accumulate(map(len, lines)))[1:]
 
 
 def _text(entry: EpochStart) -> str:

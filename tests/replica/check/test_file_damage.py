@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from replica.check import epoch_checkpoint
 from replica.check.examined import examine
 from replica.check.group import judge_group
 from replica.errors import UnreadableFileError
 from replica.format.discovery import discover
+from replica.format.leader_epoch_checkpoint import encode as encode_epochs
 from replica.format.reading import VanishedFileError, read_file
+from replica.types import EpochStart
 from tests.replica.check.editing import (
     Place,
     edit_quorum_state,
@@ -312,3 +315,15 @@ def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
 def test_a_file_on_its_own_lacks_nothing(node: Path) -> None:
     for path in (segment(node, 2722), file(node, STATE), file(node, CHECKPOINT), file(node, INDEX)):
         assert places(findings(path), info=True) == []
+
+
+def test_many_wrong_epochs_take_time_that_grows_with_their_number(
+    node: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded = []
+    monkeypatch.setattr(epoch_checkpoint, "encode", lambda e: encoded.append(e) or encode_epochs(e))
+    wrong = tuple(EpochStart(epoch, 1 + 2 * epoch) for epoch in range(10, 2010))
+    file(node, CHECKPOINT).write_bytes(encode_epochs(wrong))
+    found = [one for one in findings(node) if one.rule.id.startswith("epoch-checkpoint")]
+    assert len([one for one in found if one.position is not None]) >= 1500
+    assert len(encoded) < 4, "the file is written anew for its positions once, not for each"
