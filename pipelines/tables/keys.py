@@ -6,6 +6,6 @@ The contracts in pipelines.tables.bronze have the columns; a test holds the two 
 from __future__ import annotations
 
 REPLICA_KEYS = ("cluster_id", "node_id", "directory_id")
-SNAPSHOT_KEYS = (*REPLICA_KEYS, "end_offset", "epoch")
+SNAPSHOT_KEYS = (*REPLICA_KEYS, "end_offset", "epoch", "content_sha256")
 BATCH_KEYS = (*REPLICA_KEYS, "base_offset", "leader_epoch", "crc")
 FINDING_KEYS = ("capture_id", "rule", "file", "position", "offset", "message")
