@@ -30,15 +30,15 @@ its `from_offset`, valid_to_offset its `to_offset`)."""
 
 VERSION, CHANGE, RANGE = "version", "change", "range"
 
-_OF_VERSION = (
+OF_VERSION = (
     *("entity", "key", "name", "value", "valid_from_offset", "valid_to_offset"),
     *("valid_from", "valid_to", "leader_epoch", "record_offset", "record_type"),
 )
-_OF_CHANGE = (
+OF_CHANGE = (
     *("entity", "key", "name", "valid_from", "leader_epoch", "record_offset", "record_type"),
     *("change", "old", "new", "commitment"),
 )
-_OF_RANGE = ("valid_from_offset", "valid_to_offset")
+OF_RANGE = ("valid_from_offset", "valid_to_offset")
 _ROWS_AT_ONCE = 8192
 
 
@@ -130,9 +130,9 @@ class _History:
     def taken(self) -> Iterator[pa.RecordBatch]:
         """The rows so far, which are forgotten."""
         told = (
-            (VERSION, self._versions, _OF_VERSION),
-            (CHANGE, self._changes, _OF_CHANGE),
-            (RANGE, self._ranges, _OF_RANGE),
+            (VERSION, self._versions, OF_VERSION),
+            (CHANGE, self._changes, OF_CHANGE),
+            (RANGE, self._ranges, OF_RANGE),
         )
         for what, rows, columns in told:
             if rows:

@@ -15,9 +15,12 @@ from replica.types import OffsetAndEpoch
 
 
 def told(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """PLACED of a snapshot whose content differs from the first one's: REPLICA_KEYS, end_offset, epoch, capture_id,
-    file, first_file, is_swapped (whether the first one was compared with this one, and not the
-    other way round), different, orphans, dropped, sample, explained_sample."""
+    """PLACED of a snapshot whose content differs from the first one's.
+
+    row: REPLICA_KEYS, end_offset, epoch, capture_id, file, first_file, is_swapped (whether the
+    first one was compared with this one, and not the other way round), different, orphans, dropped,
+    sample, explained_sample.
+    """
     sample = row["sample"] if row["different"] else row["explained_sample"]
     first = tuple(_difference(one, is_swapped=row["is_swapped"]) for one in sample)
     compared = Compared(row["orphans"], row["dropped"], row["different"], first)

@@ -41,10 +41,13 @@ was seen by, when it may have been about to go."""
 
 
 def judged(row: dict[str, Any]) -> dict[str, Any]:
-    """JUDGED of a snapshot: REPLICA_KEYS, end_offset, epoch, capture_id, file, is_whole, told (findings of bronze as
+    """JUDGED of a snapshot.
+
+    row: REPLICA_KEYS, end_offset, epoch, capture_id, file, is_whole, told (findings of bronze as
     structs of FINDING, or None), comparison (None, or orphans, dropped, different, refused and
     sample), first_unknown (the offset of the first record in the capture's log that this release
-    doesn't know, or None)."""
+    doesn't know, or None).
+    """
     told = row["told"] or []
     added = list(_content_findings(row, told))
     found = [*told, *added]
