@@ -88,9 +88,9 @@ def _change(lake: Lake, contract: Contract, held: Iterable[Row], wanted: Iterabl
         equal,
         source_alias="s",
         target_alias="t",
-    ).when_matched_delete(f"s.{_IS_GONE}").when_matched_update(
+    ).when_matched_delete(f"s.{_IS_GONE}").when_matched_update(columns).when_not_matched_insert(
         columns
-    ).when_not_matched_insert(columns).execute()
+    ).execute()
 
 
 def _key(contract: Contract, row: Row) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from pipelines.in_memory.rows import Row, nulls_first
+from pipelines.in_memory.voters import voter
 from replica.errors import DataError
 from replica.format.control import (
     ControlMessage,
@@ -75,34 +76,6 @@ def snapshot_voter_sets(snapshot_records: Iterable[Row]) -> dict[SnapshotKey, li
     return dict(sets)
 
 
-def leader_voters_as_voters(voters: list[Row] | None) -> list[Row] | None:
-    """The voters of a leader change in the shape of a voter set's."""
-    if voters is None:
-        return None
-    return [voter_row(voter["voter_id"], voter["directory_id"]) for voter in voters]
-
-
-def node_ids_as_voters(ids: Iterable[int]) -> list[Row]:
-    """For sources that know a voter by its node id only."""
-    return [voter_row(node) for node in sorted(ids)]
-
-
-def voter_row(
-    voter_id: int,
-    directory_id: str | None = None,
-    endpoints: list[Row] | None = None,
-    versions: tuple[int | None, int | None] = (None, None),
-) -> Row:
-    """An element of silver.voter_sets' column `voters`; versions: lowest and highest supported."""
-    return {
-        "voter_id": voter_id,
-        "directory_id": directory_id,
-        "endpoints": endpoints,
-        "min_supported_version": versions[0],
-        "max_supported_version": versions[1],
-    }
-
-
 def _leader_change(row: Row) -> Row:
     message = _decoded(row)
     known = message if isinstance(message, LeaderChange) else None
@@ -129,10 +102,10 @@ def _voter_set(row: Row, offset: int, epoch: int) -> Row:
     return {"offset": offset, "epoch": epoch, "voters": voters}
 
 
-def _voter(voter: Voter) -> Row:
-    endpoints = [{"name": e.name, "host": e.host, "port": e.port} for e in voter.endpoints]
-    versions = voter.min_supported_version, voter.max_supported_version
-    return voter_row(voter.voter_id, voter.directory_id, endpoints, versions)
+def _voter(named: Voter) -> Row:
+    endpoints = [{"name": e.name, "host": e.host, "port": e.port} for e in named.endpoints]
+    versions = named.min_supported_version, named.max_supported_version
+    return voter(named.voter_id, named.directory_id, endpoints, versions)
 
 
 def _decoded(row: Row) -> ControlMessage | None:
