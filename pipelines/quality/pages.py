@@ -48,10 +48,7 @@ def _file_name(judged: Judged) -> str:
 
 def _table_page(judged: Judged) -> str:
     rows = judged.verdicts[0].evaluated_rows
-    if judged.result is None:
-        content = _kept(judged.verdicts)
-    else:
-        content = _data_docs(judged.result)
+    content = _kept(judged.verdicts) if judged.result is None else _data_docs(judged.result)
     return f'<p>{rows} rows. <a href="index.html">All tables</a></p>{content}'
 
 
