@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from pipelines.in_memory.rows import BATCH_KEYS, SNAPSHOT_KEYS, Row, nulls_first
-from pipelines.in_memory.voters import voter_row
+from pipelines.in_memory.voters import voter
 from replica.errors import DataError
 from replica.format.control import (
     ControlMessage,
@@ -102,10 +102,10 @@ def _voter_set(row: Row, offset: int, epoch: int) -> Row:
     return {"offset": offset, "epoch": epoch, "voters": voters}
 
 
-def _voter(voter: Voter) -> Row:
-    endpoints = [{"name": e.name, "host": e.host, "port": e.port} for e in voter.endpoints]
-    versions = voter.min_supported_version, voter.max_supported_version
-    return voter_row(voter.voter_id, voter.directory_id, endpoints, versions)
+def _voter(named: Voter) -> Row:
+    endpoints = [{"name": e.name, "host": e.host, "port": e.port} for e in named.endpoints]
+    versions = named.min_supported_version, named.max_supported_version
+    return voter(named.voter_id, named.directory_id, endpoints, versions)
 
 
 def _decoded(row: Row) -> ControlMessage | None:

@@ -101,7 +101,7 @@ def _in_snapshots(
 
 
 def _itself(capture: Row) -> list[Row]:
-    voters = node_ids_as_voters([capture["node_id"]])
+    voters = node_ids_as_voters([capture["node_id"]]) or []
     return [{**one, "directory_id": known_directory(capture["directory_id"])} for one in voters]
 
 
