@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from pipelines.in_memory.rows import Row, nulls_first
+from pipelines.in_memory.rows import BATCH_KEYS, SNAPSHOT_KEYS, Row, nulls_first
 from pipelines.in_memory.voters import voter
 from replica.errors import DataError
 from replica.format.control import (
@@ -23,13 +23,9 @@ from replica.format.control import (
 )
 
 BatchKey = tuple[Any, ...]
-"""The values of BATCH_KEYS: cluster_id, node_id, directory_id, base_offset, leader_epoch, crc."""
+"""The values of BATCH_KEYS."""
 SnapshotKey = tuple[Any, ...]
-"""The values of SNAPSHOT_KEYS: cluster_id, node_id, directory_id, end_offset, epoch,
-content_sha256."""
-
-_BATCH = ("cluster_id", "node_id", "directory_id", "base_offset", "leader_epoch", "crc")
-_SNAPSHOT = ("cluster_id", "node_id", "directory_id", "end_offset", "epoch", "content_sha256")
+"""The values of SNAPSHOT_KEYS."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,12 @@ class ControlRecords:
 
 def batch_key(row: Mapping[str, Any]) -> BatchKey:
     """Of a row of bronze.log_batches or bronze.log_records."""
-    return tuple(row[name] for name in _BATCH)
+    return tuple(row[name] for name in BATCH_KEYS)
+
+
+def snapshot_key(row: Mapping[str, Any]) -> SnapshotKey:
+    """Of a row of bronze.snapshots or bronze.snapshot_records."""
+    return tuple(row[name] for name in SNAPSHOT_KEYS)
 
 
 def control_records(records: Iterable[Row]) -> dict[BatchKey, ControlRecords]:
@@ -71,8 +72,7 @@ def snapshot_voter_sets(snapshot_records: Iterable[Row]) -> dict[SnapshotKey, li
     sets: dict[SnapshotKey, list[Row]] = defaultdict(list)
     for row in snapshot_records:
         if row["is_control"] and row["record_type"] == ControlType.KRAFT_VOTERS.name:
-            key = tuple(row[name] for name in _SNAPSHOT)
-            sets[key].append(_voter_set(row, row["end_offset"], row["epoch"]))
+            sets[snapshot_key(row)].append(_voter_set(row, row["end_offset"], row["epoch"]))
     return dict(sets)
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from pipelines.in_memory.aggregates import grouped, hour_of, rounded
+from pipelines.in_memory.control import batch_key
 from pipelines.in_memory.rows import BranchBatch, Row
 
 # What a record takes apart from its value: its length, attributes, two deltas, the lengths of key
 # and value, and the number of headers, a byte each at least.
 _ENVELOPE_BYTES = 7
 
-_BatchKey = tuple[str, int, str, int, int, int]
 _Kind = tuple[str, datetime | None, str]
 """cluster_id, hour, record_type."""
 
@@ -24,8 +24,8 @@ def log_growth(branch: Iterable[BranchBatch], records: Iterable[Row]) -> Iterato
     A batch's bytes are spread over its records by their length, so those of a table add up to the
     log's.
     """
-    sizes = {_key_of(batch): batch.size_bytes for batch in branch}
-    by_batch = grouped(records, _key_of_record)
+    sizes = {batch_key(batch._asdict()): batch.size_bytes for batch in branch}
+    by_batch = grouped(records, batch_key)
     counts: dict[_Kind, int] = defaultdict(int)
     shares: dict[_Kind, float] = defaultdict(float)
     # Sums of floats depend on the order, and Spark adds them in the order of the batches' keys.
@@ -53,13 +53,3 @@ def _lengths(records: Sequence[Row]) -> dict[_Kind, list[int]]:
         kind = row["cluster_id"], hour_of(row["timestamp"]), row["record_type"]
         found[kind].append(len(row["value"] or b"") + _ENVELOPE_BYTES)
     return found
-
-
-def _key_of(batch: BranchBatch) -> _BatchKey:
-    replica = batch.cluster_id, batch.node_id, batch.directory_id
-    return *replica, batch.base_offset, batch.leader_epoch, batch.crc
-
-
-def _key_of_record(row: Row) -> _BatchKey:
-    replica = row["cluster_id"], row["node_id"], row["directory_id"]
-    return *replica, row["base_offset"], row["leader_epoch"], row["crc"]

@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 
 from pipelines.in_memory.aggregates import grouped, largest
 from pipelines.in_memory.groups import newest_groups
-from pipelines.in_memory.rows import HeldBatch, Row, milliseconds, nulls_first
+from pipelines.in_memory.held import by_capture
+from pipelines.in_memory.rows import REPLICA_KEYS, HeldBatch, Row, milliseconds, nulls_first
 from pipelines.in_memory.three_valued import both, equal, some
 from pipelines.in_memory.voters import known_directory
 
-_LOOK = (
-    *("cluster_id", "node_id", "directory_id"),
-    *("capture_group", "capture_id", "captured_at", "round_name"),
-)
+_LOOK = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")
 
 
 class _LogTimes(NamedTuple):
@@ -58,7 +56,7 @@ def replica_status(
     """The table's rows; held: of every capture; stated: from stated_voters; groups: rows of
     group_findings; the others bronze's."""
     parts = _Parts(
-        held=grouped(held, lambda batch: batch.capture_id),
+        held=by_capture(held),
         snapshots=_newest_snapshots(snapshots),
         state={row["capture_id"]: row for row in state},
         stated=stated,

@@ -9,8 +9,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from pipelines.in_memory.aggregates import grouped, largest, rounded, smallest
-from pipelines.in_memory.rows import BranchBatch, Row, milliseconds, nulls_first
+from pipelines.in_memory.held import replica_of
+from pipelines.in_memory.rows import REPLICA_KEYS, BranchBatch, Row, milliseconds, nulls_first
 from replica.format.timestamps import moment
+from replica.types import ReplicaId
 
 # MetadataLogConfig's defaults; KafkaMetadataLog.maybeClean is what keeps to them
 _MAX_BYTES = 100 * 1024 * 1024
@@ -20,8 +22,6 @@ _DAY_MS = 24 * 3_600_000
 _FAR_MS = 1000 * 365 * _DAY_MS
 
 _LOG_FILE = re.compile(r"/[0-9]{20}\.log$")
-
-_Replica = tuple[str, int, str]
 
 
 class _Kept(NamedTuple):
@@ -57,15 +57,15 @@ def retention_forecast(
     by_cluster = grouped(branch, lambda batch: batch.cluster_id)
     growths = {cluster: _log_growth(batches) for cluster, batches in by_cluster.items()}
     by_snapshots = _snapshot_growth(cadence)
-    for replica, looks in grouped(captures, _replica_of).items():
+    for replica, looks in grouped(captures, replica_of).items():
         *_, capture_id, log_bytes = max(_look(capture) for capture in looks)
         yield {
-            **dict(zip(("cluster_id", "node_id", "directory_id"), replica, strict=True)),
+            **{name: looks[0][name] for name in REPLICA_KEYS},
             "capture_id": capture_id,
             **_forecast(
                 log_bytes,
                 kept.get(capture_id, _Kept()),
-                growths.get(replica[0], _Growth()),
+                growths.get(replica.cluster_id, _Growth()),
                 by_snapshots.get(replica),
             ),
         }
@@ -102,10 +102,6 @@ def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> dat
         return None
     in_ms = float(max(_MAX_BYTES - in_files, 0) * _DAY_MS) / per_day
     return moment(growth.log_time_ms + int(in_ms)) if in_ms < _FAR_MS else None
-
-
-def _replica_of(row: Row) -> _Replica:
-    return row["cluster_id"], row["node_id"], row["directory_id"]
 
 
 def _look(capture: Row) -> tuple[datetime, int, str, int]:
@@ -163,10 +159,10 @@ def _per_day(size_bytes: int, span_ms: int) -> int:
     return rounded(float(size_bytes * _DAY_MS) / span_ms)
 
 
-def _snapshot_growth(cadence: Iterable[Row]) -> Mapping[_Replica, int | None]:
+def _snapshot_growth(cadence: Iterable[Row]) -> Mapping[ReplicaId, int | None]:
     """Bytes a day of each replica, by its newest snapshot."""
-    found: dict[_Replica, int | None] = {}
-    for replica, rows in grouped(cadence, _replica_of).items():
+    found: dict[ReplicaId, int | None] = {}
+    for replica, rows in grouped(cadence, replica_of).items():
         newest = max(rows, key=lambda row: (row["epoch"], row["end_offset"]))
         since = newest["ms_since"]
         is_known = since is not None and since > 0

@@ -8,7 +8,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from pipelines.in_memory.aggregates import grouped
-from pipelines.in_memory.rows import BranchBatch, Row, milliseconds, nulls_first
+from pipelines.in_memory.held import replica_of
+from pipelines.in_memory.rows import REPLICA_KEYS, BranchBatch, Row, milliseconds, nulls_first
 
 # MetadataLogConfig's defaults
 _MAX_BYTES = 20 * 1024 * 1024
@@ -34,14 +35,12 @@ def snapshot_cadence(snapshots: Iterable[Row], branch: Iterable[BranchBatch]) ->
         for cluster, batches in grouped(branch, lambda batch: batch.cluster_id).items()
     }
     complete = (row for row in snapshots if row["end_offset"] > 0 and row["state"] != "part")
-    by_replica = grouped(
-        complete, lambda row: (row["cluster_id"], row["node_id"], row["directory_id"])
-    )
-    for (cluster, node, directory), rows in by_replica.items():
-        replica = {"cluster_id": cluster, "node_id": node, "directory_id": directory}
+    for rows in grouped(complete, replica_of).values():
+        replica = {name: rows[0][name] for name in REPLICA_KEYS}
+        below_offset = below.get(replica["cluster_id"], _nothing_below)
         previous: Row | None = None
         for row in _newest_contents(rows):
-            yield replica | row | _since(row, previous, below.get(cluster, _nothing_below))
+            yield replica | row | _since(row, previous, below_offset)
             previous = row
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from pipelines.in_memory.aggregates import grouped, largest
+from pipelines.in_memory.aggregates import largest
+from pipelines.in_memory.control import SnapshotKey, snapshot_key
+from pipelines.in_memory.held import by_capture
 from pipelines.in_memory.rows import HeldBatch, Row
 from pipelines.in_memory.voters import (
     configured_voters_as_voters,
@@ -17,27 +18,22 @@ from pipelines.in_memory.voters import (
 
 SOURCES = ("configuration", "log", "snapshot", "quorum_state", "meta_properties")
 
-SNAPSHOT_KEYS = (
-    *("cluster_id", "node_id", "directory_id"),
-    *("end_offset", "epoch", "content_sha256"),
-)
-
 
 def stated_voters(
     captures: Iterable[Row],
     held: Iterable[HeldBatch],
     snapshots: Iterable[Row],
-    snapshot_voter_sets: Mapping[tuple[Any, ...], list[Row]],
+    snapshot_voter_sets: Mapping[SnapshotKey, Sequence[Row]],
     state: Iterable[Row],
 ) -> dict[str, Row]:
     """By capture_id, a dict of SOURCES and `in_force`, the newest one of log and snapshot, else
     quorum-state's.
 
-    held: of every capture; snapshot_voter_sets: by the values of SNAPSHOT_KEYS; the others
+    held: of every capture; snapshot_voter_sets: from pipelines.in_memory.control; the others
     bronze's. Each value is a dict of offset, epoch and voters, None where the source names nobody.
     An offset is that of the record, or the end offset of the snapshot.
     """
-    in_log = grouped(held, lambda batch: batch.capture_id)
+    in_log = by_capture(held)
     in_snapshots = _in_snapshots(snapshots, snapshot_voter_sets)
     states = {row["capture_id"]: row for row in state}
     return {
@@ -91,13 +87,13 @@ def _newest_leader_change(held: Iterable[HeldBatch]) -> Row | None:
 
 
 def _in_snapshots(
-    snapshots: Iterable[Row], voter_sets: Mapping[tuple[Any, ...], list[Row]]
+    snapshots: Iterable[Row], voter_sets: Mapping[SnapshotKey, Sequence[Row]]
 ) -> dict[str, Row]:
     """By capture_id, the newest set of its whole snapshots."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in snapshots:
         if row["is_whole"]:
-            sets = voter_sets.get(tuple(row[name] for name in SNAPSHOT_KEYS), [])
+            sets = voter_sets.get(snapshot_key(row), ())
             for capture_id in row["captures"]:
                 found[capture_id] += sets
     newest = ((capture_id, largest(sets)) for capture_id, sets in found.items())

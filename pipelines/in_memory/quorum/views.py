@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from pipelines.in_memory.control import SnapshotKey
 from pipelines.in_memory.quorum.batch_sizes import batch_sizes
 from pipelines.in_memory.quorum.elections import elections
 from pipelines.in_memory.quorum.log_growth import log_growth
@@ -21,15 +21,15 @@ from pipelines.in_memory.rows import BranchBatch, BronzeRows, HeldBatch, Row
 @dataclass(frozen=True)
 class Sources:
     """held: of every capture. branch: the batches of the agreed branch. groups: rows of
-    group_findings. history: rows of gold.leader_epoch_history. snapshot_voter_sets: by the values
-    of SNAPSHOT_KEYS, a list of dicts of offset, epoch and voters."""
+    group_findings. history: rows of gold.leader_epoch_history. snapshot_voter_sets: from
+    pipelines.in_memory.control."""
 
     bronze: BronzeRows
     held: Sequence[HeldBatch]
     branch: Sequence[BranchBatch]
     groups: Sequence[Row]
     history: Sequence[Row]
-    snapshot_voter_sets: Mapping[tuple[Any, ...], list[Row]]
+    snapshot_voter_sets: Mapping[SnapshotKey, Sequence[Row]]
 
 
 def quorum_tables(sources: Sources) -> Iterator[tuple[str, list[Row]]]:

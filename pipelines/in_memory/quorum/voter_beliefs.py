@@ -8,9 +8,11 @@ from typing import Any
 from pipelines.in_memory.aggregates import grouped
 from pipelines.in_memory.groups import newest_groups
 from pipelines.in_memory.quorum.stated_voters import SOURCES
-from pipelines.in_memory.rows import Row, nulls_first
+from pipelines.in_memory.rows import REPLICA_KEYS, Row, nulls_first
 from pipelines.in_memory.three_valued import both, equal, every, some
 from pipelines.in_memory.voters import known_directory
+
+_LOOK = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")
 
 
 def voter_beliefs(
@@ -51,8 +53,6 @@ def _reference(
 def _of_capture(
     capture: Row, stated: Row, reference: Sequence[Row] | None, is_latest: bool
 ) -> Iterator[Row]:
-    names = ("cluster_id", "node_id", "directory_id")
-    names += ("capture_group", "capture_id", "captured_at", "round_name")
     for source in SOURCES:
         named = stated[source]
         if named is not None:
@@ -62,7 +62,7 @@ def _of_capture(
                 agrees = _itself_agrees(named["voters"], reference, capture["node_id"])
             else:
                 agrees = _agrees(named["voters"], reference, is_overtaken=is_overtaken)
-            about = {name: capture[name] for name in names}
+            about = {name: capture[name] for name in _LOOK}
             yield {**about, "is_latest": is_latest, "source": source, **named, "agrees": agrees}
 
 
