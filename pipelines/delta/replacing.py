@@ -107,10 +107,21 @@ def add_values(
     application has written to the table since then, it may have added them: deltalake's
     CommitFailedError.
     """
+    files = _files_of_values(lake, contract, values)
+    return _commit(lake, contract, files, "append", application, seen)
+
+
+def replace_values(lake: Lake, contract: Contract, values: Sequence[Mapping[str, Any]]) -> Written:
+    """`replace` with rows that the driver has, by column name."""
+    return _commit(lake, contract, _files_of_values(lake, contract, values), "overwrite")
+
+
+def _files_of_values(
+    lake: Lake, contract: Contract, values: Sequence[Mapping[str, Any]]
+) -> list[_File]:
     batches = pa.Table.from_pylist([*values], contract.arrow_schema).to_batches()
     found = _write(batches, _Target.of(lake, contract))
-    files = [_File(**row) for batch in found for row in batch.to_pylist()]
-    return _commit(lake, contract, files, "append", application, seen)
+    return [_File(**row) for batch in found for row in batch.to_pylist()]
 
 
 def _files_of_tasks(lake: Lake, contract: Contract, rows: DataFrame) -> list[_File]:

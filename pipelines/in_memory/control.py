@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from pipelines.in_memory.rows import Row, nulls_first
+from pipelines.in_memory.rows import BATCH_KEYS, SNAPSHOT_KEYS, Row, nulls_first
+from pipelines.in_memory.voters import voter
 from replica.errors import DataError
 from replica.format.control import (
     ControlMessage,
@@ -22,13 +23,9 @@ from replica.format.control import (
 )
 
 BatchKey = tuple[Any, ...]
-"""The values of BATCH_KEYS: cluster_id, node_id, directory_id, base_offset, leader_epoch, crc."""
+"""The values of BATCH_KEYS."""
 SnapshotKey = tuple[Any, ...]
-"""The values of SNAPSHOT_KEYS: cluster_id, node_id, directory_id, end_offset, epoch,
-content_sha256."""
-
-_BATCH = ("cluster_id", "node_id", "directory_id", "base_offset", "leader_epoch", "crc")
-_SNAPSHOT = ("cluster_id", "node_id", "directory_id", "end_offset", "epoch", "content_sha256")
+"""The values of SNAPSHOT_KEYS."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,12 @@ class ControlRecords:
 
 def batch_key(row: Mapping[str, Any]) -> BatchKey:
     """Of a row of bronze.log_batches or bronze.log_records."""
-    return tuple(row[name] for name in _BATCH)
+    return tuple(row[name] for name in BATCH_KEYS)
+
+
+def snapshot_key(row: Mapping[str, Any]) -> SnapshotKey:
+    """Of a row of bronze.snapshots or bronze.snapshot_records."""
+    return tuple(row[name] for name in SNAPSHOT_KEYS)
 
 
 def control_records(records: Iterable[Row]) -> dict[BatchKey, ControlRecords]:
@@ -70,37 +72,8 @@ def snapshot_voter_sets(snapshot_records: Iterable[Row]) -> dict[SnapshotKey, li
     sets: dict[SnapshotKey, list[Row]] = defaultdict(list)
     for row in snapshot_records:
         if row["is_control"] and row["record_type"] == ControlType.KRAFT_VOTERS.name:
-            key = tuple(row[name] for name in _SNAPSHOT)
-            sets[key].append(_voter_set(row, row["end_offset"], row["epoch"]))
+            sets[snapshot_key(row)].append(_voter_set(row, row["end_offset"], row["epoch"]))
     return dict(sets)
-
-
-def leader_voters_as_voters(voters: list[Row] | None) -> list[Row] | None:
-    """The voters of a leader change in the shape of a voter set's."""
-    if voters is None:
-        return None
-    return [voter_row(voter["voter_id"], voter["directory_id"]) for voter in voters]
-
-
-def node_ids_as_voters(ids: Iterable[int]) -> list[Row]:
-    """For sources that know a voter by its node id only."""
-    return [voter_row(node) for node in sorted(ids)]
-
-
-def voter_row(
-    voter_id: int,
-    directory_id: str | None = None,
-    endpoints: list[Row] | None = None,
-    versions: tuple[int | None, int | None] = (None, None),
-) -> Row:
-    """An element of silver.voter_sets' column `voters`; versions: lowest and highest supported."""
-    return {
-        "voter_id": voter_id,
-        "directory_id": directory_id,
-        "endpoints": endpoints,
-        "min_supported_version": versions[0],
-        "max_supported_version": versions[1],
-    }
 
 
 def _leader_change(row: Row) -> Row:
@@ -129,10 +102,10 @@ def _voter_set(row: Row, offset: int, epoch: int) -> Row:
     return {"offset": offset, "epoch": epoch, "voters": voters}
 
 
-def _voter(voter: Voter) -> Row:
-    endpoints = [{"name": e.name, "host": e.host, "port": e.port} for e in voter.endpoints]
-    versions = voter.min_supported_version, voter.max_supported_version
-    return voter_row(voter.voter_id, voter.directory_id, endpoints, versions)
+def _voter(named: Voter) -> Row:
+    endpoints = [{"name": e.name, "host": e.host, "port": e.port} for e in named.endpoints]
+    versions = named.min_supported_version, named.max_supported_version
+    return voter(named.voter_id, named.directory_id, endpoints, versions)
 
 
 def _decoded(row: Row) -> ControlMessage | None:

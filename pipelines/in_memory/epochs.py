@@ -10,11 +10,10 @@ from pipelines.in_memory.control import (
     BatchKey,
     ControlRecords,
     SnapshotKey,
-    leader_voters_as_voters,
-    node_ids_as_voters,
 )
 from pipelines.in_memory.held import one_row_per_capture
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row, nulls_first
+from pipelines.in_memory.voters import leader_voters_as_voters, node_ids_as_voters
 
 _OF_CHANGE = ("leader_id", "voters", "granting_voters", "started_at")
 _REPLICA = ("cluster_id", "node_id", "directory_id")

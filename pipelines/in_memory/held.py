@@ -6,12 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines.in_memory.control import BatchKey, ControlRecords, SnapshotKey, batch_key
+from pipelines.in_memory.control import (
+    BatchKey,
+    ControlRecords,
+    SnapshotKey,
+    batch_key,
+    snapshot_key,
+)
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
 from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
 from replica.types import UNDEFINED_EPOCH, ZERO_UUID, OffsetAndEpoch, ReplicaId, ReplicaKey
-
-_SNAPSHOT = ("cluster_id", "node_id", "directory_id", "end_offset", "epoch", "content_sha256")
 
 
 def replica_of(row: Mapping[str, Any]) -> ReplicaId:
@@ -106,7 +110,7 @@ def replica_logs(
             look,
             held.get(look["capture_id"], ()),
             [
-                (row, snapshot_sets.get(_snapshot_key(row), ()))
+                (row, snapshot_sets.get(snapshot_key(row), ()))
                 for row in snapshots[look["capture_id"]]
             ],
             epochs.get(look["capture_id"]),
@@ -114,10 +118,6 @@ def replica_logs(
         )
         for look in one_row_per_capture(bronze.captures)
     }
-
-
-def _snapshot_key(row: Row) -> SnapshotKey:
-    return tuple(row[name] for name in _SNAPSHOT)
 
 
 def _log(
