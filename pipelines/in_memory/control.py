@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from pipelines.in_memory.rows import BATCH_KEYS, SNAPSHOT_KEYS, Row, nulls_first
+from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.in_memory.voters import voter
+from pipelines.tables.keys import BATCH_KEYS, SNAPSHOT_KEYS
 from replica.errors import DataError
 from replica.format.control import (
     ControlMessage,

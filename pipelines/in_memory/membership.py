@@ -11,6 +11,7 @@ from pipelines.gold.rules.membership import told
 from pipelines.in_memory.control import SnapshotKey
 from pipelines.in_memory.held import one_row_per_capture, replica_of
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row, nulls_first
+from pipelines.tables.keys import REPLICA_KEYS
 from replica.format.snapshot import BOOTSTRAP_ID
 from replica.types import ReplicaId
 
@@ -35,7 +36,7 @@ def membership_findings(
         yield from told(
             [
                 {
-                    **{name: row[name] for name in ("cluster_id", "node_id", "directory_id")},
+                    **{name: row[name] for name in REPLICA_KEYS},
                     "capture_id": row["capture_id"],
                     "source": sources[row["capture_id"]],
                     "paths": [file["path"] for file in row["files"]],

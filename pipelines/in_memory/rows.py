@@ -9,11 +9,6 @@ from typing import Any, NamedTuple
 
 Row = dict[str, Any]
 
-REPLICA_KEYS = ("cluster_id", "node_id", "directory_id")
-BATCH_KEYS = (*REPLICA_KEYS, "base_offset", "leader_epoch", "crc")
-SNAPSHOT_KEYS = (*REPLICA_KEYS, "end_offset", "epoch", "content_sha256")
-"""As pipelines.tables.bronze has them."""
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 

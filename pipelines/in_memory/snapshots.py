@@ -14,10 +14,11 @@ from typing import Any
 from pipelines.gold.rules import same_snapshots, snapshots
 from pipelines.in_memory.held import one_row_per_capture
 from pipelines.in_memory.rows import BronzeRows, Row, nulls_first
+from pipelines.replay.plan import CONTENT_IDS
+from pipelines.tables.keys import REPLICA_KEYS, SNAPSHOT_KEYS
 from replica.check.catalogue.log import NOT_KNOWN
 from replica.format.snapshot import BOOTSTRAP_ID
 
-_CONTENT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 _SHOWN_NAME = re.compile(snapshots.SHOWN_NAME)
 _FIRST = ("node_id", "directory_id", "file")
 
@@ -46,7 +47,7 @@ def judged_snapshots(bronze: BronzeRows, replayed: Iterable[Row]) -> list[Row]:
 
 def snapshot_validity(judged: Iterable[Row]) -> list[Row]:
     """Rows of gold.snapshot_validity; judged: from judged_snapshots."""
-    same = ("cluster_id", "node_id", "directory_id", "end_offset", "epoch", "capture_id", "verdict")
+    same = (*REPLICA_KEYS, "end_offset", "epoch", "capture_id", "verdict")
     return [
         {
             **{name: row[name] for name in same},
@@ -120,8 +121,7 @@ def held_snapshots(bronze: BronzeRows) -> Iterator[Row]:
             if capture_id in sources:
                 shown = f"{sources[capture_id]}/{name.group(1) if name else ''}"
                 yield {
-                    **{name: row[name] for name in ("node_id", "directory_id", "is_whole")},
-                    **{name: row[name] for name in _CONTENT_IDS},
+                    **{name: row[name] for name in (*SNAPSHOT_KEYS, "is_whole")},
                     "capture_id": capture_id,
                     "file": shown,
                 }
@@ -151,7 +151,7 @@ def _first_unknown(found: Iterable[Row]) -> dict[str, int]:
 
 
 def _ids(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _CONTENT_IDS)
+    return tuple(row[name] for name in CONTENT_IDS)
 
 
 def _in_order(sample: Sequence[Row] | None) -> list[Row]:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from pipelines.in_memory.aggregates import grouped, largest
 from pipelines.in_memory.groups import newest_groups
 from pipelines.in_memory.held import by_capture
-from pipelines.in_memory.rows import REPLICA_KEYS, HeldBatch, Row, milliseconds, nulls_first
+from pipelines.in_memory.rows import HeldBatch, Row, milliseconds, nulls_first
 from pipelines.in_memory.three_valued import both, equal, some
 from pipelines.in_memory.voters import known_directory
+from pipelines.tables.keys import REPLICA_KEYS
 
 _LOOK = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")
 

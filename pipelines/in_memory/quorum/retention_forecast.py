@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from pipelines.in_memory.aggregates import grouped, largest, rounded, smallest
 from pipelines.in_memory.held import replica_of
-from pipelines.in_memory.rows import REPLICA_KEYS, BranchBatch, Row, milliseconds, nulls_first
+from pipelines.in_memory.rows import BranchBatch, Row, milliseconds, nulls_first
+from pipelines.tables.keys import REPLICA_KEYS
 from replica.format.timestamps import moment
 from replica.types import ReplicaId
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from pipelines.in_memory.aggregates import grouped
 from pipelines.in_memory.held import replica_of
-from pipelines.in_memory.rows import REPLICA_KEYS, BranchBatch, Row, milliseconds, nulls_first
+from pipelines.in_memory.rows import BranchBatch, Row, milliseconds, nulls_first
+from pipelines.tables.keys import REPLICA_KEYS
 
 # MetadataLogConfig's defaults
 _MAX_BYTES = 20 * 1024 * 1024

@@ -8,9 +8,10 @@ from typing import Any
 from pipelines.in_memory.aggregates import grouped
 from pipelines.in_memory.groups import newest_groups
 from pipelines.in_memory.quorum.stated_voters import SOURCES
-from pipelines.in_memory.rows import REPLICA_KEYS, Row, nulls_first
+from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.in_memory.three_valued import both, equal, every, some
 from pipelines.in_memory.voters import known_directory
+from pipelines.tables.keys import REPLICA_KEYS
 
 _LOOK = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")
 
