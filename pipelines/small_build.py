@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from pipelines import delta
 from pipelines.delta.contents import put_rows, rows_in
+from pipelines.delta_rs import open_if_there
 from pipelines.in_memory.derived import derived, gold_tables, silver_tables
 from pipelines.in_memory.held import entries_end
 from pipelines.in_memory.rows import BronzeRows, Row
@@ -43,7 +44,7 @@ def build_small(
 
     progress, run_id and the errors: as of pipelines.build.
     """
-    if not all(delta.size(lake, contract).is_small for contract in bronze.BRONZE):
+    if not _is_small(lake):
         return None
     with SmallGate(lake.root, progress, run_id) as gate:
         building = _Building(lake, progress, gate)
@@ -54,6 +55,13 @@ def build_small(
     if building.versions.items() <= judged.items():  # or another build wrote in between
         note_build(lake.root, judged, building.counts)
     return building.counts
+
+
+def _is_small(lake: delta.Lake) -> bool:
+    """UsageError where a table of bronze is missing, but for bronze.captures."""
+    if open_if_there(lake.root, bronze.CAPTURES.name) is None:
+        return False
+    return all(delta.size(lake, contract).is_small for contract in bronze.BRONZE)
 
 
 @dataclass
@@ -71,9 +79,7 @@ class _Building:
         if not self._admit("bronze", bronze.BRONZE):
             return False
         rows = self._bronze()
-        if sum(max(0, entries_end(row) - row["base_offset"]) for row in rows.batches) > (
-            _MOST_OFFSETS
-        ):
+        if rows is None or _offsets(rows) > _MOST_OFFSETS:
             return False
         found = derived(rows)
         self._write(silver_tables(found))
@@ -84,12 +90,18 @@ class _Building:
 
     def _admit(self, layer: str, tables: Iterable[Contract]) -> bool:
         self.progress(f"quality of {layer}")
-        return self.gate.admit(tuple(tables))
+        is_admitted = self.gate.admit(tuple(tables))
+        if not is_admitted:
+            self.progress("rows break an expectation: Great Expectations judges them, with Spark")
+        return is_admitted
 
-    def _bronze(self) -> BronzeRows:
-        """As the gate has judged it."""
+    def _bronze(self) -> BronzeRows | None:
+        """As the gate has judged it; None where it can't be read, of which Spark tells more."""
         versions = {one.table: one.version for one in self.gate.results}
-        return BronzeRows(*(rows_in(self.lake, one, versions[one]) for one in _INPUTS))
+        try:
+            return BronzeRows(*(rows_in(self.lake, one, versions[one]) for one in _INPUTS))
+        except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
+            return None
 
     def _write(self, tables: Iterable[tuple[str, list[Row]]]) -> None:
         for name, rows in tables:
@@ -98,3 +110,7 @@ class _Building:
             delta.ensure_table(self.lake, contract)
             self.counts[name] = put_rows(self.lake, contract, rows)
             self.versions[name] = delta.size(self.lake, contract).version
+
+
+def _offsets(rows: BronzeRows) -> int:
+    return sum(max(0, entries_end(row) - row["base_offset"]) for row in rows.batches)

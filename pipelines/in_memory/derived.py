@@ -70,8 +70,9 @@ def gold_tables(of: Derived) -> Tables:
     yield "gold.truncations", list(gone)
     held = [batch for batches in of.held.values() for batch in batches]
     branch = branch_records(of.committed, bronze.records)
-    yield from judgements(bronze, held, of.groups, of.committed, branch, of.snapshot_sets)
+    inputs = branch, of.committed, of.held, of.groups, of.snapshot_sets
+    yield from judgements(bronze, *inputs)
     tails = lost_tails(of.held, of.committed, bronze.records)
-    yield from metadata_tables(bronze, branch, list(tails))
+    yield from metadata_tables(branch, bronze.snapshots, bronze.snapshot_records, tails)
     batches = branch_batches(of.committed, bronze.batches)
     yield from quorum_tables(Sources(bronze, held, batches, of.groups, history, of.snapshot_sets))

@@ -51,11 +51,11 @@ def held_batches(bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords])
         _held(look["capture_id"], row, control.get(batch_key(row)))
         for row in bronze.batches
         for look in moments[replica_of(row)]
-        if any(_covers(span, look["captured_at"]) for span in row["in_log"])
+        if any(covers(span, look["captured_at"]) for span in row["in_log"])
     ]
 
 
-def _covers(span: Row, moment: Any) -> bool:
+def covers(span: Row, moment: Any) -> bool:
     """Whether `moment` is in the span, whose end is open while the newest capture holds it."""
     return bool(span["from"] <= moment and (span["to"] is None or moment <= span["to"]))
 
