@@ -23,10 +23,11 @@ def epochs_ascend(entries: Sequence[_Struct | None] | None) -> bool:
 
 
 def _follows(after: _Struct, before: _Struct) -> bool:
-    epochs, offsets = ((after.get(name), before.get(name)) for name in ("epoch", "start_offset"))
-    if None in (*epochs, *offsets):
+    epoch, start = after.get("epoch"), after.get("start_offset")
+    former_epoch, former_start = before.get("epoch"), before.get("start_offset")
+    if epoch is None or start is None or former_epoch is None or former_start is None:
         return False
-    return bool(epochs[0] > epochs[1] and offsets[0] >= offsets[1])
+    return bool(epoch > former_epoch and start >= former_start)
 
 
 def voters_once(voters: Sequence[_Struct | None] | None) -> bool:

@@ -1,4 +1,4 @@
-"""The gate of a build without Spark: what it lets pass, what it writes, and what it leaves alone."""
+"""The gate of a build without Spark: what it lets pass, what it writes, what it leaves alone."""
 
 from __future__ import annotations
 
@@ -111,12 +111,14 @@ def test_nothing_is_written_of_a_layer_that_passed_before_one_that_did_not(tmp_p
 
 def test_what_was_found_before_an_error_is_written(tmp_path: Path) -> None:
     lake = lake_of_bronze(tmp_path)
-    with (
-        pytest.raises(OSError, match="no room"),
-        SmallGate(lake, pytest.fail) as gate,
-    ):
-        gate.admit(BRONZE)
-        raise OSError("no room")
+
+    def admit_and_fail() -> None:
+        with SmallGate(lake, pytest.fail) as gate:
+            gate.admit(BRONZE)
+            raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        admit_and_fail()
     assert _rows(lake.root, QUALITY_RESULTS.name)
 
 

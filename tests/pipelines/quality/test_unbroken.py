@@ -34,9 +34,7 @@ def test_rows_break_without_spark_what_they_are_made_to_break(name: str, tmp_pat
         lake, tables = lake_of_example(tmp_path / str(number), suite, example)
         counts = counts_of_broken(lake.root, tables)[name]
         broken = {
-            one.meaning
-            for one, count in zip(suite.expectations, counts, strict=True)
-            if count
+            one.meaning for one, count in zip(suite.expectations, counts, strict=True) if count
         }
         if beginning is None:
             assert broken == set()
@@ -77,9 +75,7 @@ def test_spark_counts_as_many_broken_rows_of_every_expectation(
     for name, suite in SUITES.items():
         lake, tables = lake_of_example(tmp_path / name, suite, whole_example(name))
         without[name] = counts_of_broken(lake.root, tables)[name]
-        rows = {
-            one.table_name: delta.read_newest(spark, lake, loose(one)).rows for one in tables
-        }
+        rows = {one.table_name: delta.read_newest(spark, lake, loose(one)).rows for one in tables}
         with_spark.append((suite, judged_rows(spark, suite, rows)))
     assert broken_rows(with_spark) == without
     for name, suite in SUITES.items():
