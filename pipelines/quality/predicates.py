@@ -27,7 +27,9 @@ def epochs_ascend(entries: Sequence[_Struct | None] | None) -> bool:
 
 
 def _follows(after: _Struct, before: _Struct) -> bool:
-    values = [one.get(name) for name in ("epoch", "start_offset") for one in (after, before)]
+    values: list[Any] = [
+        one.get(name) for name in ("epoch", "start_offset") for one in (after, before)
+    ]
     if None in values:
         return False
     epoch, epoch_before, offset, offset_before = values
