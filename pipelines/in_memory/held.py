@@ -65,8 +65,8 @@ def covers(span: Row, moment: Any) -> bool:
 
 def _held(capture_id: str, row: Row, control: ControlRecords | None) -> HeldBatch:
     facts = {name: row[name] for name in _FACTS}
-    change = control and control.leader_change
-    sets = control and control.voter_sets
+    change = None if control is None else control.leader_change
+    sets = None if control is None else control.voter_sets
     return HeldBatch(capture_id, **facts, leader_change=change, voter_sets=sets)
 
 
