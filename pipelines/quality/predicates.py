@@ -27,13 +27,6 @@ def epochs_ascend(entries: Sequence[_Struct | None] | None) -> bool:
 
 
 def _follows(after: _Struct, before: _Struct) -> bool:
-<<<<<<< HEAD
-    epoch, start = after.get("epoch"), after.get("start_offset")
-    former_epoch, former_start = before.get("epoch"), before.get("start_offset")
-    if epoch is None or start is None or former_epoch is None or former_start is None:
-        return False
-    return bool(epoch > former_epoch and start >= former_start)
-=======
     values: list[Any] = [
         one.get(name) for name in ("epoch", "start_offset") for one in (after, before)
     ]
@@ -41,7 +34,6 @@ def _follows(after: _Struct, before: _Struct) -> bool:
         return False
     epoch, epoch_before, offset, offset_before = values
     return bool(epoch > epoch_before and offset >= offset_before)
->>>>>>> wt-gate
 
 
 def voters_once(voters: Sequence[_Struct | None] | None) -> bool:
