@@ -46,7 +46,7 @@ def build_small(
     """
     if not _is_small(lake):
         return None
-    with SmallGate(lake.root, progress, run_id) as gate:
+    with SmallGate(lake, progress, run_id) as gate:
         building = _Building(lake, progress, gate)
         is_built = building.run()
     if not is_built:
@@ -90,10 +90,7 @@ class _Building:
 
     def _admit(self, layer: str, tables: Iterable[Contract]) -> bool:
         self.progress(f"quality of {layer}")
-        is_admitted = self.gate.admit(tuple(tables))
-        if not is_admitted:
-            self.progress("rows break an expectation: Great Expectations judges them, with Spark")
-        return is_admitted
+        return self.gate.admit(tuple(tables))
 
     def _bronze(self) -> BronzeRows | None:
         """As the gate has judged it; None where it can't be read, of which Spark tells more."""

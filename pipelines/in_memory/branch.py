@@ -52,8 +52,8 @@ def lost_tails(
 
     Rows: position (the fork's offset, the first at which such a log holds another entry than the
     agreed one), tail_id (a capture that shows it), commitment (superseded where the agreed entry at
-    the fork is proven, else unproven), and the columns of bronze.log_records. held: from by_capture.
-    Two tails may begin with the same records, and then both tell them.
+    the fork is proven, else unproven), and the columns of bronze.log_records. Two tails may begin
+    with the same records, and then both tell them. held: from by_capture.
     """
     off_branch = {
         capture_id: [b for b in batches if not _is_agreed(committed, b._asdict(), b.base_offset)]

@@ -13,7 +13,7 @@ from pipelines.in_memory.control import (
     batch_key,
     snapshot_key,
 )
-from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
+from pipelines.in_memory.rows import BATCH_KEYS, BronzeRows, HeldBatch, Row
 from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
 from replica.types import UNDEFINED_EPOCH, ZERO_UUID, OffsetAndEpoch, ReplicaId, ReplicaKey
 
@@ -21,6 +21,9 @@ from replica.types import UNDEFINED_EPOCH, ZERO_UUID, OffsetAndEpoch, ReplicaId,
 def replica_of(row: Mapping[str, Any]) -> ReplicaId:
     """Of any row that has REPLICA_KEYS."""
     return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
+
+
+_FACTS = (*BATCH_KEYS, "last_offset", "record_count", "size_bytes", "max_timestamp")
 
 
 def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:
@@ -61,16 +64,10 @@ def covers(span: Row, moment: Any) -> bool:
 
 
 def _held(capture_id: str, row: Row, control: ControlRecords | None) -> HeldBatch:
-    return HeldBatch(
-        capture_id,
-        *batch_key(row),
-        row["last_offset"],
-        row["record_count"],
-        row["size_bytes"],
-        row["max_timestamp"],
-        control and control.leader_change,
-        control and control.voter_sets,
-    )
+    facts = {name: row[name] for name in _FACTS}
+    change = None if control is None else control.leader_change
+    sets = None if control is None else control.voter_sets
+    return HeldBatch(capture_id, **facts, leader_change=change, voter_sets=sets)
 
 
 def by_capture(held: Iterable[HeldBatch]) -> dict[str, list[HeldBatch]]:

@@ -7,12 +7,16 @@ the condition, False where the condition is false or NULL.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 _Struct = Mapping[str, Any]
 """A value of Spark's struct type, by field name."""
+_NUMBER_LENGTH = 1000
+"""Of Jackson, which reads JSON for Spark: maxNumberLength of its StreamReadConstraints."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def epochs_ascend(entries: Sequence[_Struct | None] | None) -> bool:
@@ -23,10 +27,13 @@ def epochs_ascend(entries: Sequence[_Struct | None] | None) -> bool:
 
 
 def _follows(after: _Struct, before: _Struct) -> bool:
-    epochs, offsets = ((after.get(name), before.get(name)) for name in ("epoch", "start_offset"))
-    if None in (*epochs, *offsets):
+    values: list[Any] = [
+        one.get(name) for name in ("epoch", "start_offset") for one in (after, before)
+    ]
+    if None in values:
         return False
-    return bool(epochs[0] > epochs[1] and offsets[0] >= offsets[1])
+    epoch, epoch_before, offset, offset_before = values
+    return bool(epoch > epoch_before and offset >= offset_before)
 
 
 def voters_once(voters: Sequence[_Struct | None] | None) -> bool:
@@ -38,13 +45,25 @@ def voters_once(voters: Sequence[_Struct | None] | None) -> bool:
 
 
 def is_json_or_null(text: str | None) -> bool:
-    """Whether the text is JSON that fits into a VARIANT: no key is twice in an object, and no
-    number is NaN or infinite. NULL satisfies it."""
+    """Whether the text is JSON that Spark makes a VARIANT of: in no object a key is there twice, no
+    number is NaN, infinite or longer than 1,000 characters, and no surrogate is alone. NULL
+    satisfies it.
+
+    Of text behind the JSON, as in "1 2", Spark takes no notice; here it makes the answer False.
+    """
     if text is None:
         return True
     try:
-        json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        _JSON.decode(text)
     except (ValueError, RecursionError):
+        return False
+    return _SURROGATE.search(text) is None or _has_pairs_only(text)
+
+
+def _has_pairs_only(text: str) -> bool:
+    try:
+        json.dumps(json.loads(text), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
         return False
     return True
 
@@ -56,5 +75,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _number(text: str) -> float:
+    if len(text) > _NUMBER_LENGTH:
+        raise ValueError("a number is too long")
+    return float(text)
+
+
 def _refuse(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
+
+
+_JSON = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_refuse
+)

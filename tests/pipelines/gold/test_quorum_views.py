@@ -109,8 +109,15 @@ def by_spark(spark: SparkSession) -> Views:
 @pytest.fixture(scope="module")
 def in_memory() -> Views:
     found = dict(quorum_tables(quorum_sources(bronze_rows(LOOKS))))
-    contracts = {contract: found[contract.name] for contract in QUORUM}
-    return _by_cluster({of: [as_spark(row) for row in rows] for of, rows in contracts.items()})
+    return _by_cluster(
+        {
+            contract: [
+                as_spark({name: row[name] for name in contract.column_names})
+                for row in found[contract.name]
+            ]
+            for contract in QUORUM
+        }
+    )
 
 
 def _by_cluster(tables: Mapping[Contract, Sequence[Row]]) -> Views:

@@ -11,6 +11,7 @@ from pipelines import delta
 from pipelines.quality.rows import broken_rows, judged_rows
 from pipelines.quality.suites import SUITES, suites_of
 from pipelines.quality.unbroken import counted, counts_of_broken
+from pipelines.session_settings import settings
 from pipelines.tables.bronze import BRONZE, DAMAGE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD as GOLD_TABLES
@@ -25,6 +26,8 @@ from tests.pipelines.quality.example_lakes import (
 )
 
 _NO_ROWS = Example((), ())
+_TO_PLAN_FAST = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
+"""For many small tables of one partition each."""
 
 
 @pytest.mark.parametrize("name", SUITES)
@@ -34,9 +37,7 @@ def test_rows_break_without_spark_what_they_are_made_to_break(name: str, tmp_pat
         lake, tables = lake_of_example(tmp_path / str(number), suite, example)
         counts = counts_of_broken(lake.root, tables)[name]
         broken = {
-            one.meaning
-            for one, count in zip(suite.expectations, counts, strict=True)
-            if count
+            one.meaning for one, count in zip(suite.expectations, counts, strict=True) if count
         }
         if beginning is None:
             assert broken == set()
@@ -77,11 +78,10 @@ def test_spark_counts_as_many_broken_rows_of_every_expectation(
     for name, suite in SUITES.items():
         lake, tables = lake_of_example(tmp_path / name, suite, whole_example(name))
         without[name] = counts_of_broken(lake.root, tables)[name]
-        rows = {
-            one.table_name: delta.read_newest(spark, lake, loose(one)).rows for one in tables
-        }
+        rows = {one.table_name: delta.read_newest(spark, lake, loose(one)).rows for one in tables}
         with_spark.append((suite, judged_rows(spark, suite, rows)))
-    assert broken_rows(with_spark) == without
+    with settings(spark, _TO_PLAN_FAST):
+        assert broken_rows(with_spark) == without
     for name, suite in SUITES.items():
         kept = [
             one.meaning
