@@ -13,7 +13,8 @@ from pipelines.in_memory.control import (
     batch_key,
     snapshot_key,
 )
-from pipelines.in_memory.rows import BATCH_KEYS, BronzeRows, HeldBatch, Row
+from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
+from pipelines.tables.keys import BATCH_KEYS
 from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
 from replica.types import UNDEFINED_EPOCH, ZERO_UUID, OffsetAndEpoch, ReplicaId, ReplicaKey
 
