@@ -1,24 +1,32 @@
 """Bronze to silver to gold of a small lake in this process: no JVM is started.
 
-The tables are those of pipelines.build, row for row, and so are the gates between the layers.
+The tables are those of pipelines.build, row for row, and so are the gates between the layers. The
+clusters are computed one after the other, as no more than one is wanted at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines import delta
-from pipelines.delta.contents import put_rows, rows_in
+from pipelines.delta.contents import content_of, put
 from pipelines.delta_rs import open_if_there
-from pipelines.in_memory.derived import derived, gold_tables, silver_tables
+from pipelines.in_memory.derived import derived, gold_tables, members, silver_tables
 from pipelines.in_memory.held import entries_end
+from pipelines.in_memory.judgements import without_repetitions
+from pipelines.in_memory.membership import Member, membership_findings
 from pipelines.in_memory.rows import BronzeRows, Row
 from pipelines.last_build import note_build
 from pipelines.quality.small_gate import SmallGate
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
-from pipelines.tables.gold import GOLD
+from pipelines.tables.gold import FINDINGS, GOLD
 from pipelines.tables.silver import SILVER
 
 _INPUTS = (
@@ -31,8 +39,12 @@ _INPUTS = (
     bronze.FINDINGS,
 )
 """Of the fields of BronzeRows, in their order."""
+_MOST_BYTES = 256 * 1024 * 1024
+"""Of bronze's Parquet files, which pass through this process's memory: some times that in it."""
+_MOST_ROWS = 200_000
+"""Of one cluster in one table. A row takes a kilobyte or two while its cluster is computed."""
 _MOST_OFFSETS = 1_000_000
-"""Of all batches of a small lake: some tables are made offset by offset."""
+"""Of all batches of one cluster: some tables are made offset by offset."""
 _CONTRACTS = {contract.name: contract for contract in (*SILVER, *GOLD)}
 
 
@@ -61,7 +73,7 @@ def _is_small(lake: delta.Lake) -> bool:
     """UsageError where a table of bronze is missing, but for bronze.captures."""
     if open_if_there(lake.root, bronze.CAPTURES.name) is None:
         return False
-    return all(delta.size(lake, contract).is_small for contract in bronze.BRONZE)
+    return sum(delta.size(lake, one).size_bytes for one in bronze.BRONZE) <= _MOST_BYTES
 
 
 @dataclass
@@ -78,35 +90,79 @@ class _Building:
         """False where Spark has to go on, from the beginning."""
         if not self._admit("bronze", bronze.BRONZE):
             return False
-        rows = self._bronze()
-        if rows is None or _offsets(rows) > _MOST_OFFSETS:
+        content = self._bronze()
+        if content is None or not _is_small_each(content):
             return False
-        found = derived(rows)
-        self._write(silver_tables(found))
+        tables = self._derived(content)
+        if tables is None:
+            return False
+        self._write(SILVER, tables)
         if not self._admit("silver", SILVER):
             return False
-        self._write(gold_tables(found))
+        self._write(GOLD, tables)
         return self._admit("gold", GOLD)
 
     def _admit(self, layer: str, tables: Iterable[Contract]) -> bool:
         self.progress(f"quality of {layer}")
         return self.gate.admit(tuple(tables))
 
-    def _bronze(self) -> BronzeRows | None:
+    def _bronze(self) -> list[pa.Table] | None:
         """As the gate has judged it; None where it can't be read, of which Spark tells more."""
         versions = {one.table: one.version for one in self.gate.results}
         try:
-            return BronzeRows(*(rows_in(self.lake, one, versions[one]) for one in _INPUTS))
+            return [content_of(self.lake, one, versions[one]) for one in _INPUTS]
         except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
             return None
 
-    def _write(self, tables: Iterable[tuple[str, list[Row]]]) -> None:
-        for name, rows in tables:
-            self.progress(name)
-            contract = _CONTRACTS[name]
+    def _derived(self, content: Iterable[pa.Table]) -> dict[str, pa.Table] | None:
+        """Silver's and gold's tables by name; None where a cluster's batches claim too much."""
+        parts: dict[str, list[pa.Table]] = defaultdict(list)
+        of_rounds: list[Member] = []
+        clusters = _clusters(content)
+        for number, cluster_id in enumerate(clusters, 1):
+            if len(clusters) > 1:
+                self.progress(f"cluster {number} of {len(clusters)}")
+            rows = _rows_of(cluster_id, content)
+            if _offsets(rows) > _MOST_OFFSETS:
+                return None
+            found = derived(rows)
+            for name, made in chain(silver_tables(found), gold_tables(found)):
+                parts[name].append(_table(_CONTRACTS[name], made))
+            of_rounds += members(found)
+        told = without_repetitions(membership_findings(of_rounds))
+        parts[FINDINGS.name].append(_table(FINDINGS, told))
+        return {name: pa.concat_tables(some) for name, some in parts.items()}
+
+    def _write(self, contracts: Iterable[Contract], tables: Mapping[str, pa.Table]) -> None:
+        for contract in contracts:
+            self.progress(contract.name)
             delta.ensure_table(self.lake, contract)
-            self.counts[name] = put_rows(self.lake, contract, rows)
-            self.versions[name] = delta.size(self.lake, contract).version
+            put(self.lake, contract, tables[contract.name])
+            self.counts[contract.name] = tables[contract.name].num_rows
+            self.versions[contract.name] = delta.size(self.lake, contract).version
+
+
+def _clusters(content: Iterable[pa.Table]) -> list[str]:
+    ids = (pc.unique(table["cluster_id"]).to_pylist() for table in content)
+    return sorted(set(chain.from_iterable(ids)))
+
+
+def _is_small_each(content: Iterable[pa.Table]) -> bool:
+    """Whether no cluster has more rows in a table than are computed in this process."""
+    counts = (pc.value_counts(table["cluster_id"]).field("counts") for table in content)
+    return all((pc.max(of_table).as_py() or 0) <= _MOST_ROWS for of_table in counts)
+
+
+def _rows_of(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
+    mine = (table.filter(pc.equal(table["cluster_id"], cluster_id)) for table in content)
+    return BronzeRows(*(table.to_pylist() for table in mine))
+
+
+def _table(contract: Contract, rows: Iterable[Row]) -> pa.Table:
+    names = contract.column_names
+    return pa.Table.from_pylist(
+        [{name: row[name] for name in names} for row in rows], contract.arrow_schema
+    )
 
 
 def _offsets(rows: BronzeRows) -> int:

@@ -1,4 +1,4 @@
-"""All derived tables of a small lake, in the order in which they are built."""
+"""All derived tables of one cluster, in the order in which they are built."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from pipelines.in_memory.groups import newest_groups
 from pipelines.in_memory.held import by_capture, held_batches, replica_logs
 from pipelines.in_memory.histories import divergence_points, leader_epoch_history, truncations
 from pipelines.in_memory.judgements import judgements
+from pipelines.in_memory.membership import Member, members_of
 from pipelines.in_memory.metadata import metadata_tables
 from pipelines.in_memory.quorum.views import Sources, quorum_tables
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
@@ -42,7 +43,7 @@ class Derived:
 
 
 def derived(bronze: BronzeRows) -> Derived:
-    """Of all rows of the lake's bronze tables."""
+    """Of all rows that bronze's tables have of the cluster."""
     control = control_records(bronze.records)
     snapshot_sets = snapshot_voter_sets(bronze.snapshot_records)
     held = by_capture(held_batches(bronze, control))
@@ -59,7 +60,7 @@ def silver_tables(of: Derived) -> Tables:
 
 
 def gold_tables(of: Derived) -> Tables:
-    """The tables of gold."""
+    """The tables of gold; gold.findings without those of `membership_findings`."""
     bronze = of.bronze
     history = leader_epoch_history(known_epochs(bronze, of.control), of.groups)
     yield "gold.leader_epoch_history", history
@@ -68,11 +69,15 @@ def gold_tables(of: Derived) -> Tables:
     proven = proven_ranges(of.held, of.groups)
     gone = truncations(bronze.batches, of.committed, proven, bronze.captures)
     yield "gold.truncations", list(gone)
-    held = [batch for batches in of.held.values() for batch in batches]
     branch = branch_records(of.committed, bronze.records)
-    inputs = branch, of.committed, of.held, of.groups, of.snapshot_sets
-    yield from judgements(bronze, *inputs)
+    yield from judgements(bronze, branch, of.committed, of.groups)
     tails = lost_tails(of.held, of.committed, bronze.records)
     yield from metadata_tables(branch, bronze.snapshots, bronze.snapshot_records, tails)
     batches = branch_batches(of.committed, bronze.batches)
+    held = [batch for of_capture in of.held.values() for batch in of_capture]
     yield from quorum_tables(Sources(bronze, held, batches, of.groups, history, of.snapshot_sets))
+
+
+def members(of: Derived) -> Iterator[Member]:
+    """The cluster's captures as members of rounds, in which other clusters may have been, too."""
+    return members_of(of.bronze, of.held, of.snapshot_sets)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from pipelines.gold.rules.lineage import of_group, refusal
 from pipelines.in_memory.branch import Committed
-from pipelines.in_memory.control import SnapshotKey
 from pipelines.in_memory.held import covers, one_row_per_capture, replica_of
-from pipelines.in_memory.membership import membership_findings
 from pipelines.in_memory.replay import compared
-from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
+from pipelines.in_memory.rows import BronzeRows, Row
 from pipelines.in_memory.snapshots import (
     judged_snapshots,
     same_snapshot_findings,
@@ -34,14 +32,11 @@ def judgements(
     bronze: BronzeRows,
     branch: Sequence[Row],
     committed: Committed,
-    held: Mapping[str, Sequence[HeldBatch]],
     groups: Iterable[Row],
-    snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
 ) -> Iterator[tuple[str, list[Row]]]:
-    """The name and the rows of both tables.
+    """The name and the rows of both tables, but for the findings between clusters.
 
-    branch: from branch_records; committed: from committed_log; held: from by_capture; groups: from
-    group_findings; snapshot_sets: from snapshot_voter_sets.
+    branch: from branch_records; committed: from committed_log; groups: from group_findings.
     """
     replayed = compared(branch, bronze.snapshots, bronze.snapshot_records).to_pylist()
     judged = judged_snapshots(bronze, replayed)
@@ -51,10 +46,9 @@ def judgements(
         bronze.found,
         _of_contents(judged),
         _at_batches(_located(worded, bronze.captures), bronze.batches),
-        membership_findings(bronze, held, snapshot_sets),
         same_snapshot_findings(bronze, replayed),
     )
-    yield "gold.findings", _without_repetitions(found)
+    yield "gold.findings", without_repetitions(found)
 
 
 def refused_records(replayed: Iterable[Row], committed: Committed) -> list[Row]:
@@ -116,7 +110,7 @@ def _at_batches(located: Iterable[Row], batches: Iterable[Row]) -> Iterator[Row]
                 yield {**found, "position": row["position"], "file": file}
 
 
-def _without_repetitions(found: Iterable[Row]) -> list[Row]:
+def without_repetitions(found: Iterable[Row]) -> list[Row]:
     """The first one of each key, in the table's columns."""
     rows: dict[tuple[Any, ...], Row] = {}
     for one in found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipelines.gold.rules.membership import told
 from pipelines.in_memory.control import SnapshotKey
@@ -19,33 +19,47 @@ _STATE = ("leader_id", "leader_epoch", "current_voters")
 _NO_STATE: Row = dict.fromkeys(_STATE)
 
 
-def membership_findings(
+class Member(NamedTuple):
+    """A capture in a round. row: what the rules want to know of it but for its batches; held: the
+    batches of its log."""
+
+    ingest_seq: int
+    row: Row
+    held: Sequence[HeldBatch]
+
+
+def members_of(
     bronze: BronzeRows,
     held: Mapping[str, Sequence[HeldBatch]],
     snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
-) -> Iterator[Row]:
-    """PLACED; held: from by_capture; snapshot_sets: from snapshot_voter_sets."""
+) -> Iterator[Member]:
+    """The members of all rounds; held: from by_capture; snapshot_sets: from snapshot_voter_sets."""
     sources = {row["capture_id"]: row["source"] for row in one_row_per_capture(bronze.captures)}
     state = {row["capture_id"]: row for row in bronze.state}
     initial = _initial_voters(snapshot_sets)
-    rounds = defaultdict(list)
     for row in bronze.captures:
-        rounds[row["ingest_seq"]].append(row)
-    for captures in rounds.values():
-        entries = _entries(captures, held)
+        capture_id = row["capture_id"]
+        known = {
+            **{name: row[name] for name in REPLICA_KEYS},
+            "capture_id": capture_id,
+            "source": sources[capture_id],
+            "paths": [file["path"] for file in row["files"]],
+            **{name: state.get(capture_id, _NO_STATE)[name] for name in _STATE},
+            "initial_voters": initial.get(replica_of(row)),
+        }
+        yield Member(row["ingest_seq"], known, held.get(capture_id, ()))
+
+
+def membership_findings(members: Iterable[Member]) -> Iterator[Row]:
+    """PLACED; members: of all clusters of the rounds that they were in."""
+    rounds: defaultdict[int, list[Member]] = defaultdict(list)
+    for member in members:
+        rounds[member.ingest_seq].append(member)
+    for together in rounds.values():
+        entries = _entries(together)
+        unknown = {"first_offset": None, "entries": None}
         yield from told(
-            [
-                {
-                    **{name: row[name] for name in REPLICA_KEYS},
-                    "capture_id": row["capture_id"],
-                    "source": sources[row["capture_id"]],
-                    "paths": [file["path"] for file in row["files"]],
-                    **{name: state.get(row["capture_id"], _NO_STATE)[name] for name in _STATE},
-                    "initial_voters": initial.get(replica_of(row)),
-                    **entries.get(row["capture_id"], {"first_offset": None, "entries": None}),
-                }
-                for row in captures
-            ]
+            [{**one.row, **entries.get(one.row["capture_id"], unknown)} for one in together]
         )
 
 
@@ -62,16 +76,15 @@ def _initial_voters(
     return {replica: max(sets, key=nulls_first) for replica, sets in named.items()}
 
 
-def _entries(captures: Iterable[Row], held: Mapping[str, Sequence[HeldBatch]]) -> dict[str, Row]:
+def _entries(members: Sequence[Member]) -> dict[str, Row]:
     """Of a round with several clusters, by capture_id: first_offset, and `entries`, the batches
     that hold the first offset of any log of the round."""
-    clusters = {row["capture_id"]: row["cluster_id"] for row in captures}
-    if len(set(clusters.values())) < 2:
+    if len({member.row["cluster_id"] for member in members}) < 2:
         return {}
+    held = {member.row["capture_id"]: member.held for member in members if member.held}
     firsts = {
-        capture_id: min(batch.base_offset for batch in held[capture_id])
-        for capture_id in clusters
-        if held.get(capture_id)
+        capture_id: min(batch.base_offset for batch in batches)
+        for capture_id, batches in held.items()
     }
     offsets = sorted(set(firsts.values()))
     return {
