@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipelines.in_memory.judgements import judgements, refused_records
-from pipelines.in_memory.membership import membership_findings
+from pipelines.in_memory.membership import members_of, membership_findings
 from pipelines.in_memory.replay import compared
 from pipelines.in_memory.rows import BronzeRows, HeldBatch
 from pipelines.in_memory.snapshots import same_snapshot_findings
@@ -58,7 +58,7 @@ def bronze(*snapshots: tuple[Row, list[Row]], **tables: list[Row]) -> BronzeRows
 
 def judged(of: BronzeRows, rows: list[Row], **given: Any) -> dict[str, list[Row]]:
     committed = {(row["cluster_id"], row["offset"]): row for row in rows}
-    usual = {"committed": committed, "held": {}, "groups": [], "snapshot_sets": {}}
+    usual = {"committed": committed, "groups": []}
     return dict(judgements(of, rows, **{**usual, **given}))
 
 
@@ -244,7 +244,8 @@ def held_batch(capture_id: str, base_offset: int, last_offset: int, crc: int = 1
 def members(captures: list[Row], **given: Any) -> list[tuple[str, str, int | None]]:
     state = given.pop("state", [])
     usual = {"held": {}, "snapshot_sets": {}}
-    found = membership_findings(bronze(captures=captures, state=state), **{**usual, **given})
+    looks = members_of(bronze(captures=captures, state=state), **{**usual, **given})
+    found = membership_findings(looks)
     return [(row["rule"], row["capture_id"], row["offset"]) for row in found]
 
 
