@@ -107,10 +107,18 @@ def add_values(
     application has written to the table since then, it may have added them: deltalake's
     CommitFailedError.
     """
-    batches = pa.Table.from_pylist([*values], contract.arrow_schema).to_batches()
-    found = _write(batches, _Target.of(lake, contract))
-    files = [_File(**row) for batch in found for row in batch.to_pylist()]
+    files = _files_of_values(lake, contract, pa.Table.from_pylist([*values], contract.arrow_schema))
     return _commit(lake, contract, files, "append", application, seen)
+
+
+def replace_values(lake: Lake, contract: Contract, values: pa.Table) -> Written:
+    """`replace` with rows that the driver has, in the columns and types of the contract."""
+    return _commit(lake, contract, _files_of_values(lake, contract, values), "overwrite")
+
+
+def _files_of_values(lake: Lake, contract: Contract, values: pa.Table) -> list[_File]:
+    found = _write(values.to_batches(), _Target.of(lake, contract))
+    return [_File(**row) for batch in found for row in batch.to_pylist()]
 
 
 def _files_of_tasks(lake: Lake, contract: Contract, rows: DataFrame) -> list[_File]:

@@ -103,13 +103,20 @@ def _size(table: DeltaTable) -> Size:
 
 
 def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> DataFrame:
-    if not table.file_uris():
+    rows = content(table, contract)
+    if not rows.num_rows:
         return spark.createDataFrame([], contract.schema).coalesce(1)
-    found = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
-    schema = contract.arrow_schema
-    columns = [_as(found.column(field.name), field) for field in schema]
-    rows = pa.Table.from_arrays(columns, schema=schema)
     return spark.createDataFrame(rows, contract.schema).coalesce(1)
+
+
+def content(table: DeltaTable, contract: Contract) -> pa.Table:
+    """The table's rows in the contract's types. Raises what delta-rs raises."""
+    schema = contract.arrow_schema
+    if not table.file_uris():
+        return schema.empty_table()
+    found = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
+    columns = [_as(found.column(field.name), field) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _as(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
