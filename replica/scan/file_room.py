@@ -22,6 +22,9 @@ from replica.scan.segments import scan
 VARIABLE = "KRAFTLAKE_FILE_MIB"
 DEFAULT_MIB = 800
 """With what a command takes besides, less than 1 GiB."""
+SEGMENT_MIB = 1056
+"""A full segment of a metadata log: metadata.log.segment.bytes is 1 GiB by default, and the last
+batch may go beyond. Where KRAFTLAKE_FILE_MIB isn't set, the bytes of one are read, too."""
 BATCH_BYTES = 560
 """As measured: of a batch's header, as a scan and the rules of check hold it."""
 _MIB = 1024 * 1024
@@ -31,17 +34,21 @@ _MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
 
 @dataclass(frozen=True, slots=True)
 class FileRoom:
-    """mib: how many MiB one file may take."""
+    """mib: how many MiB one file may take. content_mib: how many MiB of bytes it may hold; those
+    above `mib` leave two fifths of `mib` to its batches' headers."""
 
     mib: int = DEFAULT_MIB
+    content_mib: int = SEGMENT_MIB
 
     @staticmethod
     def of_environment() -> FileRoom:
         """As KRAFTLAKE_FILE_MIB says. UsageError where that is no number of MiB."""
-        text = os.environ.get(VARIABLE, str(DEFAULT_MIB))
+        text = os.environ.get(VARIABLE)
+        if text is None:
+            return FileRoom()
         if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text)):
             raise UsageError(f"{VARIABLE}={text}: expected a number of MiB, such as {DEFAULT_MIB}")
-        return FileRoom(int(text))
+        return FileRoom(int(text), int(text))
 
     def read(self, path: str, limit: int) -> Buffer:
         """As reading.read_file, the `read` port of replica.format.directory.
@@ -56,7 +63,7 @@ class FileRoom:
         if not self._may_exceed(file.size):
             return file.read_sparse()
         try:
-            return file.read_sparse(most_content=self._left(0))
+            return file.read_sparse(most_content=self._spare(self.content_mib * _MIB))
         except TooMuchContentError as error:
             detail = f"it is one of {file.size} bytes"
             raise UnreadableFileError(file.path, self._reason(detail)) from error
@@ -85,7 +92,14 @@ class FileRoom:
 
     def _left(self, used: int) -> int:
         """Bytes for a file that has taken so many already."""
-        return min(self.mib * _MIB - used, _available() - _RESERVE_BYTES)
+        whole = self.mib * _MIB
+        least = whole * 2 // 5 if self.content_mib > self.mib else 0
+        return self._spare(max(whole - used, least))
+
+    @staticmethod
+    def _spare(wanted: int) -> int:
+        """So many bytes, or what the machine has left of them."""
+        return min(wanted, _available() - _RESERVE_BYTES)
 
     def _reason(self, detail: str) -> str:
         if _available() - _RESERVE_BYTES < self.mib * _MIB // 2:
