@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jobs import build
 from jobs.interrupts import interruptible, started_spark
@@ -25,7 +26,7 @@ from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
 from jobs.waiting import check_ready, check_whole, waiting
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
-from pipelines.capture.looks import Looks, Options, look_at, parse_replica
+from pipelines.capture.looks import Group, Look, Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool, local_place
 from pipelines.lake_folder import refuse_foreign
 from pipelines.lake_lock import locked
@@ -35,6 +36,9 @@ from pipelines.schema_version import VERSION, schema_version, write_schema_versi
 from pipelines.seal import OPEN, Seal
 from replica.errors import UsageError
 from replica.format.damage import Damage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _CHECKPOINTS = "_ingest_streams"
 """Below the lake, or beside its spool: a store has no renaming, which Spark's checkpoints need.
@@ -229,14 +233,20 @@ def _all_damages(looks: Looks) -> list[Damage]:
 
 
 def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, int]:
-    """Rows added or changed, by table. Spark starts here, after the paths have proved readable."""
+    """Rows added or changed, by table. Where there is much to decode Spark starts here, after the
+    paths have proved readable; otherwise where it turns out that many rows may change."""
     from pipelines.bronze.ingest import Ingest
+    from pipelines.bronze.work import SMALL_BYTES, new_bytes
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
     from pipelines.delta.lake_versions import note_written
     from pipelines.tables.bronze import BRONZE
 
-    spark = started_spark("ingest", lake)  # first: what can't start leaves nothing
+    def spark() -> SparkSession:
+        return started_spark("ingest", lake)
+
+    if any(new_bytes(_looks_of(groups)) > SMALL_BYTES for groups in looks.rounds):
+        spark()  # first: what can't start leaves nothing
     redaction = hiding.redaction(lake, spool)
     is_new = schema_version(lake) is None
     write_schema_version(lake)
@@ -254,6 +264,10 @@ def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, i
             counts.update(ingest.run_round(groups, now, progress))
         counts.update(ingest.add_damage(looks.damages))
     return counts
+
+
+def _looks_of(groups: Sequence[Group]) -> list[Look]:
+    return [look for group in groups for look in group.looks]
 
 
 def _progress(number: int, of: int, name: str | None) -> Callable[[str], None]:

@@ -1,75 +1,101 @@
-"""Records that bronze.log_records lacks: read, decoded and written by Spark's tasks.
+"""Records that bronze.log_records lacks: read, decoded and written by tasks, each byte once.
 
-Which records these are is read off the table itself, in the same transaction: so a round that was
-killed after this step, and is run again, adds nothing twice, whatever the log did meanwhile.
+Which records these are is read off the table itself, and they are committed upon the version in
+which they were missing: so a round that was killed after this step, and is run again, adds nothing
+twice, whatever the log did meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial, reduce
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments, source_file
-from pipelines.bronze.log_ranges import (
-    LogRange,
-    log_ranges,
-    log_record_batches,
-    unreadable_records,
-)
+from pipelines.bronze.log_ranges import LogRange, Row, log_ranges, log_record_batches
+from pipelines.bronze.replica_rows import sql_of_replica
+from pipelines.delta import Append, NewFile, Target
 from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
-from replica.errors import UsageError
+from pipelines.tasks import Tasks
 from replica.format.directory import SegmentFile
 from replica.metadata.redact import Redactor
 from replica.types import ReplicaId
 
 APPLICATION = "kraftlake-ingest"
 """Delta's application id of these writes; the version counts them."""
+_PIECE_BYTES = 4 * 1024**3
+"""Of segments, whose records are one commit: what an ingest that is killed decodes again at most. A
+piece is some minutes of work, beside which its commit and its last, uneven tasks don't count."""
 
 _HEADER_KEYS = BATCH_KEYS[len(REPLICA_KEYS) :]
 _Key = tuple[int, int, int, int]
 """A batch: the number of its replica among the round's, base offset, leader epoch, CRC. A large log
 has millions of them, so they carry no names."""
+Keep = Callable[[Sequence[Row]], None]
+"""Takes what could not be decoded, and puts it into the lake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What became of a part. unreadable: as of log_record_batches."""
+
+    file: NewFile | None
+    unreadable: tuple[Row, ...]
 
 
 def write_new_records(
-    spark: SparkSession,
     lake: delta.Lake,
     captured: Sequence[Captured],
     redactor: Redactor | None,
+    tasks: Tasks,
+    keep_unreadable: Keep,
 ) -> int:
-    """Append them in one commit; how many they are. redactor None keeps secrets.
+    """Append them, one commit for each piece of the log; how many they are.
 
-    UsageError: another ingest has written meanwhile, on a machine that doesn't see this one's lock.
+    redactor: None keeps secrets; keep_unreadable: called before the commit of the records that it
+    explains. CommitFailedError of deltalake: another ingest has written meanwhile, on a machine
+    that doesn't see this one's lock.
     """
-    version = delta.last_transaction(spark, lake, LOG_RECORDS, APPLICATION)
-    parts = new_ranges(spark, lake, captured, redactor)
-    if not parts:
-        return 0
-    written = delta.append_directly(
-        spark,
-        lake,
-        LOG_RECORDS,
-        parts,
-        partial(log_record_batches, redactor=redactor),
-        transaction=(APPLICATION, version + 1),
-    )
-    if written.version is None:
-        raise UsageError(f"{lake.root}: another ingest wrote to it meanwhile: run this one again")
-    return written.rows
+    append = Append.begun(lake, LOG_RECORDS)
+    parts = _new_ranges(append, captured, redactor, tasks.at_once)
+    added = 0
+    for piece in _pieces(parts):
+        decoded = append.in_tasks(tasks, partial(decode, redactor=redactor), piece)
+        keep_unreadable([row for one in decoded for row in one.unreadable])
+        files = [one.file for one in decoded if one.file is not None]
+        written = append.commit(files, APPLICATION)
+        added += written.rows
+        if written.version is not None:
+            append = replace(append, version=written.version)
+    return added
 
 
-def new_ranges(
-    spark: SparkSession,
-    lake: delta.Lake,
-    captured: Sequence[Captured],
-    redactor: Redactor | None,
+def decode(part: LogRange, target: Target, redactor: Redactor | None) -> Decoded:
+    """In a task: the part's records into a file of the table."""
+    unreadable: list[Row] = []
+    file = target.write(log_record_batches(part, redactor, unreadable))
+    return Decoded(file, tuple(unreadable))
+
+
+def header_key(header: object) -> tuple[int, int, int]:
+    """The part of BATCH_KEYS that a batch's header says."""
+    return header.base_offset, header.leader_epoch, header.crc  # type: ignore[attr-defined]
+
+
+def ranges_of(captured: Sequence[Captured], at_once: int) -> list[LogRange]:
+    """All bytes of the round's segments that were not known."""
+    files = [
+        (source_file(one, segment), one.look.replica) for one, segment in new_segments(captured)
+    ]
+    return log_ranges(files, at_once=at_once)
+
+
+def _new_ranges(
+    append: Append, captured: Sequence[Captured], redactor: Redactor | None, at_once: int
 ) -> list[LogRange]:
     """What to read so that the table gets each record that it lacks, and none twice.
 
@@ -78,7 +104,7 @@ def new_ranges(
     """
     segments = list(new_segments(captured))
     lowest = _lowest_offsets(segments)
-    seen = _known_keys(spark, lake, lowest)
+    seen = _known_keys(append, lowest)
     number_of = {replica: number for number, replica in enumerate(lowest)}
     files, known = [], {}
     for one, segment in segments:
@@ -96,23 +122,22 @@ def new_ranges(
             file = source_file(one, segment)
             files.append((file, one.look.replica))
             known[file.path] = positions
-    ranges = log_ranges(files, at_once=spark.sparkContext.defaultParallelism)
+    ranges = log_ranges(files, at_once=at_once)
     return [replace(part, known=_within(part, known[part.range.path])) for part in ranges]
 
 
-def unreadable_of(
-    spark: SparkSession, parts: Sequence[LogRange], redactor: Redactor | None
-) -> list[dict[str, Any]]:
-    """The batches, or ends of batches, of the parts that don't decode: see unreadable_records."""
-    if not parts:
-        return []
-    tasks = spark.sparkContext.parallelize(parts, len(parts))
-    return tasks.flatMap(partial(unreadable_records, redactor=redactor)).collect()
-
-
-def header_key(header: Any) -> tuple[int, int, int]:
-    """The part of BATCH_KEYS that a batch's header says."""
-    return header.base_offset, header.leader_epoch, header.crc
+def _pieces(parts: Sequence[LogRange]) -> Iterator[list[LogRange]]:
+    """The parts in their order, some for each commit."""
+    piece: list[LogRange] = []
+    size = 0
+    for part in parts:
+        piece.append(part)
+        size += part.range.end - part.range.start
+        if size >= _PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
 
 
 def _hidden_key(key: _Key, redactor: Redactor | None) -> _Key:
@@ -137,27 +162,16 @@ def _lowest_offsets(segments: Sequence[tuple[Captured, SegmentFile]]) -> dict[Re
     return lowest
 
 
-def _known_keys(
-    spark: SparkSession, lake: delta.Lake, lowest: Mapping[ReplicaId, int]
-) -> set[_Key]:
+def _known_keys(append: Append, lowest: Mapping[ReplicaId, int]) -> set[_Key]:
     """Batches whose records the table has, from the lowest offset of each replica on; replicas are
     numbered in the order of `lowest`."""
-    if not lowest:
-        return set()
-    table = delta.read(spark, lake, LOG_RECORDS)
-    wanted = [of_replica(replica, low) for replica, low in lowest.items()]
-    number = F.coalesce(*(F.when(rows, F.lit(at)) for at, rows in enumerate(wanted)))
-    found = table.where(reduce(Column.__or__, wanted))
-    keys = found.select(number.alias("replica"), *_HEADER_KEYS).distinct().toArrow()
     known: set[_Key] = set()
-    for batch in keys.to_batches():
-        known.update(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    names = ", ".join(_HEADER_KEYS)
+    for number, (replica, low) in enumerate(lowest.items()):
+        where = f"{sql_of_replica(replica)} AND base_offset >= {low}"
+        query = f"SELECT DISTINCT {names} FROM t WHERE {where}"  # noqa: S608 - literals
+        found: pa.Table = delta.answer(append.lake, LOG_RECORDS, query, append.version)
+        for batch in found.to_batches():
+            columns = [batch.column(name).to_pylist() for name in _HEADER_KEYS]
+            known.update((number, *key) for key in zip(*columns, strict=True))
     return known
-
-
-def of_replica(replica: ReplicaId, lowest: int | None = None) -> Column:
-    """Rows of one replica, from a base offset on: literals, by which Delta leaves files out."""
-    values = (replica.cluster_id, replica.node_id, replica.directory_id)
-    pairs = zip(REPLICA_KEYS, values, strict=True)
-    found = reduce(Column.__and__, (F.col(name) == F.lit(value) for name, value in pairs))
-    return found if lowest is None else found & (F.col("base_offset") >= F.lit(lowest))

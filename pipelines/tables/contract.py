@@ -33,6 +33,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from pipelines.tables.ddl import data_type
+
 _NAME = re.compile(r"(bronze|silver|gold)\.[a-z][a-z0-9_]*")
 
 FEED_RETENTION_DAYS = 30
@@ -70,8 +72,8 @@ class Column:
 
     @cached_property
     def data_type(self) -> DataType:
-        """`type`; to parse DDL pyspark needs a running session, so this is not done at import."""
-        return DataType.fromDDL(self.type) if isinstance(self.type, str) else self.type
+        """`type`, read from its DDL where it is one; no Spark session is needed."""
+        return data_type(self.type) if isinstance(self.type, str) else self.type
 
     @property
     def field(self) -> StructField:
