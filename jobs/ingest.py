@@ -36,6 +36,7 @@ from pipelines.schema_version import VERSION, schema_version, write_schema_versi
 from pipelines.seal import OPEN, Seal
 from replica.errors import UsageError
 from replica.format.damage import Damage
+from replica.metadata.redact import Redactor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,6 +72,7 @@ def run(
     run_id: str | None = None,
     accept_damage: bool = False,
     then_build: bool = False,
+    dry_run: bool = False,
     json_output: bool = False,
 ) -> int:
     """Ingest the paths; 0 where all was read, 1 where a row of bronze.damage was written.
@@ -80,7 +82,8 @@ def run(
     too; stream: again whenever a log has grown; run_id: a UUID, of lineage, and of no stream, which
     has many runs; show_configs: names of configs that Kafka doesn't know, to be shown;
     accept_damage: 0 also where such a row was written; then_build: build the other tables in the
-    same Spark session. Raises KraftlakeError.
+    same Spark session; dry_run: tell what an ingest would bring in, and write nothing: 1 where a
+    damaged place is known without decoding. Raises KraftlakeError.
     """
     if stream is not None and (captured_at is not None or order):
         raise UsageError("--captured-at and --order are for captures, not for what is followed")
@@ -97,6 +100,8 @@ def run(
     hiding = _Hiding(keep_secrets, frozenset(show_configs))
     work = _Work(tuple(paths), lake, options, hiding, verify, run_id)
     refuse_foreign(lake)
+    if dry_run:
+        return 1 if work.tell_plan(json_output=json_output) and not accept_damage else 0
     check_ready(lake, "bronze")
     total: Counter[str] = Counter()
     with interruptible("ingest", lambda: _AGAIN):
@@ -135,6 +140,12 @@ class _Hiding:
             )
         return replace(self, key=key, seal=seal)
 
+    def redactor(self) -> Redactor | None:
+        """By the lake's key, which need not have been written yet."""
+        if self.keeps_secrets:
+            return None
+        return Redactor(self.key, self.shown_configs, keeps_crcs=self.seal == OPEN)
+
     def redaction(self, lake: str, spool: Path) -> Redaction | None:
         """By the lake's key file, which is made here; a remote lake's is copied into the spool."""
         key_file = lake_key_file(lake, self.key, spool)
@@ -162,14 +173,8 @@ class _Work:
         with locked(self.lake, waiting("ingest", self.lake)):
             check_whole(self.lake)
             hiding = self.hiding.of_lake(self.lake)
-            known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
-            options = replace(self.options, known=known, seal=hiding.seal)
             with Spool.below(self.lake) as spool:
-                looks = look_at(self.paths, options, spool)
-                for left_out in looks.left_out:
-                    complain(f"ingest: left out: {left_out}")
-                for damage in _all_damages(looks):
-                    complain(str(damage))
+                looks = self._look(hiding, spool)
                 with job_events(
                     "ingest", self.lake, complain, paths=self.paths, run_id=self.run_id
                 ):
@@ -181,6 +186,30 @@ class _Work:
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
+
+    def tell_plan(self, *, json_output: bool) -> bool:
+        """Tells what `run` would bring in; whether damage is known."""
+        from jobs.ingest_plan import planned
+
+        check_whole(self.lake)
+        hiding = self.hiding.of_lake(self.lake)
+        plan = planned(
+            self.lake,
+            lambda spool: self._look(hiding, spool),
+            hiding.redactor(),
+            json_output=json_output,
+        )
+        return bool(plan.damages or any(capture.damages for capture in plan.captures))
+
+    def _look(self, hiding: _Hiding, spool: Spool) -> Looks:
+        """What lies below the paths; what can't be read of it is told."""
+        known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
+        looks = look_at(self.paths, replace(self.options, known=known, seal=hiding.seal), spool)
+        for left_out in looks.left_out:
+            complain(f"ingest: left out: {left_out}")
+        for damage in _all_damages(looks):
+            complain(str(damage))
+        return looks
 
     def no_rows(self) -> dict[str, int]:
         """The counts of an ingest that found nothing new."""

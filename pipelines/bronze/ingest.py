@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from pipelines import delta
 from pipelines.bronze import small_tables
-from pipelines.bronze.captured import Captured, KnownCapture, place
-from pipelines.bronze.coverage import Uncovered
+from pipelines.bronze.captured import Captured, known_captures, place
 from pipelines.bronze.damaged import RawBytes, unreadable
 from pipelines.bronze.findings import judge_looks
 from pipelines.bronze.log_ranges import Row
@@ -23,7 +22,6 @@ from pipelines.bronze.seen_batches import SeenBatches
 from pipelines.bronze.seen_snapshots import new_snapshots, write_snapshots
 from pipelines.bronze.snapshot_records import write_snapshot_records
 from pipelines.bronze.work import SMALL_BYTES, SMALL_ROWS, new_bytes
-from pipelines.capture.known import replica_of
 from pipelines.capture.looks import Group
 from pipelines.delta import Lake, ensure_table
 from pipelines.delta_rs import open_if_there
@@ -75,7 +73,7 @@ class Ingest:
 
         now: captured_at of looks without a time of their own; progress: told before each step.
         """
-        captured = place(groups, self._known_captures(), now)
+        captured = place(groups, known_captures(self.lake), now)
         if not captured:
             return {}
         for one in captured:
@@ -94,24 +92,6 @@ class Ingest:
         """Damages that belong to no replica; ones the lake has already are left out."""
         rows = [small_tables.damage_row(None, damage) for damage in damages]
         return add_missing(self.lake, bronze.DAMAGE, rows)
-
-    def _known_captures(self) -> list[KnownCapture]:
-        """What the lake has; a row for each replica of each group."""
-        columns = (
-            *("capture_group", *bronze.REPLICA_KEYS, "captured_at", "ingest_seq"),
-            *("log_start_offset", "uncovered"),
-        )
-        return [
-            KnownCapture(
-                row["capture_group"],
-                replica_of(row),
-                row["captured_at"],
-                row["ingest_seq"],
-                row["log_start_offset"],
-                tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"]),
-            )
-            for row in delta.values(self.lake, bronze.CAPTURES, columns)
-        ]
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,15 @@ _CHANGES = ("file", "state", "first_seen", "last_seen", "captures")
 
 
 def new_snapshots(
-    lake: delta.Lake, captured: Sequence[Captured]
+    lake: delta.Lake | None, captured: Sequence[Captured]
 ) -> list[tuple[Captured, SnapshotFile]]:
-    """Those that were read, and that the table doesn't have."""
+    """Those that were read, and that the table doesn't have. lake: None without tables."""
     unknown: dict[_Key, tuple[Captured, SnapshotFile]] = {}
     for one, snapshot in snapshots(captured):
         if not snapshot.scan.sparse_until:
             unknown.setdefault(_key(small_tables.snapshot_row(one, snapshot)), (one, snapshot))
-    if not unknown:
-        return []
+    if not unknown or lake is None:
+        return list(unknown.values())
     for row in delta.values(lake, SNAPSHOTS, SNAPSHOT_KEYS):
         unknown.pop(tuple(row.values()), None)
     return list(unknown.values())
