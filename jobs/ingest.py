@@ -269,12 +269,15 @@ def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, i
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
     from pipelines.delta.lake_versions import note_written
+    from pipelines.session import is_submitted
     from pipelines.tables.bronze import BRONZE
 
     def spark() -> SparkSession:
         return started_spark("ingest", lake)
 
-    if any(new_bytes(_looks_of(groups)) > SMALL_BYTES for groups in looks.rounds):
+    # who submits to Spark wants it there, and has a JVM already
+    in_tasks = is_submitted()
+    if in_tasks or any(new_bytes(_looks_of(groups)) > SMALL_BYTES for groups in looks.rounds):
         spark()  # first: what can't start leaves nothing
     redaction = hiding.redaction(lake, spool)
     is_new = schema_version(lake) is None
@@ -282,7 +285,7 @@ def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, i
     note_written(lake, VERSION, is_new=is_new)
     if hiding.keeps_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    ingest = Ingest(spark, Lake(lake), redaction)
+    ingest = Ingest(spark, Lake(lake), redaction, in_tasks)
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)
     with told(lake):

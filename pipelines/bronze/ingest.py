@@ -21,7 +21,7 @@ from pipelines.bronze.new_records import APPLICATION, write_new_records
 from pipelines.bronze.seen_batches import SeenBatches
 from pipelines.bronze.seen_snapshots import new_snapshots, write_snapshots
 from pipelines.bronze.snapshot_records import write_snapshot_records
-from pipelines.bronze.work import SMALL_BYTES, SMALL_ROWS, new_bytes
+from pipelines.bronze.work import is_small
 from pipelines.capture.looks import Group
 from pipelines.delta import Lake, ensure_table
 from pipelines.delta_rs import open_if_there
@@ -45,12 +45,14 @@ Counts = dict[str, int]
 class Ingest:
     """Where and how to ingest. redaction None keeps secrets.
 
-    spark: the session, which is started where a round is the first that needs one.
+    spark: the session, which is started where a round is the first that needs one; in_tasks:
+    whether all rounds do, however little they bring.
     """
 
     spark: Callable[[], SparkSession]
     lake: Lake
     redaction: Redaction | None
+    in_tasks: bool = False
 
     def create_tables(self) -> None:
         """Create what is absent.
@@ -81,11 +83,8 @@ class Ingest:
                 shown, at = one.look.location.shown, one.at.isoformat(timespec="seconds")
                 progress(f"{shown}: the clock is behind its newest capture: placed at {at}")
         batches = SeenBatches(self.lake, captured, redactor_of(self.redaction))
-        is_small = (
-            new_bytes(one.look for one in captured) <= SMALL_BYTES
-            and batches.known_rows() <= SMALL_ROWS
-        )
-        spark = None if is_small else self.spark()
+        is_here = not self.in_tasks and is_small(batches)
+        spark = None if is_here else self.spark()
         return _Round(self.lake, batches, spark).run(progress)
 
     def add_damage(self, damages: Sequence[Damage]) -> Counts:

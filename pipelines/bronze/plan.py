@@ -17,7 +17,7 @@ from pipelines.bronze.nothing_new import new_damages
 from pipelines.bronze.seen_batches import SeenBatches
 from pipelines.bronze.seen_snapshots import new_snapshots
 from pipelines.bronze.wanted import Keys, WantedSegment, known_batches, wanted_segments
-from pipelines.bronze.work import SMALL_BYTES, SMALL_ROWS, new_bytes
+from pipelines.bronze.work import SMALL_BYTES, is_small, new_bytes
 from pipelines.capture.looks import Looks
 from pipelines.delta import Lake
 from pipelines.delta_rs import open_if_there
@@ -104,9 +104,11 @@ def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) 
             _add(batches, lake, captured)
         wanted = wanted_segments(captured, batches, redactor)
         found = new_snapshots(None if is_new else lake, captured)
-        held = 0 if is_new else SeenBatches(lake, captured, redactor).known_rows()
-        is_small = new_bytes(one.look for one in captured) <= SMALL_BYTES and held <= SMALL_ROWS
-        needs_spark = needs_spark or not is_small
+        needs_spark = needs_spark or not (
+            new_bytes(one.look for one in captured) <= SMALL_BYTES
+            if is_new
+            else is_small(SeenBatches(lake, captured, redactor))
+        )
         captures += [_capture(number, one, wanted, found) for one in captured]
     damages = looks.damages if is_new else new_damages(lake.root, looks.damages)
     return Plan(tuple(captures), len(damages), needs_spark)

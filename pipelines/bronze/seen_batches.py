@@ -52,7 +52,7 @@ class SeenBatches:
         return lambda text: " OR ".join(f"({_touched(one, text)})" for one in self.captured)
 
     def known_rows(self) -> int:
-        """How many rows of the table they are."""
+        """How many rows of the table they are. UsageError where the lake has no such table."""
         query = f"SELECT count(*) AS n FROM t WHERE {self.touched(delta.text)}"  # noqa: S608
         count: int = delta.answer(self.lake, LOG_BATCHES, query)["n"][0].as_py()
         return count

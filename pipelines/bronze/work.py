@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pipelines.bronze.seen_batches import SeenBatches
 from pipelines.capture.looks import Look
 from replica.format.directory import SegmentFile, SnapshotFile
 
@@ -20,6 +21,12 @@ def new_bytes(looks: Iterable[Look]) -> int:
     return sum(
         one.file.size_bytes - one.scan.sparse_until for look in looks for one in _decoded_of(look)
     )
+
+
+def is_small(batches: SeenBatches) -> bool:
+    """Whether this process does the work of the round."""
+    looks = (one.look for one in batches.captured)
+    return new_bytes(looks) <= SMALL_BYTES and batches.known_rows() <= SMALL_ROWS
 
 
 def _decoded_of(look: Look) -> Iterator[SegmentFile | SnapshotFile]:
