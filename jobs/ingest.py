@@ -82,7 +82,7 @@ def run(
     too; stream: again whenever a log has grown; run_id: a UUID, of lineage, and of no stream, which
     has many runs; show_configs: names of configs that Kafka doesn't know, to be shown;
     accept_damage: 0 also where such a row was written; then_build: build the other tables in the
-    same Spark session; dry_run: tell what an ingest would bring in, and write nothing: 1 where a
+    same process; dry_run: tell what an ingest would bring in, and write nothing: 1 where a
     damaged place is known without decoding. Raises KraftlakeError.
     """
     if stream is not None and (captured_at is not None or order):

@@ -55,9 +55,10 @@ def with_own_crcs(batches: pa.RecordBatch, own: OwnCrcs) -> pa.RecordBatch:
         key[3] if is_valid else own.get(key, key[3])
         for key, is_valid in zip(keys, valid, strict=True)
     ]
-    place = batches.schema.get_field_index("crc")
-    kind = batches.schema.field(place).type
-    return batches.set_column(place, "crc", pa.array(crcs, kind))
+    field = batches.schema.field("crc")
+    return batches.set_column(
+        batches.schema.get_field_index("crc"), field, pa.array(crcs, field.type)
+    )
 
 
 def _whole_in_lake(lake: delta.Lake, damaged: Set[_Key]) -> set[_Key]:
