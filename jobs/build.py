@@ -31,8 +31,8 @@ def run_build(lake: str, run_id: str | None = None) -> dict[str, int]:
 
 
 def build_tables(lake: str, run_id: str | None = None) -> dict[str, int]:
-    """Rows by table. Spark starts where something has changed since the last build. Raises
-    KraftlakeError."""
+    """Rows by table. Spark starts where something has changed since the last build, and the lake is
+    not small. Raises KraftlakeError."""
     from pipelines.lake_lock import locked_in_store
     from pipelines.last_build import last_build
     from pipelines.lineage.job_events import job_events
@@ -51,13 +51,22 @@ def build_tables(lake: str, run_id: str | None = None) -> dict[str, int]:
 
 
 def _build(lake: str, run_id: str) -> dict[str, int]:
-    from pipelines.build import build
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
+    from pipelines.small_build import build_small
 
-    spark = started_spark("build", lake)
+    def progress(line: str) -> None:
+        complain(f"build: {line}")
+
     with told(lake):
-        return build(spark, Lake(lake), lambda line: complain(f"build: {line}"), run_id)
+        counts = build_small(Lake(lake), progress, run_id)
+    if counts is None:
+        from pipelines.build import build
+
+        spark = started_spark("build", lake)
+        with told(lake):
+            counts = build(spark, Lake(lake), progress, run_id)
+    return counts
 
 
 def _again(lake: str) -> str:

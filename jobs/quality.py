@@ -16,7 +16,7 @@ from jobs.output import complain, write_json, write_table
 from jobs.waiting import check_ready, check_whole, waiting
 
 if TYPE_CHECKING:
-    from pipelines.quality.gate import TableResult
+    from pipelines.quality.verdicts import TableResult
 
 
 def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +23,7 @@ from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
 from pipelines.gold.truncations import truncations
 from pipelines.last_build import note_build
+from pipelines.quality.gate import Gate
 from pipelines.session_settings import settings
 from pipelines.silver.branch_batches import branch_batches
 from pipelines.silver.branch_pieces import proven_ranges
@@ -47,9 +48,6 @@ from pipelines.silver.voter_sets import voter_sets
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
-
-if TYPE_CHECKING:
-    from pipelines.quality.gate import Gate
 
 
 class _Bronze(NamedTuple):
@@ -105,8 +103,6 @@ def build(
             f"{lake.root} has no bronze tables: run `kraftlake ingest --lake {lake.root} PATH...` "
             "first, or name another lake"
         )
-    from pipelines.quality.gate import Gate  # Great Expectations takes seconds to import
-
     with Gate(spark, lake, progress, run_id) as gate:
         building = _Building(spark, lake, progress, gate)
         try:

@@ -85,10 +85,18 @@ def add_values(
     application, seen: as of pipelines.delta.committing.commit; seen is the version in which the
     caller saw that the rows are missing. Whoever has written since then may have added them.
     """
-    batches = pa.Table.from_pylist([*values], contract.arrow_schema).to_batches()
-    found = _write(batches, Target.of(lake, contract))
-    files = [_Answer(**row).file for batch in found for row in batch.to_pylist()]
+    files = _files_of_values(lake, contract, pa.Table.from_pylist([*values], contract.arrow_schema))
     return commit(lake, contract, files, "append", application, seen)
+
+
+def replace_values(lake: Lake, contract: Contract, values: pa.Table) -> Written:
+    """`replace` with rows that the driver has, in the columns and types of the contract."""
+    return commit(lake, contract, _files_of_values(lake, contract, values), "overwrite")
+
+
+def _files_of_values(lake: Lake, contract: Contract, values: pa.Table) -> list[NewFile]:
+    found = _write(values.to_batches(), Target.of(lake, contract))
+    return [_Answer(**row).file for batch in found for row in batch.to_pylist()]
 
 
 def _files_of_tasks(lake: Lake, contract: Contract, rows: DataFrame) -> list[NewFile]:

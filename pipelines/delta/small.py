@@ -126,11 +126,18 @@ def _size(table: DeltaTable) -> Size:
 
 
 def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> DataFrame:
-    if not table.file_uris():
+    rows = content(table, contract)
+    if not rows.num_rows:
         return spark.createDataFrame([], contract.schema).coalesce(1)
-    found = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
-    rows = _in_contract_types(found, contract)
     return spark.createDataFrame(rows, contract.schema).coalesce(1)
+
+
+def content(table: DeltaTable, contract: Contract) -> pa.Table:
+    """The table's rows in the contract's types. Raises what delta-rs raises."""
+    if not table.file_uris():
+        return contract.arrow_schema.empty_table()
+    found = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
+    return _in_contract_types(found, contract)
 
 
 def _in_contract_types(found: pa.Table, contract: Contract) -> pa.Table:

@@ -2,6 +2,6 @@
 
 - `divergence_points`, `leader_epoch_history`: the tables, from silver.group_findings.
 - `findings`, `snapshot_validity`: what check says; `membership`, `same_snapshots`: its rules
-  between directories; `finding_rows`: their rows.
+  between directories; `rules`: the judgements on single rows, without Spark.
 - `truncations`: what vanished between captures, and whether it had been committed.
 """

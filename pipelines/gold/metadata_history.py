@@ -6,7 +6,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pipelines.silver.metadata_replay import CHANGE, RANGE, VERSION
+from pipelines.replay.written import CHANGE, RANGE, VERSION
 from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY, STATE_RANGES
 
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.gold.finding_rows import PLACED, finding_row, placed
+from pipelines.gold.rules.finding_rows import PLACED, placed
+from pipelines.gold.rules.same_snapshots import told
 from pipelines.gold.snapshot_validity import held_snapshots, unreadable_snapshots
-from pipelines.silver.snapshot_replay import difference_of
 from pipelines.tables.bronze import REPLICA_KEYS
-from replica.check.same_snapshots import judge_contents
-from replica.check.snapshots import Compared
 from replica.format.snapshot import BOOTSTRAP_ID
-from replica.metadata.image import Difference
-from replica.types import OffsetAndEpoch
 
 _ID = ("cluster_id", "end_offset", "epoch")
 
@@ -53,31 +48,13 @@ def same_snapshot_findings(
         }
     )
     both = [*_ID, "content_sha256", "against_sha256"]
-    told = pairs.join(compared.where("refused = 0"), on=both, how="inner").select(
+    rows = pairs.join(compared.where("refused = 0"), on=both, how="inner").select(
         *(*REPLICA_KEYS, "capture_id", "end_offset", "epoch", "file", "first_file", "is_swapped"),
         *("different", "orphans", "dropped", "sample", "explained_sample"),
     )
-    return told.mapInArrow(_judge, from_arrow_schema(PLACED, prefer_timestamp_ntz=False))
+    return rows.mapInArrow(_judge, from_arrow_schema(PLACED, prefer_timestamp_ntz=False))
 
 
 def _judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield from placed(row for one in batch.to_pylist() for row in _told(one)).to_batches()
-
-
-def _told(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    sample = row["sample"] if row["different"] else row["explained_sample"]
-    first = tuple(_difference(one, is_swapped=row["is_swapped"]) for one in sample)
-    compared = Compared(row["orphans"], row["dropped"], row["different"], first)
-    snapshot_id = OffsetAndEpoch(row["end_offset"], row["epoch"])
-    for found in judge_contents(row["file"], row["first_file"], snapshot_id, compared):
-        keys = (*REPLICA_KEYS, "capture_id")
-        yield {**{name: row[name] for name in keys}, **finding_row(found)}
-
-
-def _difference(one: dict[str, Any], *, is_swapped: bool) -> Difference:
-    """Of the snapshot against the first one, whichever of the two was compared with the other."""
-    found = difference_of(one)
-    if not is_swapped:
-        return found
-    return Difference(found.kind, found.key, found.value_b, found.value_a)
+        yield from placed(row for one in batch.to_pylist() for row in told(one)).to_batches()

@@ -2,8 +2,13 @@
 
 expectation  what an expectation and a suite are
 suites       one suite a table, as data
-rows         a table's rows with what its expectations need to know of their neighbours
-validation   the only importer of great_expectations, which takes seconds: import it late
+predicates   conditions that only Spark's SQL can say, as functions of a value
+rows         a table's rows with what its expectations need to know of their neighbours, by Spark
+unbroken     how many rows break what is expected, without Spark
+verdicts     what a run found of a table
+validation   the only judge by great_expectations, which takes seconds to import: import it late
 pages        its Data Docs as pages that need no network
-gate         warn, quarantine or stop, and the record of it in the lake
+results      what a run leaves in the lake: rows and pages
+gate         warn, quarantine or stop, by Spark
+small_gate   the gate of a build without Spark
 """

@@ -7,7 +7,7 @@ are unique, columns without NULL) is expected of each table without being writte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -40,6 +40,8 @@ class Expectation:
     """type: as Great Expectations names it; kwargs: its arguments but for the columns.
 
     columns: those it is about; none for the table as a whole. meaning: what holds, in a sentence.
+    predicate: of a condition that only Spark's SQL can say: the same in Python, a function of the
+    values of `columns`.
     """
 
     type: str
@@ -47,6 +49,7 @@ class Expectation:
     kwargs: Mapping[str, Any]
     action: Action
     meaning: str
+    predicate: Callable[..., bool] | None = None
 
     def __post_init__(self) -> None:
         # Written by us: a mistake is found at import. Only a condition tells which rows break it.
@@ -55,9 +58,16 @@ class Expectation:
         assert self.meaning, self.type
 
 
-def satisfy(meaning: str, condition: str, *columns: str, action: Action) -> Expectation:
-    """condition: Spark SQL; a row for which it is NULL breaks it."""
-    return Expectation(ROW, columns, {"condition": condition}, action, meaning)
+def satisfy(
+    meaning: str,
+    condition: str,
+    *columns: str,
+    action: Action,
+    predicate: Callable[..., bool] | None = None,
+) -> Expectation:
+    """condition: SQL, of which Spark and DataFusion make the same; a row for which it is NULL
+    breaks it. predicate: as of Expectation; with it the condition is Spark's SQL."""
+    return Expectation(ROW, columns, {"condition": condition}, action, meaning, predicate)
 
 
 def one_of(column: str, values: Iterable[str], *, action: Action = Action.STOP) -> Expectation:
@@ -91,7 +101,8 @@ class Suite:
 
     own: besides what the contract says. derived, and the columns of joined: further columns that
     conditions may use; derived: name -> SQL over the table's row `t` and its neighbours (window
-    functions). least_rows: fewer rows than that break the suite.
+    functions), of which Spark and DataFusion make the same: where it orders rows, it says NULLS
+    FIRST. least_rows: fewer rows than that break the suite.
     """
 
     contract: Contract

@@ -10,40 +10,31 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipelines import delta, lake_files
-from pipelines.delta_rs import open_if_there
+from pipelines import delta
 from pipelines.quality.expectation import Action, Suite
+from pipelines.quality.results import forget_quarantined, of_tables, write_results
 from pipelines.quality.rows import (
     broken_rows,
     is_satisfied,
     judged_rows,
     without_broken,
 )
-from pipelines.quality.suites import SUITES
-from pipelines.quality.validation import Judged, Validation, Verdict, unbroken
+from pipelines.quality.suites import suites_of
+from pipelines.quality.verdicts import Judged, TableResult, Verdict, unbroken
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUALITY_RESULTS, QUARANTINED_ROWS
 from replica.errors import CorruptDataError
 
-PAGES = "_quality"
-"""The folder of the pages, below the lake's."""
-
-
-@dataclass(frozen=True)
-class TableResult:
-    """What a run found of one table."""
-
-    table: Contract
-    version: int
-    judged: Judged
+if TYPE_CHECKING:
+    from pipelines.quality.validation import Validation
 
 
 class Gate:
@@ -64,7 +55,7 @@ class Gate:
         self.results: list[TableResult] = []
         self._at = datetime.now(UTC)
         self._spark, self._lake, self._progress = spark, lake, progress
-        self._validation = Validation()
+        self._validation: Validation | None = None
         self._kept: list[DataFrame] = []
         self._small_only = True
 
@@ -91,8 +82,7 @@ class Gate:
         if not self.results:
             return
         try:
-            self._write_results()
-            self._write_pages()
+            write_results(self._lake, self.run_id, self._at, self.results)
         except Exception:
             if error is None:  # what ended the run says more than what then couldn't be written
                 raise
@@ -128,7 +118,7 @@ class Gate:
             name: self._keep(one.rows) if one.is_small else one.rows for name, one in read.items()
         }
         self._small_only &= all(one.is_small for one in read.values())
-        suites = _in_order(tables)
+        suites = suites_of(tables)
         judged = {
             suite.contract.table_name: judged_rows(self._spark, suite, admitted) for suite in suites
         }
@@ -142,7 +132,7 @@ class Gate:
             if joins_fewer:  # what it joins lost rows, which may break it
                 judged[name] = judged_rows(self._spark, suite, admitted)
             if joins_fewer or any(broken[suite.name]):
-                result = self._validation.judge(suite, judged[name], read[name].row_count)
+                result = self._in_detail(suite, judged[name], read[name].row_count)
             else:
                 result = unbroken(suite, read[name].row_count)
             found.append(TableResult(suite.contract, read[name].version, result))
@@ -157,6 +147,13 @@ class Gate:
         self.results += found
         return found, rows
 
+    def _in_detail(self, suite: Suite, rows: DataFrame, row_count: int) -> Judged:
+        if self._validation is None:
+            from pipelines.quality.validation import Validation  # its import takes seconds
+
+            self._validation = Validation()
+        return self._validation.judge(suite, rows, row_count)
+
     def _write_quarantine(
         self, found: Sequence[TableResult], rows: Sequence[tuple[DataFrame, DataFrame]]
     ) -> None:
@@ -165,18 +162,13 @@ class Gate:
             for one, (judged, _) in zip(found, rows, strict=True)
             for verdict in one.judged.broken(Action.QUARANTINE)
         ]
-        names = ", ".join(f"'{one.table.name}'" for one in found)
-        of_layer = f"table_name IN ({names})"
+        tables = [one.table for one in found]
         if not parts:
-            if not delta.exists(self._spark, self._lake, QUARANTINED_ROWS):
-                return
-            held = delta.read(self._spark, self._lake, QUARANTINED_ROWS).where(of_layer)
-            if held.isEmpty():
-                return
-            parts = [held.limit(0)]
+            forget_quarantined(self._lake, tables)
+            return
         delta.ensure_table(self._lake, QUARANTINED_ROWS)
         left_out = reduce(DataFrame.unionByName, parts)
-        delta.overwrite(self._lake, QUARANTINED_ROWS, left_out, replace_where=of_layer)
+        delta.overwrite(self._lake, QUARANTINED_ROWS, left_out, replace_where=of_tables(tables))
 
     def _quarantined(self, one: TableResult, judged: DataFrame, verdict: Verdict) -> DataFrame:
         columns = [F.col(f"`{name}`") for name in one.table.column_names]
@@ -190,39 +182,6 @@ class Gate:
             F.to_json(F.struct(*keys)).alias("row_key"),
             F.to_json(F.struct(*columns)).alias("content"),
         )
-
-    def _write_results(self) -> None:
-        rows = [
-            {
-                "run_id": self.run_id,
-                "at": self._at,
-                "table_name": one.table.name,
-                "table_version": one.version,
-                **verdict.fields,
-            }
-            for one in self.results
-            for verdict in one.judged.verdicts
-        ]
-        delta.ensure_table(self._lake, QUALITY_RESULTS)
-        self._remove_earlier_attempt()
-        delta.add_values(self._lake, QUALITY_RESULTS, rows)
-
-    def _remove_earlier_attempt(self) -> None:
-        """The results of a run with the same id."""
-        table = open_if_there(self._lake.root, QUALITY_RESULTS.name)
-        assert table is not None, "ensure_table has made it"
-        table.delete(f"run_id = '{self.run_id}'")
-
-    def _write_pages(self) -> None:
-        from pipelines.quality.pages import pages
-
-        written = pages([one.judged for one in self.results], self._at)
-        lake_files.replace_folder(self._lake.root, PAGES, written)
-
-
-def _in_order(tables: Sequence[Contract]) -> list[Suite]:
-    """The suites of the tables, in the order of SUITES: what one joins is admitted before it."""
-    return [suite for suite in SUITES.values() if suite.contract in tables]
 
 
 def broken_text(verdict: Verdict) -> str:

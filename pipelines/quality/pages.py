@@ -1,7 +1,8 @@
 """Great Expectations' Data Docs, as pages that need no network.
 
 Its own site loads styles and scripts from elsewhere, without which its index stays empty. So its
-renderers make what is in the pages, and the frame around it is ours.
+renderers make what is in the page of a table that breaks an expectation, and the frame around it is
+ours; so is the whole page of any other table, as Great Expectations takes seconds to import.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ import html
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
-from great_expectations.render.view import DefaultJinjaSectionView
+from pipelines.quality.verdicts import Judged, Verdict
 
-from pipelines.quality.validation import Judged
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationSuiteValidationResult
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -46,7 +47,28 @@ def _file_name(judged: Judged) -> str:
 
 
 def _table_page(judged: Judged) -> str:
-    result = deepcopy(judged.result)
+    rows = judged.verdicts[0].evaluated_rows
+    content = _kept(judged.verdicts) if judged.result is None else _data_docs(judged.result)
+    return f'<p>{rows} rows. <a href="index.html">All tables</a></p>{content}'
+
+
+def _kept(verdicts: Sequence[Verdict]) -> str:
+    rows = "".join(
+        f'<tr><td><i class="fa-check-circle"></i></td><td>{html.escape(one.expectation.meaning)}'
+        f"</td><td>{html.escape(', '.join(one.expectation.columns))}</td></tr>"
+        for one in verdicts
+    )
+    return (
+        "<table><thead><tr><th>Status</th><th>Expectation</th><th>Columns</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def _data_docs(judged: ExpectationSuiteValidationResult) -> str:
+    from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
+    from great_expectations.render.view import DefaultJinjaSectionView
+
+    result = deepcopy(judged)
     for one in result.results:
         # the templates show values as they are, and a log may hold any text
         one.result = _escaped(one.result)
@@ -56,8 +78,7 @@ def _table_page(judged: Judged) -> str:
         view.render({"section": section.to_json_dict(), "section_loop": {"index": number}})
         for number, section in enumerate(document.sections[1:], start=1)  # an overview is first
     ]
-    rows = judged.verdicts[0].evaluated_rows
-    return f'<p>{rows} rows. <a href="index.html">All tables</a></p>' + "".join(sections)
+    return "".join(sections)
 
 
 def _escaped(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Suites judged by Great Expectations: the only module that imports it, which takes seconds.
 
-Great Expectations counts and collects what breaks a suite, in some Spark jobs for each table. Of a
-table that is known to hold to its suite only the result is made, for the pages.
+Great Expectations counts and collects what breaks a suite, in some Spark jobs for each table, so
+only a table that is known to break its suite comes here.
 """
 
 from __future__ import annotations
@@ -9,17 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 os.environ["GX_ANALYTICS_ENABLED"] = "false"  # read at import: nothing is sent anywhere
 
 import great_expectations as gx
 import great_expectations.expectations as gxe
-from great_expectations.core import (
-    ExpectationSuiteValidationResult,
-    ExpectationValidationResult,
-)
+from great_expectations.core import ExpectationSuiteValidationResult
 from great_expectations.data_context.types.base import ProgressBarsConfig
 from great_expectations.execution_engine import SparkDFExecutionEngine
 from great_expectations.expectations.expectation import ColumnMapExpectation
@@ -40,15 +36,11 @@ from pipelines.quality.expectation import (
     Expectation,
     Suite,
 )
+from pipelines.quality.verdicts import Judged, Verdict
 
 SAMPLE = 5
 """Keys that are kept of the rows which break an expectation."""
 
-_NOTHING_RAISED = {
-    "raised_exception": False,
-    "exception_traceback": None,
-    "exception_message": None,
-}
 _SEVERITY = {Action.WARN: "info", Action.QUARANTINE: "warning", Action.STOP: "critical"}
 """Great Expectations' own three."""
 
@@ -71,50 +63,6 @@ class ExpectRowToSatisfy(ColumnMapExpectation):
     success_keys = ("condition", "mostly")
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a table holds to one expectation.
-
-    evaluated_rows: the table's. unexpected_rows: those that break it; for the table as a whole 0.
-    sample: keys of some of them, each as a JSON object.
-    """
-
-    expectation: Expectation
-    success: bool
-    evaluated_rows: int
-    unexpected_rows: int = 0
-    sample: tuple[str, ...] = ()
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """As columns of gold.quality_results."""
-        return {
-            "expectation": self.expectation.type,
-            "meaning": self.expectation.meaning,
-            "columns": list(self.expectation.columns),
-            "action": self.expectation.action.value,
-            "success": self.success,
-            "evaluated_rows": self.evaluated_rows,
-            "unexpected_rows": self.unexpected_rows,
-            "sample_keys": list(self.sample),
-        }
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A suite's verdicts in its order, and Great Expectations' own result, for the pages."""
-
-    suite: Suite
-    verdicts: tuple[Verdict, ...]
-    result: ExpectationSuiteValidationResult
-
-    def broken(self, action: Action) -> tuple[Verdict, ...]:
-        """Those that failed and ask for `action`."""
-        return tuple(
-            one for one in self.verdicts if not one.success and one.expectation.action is action
-        )
-
-
 class Validation:
     """A run of suites; holds Great Expectations' context, which keeps nothing on disk."""
 
@@ -134,34 +82,6 @@ class Validation:
         )
         result = batch.validate(expected, result_format=_detailed(suite))
         return Judged(suite, _verdicts(suite, result, row_count), result)
-
-
-def unbroken(suite: Suite, row_count: int) -> Judged:
-    """Of a table of so many rows that breaks none of the suite's expectations."""
-    results = [
-        ExpectationValidationResult(
-            success=True,
-            expectation_config=_great(one).configuration,
-            result={"observed_value": row_count} if one.type == ROW_COUNT else {},
-            exception_info=_NOTHING_RAISED,
-        )
-        for one in suite.expectations
-    ]
-    count = len(results)
-    result = ExpectationSuiteValidationResult(
-        success=True,
-        results=results,
-        suite_name=suite.name,
-        statistics={
-            "evaluated_expectations": count,
-            "successful_expectations": count,
-            "unsuccessful_expectations": 0,
-            "success_percent": 100.0,
-        },
-        meta={"active_batch_definition": {}, "validation_id": None},
-    )
-    verdicts = tuple(Verdict(one, True, row_count) for one in suite.expectations)
-    return Judged(suite, verdicts, result)
 
 
 def _great(expectation: Expectation) -> GreatExpectation:

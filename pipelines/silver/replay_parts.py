@@ -1,188 +1,35 @@
-"""A cluster's log replayed in parts by key: what each part is given, and how it walks the log.
-
-The log is the agreed branch. Its runs without a hole are replayed apart (see replay_plan). A part
-reads its rows once, in the order in which they are wanted, so that its memory holds the state of
-its keys and never the log.
-"""
+"""A cluster's log replayed in parts by key, a part by a worker of Spark: see pipelines.replay."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.silver.replay_plan import (
-    CONTENT_IDS,
-    PLAN,
-    Plan,
-    PlannedSnapshot,
-    Run,
-    bases_of,
-    plan_of,
-    plans,
+from pipelines.replay.parts import (
+    OF_LOG,
+    OF_PLANNED,
+    OF_TAIL,
+    SOURCE_OF_SNAPSHOT,
+    Part,
+    part_of,
 )
-from pipelines.silver.stored_records import SPREAD, bucket_of, is_unknown, spread, stored_record
-from replica.metadata.image import EMPTY, Entity, Image, Replay, ReplayedRecord, key_of, owner_of
+from pipelines.replay.plan import CONTENT_IDS, PLAN, plan_of
+from pipelines.replay.stored import SPREAD
+from pipelines.silver.replay_plan import bases_of, plans
+from pipelines.silver.stored_records import is_unknown, spread
 
-IN_SNAPSHOT = -1
-"""The offset of an entity that comes from the snapshot with which a replay began."""
-
-_PLANNED, _SNAPSHOT, _TAIL, _LOG = "", "0", "1", "2"
-"""How a row's `source` begins; in this order rows of one position are wanted."""
-_SOURCE_OF_SNAPSHOT = f"{_SNAPSHOT}%010d%s"
-"""Of its epoch and content, so that it sorts as they do."""
 _RECORDS_OF_PART = 4_000_000
-_ROWS_AT_ONCE = 4096
-
-
-class Entry(NamedTuple):
-    """A record of the log. timestamp_us: its time, None where Kafka has none; commitment: as in
-    silver.committed_log, on a tail superseded or unproven."""
-
-    offset: int
-    timestamp_us: int | None
-    leader_epoch: int
-    commitment: str
-    record: ReplayedRecord
-
-
-class Content(NamedTuple):
-    """What a snapshot says of the part's keys; refused: those of its records that say nothing."""
-
-    snapshot: PlannedSnapshot
-    image: Image
-    refused: int
-
-
-class Begin(NamedTuple):
-    """From here on entries are the run's; image: what is true before the first of them."""
-
-    run: Run
-    image: Image
-
-
-class End(NamedTuple):
-    """All entries of the run came. is_log_end: whether the log ends there, too."""
-
-    run: Run
-    is_log_end: bool
-
-
-class Tail(NamedTuple):
-    """What replicas held behind this offset that the agreed branch doesn't; to be read at once."""
-
-    fork_offset: int
-    entries: Iterator[Entry]
-
-
-Step: TypeAlias = Content | Begin | End | Tail | Entry
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part of a cluster's replay. snapshots: those whose contents it is given."""
-
-    cluster_id: str
-    bucket: int
-    buckets: int
-    plan: Plan
-    snapshots: tuple[PlannedSnapshot, ...]
-    rows: Iterator[tuple[Any, ...]]
-
-    def owns(self, kind: str, key: str) -> bool:
-        """Whether this part tells the truth about the entity."""
-        return bucket_of(owner_of(Entity(kind, key, "", 0)), self.buckets) == self.bucket
-
-    def owns_record(self, record: ReplayedRecord) -> bool:
-        """Whether this part is the one to tell that the record can't be applied."""
-        return bucket_of(key_of(record), self.buckets) == self.bucket
-
-    def steps(self) -> Iterator[Step]:
-        """All that this part has to see, in order of offsets; to be walked once.
-
-        At one offset first the contents of snapshots that end there, then the beginning of a run,
-        tails that leave the branch there, and the end of a run. Entries outside of runs that have
-        a beginning aren't told, nor are tails.
-        """
-        due = _Schedule(self)
-        for (source, position), rows in groupby(self.rows, _piece):
-            if source == _LOG:
-                for row in rows:
-                    if row[_POSITION] >= due.next_position:
-                        yield from due.before(row[_POSITION], source)
-                    if due.is_open:
-                        yield _entry(row)
-            elif source[0] == _SNAPSHOT:
-                yield from due.before(position, source)
-                yield due.content(*self._image_of(rows))
-            else:
-                yield from due.before(position, source)
-                if due.is_open:
-                    yield Tail(position, map(_entry, rows))
-        yield from due.rest()
-
-    def _image_of(self, rows: Iterator[tuple[Any, ...]]) -> tuple[Image, int]:
-        replay, refused = Replay(), 0
-        for row in rows:
-            record = stored_record(*row[_RECORD])
-            refusal = replay.apply(IN_SNAPSHOT, record)
-            refused += refusal is not None and self.owns_record(record)
-        return replay.image(), refused
-
-
-class _Schedule:
-    """What happens at which offset, by the plan. is_open: whether entries are some run's."""
-
-    def __init__(self, part: Part) -> None:
-        plan = part.plan
-        replayed = [run for run in plan.runs if run.base_offset is not None]
-        due: list[tuple[int, str, PlannedSnapshot | Begin | End]] = [
-            (one.end_offset, _SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
-            for one in part.snapshots
-        ]
-        due += [(run.base_offset or 0, _TAIL, Begin(run, EMPTY)) for run in replayed]
-        due += [(run.end, _LOG, End(run, run.end == plan.log_end)) for run in replayed]
-        self._due = sorted(due, key=itemgetter(0, 1), reverse=True)
-        self._bases = {run.base for run in replayed}
-        self._images: dict[PlannedSnapshot | None, Image] = {}
-        self.is_open = False
-        self.next_position = 0
-
-    def before(self, position: int, source: str) -> Iterator[Step]:
-        """What comes before a row of this position and source."""
-        while self._due and self._due[-1][:2] <= (position, source):
-            if source[0] == _SNAPSHOT and self._due[-1][:2] == (position, source):
-                return
-            yield self._pop(EMPTY, 0)
-        self.next_position = self._due[-1][0] if self._due else 1 << 63
-
-    def content(self, image: Image, refused: int) -> Step:
-        """Of the snapshot that is next."""
-        return self._pop(image, refused)
-
-    def rest(self) -> Iterator[Step]:
-        while self._due:
-            yield self._pop(EMPTY, 0)
-
-    def _pop(self, image: Image, refused: int) -> Step:
-        _, _, what = self._due.pop()
-        if isinstance(what, PlannedSnapshot):
-            if what in self._bases:
-                self._images[what] = image
-            return Content(what, image, refused)
-        self.is_open = isinstance(what, Begin)
-        if isinstance(what, End):
-            return what
-        return Begin(what.run, self._images.pop(what.run.base, EMPTY))
+_OWNER = itemgetter(*map(SPREAD.names.index, ("cluster_id", "bucket")))
+_PAYLOAD = SPREAD.names.index("payload")
 
 
 def buckets_for(spark: SparkSession, records: int) -> int:
@@ -227,10 +74,10 @@ def replay_in_parts(
         bases = F.broadcast(bases_of(plan))
         records = records.join(bases, on=list(CONTENT_IDS), how="left_semi")
     records = records.dropDuplicates([*CONTENT_IDS, "index"])  # of all replicas that have it
-    log = known.withColumns({"source": F.lit(_LOG), "position": F.col("offset")})
+    log = known.withColumns({"source": F.lit(OF_LOG), "position": F.col("offset")})
     rows = log.unionByName(_placed(records), allowMissingColumns=True)
     if tails is not None:
-        tails = tails.withColumn("source", F.concat(F.lit(_TAIL), "tail_id")).drop("tail_id")
+        tails = tails.withColumn("source", F.concat(F.lit(OF_TAIL), "tail_id")).drop("tail_id")
         rows = rows.unionByName(tails, allowMissingColumns=True)
     rows = spread(rows, buckets).unionByName(_plan_rows(plan, buckets), allowMissingColumns=True)
     place = F.pmod(F.col("bucket") + F.crc32(F.col("cluster_id").cast("binary")), F.lit(buckets))
@@ -239,12 +86,6 @@ def replay_in_parts(
     )
     run = partial(_run, work=work, buckets=buckets, every_snapshot=every_snapshot)
     return ordered.mapInArrow(run, from_arrow_schema(schema, prefer_timestamp_ntz=False))
-
-
-def batches_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Rows as Arrow, some thousand at a time."""
-    for _, chunk in groupby(enumerate(rows), lambda row: row[0] // _ROWS_AT_ONCE):
-        yield pa.RecordBatch.from_pylist([row for _, row in chunk], schema=schema)
 
 
 def _contents(snapshots: DataFrame) -> DataFrame:
@@ -263,7 +104,7 @@ def _records_of(contents: DataFrame, snapshot_records: DataFrame) -> DataFrame:
 def _placed(records: DataFrame) -> DataFrame:
     """Records of snapshots as rows of parts."""
     columns = {
-        "source": F.format_string(_SOURCE_OF_SNAPSHOT, "epoch", "content_sha256"),
+        "source": F.format_string(SOURCE_OF_SNAPSHOT, "epoch", "content_sha256"),
         "position": F.col("end_offset"),
         "offset": F.col("index"),
         "leader_epoch": F.col("epoch"),
@@ -277,18 +118,11 @@ def _plan_rows(plan: DataFrame, buckets: int) -> DataFrame:
         "cluster_id",
         F.explode(F.sequence(F.lit(0), F.lit(buckets - 1))).alias("bucket"),
         F.lit(-1).cast("long").alias("position"),
-        F.lit(_PLANNED).alias("source"),
+        F.lit(OF_PLANNED).alias("source"),
         F.lit(False).alias("is_control"),
         F.lit(PLAN).alias("record_type"),
         F.col("plan").alias("payload"),
     )
-
-
-_OWNER = itemgetter(*map(SPREAD.names.index, ("cluster_id", "bucket")))
-_POSITION, _SOURCE = map(SPREAD.names.index, ("position", "source"))
-_PAYLOAD = SPREAD.names.index("payload")
-_RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
-_ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
 
 
 def _run(
@@ -302,7 +136,8 @@ def _run(
     gc.disable()
     try:
         for (cluster_id, bucket), rows in groupby(_rows(batches), _OWNER):
-            yield from work(_part(cluster_id, bucket, buckets, rows, every_snapshot=every_snapshot))
+            ids = cluster_id, bucket, buckets
+            yield from work(_part(*ids, rows, every_snapshot=every_snapshot))
     finally:
         gc.enable()
 
@@ -317,9 +152,7 @@ def _part(
 ) -> Part:
     """rows: the plan's and all others."""
     plan = plan_of(next(rows)[_PAYLOAD])
-    bases = (run.base for run in plan.runs)
-    snapshots = plan.snapshots if every_snapshot else tuple(one for one in bases if one)
-    return Part(cluster_id, bucket, buckets, plan, snapshots, rows)
+    return part_of(cluster_id, bucket, buckets, plan, rows, every_snapshot=every_snapshot)
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
@@ -330,13 +163,3 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
             for column in batch.columns
         )
         yield from zip(*(column.to_pylist() for column in columns), strict=True)
-
-
-def _piece(row: tuple[Any, ...]) -> tuple[str, int]:
-    """Neighbours of one piece are walked together: the log between snapshots and tails, or one."""
-    source = row[_SOURCE]
-    return source, -1 if source == _LOG else row[_POSITION]
-
-
-def _entry(row: tuple[Any, ...]) -> Entry:
-    return Entry._make((*row[_ENTRY], stored_record(*row[_RECORD])))

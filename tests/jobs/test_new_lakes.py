@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.bronze.work import SMALL_BYTES
 from pipelines.lake_folder import refuse_foreign
 from pipelines.schema_version import write_schema_version
 from replica.errors import UsageError
 from tests.jobs.conftest import Kraftlake
+from tests.pipelines.growing import large_node
 
 NODE = "kafka-3.7.2-static/final/1"
 

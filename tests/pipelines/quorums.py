@@ -93,9 +93,15 @@ def epoch(number: int, leader: int, start: int, end: int) -> tuple[Batch, Batch]
 
 def bronze_tables(spark: SparkSession, looks: Iterable[Look]) -> dict[str, DataFrame]:
     """The bronze tables by name (without the schema), but for damage."""
+    rows = bronze_values(looks)
+    return {contract.table_name: frame(spark, contract, r) for contract, r in rows.items()}
+
+
+def bronze_values(looks: Iterable[Look]) -> dict[Contract, list[dict[str, Any]]]:
+    """The rows of the same tables, without the columns that nobody set; payloads are plain."""
     seen = list(looks)
     groups = list(dict.fromkeys(look.capture_group for look in seen))
-    rows: dict[Contract, list[dict[str, Any]]] = {
+    return {
         bronze.CAPTURES: [_capture(groups.index(look.capture_group) + 1, look) for look in seen],
         bronze.LOG_BATCHES: [_batch(seen, *key) for key in _batches(seen)],
         bronze.LOG_RECORDS: [row for key in _batches(seen) for row in _records(*key)],
@@ -103,7 +109,6 @@ def bronze_tables(spark: SparkSession, looks: Iterable[Look]) -> dict[str, DataF
         bronze.SNAPSHOT_RECORDS: [row for key in _snapshots(seen) for row in _voters_of(*key)],
         bronze.REPLICA_STATE: list({look.capture_id: _state(look) for look in seen}.values()),
     }
-    return {contract.table_name: frame(spark, contract, r) for contract, r in rows.items()}
 
 
 def with_held(tables: dict[str, DataFrame]) -> dict[str, DataFrame]:

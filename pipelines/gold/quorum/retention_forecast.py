@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.quorum import RETENTION_FORECAST
+from replica.format.timestamps import LAST_MS
 
 # MetadataLogConfig's defaults; KafkaMetadataLog.maybeClean is what keeps to them
 _MAX_BYTES = 100 * 1024 * 1024
@@ -98,9 +99,14 @@ def _by_bytes() -> Column:
     left = F.greatest(F.lit(_MAX_BYTES) - F.col("log_bytes") - F.col("snapshot_bytes"), F.lit(0))
     per_day = F.col("log_bytes_per_day") + F.coalesce("snapshot_bytes_per_day", F.lit(0))
     in_ms = left * _DAY_MS / F.when(per_day > 0, per_day)
-    at = F.timestamp_millis(F.unix_millis("log_time") + in_ms.cast("bigint"))
+    at = _moment(F.unix_millis("log_time") + in_ms.cast("bigint"))
     return F.when(in_ms < _FAR_MS, at)
 
 
 def _by_time() -> Column:
-    return F.timestamp_millis(F.unix_millis("oldest_time") + _MAX_MS)
+    return _moment(F.unix_millis("oldest_time") + _MAX_MS)
+
+
+def _moment(ms: Column) -> Column:
+    """ms: since the epoch. NULL beyond the calendar, as replica.format.timestamps.moment."""
+    return F.when(ms <= LAST_MS, F.timestamp_millis(ms))

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pipelines.quality.expectation import Suite
 from pipelines.quality.suites.bronze import BRONZE
 from pipelines.quality.suites.gold import GOLD
 from pipelines.quality.suites.quorum import QUORUM
 from pipelines.quality.suites.silver import SILVER
+from pipelines.tables.contract import Contract
 
 SUITES: dict[str, Suite] = {suite.name: suite for suite in (*BRONZE, *SILVER, *GOLD, *QUORUM)}
 """By table name, in the order in which a build judges them: what a suite reads comes before it,
 or is read as it is."""
+
+
+def suites_of(tables: Sequence[Contract]) -> list[Suite]:
+    """The suites of the tables, in the order of SUITES: what one joins is admitted before it."""
+    return [suite for suite in SUITES.values() if suite.contract in tables]

@@ -8,6 +8,7 @@ be derived.
 from __future__ import annotations
 
 from pipelines.quality.expectation import Action, Join, Suite, at_least, one_of, satisfy
+from pipelines.quality.predicates import epochs_ascend
 from pipelines.tables import bronze
 from replica.check.catalogue import RULES
 from replica.format.batch import HEADER
@@ -87,7 +88,7 @@ LOG_BATCHES = Suite(
         ),
         satisfy(
             "bronze.log_records has every record of an undamaged batch and none of another",
-            "coalesce(records_held, 0) = if(crc_valid, record_count, 0)",
+            "coalesce(records_held, 0) = CASE WHEN crc_valid THEN record_count ELSE 0 END",
             *("record_count", "crc_valid"),
             action=WARN,
         ),
@@ -122,7 +123,8 @@ LOG_RECORDS = Suite(
         *_READABLE,
     ),
     derived={
-        "previous_offset": f"lag(t.offset) OVER (PARTITION BY {_BATCH} ORDER BY t.offset)",
+        "previous_offset": f"lag(t.offset) OVER (PARTITION BY {_BATCH} "
+        "ORDER BY t.offset NULLS FIRST)",
     },
     joined=Join(bronze.LOG_BATCHES, bronze.BATCH_KEYS, {"batch_last_offset": "max(last_offset)"}),
 )
@@ -139,7 +141,7 @@ SNAPSHOTS = Suite(
         ),
         satisfy(
             "a complete snapshot was held by a capture",
-            "state <> 'complete' OR size(captures) > 0",
+            "state <> 'complete' OR cardinality(captures) > 0",
             *("state", "captures"),
             action=WARN,
         ),
@@ -168,7 +170,8 @@ SNAPSHOT_RECORDS = Suite(
         *_READABLE,
     ),
     derived={
-        "previous_index": f"lag(t.index) OVER (PARTITION BY {_SNAPSHOT} ORDER BY t.index)",
+        "previous_index": f"lag(t.index) OVER (PARTITION BY {_SNAPSHOT} "
+        "ORDER BY t.index NULLS FIRST)",
     },
     joined=Join(bronze.SNAPSHOTS, bronze.SNAPSHOT_KEYS, {"snapshots": "count(*)"}),
 )
@@ -183,6 +186,7 @@ REPLICA_STATE = Suite(
             "get(leader_epochs, i).start_offset >= get(leader_epochs, i - 1).start_offset)",
             "leader_epochs",
             action=WARN,
+            predicate=epochs_ascend,
         ),
         satisfy(
             "no more index entries are wrong than there are",

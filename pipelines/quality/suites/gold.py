@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipelines.quality.expectation import Action, Expectation, Suite, at_least, one_of, satisfy
+from pipelines.quality.predicates import is_json_or_null
 from pipelines.tables import gold
 from replica.check.catalogue import RULES
 from replica.check.snapshots import Validity
@@ -20,7 +21,7 @@ _LOSS = (
     *("truncation_offset", "fetch_rounds", "draft_fetch_rounds", "records_lost"),
     *("committed_lost", "unproven_lost", "superseded_lost"),
 )
-_OF_ENTITY = "OVER (PARTITION BY cluster_id, entity, key ORDER BY valid_from_offset)"
+_OF_ENTITY = "OVER (PARTITION BY cluster_id, entity, key ORDER BY valid_from_offset NULLS FIRST)"
 
 
 def _null_unless(condition: str, columns: tuple[str, ...]) -> str:
@@ -34,6 +35,7 @@ def _json(column: str) -> Expectation:
         f"{column} IS NULL OR try_parse_json({column}) IS NOT NULL",
         column,
         action=WARN,
+        predicate=is_json_or_null,
     )
 
 
@@ -56,8 +58,9 @@ LEADER_EPOCH_HISTORY = Suite(
         ),
     ),
     derived={
-        "end_before": "max(if(t.commitment = 'superseded', NULL, t.end_offset)) OVER (PARTITION BY "
-        "t.cluster_id ORDER BY t.epoch ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+        "end_before": "max(CASE WHEN t.commitment = 'superseded' THEN NULL ELSE t.end_offset END) "
+        "OVER (PARTITION BY t.cluster_id ORDER BY t.epoch NULLS FIRST "
+        "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     },
 )
 
@@ -129,7 +132,7 @@ SNAPSHOT_VALIDITY = Suite(
         one_of("verdict", Validity),
         satisfy(
             "a snapshot is invalid where a rule is broken, and only there",
-            "(verdict = 'invalid') = (size(broken_rules) > 0)",
+            "(verdict = 'invalid') = (cardinality(broken_rules) > 0)",
             *("verdict", "broken_rules"),
             action=STOP,
         ),
@@ -187,7 +190,10 @@ STATE_RANGES = Suite(
             action=STOP,
         ),
     ),
-    derived={"next_from": "lead(from_offset) OVER (PARTITION BY cluster_id ORDER BY from_offset)"},
+    derived={
+        "next_from": "lead(from_offset) OVER (PARTITION BY cluster_id "
+        "ORDER BY from_offset NULLS FIRST)"
+    },
 )
 
 GOLD = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pipelines.quality.expectation import Action, Suite, at_least, one_of, satisfy
+from pipelines.quality.predicates import voters_once
 from pipelines.tables import silver
 from pipelines.tables.bronze import REPLICA_KEYS
 
 WARN, QUARANTINE, STOP = Action
 
 _CAPTURE = ", ".join((*REPLICA_KEYS, "capture_id"))
-_OFFSET_BEFORE = "OVER (PARTITION BY cluster_id ORDER BY t.offset)"
+_OFFSET_BEFORE = "OVER (PARTITION BY cluster_id ORDER BY t.offset NULLS FIRST)"
 
 LEADER_EPOCHS = Suite(
     silver.LEADER_EPOCHS,
@@ -42,7 +43,8 @@ LEADER_EPOCHS = Suite(
     ),
     derived={
         "previous_start": "max(t.start_offset) OVER (PARTITION BY "
-        f"{_CAPTURE} ORDER BY t.epoch ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+        f"{_CAPTURE} ORDER BY t.epoch NULLS FIRST "
+        "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     },
 )
 
@@ -56,6 +58,7 @@ VOTER_SETS = Suite(
             "v -> struct(v.voter_id, v.directory_id)))) = size(voters)",
             "voters",
             action=WARN,
+            predicate=voters_once,
         ),
         satisfy(
             "only quorum-state names voters without an offset",

@@ -17,9 +17,10 @@ from pyspark.sql import functions as F
 from pipelines.delta import Lake, read
 from pipelines.gold.metadata_history import metadata_changes, metadata_history
 from pipelines.redaction import FILE_NAME
+from pipelines.replay.stored import bucket_of, stored_record
 from pipelines.silver.branch_records import branch_records
 from pipelines.silver.metadata_replay import metadata_replay
-from pipelines.silver.stored_records import bucket_of, spread, stored_record
+from pipelines.silver.stored_records import spread
 from pipelines.tables import bronze, silver
 from replica.metadata.changes import CHANGES
 from replica.metadata.image import EMPTY, Image, Replay, key_of, orphan_topic_configs

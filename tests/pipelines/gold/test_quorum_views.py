@@ -1,9 +1,10 @@
-"""The tables about the quorum, of made-up quorums."""
+"""The tables about the quorum, of made-up quorums: by Spark and, for small lakes, without it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -11,12 +12,18 @@ from pyspark.sql import Row, SparkSession
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.quorum.batch_sizes import batch_sizes
 from pipelines.gold.quorum.log_growth import log_growth
+from pipelines.gold.quorum.retention_forecast import retention_forecast
 from pipelines.gold.quorum.views import Sources, quorum_views
+from pipelines.in_memory.quorum.views import quorum_tables
+from pipelines.in_memory.rows import nulls_first
 from pipelines.silver.branch_batches import branch_batches
 from pipelines.silver.committed_log import committed_log
 from pipelines.silver.group_findings import group_findings
 from pipelines.silver.known_epochs import known_epochs
 from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+from pipelines.tables.quorum import QUORUM, SNAPSHOT_CADENCE
+from tests.pipelines.in_memory.looks import as_spark, bronze_rows, quorum_sources
 from tests.pipelines.quorums import (
     START,
     VOTERS,
@@ -28,8 +35,6 @@ from tests.pipelines.quorums import (
     logs_of,
     with_held,
 )
-
-pytestmark = pytest.mark.spark
 
 FIRST = epoch(1, 1, 0, 10)
 GHOSTS = (*FIRST, Batch(10, 14, 1))
@@ -76,9 +81,12 @@ LOOKS = (
 )
 
 
+Views = dict[str, dict[str, list[Row]]]
+"""Rows by table, without the schema, and cluster."""
+
+
 @pytest.fixture(scope="module")
-def views(spark: SparkSession) -> dict[str, dict[str, list[Row]]]:
-    """Rows by table and cluster."""
+def by_spark(spark: SparkSession) -> Views:
     tables = with_held(bronze_tables(spark, LOOKS))
     findings = group_findings(logs_of(tables)).persist()
     committed = committed_log(tables["held"], findings)
@@ -90,23 +98,58 @@ def views(spark: SparkSession) -> dict[str, dict[str, list[Row]]]:
         findings,
         leader_epoch_history(epochs, findings),
     )
-    found: dict[str, dict[str, list[Row]]] = {}
-    for contract, rows in quorum_views(sources, lambda kept: kept.persist()):
-        by_cluster: dict[str, list[Row]] = defaultdict(list)
-        for row in rows.orderBy(*contract.keys).collect():
-            by_cluster[row.cluster_id].append(row)
-        found[contract.table_name] = by_cluster
+    found = {
+        contract: rows.collect()
+        for contract, rows in quorum_views(sources, lambda kept: kept.persist())
+    }
     spark.catalog.clearCache()
+    return _by_cluster(found)
+
+
+@pytest.fixture(scope="module")
+def in_memory() -> Views:
+    found = dict(quorum_tables(quorum_sources(bronze_rows(LOOKS))))
+    return _by_cluster(
+        {
+            contract: [
+                as_spark({name: row[name] for name in contract.column_names})
+                for row in found[contract.name]
+            ]
+            for contract in QUORUM
+        }
+    )
+
+
+def _by_cluster(tables: Mapping[Contract, Sequence[Row]]) -> Views:
+    found: Views = {}
+    for contract, rows in tables.items():
+        of_table = found.setdefault(contract.table_name, defaultdict(list))
+        for row in sorted(rows, key=lambda row: nulls_first([row[key] for key in contract.keys])):
+            of_table[row.cluster_id].append(row)
     return found
 
 
-def _status(views: dict[str, dict[str, list[Row]]], cluster: str, node: int) -> Row:
+@pytest.fixture(
+    scope="module", params=[pytest.param("by_spark", marks=pytest.mark.spark), "in_memory"]
+)
+def views(request: pytest.FixtureRequest) -> Views:
+    found: Views = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.mark.spark
+def test_spark_and_plain_python_give_equal_rows(by_spark: Views, in_memory: Views) -> None:
+    for table, clusters in by_spark.items():
+        assert clusters == in_memory[table], table
+
+
+def _status(views: Views, cluster: str, node: int) -> Row:
     (row,) = (r for r in views["replica_status"][cluster] if r.node_id == node)
     return row
 
 
 def test_the_loser_of_a_split_lags_from_where_it_parted(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
 ) -> None:
     row = _status(views, "split", 2)
     assert (row.role, row.is_voter, row.leader_epoch, row.last_epoch) == ("leader", True, 1, 1)
@@ -116,7 +159,7 @@ def test_the_loser_of_a_split_lags_from_where_it_parted(
 
 
 def test_a_replica_status_says_what_proves_its_high_watermark(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
 ) -> None:
     rows = [_status(views, "split", node) for node in (1, 2, 3, 11)]
     assert [row.high_watermark for row in rows] == [30, 10, 30, 10]
@@ -127,7 +170,7 @@ def test_a_replica_status_says_what_proves_its_high_watermark(
 
 
 def test_a_snapshot_bounds_the_high_watermark_of_who_holds_it(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
 ) -> None:
     row = _status(views, "cadence", 1)
     assert (row.high_watermark, row.high_watermark_evidence) == (4000, "snapshot")
@@ -135,7 +178,7 @@ def test_a_snapshot_bounds_the_high_watermark_of_who_holds_it(
 
 
 def test_the_roles_are_those_of_quorum_state_and_of_the_voters(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
 ) -> None:
     assert _status(views, "split", 1).role == "follower"
     assert (_status(views, "split", 11).role, _status(views, "split", 11).is_voter) == (
@@ -148,7 +191,7 @@ def test_the_roles_are_those_of_quorum_state_and_of_the_voters(
     assert _status(views, "dynamic", 2).role == "leader", "and yet it leads"
 
 
-def test_of_an_empty_directory_nothing_is_claimed(views: dict[str, dict[str, list[Row]]]) -> None:
+def test_of_an_empty_directory_nothing_is_claimed(views: Views) -> None:
     row = _status(views, "churn", 2)
     unknown = ("role", "is_voter", "leader_id", "leader_epoch", "voted_id", "last_epoch")
     unknown += ("high_watermark", "high_watermark_evidence", "snapshot_end_offset", "lag_ms")
@@ -168,7 +211,7 @@ def test_of_an_empty_directory_nothing_is_claimed(views: dict[str, dict[str, lis
     ],
 )
 def test_elections_count_what_began_and_what_nobody_won(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
     cluster: str,
     hours: list[tuple[int | None, int, list[int], int]],
 ) -> None:
@@ -176,13 +219,13 @@ def test_elections_count_what_began_and_what_nobody_won(
     assert [(_hour(r.hour), r.elections, r.leaders, r.leaderless_epochs) for r in rows] == hours
 
 
-def test_the_shortest_reign_is_told(views: dict[str, dict[str, list[Row]]]) -> None:
+def test_the_shortest_reign_is_told(views: Views) -> None:
     assert views["elections"]["split"][0].shortest_ms == 10_000
     assert views["elections"]["churn"][0].shortest_ms is None, "it hasn't ended"
 
 
 def test_a_vote_is_told_by_record_and_by_quorum_state(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
 ) -> None:
     votes = [
         (r.voter_id, r.candidate_id, r.sources, r.is_elected, r.is_double)
@@ -198,7 +241,7 @@ def test_a_vote_is_told_by_record_and_by_quorum_state(
 
 
 def test_who_takes_others_for_the_voters_stands_out(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
 ) -> None:
     agrees = {
         (r.node_id, r.source): r.agrees
@@ -214,7 +257,7 @@ def test_who_takes_others_for_the_voters_stands_out(
 
 
 def test_a_voter_with_another_directory_than_the_record_names_disagrees(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
 ) -> None:
     rows = {(r.node_id, r.source): r for r in views["voter_beliefs"]["dynamic"]}
     assert {key: row.agrees for key, row in rows.items()} == {
@@ -234,7 +277,7 @@ def test_a_voter_with_another_directory_than_the_record_names_disagrees(
 
 
 def test_the_cadence_counts_from_one_snapshot_to_the_next(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
 ) -> None:
     cadence = [
         (r.end_offset, r.records_since, r.ms_since, r.log_bytes_since, r.reached)
@@ -248,7 +291,7 @@ def test_the_cadence_counts_from_one_snapshot_to_the_next(
 
 
 def test_what_the_log_grew_by_is_not_told_where_some_of_it_is_gone(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
 ) -> None:
     grown = [
         (r.previous_end_offset, r.log_bytes_since, r.reached)
@@ -258,7 +301,7 @@ def test_what_the_log_grew_by_is_not_told_where_some_of_it_is_gone(
 
 
 def test_the_retention_takes_the_head_when_bytes_or_time_are_up(
-    views: dict[str, dict[str, list[Row]]],
+    views: Views,
 ) -> None:
     (first,) = views["retention_forecast"]["cadence"]
     assert (first.log_bytes, first.snapshots, first.snapshot_bytes) == (90_000_000, 4, 400)
@@ -276,7 +319,7 @@ def test_the_retention_takes_the_head_when_bytes_or_time_are_up(
     assert (cut.head_goes_at, cut.next_log_start_offset) == (cut.ms_reached_at, 10)
 
 
-def test_without_two_snapshots_the_head_stays(views: dict[str, dict[str, list[Row]]]) -> None:
+def test_without_two_snapshots_the_head_stays(views: Views) -> None:
     for row in views["retention_forecast"]["split"]:
         assert (row.snapshots, row.snapshot_bytes, row.ms_reached_at) == (0, 0, None)
         assert (row.head_goes_at, row.next_log_start_offset) == (None, None)
@@ -285,6 +328,7 @@ def test_without_two_snapshots_the_head_stays(views: dict[str, dict[str, list[Ro
     assert (empty.node_id, empty.log_bytes) == (2, 0)
 
 
+@pytest.mark.spark
 def test_sizes_of_batches_are_told_to_the_tail(spark: SparkSession) -> None:
     rows = [("c", 10 * size, 2, size, _naive(START)) for size in range(1, 101)]
     rows.append(("c", 5000, 9, 7, None))
@@ -302,6 +346,7 @@ def test_sizes_of_batches_are_told_to_the_tail(spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.spark
 def test_a_batch_is_spread_over_its_records_by_their_length(spark: SparkSession) -> None:
     key = {"cluster_id": "c", "node_id": 1, "directory_id": OLD, "leader_epoch": 1, "crc": 7}
     record = {**key, "base_offset": 0, "is_control": False, "record_version": 0}
@@ -322,6 +367,23 @@ def test_a_batch_is_spread_over_its_records_by_their_length(spark: SparkSession)
         ("SECRET", 1, 70),
         ("TOPIC_RECORD", 1, 400),
     ]
+
+
+@pytest.mark.spark
+def test_no_time_beyond_the_year_9999_is_forecast(spark: SparkSession) -> None:
+    end = datetime(9999, 12, 31, tzinfo=UTC)
+    key = {"cluster_id": "c", "node_id": 1, "directory_id": OLD}
+    capture = {**key, "capture_id": "a", "captured_at": START, "ingest_seq": 1, "files": []}
+    snapshot = {**key, "captures": ["a"], "end_offset": 1, "epoch": 1, "size_bytes": 1}
+    snapshot["last_contained_log_timestamp"] = end
+    made = frame(spark, bronze.CAPTURES, [capture])
+    kept = frame(spark, bronze.SNAPSHOTS, [snapshot])
+    times = (end, end - timedelta(days=1))
+    batches = frame(
+        spark, bronze.LOG_BATCHES, [{**key, "size_bytes": 1, "max_timestamp": at} for at in times]
+    )
+    (row,) = retention_forecast(made, kept, batches, frame(spark, SNAPSHOT_CADENCE, [])).collect()
+    assert (row.log_bytes_per_day, row.bytes_reached_at, row.ms_reached_at) == (2, None, None)
 
 
 def _naive(at: datetime) -> datetime:

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from jobs.cli import app
 from jobs.outcome import run as run_command
 from pipelines.delta import Lake, append, exists, read
-from pipelines.quality.gate import PAGES, Gate
+from pipelines.quality.gate import Gate
+from pipelines.quality.results import PAGES
 from pipelines.quality.rows import judged_rows
 from pipelines.quality.suites import SUITES
 from pipelines.quality.validation import Validation

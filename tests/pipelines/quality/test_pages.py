@@ -14,7 +14,8 @@ from pipelines import lake_files
 from pipelines.quality import pages as quality_pages
 from pipelines.quality.expectation import IN_SET
 from pipelines.quality.suites import SUITES
-from pipelines.quality.validation import Judged, Verdict, gx, gxe
+from pipelines.quality.validation import gx, gxe
+from pipelines.quality.verdicts import Judged, Verdict
 
 _HOSTILE = "<script>alert(1)</script>"
 

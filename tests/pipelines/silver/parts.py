@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from pipelines.silver.replay_parts import Part
-from pipelines.silver.replay_plan import Plan, PlannedSnapshot, Run
-from pipelines.silver.stored_records import bucket_of
+from pipelines.replay.parts import Part
+from pipelines.replay.plan import Plan, PlannedSnapshot, Run
+from pipelines.replay.stored import bucket_of
 from replica.format.control import encode_control, type_name
 from replica.metadata.image import BROADCAST, ReplayedRecord, key_of
 from replica.metadata.record import MetadataRecord, UnknownRecord

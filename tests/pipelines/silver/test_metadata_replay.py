@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.silver.metadata_replay import CHANGE, RANGE, VERSION, WRITTEN, written_by
-from pipelines.silver.replay_plan import Run
+from pipelines.replay.plan import Run
+from pipelines.replay.written import CHANGE, RANGE, VERSION, WRITTEN, written_by
 from replica.metadata.image import Image, Replay, ReplayedRecord, to_records
 from replica.metadata.record import UnknownRecord
 from tests.pipelines.silver.parts import Placed, of_snapshot, part, snapshot_id

@@ -9,12 +9,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from pipelines.delta import Lake, read
+from pipelines.replay.compared import SNAPSHOT_IDS
 from pipelines.silver.branch_records import branch_records
-from pipelines.silver.snapshot_replay import (
-    SNAPSHOT_IDS,
-    replayed,
-    snapshot_replay,
-)
+from pipelines.silver.snapshot_replay import replayed, snapshot_replay
 from pipelines.tables import bronze, silver
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode

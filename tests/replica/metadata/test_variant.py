@@ -28,7 +28,7 @@ _SCALARS = st.one_of(
 )
 # pyspark's reader takes an empty string or name at the very end of its buffer for malformed.
 _NAMES = _TEXTS.filter(bool)
-_PLAIN = st.recursive(
+PLAIN = st.recursive(
     _SCALARS,
     lambda inner: st.one_of(
         st.lists(inner, max_size=5), st.dictionaries(_NAMES, inner, max_size=5)
@@ -41,10 +41,10 @@ def spark_reads(plain: Plain) -> object:
     return VariantVal(*encode_variant(plain)).toPython()
 
 
-@given(_PLAIN)
+@given(PLAIN)
 def test_spark_reads_back_any_plain_value(plain: Plain) -> None:
     nested: Plain = {"value": plain, "z": 0}
-    assert _sorted_repr(spark_reads(nested)) == _sorted_repr(nested)
+    assert sorted_repr(spark_reads(nested)) == sorted_repr(nested)
 
 
 @given(records())
@@ -52,17 +52,17 @@ def test_spark_reads_a_record_as_its_json(record: MetadataRecord) -> None:
     nested: Plain = {"data": to_plain(record), "z": 0}
     value, metadata = encode_variant(nested)
     variant = VariantVal(value, metadata)
-    assert _sorted_repr(variant.toPython()) == _sorted_repr(nested)
+    assert sorted_repr(variant.toPython()) == sorted_repr(nested)
     parsed = json.loads(variant.toJson())["data"]
-    assert _sorted_repr(parsed) == _sorted_repr(json.loads(json_text(record)))
+    assert sorted_repr(parsed) == sorted_repr(json.loads(json_text(record)))
 
 
-def _sorted_repr(plain: object) -> str:
+def sorted_repr(plain: object) -> str:
     """repr with the fields of objects sorted; tells 1 from 1.0 and True, and -0.0 from 0.0."""
     if isinstance(plain, dict):
-        return "{" + ",".join(f"{k!r}:{_sorted_repr(v)}" for k, v in sorted(plain.items())) + "}"
+        return "{" + ",".join(f"{k!r}:{sorted_repr(v)}" for k, v in sorted(plain.items())) + "}"
     if isinstance(plain, list):
-        return "[" + ",".join(map(_sorted_repr, plain)) + "]"
+        return "[" + ",".join(map(sorted_repr, plain)) + "]"
     return repr(plain)
 
 

@@ -1,0 +1,88 @@
+"""The doctor's verdict on a snapshot, with the replay of the agreed branch beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.gold.rules.finding_rows import FINDING, finding_row
+from pipelines.replay.compared import difference_of
+from pipelines.tables.keys import REPLICA_KEYS
+from replica.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD
+from replica.check.snapshots import Compared, is_broken, is_newer, judge_compared, validity_of
+from replica.format.snapshot import BOOTSTRAP_ID
+from replica.types import OffsetAndEpoch, Severity
+
+FOUND = pa.struct(FINDING)
+"""A finding of a snapshot."""
+JUDGED = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("node_id", pa.int32()),
+        ("directory_id", pa.string()),
+        ("end_offset", pa.int64()),
+        ("epoch", pa.int32()),
+        ("capture_id", pa.string()),
+        ("verdict", pa.string()),
+        *((name, pa.list_(FOUND)) for name in ("broken_rules", "notes", "content_findings")),
+    ]
+)
+"""A row for each complete snapshot of each capture. content_findings: those of the broken_rules and
+notes that the replay adds to bronze.findings."""
+
+UNREADABLE = {UNDECODABLE_RECORD.id, *NOT_KNOWN}
+EVIDENCE = ("rule", "file", "position", "offset", "message")
+"""What gold.snapshot_validity shows of a finding."""
+SHOWN_NAME = r"((checkpoints/)?[^/]+?)(\.deleted)?$"
+"""The first group is the name by which a snapshot's file is shown. The table has the last name it
+was seen by, when it may have been about to go."""
+
+
+def judged(row: dict[str, Any]) -> dict[str, Any]:
+    """JUDGED of a snapshot.
+
+    row: REPLICA_KEYS, end_offset, epoch, capture_id, file, is_whole, told (findings of bronze as
+    structs of FINDING, or None), comparison (None, or orphans, dropped, different, refused and
+    sample), first_unknown (the offset of the first record in the capture's log that this release
+    doesn't know, or None).
+    """
+    told = row["told"] or []
+    added = list(_content_findings(row, told))
+    found = [*told, *added]
+    severities = [(one["rule"], Severity(one["severity"])) for one in found]
+    return {
+        **{name: row[name] for name in (*REPLICA_KEYS, "end_offset", "epoch", "capture_id")},
+        "verdict": validity_of(severities).value,
+        "broken_rules": [one for one in found if _is_broken(one)],
+        "notes": [one for one in found if not _is_broken(one)],
+        "content_findings": added,
+    }
+
+
+def _is_broken(finding: dict[str, Any]) -> bool:
+    return is_broken(finding["rule"], Severity(finding["severity"]))
+
+
+def _content_findings(row: dict[str, Any], told: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    snapshot_id = OffsetAndEpoch(row["end_offset"], row["epoch"])
+    if snapshot_id == BOOTSTRAP_ID or not row["is_whole"]:
+        return
+    comparison = row["comparison"]
+    is_readable = not any(one["rule"] in UNREADABLE for one in told)
+    compared = None
+    if comparison is not None:
+        is_readable = is_readable and not comparison["refused"]
+        first = tuple(difference_of(one) for one in comparison["sample"])
+        orphans, dropped = comparison["orphans"], comparison["dropped"]
+        compared = Compared(orphans, dropped, comparison["different"], first)
+    unknown: list[int | None] = [None for one in told if one["rule"] in NOT_KNOWN]
+    if row["first_unknown"] is not None:
+        unknown.append(row["first_unknown"])
+    found = judge_compared(
+        *(row["file"], snapshot_id, compared),
+        is_readable=is_readable,
+        newer=is_newer(snapshot_id, unknown),
+    )
+    yield from map(finding_row, found)

@@ -1,0 +1,43 @@
+"""Rows of capture groups, as pipelines.silver.group_findings has them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pipelines.in_memory.group_finding import finding_of_group
+from pipelines.in_memory.rows import Row
+from replica.history.log import ReplicaLog
+
+
+def group_findings(captures: Iterable[Row], logs: Mapping[str, ReplicaLog]) -> list[Row]:
+    """A row for each capture group; captures: rows of bronze.captures; logs: from replica_logs."""
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in captures:
+        groups[row["cluster_id"], row["capture_group"]].append(row)
+    return [
+        {
+            "cluster_id": cluster_id,
+            "capture_group": name,
+            "captured_at": max(row["captured_at"] for row in rows),
+            "ingest_seq": max(row["ingest_seq"] for row in rows),
+            **finding_of_group(_newest(rows, logs)),
+        }
+        for (cluster_id, name), rows in groups.items()
+    ]
+
+
+def _newest(rows: Iterable[Row], logs: Mapping[str, ReplicaLog]) -> list[tuple[str, ReplicaLog]]:
+    """(capture_id, log) of each replica, in the order of their keys; of a replica that occurs twice
+    the newest capture counts."""
+    newest = {
+        logs[row["capture_id"]].key: row["capture_id"]
+        for row in sorted(rows, key=lambda row: row["captured_at"])
+    }
+    return [(capture_id, logs[capture_id]) for _, capture_id in sorted(newest.items())]
+
+
+def moment(group: Row) -> tuple[Any, ...]:
+    """By which of two groups the newer one is told."""
+    return group["captured_at"], group["ingest_seq"], group["capture_group"]

@@ -1,0 +1,223 @@
+"""silver.leader_epochs, silver.voter_sets, and every epoch that a cluster was seen to have."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pipelines.in_memory.control import (
+    BatchKey,
+    ControlRecords,
+    SnapshotKey,
+)
+from pipelines.in_memory.held import one_row_per_capture
+from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row, nulls_first
+from pipelines.in_memory.voters import leader_voters_as_voters, node_ids_as_voters
+
+_OF_CHANGE = ("leader_id", "voters", "granting_voters", "started_at")
+_REPLICA = ("cluster_id", "node_id", "directory_id")
+
+
+def leader_epochs(bronze: BronzeRows, held: Mapping[str, Sequence[HeldBatch]]) -> Iterator[Row]:
+    """Rows of silver.leader_epochs; held: from by_capture."""
+    checkpoints = {row["capture_id"]: row["leader_epochs"] for row in bronze.state}
+    for look in one_row_per_capture(bronze.captures):
+        checkpoint = checkpoints.get(look["capture_id"])
+        yield from _of_capture(look, held.get(look["capture_id"], ()), checkpoint)
+
+
+def _of_capture(
+    look: Row, held: Sequence[HeldBatch], checkpoint: Sequence[Row] | None
+) -> Iterator[Row]:
+    batches: dict[int, list[HeldBatch]] = defaultdict(list)
+    for batch in held:
+        batches[batch.leader_epoch].append(batch)
+    entries: dict[int, int] = {}
+    for entry in checkpoint or ():
+        start = entries.get(entry["epoch"], entry["start_offset"])
+        entries[entry["epoch"]] = min(start, entry["start_offset"])
+    starts = {epoch: min(b.base_offset for b in of_epoch) for epoch, of_epoch in batches.items()}
+    next_start: int | None = None
+    is_newest = True
+    for epoch in sorted({*batches, *entries}, reverse=True):
+        of_epoch = batches.get(epoch, [])
+        changes = [b.leader_change for b in of_epoch if b.leader_change is not None]
+        start = starts.get(epoch)
+        end = None
+        if start is not None:
+            end = look["log_end_offset"] if next_start is None else next_start
+        row = {
+            "start_offset": start,
+            "end_offset": end,
+            "leader_change": min(changes, key=nulls_first, default=None),
+            "checkpoint_start": entries.get(epoch),
+        }
+        in_order = start is None or max(b.last_offset for b in of_epoch) < _known(end)
+        agrees = (
+            in_order
+            and _leader_change_agrees(row, min(starts.values(), default=None))
+            and (checkpoint is None or _checkpoint_agrees(row, look, is_newest=is_newest))
+        )
+        yield _epoch_row(look, epoch, row, agrees=agrees)
+        is_newest = False
+        if start is not None:
+            next_start = start if next_start is None else min(next_start, start)
+
+
+def _known(value: int | None) -> int:
+    assert value is not None
+    return value
+
+
+def _epoch_row(look: Row, epoch: int, found: Row, *, agrees: bool) -> Row:
+    change = found["leader_change"] or dict.fromkeys(_OF_CHANGE)
+    return {
+        **{name: look[name] for name in (*_REPLICA, "capture_id")},
+        "epoch": epoch,
+        "start_offset": found["start_offset"],
+        "end_offset": found["end_offset"],
+        **{name: change[name] for name in _OF_CHANGE},
+        "in_batches": found["start_offset"] is not None,
+        "in_control_record": found["leader_change"] is not None,
+        "in_checkpoint": found["checkpoint_start"] is not None,
+        "agrees": agrees,
+    }
+
+
+def _leader_change_agrees(found: Row, first_offset: int | None) -> bool:
+    """It is the epoch's first record; absent only where deletion cut the epoch's head."""
+    start, change = found["start_offset"], found["leader_change"]
+    if start is None:
+        return True
+    if change is None:
+        return bool(start == first_offset and start > 0)
+    return bool(change["offset"] == start)
+
+
+def _checkpoint_agrees(found: Row, look: Row, *, is_newest: bool) -> bool:
+    """The checkpoint starts at the log start: LeaderEpochFileCache.truncateFromStart.
+
+    So an epoch that ends at or below the log start is absent, unless it is the one in force there,
+    which the cache never loses. An epoch without batches is the newest one, at the log end: the
+    leader enters it before it writes (KafkaMetadataLog.initializeLeaderEpoch).
+    """
+    start, entry, log_start = (
+        found["start_offset"],
+        found["checkpoint_start"],
+        look["log_start_offset"],
+    )
+    if start is None:
+        return bool(is_newest and entry == look["log_end_offset"])
+    is_below_start = found["end_offset"] <= log_start
+    if entry is None:
+        return bool(is_below_start)
+    return bool(entry == max(start, log_start) and (not is_below_start or is_newest))
+
+
+def voter_sets(
+    bronze: BronzeRows,
+    control: Mapping[BatchKey, ControlRecords],
+    snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
+) -> list[Row]:
+    """Rows of silver.voter_sets; control: from control_records; snapshot_sets: from
+    snapshot_voter_sets.
+
+    The log's records are those of truncated branches and of .log.deleted files too.
+    """
+    named: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+    for replica, source, found, voters in _named(bronze, control, snapshot_sets):
+        if voters is not None and found["epoch"] is not None:
+            named[*replica, source, found["offset"], found["epoch"]].append(voters)
+    # The same record lies in several captures' files; where contents differ under one key (only
+    # damage or a broken quorum leaves that), max() chooses the same one every time.
+    names = (*_REPLICA, "source", "offset", "epoch")
+    rows = [
+        {**dict(zip(names, key, strict=True)), "voters": max(found, key=nulls_first)}
+        for key, found in named.items()
+    ]
+    return _without_repetitions(rows)
+
+
+def _named(
+    bronze: BronzeRows,
+    control: Mapping[BatchKey, ControlRecords],
+    snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
+) -> Iterator[tuple[tuple[Any, ...], str, Row, list[Row] | None]]:
+    """REPLICA_KEYS' values, source, offset and epoch, voters."""
+    for key, records in control.items():
+        for found in records.voter_sets:
+            yield key[:3], "kraft_voters", found, found["voters"]
+        change = records.leader_change
+        if change is not None:
+            yield key[:3], "leader_change", change, leader_voters_as_voters(change["voters"])
+    for snapshot, sets in snapshot_sets.items():
+        for found in sets:
+            yield snapshot[:3], "snapshot", found, found["voters"]
+    for row in bronze.state:
+        if row["current_voters"]:
+            stated = {"offset": None, "epoch": row["leader_epoch"]}
+            voters = node_ids_as_voters(row["current_voters"])
+            yield tuple(row[name] for name in _REPLICA), "quorum_state", stated, voters
+
+
+def _without_repetitions(rows: Iterable[Row]) -> list[Row]:
+    """Once a voters record names the voters (KIP-853), LEADER_CHANGE only repeats their ids."""
+    rows = list(rows)
+    firsts: dict[str, int] = {}
+    for row in rows:
+        if row["source"] in ("kraft_voters", "snapshot"):
+            first = firsts.get(row["cluster_id"], row["offset"])
+            firsts[row["cluster_id"]] = min(first, row["offset"])
+    return [
+        row
+        for row in rows
+        if row["source"] != "leader_change"
+        or row["offset"] < firsts.get(row["cluster_id"], row["offset"] + 1)
+    ]
+
+
+def known_epochs(
+    bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]
+) -> dict[tuple[str, int], Row]:
+    """Of each (cluster_id, epoch) that any file of any replica was ever seen to name: start_offset,
+    and leader_id, voters, granting_voters, started_at by its LEADER_CHANGE record.
+
+    What that record would tell is None where it is gone everywhere, but leader_id, which
+    quorum-states may still name. Truncated branches and .log.deleted files count: what was seen
+    stays known.
+    """
+    offsets: dict[tuple[str, int], list[int]] = defaultdict(list)
+    changes: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in bronze.batches:
+        if row["crc_valid"]:
+            offsets[row["cluster_id"], row["leader_epoch"]].append(row["base_offset"])
+    for row in bronze.state:
+        for entry in row["leader_epochs"] or ():
+            offsets[row["cluster_id"], entry["epoch"]].append(entry["start_offset"])
+    for key, records in control.items():
+        if records.leader_change is not None:
+            changes[key[0], key[4]].append(records.leader_change)
+    leaders = _stated_leaders(bronze.state)
+    found: dict[tuple[str, int], Row] = {}
+    for epoch in {**dict.fromkeys(offsets), **dict.fromkeys(changes)}:
+        change = min(changes.get(epoch, ()), key=nulls_first, default=dict.fromkeys(_OF_CHANGE))
+        start = change.get("offset")
+        found[epoch] = {
+            **{name: change[name] for name in _OF_CHANGE},
+            "start_offset": min(offsets[epoch]) if start is None else start,
+            "leader_id": leaders.get(epoch) if change["leader_id"] is None else change["leader_id"],
+        }
+    return found
+
+
+def _stated_leaders(state: Iterable[Row]) -> dict[tuple[str, int], int]:
+    """Whom all quorum-states that know a leader of an epoch name.
+
+    An epoch has one leader; where two are named, neither is taken.
+    """
+    named: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for row in state:
+        if row["leader_id"] is not None and row["leader_id"] >= 0:
+            named[row["cluster_id"], row["leader_epoch"]].add(row["leader_id"])
+    return {epoch: next(iter(ids)) for epoch, ids in named.items() if len(ids) == 1}

@@ -1,0 +1,150 @@
+"""What one capture group shows, as a row: the reasoning of replica.history over its logs."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from replica.history.branch import BranchPart, agreed_branch, overruled_parts
+from replica.history.commitment import (
+    Commitment,
+    GroupComparison,
+    classify_compared,
+    compare_group,
+    losses,
+)
+from replica.history.divergence import diverge_compared
+from replica.history.log import OffsetRange, ReplicaLog, epochs_of
+from replica.history.progress import Progress, progress_of
+from replica.types import EpochStart, ReplicaKey
+
+
+def finding_of_group(captures: Sequence[tuple[str, ReplicaLog]]) -> dict[str, Any]:
+    """The columns of silver's FINDINGS but those that name the group.
+
+    captures: (capture_id, log) of each replica of the group, in the order of their keys.
+    """
+    group = compare_group([log for _, log in captures])
+    commitment = classify_compared(group)
+    parts = agreed_branch(group, commitment)
+    overruled = overruled_parts(group, commitment, parts)
+    progress = progress_of(group, commitment, parts)
+    capture_of = {log.key: capture_id for capture_id, log in captures}
+    return {
+        "pairs": [_pair(a, b, group, commitment) for a, b in combinations(captures, 2)],
+        "contested": [_contested(one, group, capture_of) for one in commitment.contested],
+        "epochs": _epoch_heads(group.logs, commitment),
+        "branch": [_epoch_start(entry) for entry in _branch_epochs(group.logs, parts)],
+        "branch_parts": [_part(part, capture_of[part.key]) for part in parts],
+        "overruled": [_part(part, capture_of[part.key]) for part in overruled],
+        "branch_start": parts[0].start if parts else None,
+        "branch_end": parts[-1].end if parts else None,
+        "progress": [_progress(log, progress[log.key], capture_of[log.key]) for log in group.logs],
+    }
+
+
+def _pair(
+    one: tuple[str, ReplicaLog],
+    other: tuple[str, ReplicaLog],
+    group: GroupComparison,
+    commitment: Commitment,
+) -> dict[str, Any]:
+    (capture_a, a), (capture_b, b) = one, other
+    found = diverge_compared(a, b, group.between(a.key, b.key))
+    lost = losses(found, commitment)
+    conflict = None if found.conflict_offset is None else a.batch_at(found.conflict_offset)
+    return {
+        "node_a": a.key.node_id,
+        "directory_a": a.key.directory_id,
+        "node_b": b.key.node_id,
+        "directory_b": b.key.directory_id,
+        "capture_a": capture_a,
+        "capture_b": capture_b,
+        "relation": found.relation.value,
+        "divergence_offset": found.divergence_offset,
+        "epoch_a": found.epoch_a,
+        "epoch_b": found.epoch_b,
+        "truncating_node": found.truncating and found.truncating.node_id,
+        "truncation_offset": found.truncation_offset,
+        "fetch_rounds": found.fetch_rounds,
+        "draft_fetch_rounds": found.draft_fetch_rounds,
+        "records_lost": found.records_lost,
+        "committed_lost": lost and lost.committed,
+        "unproven_lost": lost and lost.unproven,
+        "superseded_lost": lost and lost.superseded,
+        "conflict_offset": found.conflict_offset,
+        "conflict_epoch": conflict and conflict.epoch,
+    }
+
+
+def _contested(
+    contested: OffsetRange, group: GroupComparison, capture_of: Mapping[ReplicaKey, str]
+) -> dict[str, Any]:
+    held = ((log.key, log.batch_at(contested.start)) for log in group.logs)
+    key, batch = next((key, batch) for key, batch in held if batch is not None)
+    return {
+        "start": contested.start,
+        "end": contested.end,
+        "capture_id": capture_of[key],
+        "epoch": batch.epoch,
+    }
+
+
+def _epoch_heads(logs: Sequence[ReplicaLog], commitment: Commitment) -> list[dict[str, Any]]:
+    heads = set()
+    for log in logs:
+        for entry in epochs_of(log.batches):
+            verdict = commitment.verdict_at(log.key, entry.start_offset)
+            assert verdict is not None, "an epoch starts at a batch that the log holds"
+            heads.add((entry.epoch, entry.start_offset, verdict.value))
+    names = ("epoch", "start_offset", "commitment")
+    return [dict(zip(names, head, strict=True)) for head in sorted(heads)]
+
+
+def _branch_epochs(
+    logs: Sequence[ReplicaLog], parts: Sequence[BranchPart]
+) -> tuple[EpochStart, ...]:
+    """Each epoch of the agreed branch with its first offset there."""
+    by_key = {log.key: log for log in logs}
+    found: list[EpochStart] = []
+    for part in parts:
+        batches = by_key[part.key].batches
+        first = bisect_left(batches, part.start, key=lambda batch: batch.last_offset)
+        for index in range(first, len(batches)):
+            batch = batches[index]
+            if batch.base_offset >= part.end:
+                break
+            if not found or batch.epoch > found[-1].epoch:
+                found.append(EpochStart(batch.epoch, max(part.start, batch.base_offset)))
+    return tuple(found)
+
+
+def _part(part: BranchPart, capture_id: str) -> dict[str, Any]:
+    return {
+        "start": part.start,
+        "end": part.end,
+        "capture_id": capture_id,
+        "commitment": part.verdict.value,
+    }
+
+
+def _epoch_start(entry: EpochStart) -> dict[str, int]:
+    return {"epoch": entry.epoch, "start_offset": entry.start_offset}
+
+
+def _progress(log: ReplicaLog, progress: Progress, capture_id: str) -> dict[str, Any]:
+    proof, position = progress.proof, log.position()
+    by_snapshot = proof is not None and proof.snapshot_id is not None
+    return {
+        "capture_id": capture_id,
+        "high_watermark": progress.high_watermark,
+        "agreed_end": progress.agreed_end,
+        "own_records": progress.own_records,
+        "evidence": None if proof is None else "snapshot" if by_snapshot else "majority",
+        "evidence_offset": proof and proof.offset,
+        "evidence_epoch": proof and proof.epoch,
+        "holders": None if proof is None else sorted(key.node_id for key in proof.holders),
+        "position": {"epoch": position.epoch, "offset": position.offset},
+    }

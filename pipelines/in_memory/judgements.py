@@ -1,0 +1,119 @@
+"""gold.snapshot_validity and gold.findings of a small lake."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from pipelines.gold.rules.lineage import of_group, refusal
+from pipelines.in_memory.branch import Committed
+from pipelines.in_memory.held import covers, one_row_per_capture, replica_of
+from pipelines.in_memory.replay import compared
+from pipelines.in_memory.rows import BronzeRows, Row
+from pipelines.in_memory.snapshots import (
+    judged_snapshots,
+    same_snapshot_findings,
+    snapshot_validity,
+)
+from pipelines.tables.keys import FINDING_KEYS
+from replica.types import ReplicaId
+
+_COLUMNS = (
+    *("rule", "severity", "cluster_id", "node_id", "directory_id", "file"),
+    *("position", "offset", "epoch", "message", "capture_id"),
+)
+_NAME = re.compile(r"[^/]+$")
+
+
+def judgements(
+    bronze: BronzeRows,
+    branch: Sequence[Row],
+    committed: Committed,
+    groups: Iterable[Row],
+) -> Iterator[tuple[str, list[Row]]]:
+    """The name and the rows of both tables, but for the findings between clusters.
+
+    branch: from branch_records; committed: from committed_log; groups: from group_findings.
+    """
+    replayed = compared(branch, bronze.snapshots, bronze.snapshot_records).to_pylist()
+    judged = judged_snapshots(bronze, replayed)
+    yield "gold.snapshot_validity", snapshot_validity(judged)
+    worded = chain(map(refusal, refused_records(replayed, committed)), *map(of_group, groups))
+    found = chain(
+        bronze.found,
+        _of_contents(judged),
+        _at_batches(_located(worded, bronze.captures), bronze.batches),
+        same_snapshot_findings(bronze, replayed),
+    )
+    yield "gold.findings", without_repetitions(found)
+
+
+def refused_records(replayed: Iterable[Row], committed: Committed) -> list[Row]:
+    """A row for each cluster whose log holds records that can't be applied: cluster_id, refused
+    (how many), first_refused (dict: offset, record_type, reason, because), its leader_epoch.
+
+    replayed: from pipelines.in_memory.replay.compared, as rows.
+    """
+    of_cluster: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in replayed:
+        if row["content_sha256"] is None and row["refused"] > 0:
+            of_cluster[row["cluster_id"]].append(row)
+    found = []
+    for cluster_id, rows in of_cluster.items():
+        first = min((row["first_refused"] for row in rows), key=lambda one: one["offset"])
+        entry = committed.get((cluster_id, first["offset"]))
+        if entry is not None:
+            what = {"refused": sum(row["refused"] for row in rows), "first_refused": first}
+            found.append({"cluster_id": cluster_id, **what, "leader_epoch": entry["leader_epoch"]})
+    return found
+
+
+def _of_contents(judged: Iterable[Row]) -> Iterator[Row]:
+    """What the replay adds to bronze's findings on snapshots."""
+    for row in judged:
+        for found in row["content_findings"]:
+            yield {**row, **found}
+
+
+def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
+    """Each finding with the captures that it may be of, and where these were."""
+    looks: defaultdict[str, list[Row]] = defaultdict(list)
+    for look in one_row_per_capture(captures):
+        looks[look["cluster_id"]].append(look)
+    names = ("node_id", "directory_id", "capture_id", "captured_at", "source")
+    for found in worded:
+        for look in looks[found["cluster_id"]]:
+            if found["capture_id"] in (None, look["capture_id"]):
+                yield {**found, **{name: look[name] for name in names}}
+
+
+def _at_batches(located: Iterable[Row], batches: Iterable[Row]) -> Iterator[Row]:
+    """With file and byte of the batch that holds the offset in the capture's log."""
+    of_epoch: defaultdict[tuple[ReplicaId, int], list[Row]] = defaultdict(list)
+    for row in batches:
+        of_epoch[replica_of(row), row["leader_epoch"]].append(row)
+    at_offset: dict[tuple[Any, ...], list[Row]] = {}
+    for found in located:
+        log, offset = (replica_of(found), found["epoch"]), found["offset"]
+        if (log, offset) not in at_offset:
+            mine = () if offset is None else of_epoch.get(log, ())
+            at_offset[log, offset] = [
+                row for row in mine if row["base_offset"] <= offset <= row["last_offset"]
+            ]
+        for row in at_offset[log, offset]:
+            if any(covers(span, found["captured_at"]) for span in row["in_log"]):
+                name = _NAME.search(row["file"])
+                file = f"{found['source']}/{name.group() if name else ''}"
+                yield {**found, "position": row["position"], "file": file}
+
+
+def without_repetitions(found: Iterable[Row]) -> list[Row]:
+    """The first one of each key, in the table's columns."""
+    rows: dict[tuple[Any, ...], Row] = {}
+    for one in found:
+        key = tuple(one[name] for name in FINDING_KEYS)
+        rows.setdefault(key, {name: one[name] for name in _COLUMNS})
+    return list(rows.values())

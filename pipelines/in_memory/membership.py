@@ -1,0 +1,111 @@
+"""Findings about who the members of a round claim to be: pipelines.gold.membership, on rows."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pipelines.gold.rules.membership import told
+from pipelines.in_memory.control import SnapshotKey
+from pipelines.in_memory.held import one_row_per_capture, replica_of
+from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row, nulls_first
+from pipelines.tables.keys import REPLICA_KEYS
+from replica.format.snapshot import BOOTSTRAP_ID
+from replica.types import ReplicaId
+
+_STATE = ("leader_id", "leader_epoch", "current_voters")
+_NO_STATE: Row = dict.fromkeys(_STATE)
+
+
+class Member(NamedTuple):
+    """A capture in a round. row: what the rules want to know of it but for its batches; held: the
+    batches of its log."""
+
+    ingest_seq: int
+    row: Row
+    held: Sequence[HeldBatch]
+
+
+def members_of(
+    bronze: BronzeRows,
+    held: Mapping[str, Sequence[HeldBatch]],
+    snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
+) -> Iterator[Member]:
+    """The members of all rounds; held: from by_capture; snapshot_sets: from snapshot_voter_sets."""
+    sources = {row["capture_id"]: row["source"] for row in one_row_per_capture(bronze.captures)}
+    state = {row["capture_id"]: row for row in bronze.state}
+    initial = _initial_voters(snapshot_sets)
+    for row in bronze.captures:
+        capture_id = row["capture_id"]
+        known = {
+            **{name: row[name] for name in REPLICA_KEYS},
+            "capture_id": capture_id,
+            "source": sources[capture_id],
+            "paths": [file["path"] for file in row["files"]],
+            **{name: state.get(capture_id, _NO_STATE)[name] for name in _STATE},
+            "initial_voters": initial.get(replica_of(row)),
+        }
+        yield Member(row["ingest_seq"], known, held.get(capture_id, ()))
+
+
+def membership_findings(members: Iterable[Member]) -> Iterator[Row]:
+    """PLACED; members: of all clusters of the rounds that they were in."""
+    rounds: defaultdict[int, list[Member]] = defaultdict(list)
+    for member in members:
+        rounds[member.ingest_seq].append(member)
+    for together in rounds.values():
+        entries = _entries(together)
+        unknown = {"first_offset": None, "entries": None}
+        yield from told(
+            [{**one.row, **entries.get(one.row["capture_id"], unknown)} for one in together]
+        )
+
+
+def _initial_voters(
+    snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
+) -> dict[ReplicaId, list[Row]]:
+    """The voters that a replica's bootstrap snapshot names."""
+    named: defaultdict[ReplicaId, list[list[Row]]] = defaultdict(list)
+    for (cluster_id, node_id, directory_id, end_offset, *_), sets in snapshot_sets.items():
+        voters = [found["voters"] for found in sets]
+        if end_offset == BOOTSTRAP_ID.offset and None not in voters:
+            replica = ReplicaId(cluster_id, node_id, directory_id)
+            named[replica].append([voter for one in voters for voter in one])
+    return {replica: max(sets, key=nulls_first) for replica, sets in named.items()}
+
+
+def _entries(members: Sequence[Member]) -> dict[str, Row]:
+    """Of a round with several clusters, by capture_id: first_offset, and `entries`, the batches
+    that hold the first offset of any log of the round."""
+    if len({member.row["cluster_id"] for member in members}) < 2:
+        return {}
+    held = {member.row["capture_id"]: member.held for member in members if member.held}
+    firsts = {
+        capture_id: min(batch.base_offset for batch in batches)
+        for capture_id, batches in held.items()
+    }
+    offsets = sorted(set(firsts.values()))
+    return {
+        capture_id: {
+            "first_offset": first,
+            "entries": [
+                _entry(batch, offset)
+                for batch in held[capture_id]
+                for offset in _between(offsets, batch)
+            ],
+        }
+        for capture_id, first in firsts.items()
+    }
+
+
+def _between(offsets: Sequence[int], batch: HeldBatch) -> Sequence[int]:
+    """Those of the ascending offsets that the batch holds."""
+    first = bisect_left(offsets, batch.base_offset)
+    return offsets[first : bisect_right(offsets, batch.last_offset)]
+
+
+def _entry(batch: HeldBatch, offset: int) -> dict[str, Any]:
+    names = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes")
+    return {"offset": offset, **{name: getattr(batch, name) for name in names}}

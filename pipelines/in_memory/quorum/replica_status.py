@@ -1,0 +1,184 @@
+"""gold.replica_status: where each replica of each capture group stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pipelines.in_memory.aggregates import grouped, largest
+from pipelines.in_memory.groups import newest_groups
+from pipelines.in_memory.held import by_capture
+from pipelines.in_memory.rows import HeldBatch, Row, milliseconds, nulls_first
+from pipelines.in_memory.three_valued import both, equal, some
+from pipelines.in_memory.voters import known_directory
+from pipelines.tables.keys import REPLICA_KEYS
+
+_LOOK = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")
+
+
+class _LogTimes(NamedTuple):
+    """Of a capture's log, None where nothing tells; agreed_time: of its newest record below the
+    end of what it shares with the agreed branch."""
+
+    last_epoch: int | None = None
+    last_append_time: datetime | None = None
+    agreed_time: datetime | None = None
+
+
+class _Snapshot(NamedTuple):
+    """A whole snapshot; end_offset: exclusive."""
+
+    epoch: int | None = None
+    end_offset: int | None = None
+    time: datetime | None = None
+
+
+class _Parts(NamedTuple):
+    """What the rows are made from. By capture_id: held, snapshots, state, and stated, whom the
+    capture's files name as voters. groups: by (cluster_id, capture_group)."""
+
+    held: Mapping[str, Sequence[HeldBatch]]
+    snapshots: Mapping[str, _Snapshot]
+    state: Mapping[str, Row]
+    stated: Mapping[str, Row]
+    groups: Mapping[tuple[str, str], Row]
+    newest: set[tuple[str, str]]
+
+
+def replica_status(
+    captures: Iterable[Row],
+    held: Iterable[HeldBatch],
+    snapshots: Iterable[Row],
+    state: Iterable[Row],
+    stated: Mapping[str, Row],
+    groups: Sequence[Row],
+) -> Iterator[Row]:
+    """The table's rows; held: of every capture; stated: from stated_voters; groups: rows of
+    group_findings; the others bronze's."""
+    parts = _Parts(
+        held=by_capture(held),
+        snapshots=_newest_snapshots(snapshots),
+        state={row["capture_id"]: row for row in state},
+        stated=stated,
+        groups={(row["cluster_id"], row["capture_group"]): row for row in groups},
+        newest=newest_groups(groups),
+    )
+    for key, members in grouped(captures, _group_of).items():
+        yield from _with_lag(members, key, parts)
+
+
+def _group_of(row: Row) -> tuple[str, str]:
+    return row["cluster_id"], row["capture_group"]
+
+
+def _newest_snapshots(snapshots: Iterable[Row]) -> dict[str, _Snapshot]:
+    """By capture_id, the newest whole snapshot that it held, 0-0 apart."""
+    found: dict[str, _Snapshot] = {}
+    for row in snapshots:
+        if row["is_whole"] and row["end_offset"] > 0:
+            one = _Snapshot(row["epoch"], row["end_offset"], row["last_contained_log_timestamp"])
+            for capture_id in row["captures"]:
+                if nulls_first(one) > nulls_first(found.get(capture_id, _Snapshot())):
+                    found[capture_id] = one
+    return found
+
+
+def _with_lag(members: Sequence[Row], key: tuple[str, str], parts: _Parts) -> Iterator[Row]:
+    """Rows of the captures of one group, each with how far it is behind the others."""
+    group = parts.groups.get(key, {})
+    progress = {one["capture_id"]: one for one in group.get("progress") or ()}
+    shared: list[int | None] = []
+    rows = []
+    for capture in members:
+        own = progress.get(capture["capture_id"], {})
+        times = _log_times(parts.held.get(capture["capture_id"], ()), own.get("agreed_end"))
+        snapshot = parts.snapshots.get(capture["capture_id"], _Snapshot())
+        # a log that begins at a snapshot holds nothing of the time before
+        at = times.agreed_time or snapshot.time
+        shared.append(None if at is None else milliseconds(at))
+        row = _row(capture, parts, times, snapshot)
+        row["lag_records"] = _behind(group.get("branch_end"), own.get("agreed_end"))
+        rows.append({**row, "is_latest": key in parts.newest, **_progress(own)})
+    newest = largest(shared)
+    for row, at_ms in zip(rows, shared, strict=True):
+        yield {**row, "lag_ms": None if at_ms is None or newest is None else newest - at_ms}
+
+
+def _log_times(batches: Sequence[HeldBatch], agreed_end: int | None) -> _LogTimes:
+    """batches: of one capture; agreed_end: exclusive, None where its log was compared to none."""
+    if agreed_end is None:
+        return _LogTimes()
+    return _LogTimes(
+        largest(batch.leader_epoch for batch in batches),
+        largest(batch.max_timestamp for batch in batches),
+        largest(batch.max_timestamp for batch in batches if batch.base_offset < agreed_end),
+    )
+
+
+def _behind(branch_end: int | None, agreed_end: int | None) -> int:
+    """0 where one of the two isn't known."""
+    return 0 if branch_end is None or agreed_end is None else max(branch_end - agreed_end, 0)
+
+
+def _row(capture: Row, parts: _Parts, times: _LogTimes, snapshot: _Snapshot) -> Row:
+    state = parts.state.get(capture["capture_id"], {})
+    in_force = parts.stated[capture["capture_id"]]["in_force"]
+    is_voter = _is_voter(capture, None if in_force is None else in_force["voters"])
+    return {
+        **{name: capture[name] for name in _LOOK},
+        "role": _role(state, capture["node_id"], is_voter),
+        "is_voter": is_voter,
+        "leader_id": _known_node(state.get("leader_id")),
+        "leader_epoch": state.get("leader_epoch"),
+        "voted_id": _known_node(state.get("voted_id")),
+        "voted_directory_id": known_directory(state.get("voted_directory_id")),
+        "log_start_offset": capture["log_start_offset"],
+        "log_end_offset": capture["log_end_offset"],
+        "last_epoch": times.last_epoch,
+        "last_append_time": times.last_append_time,
+        "snapshot_end_offset": snapshot.end_offset,
+        "snapshot_epoch": snapshot.epoch,
+    }
+
+
+def _progress(own: Row) -> Row:
+    """The columns out of an entry of the group's `progress`; own: empty where there is none."""
+    columns = {
+        "high_watermark": "high_watermark",
+        "high_watermark_evidence": "evidence",
+        "evidence_offset": "evidence_offset",
+        "evidence_epoch": "evidence_epoch",
+        "evidence_holders": "holders",
+        "agreed_end_offset": "agreed_end",
+        "own_records": "own_records",
+    }
+    return {column: own.get(name) for column, name in columns.items()}
+
+
+def _is_voter(capture: Row, voters: Sequence[Row] | None) -> bool | None:
+    """None where nobody names voters."""
+
+    def is_it(voter: Row) -> bool | None:
+        directory = known_directory(voter["directory_id"])
+        is_directory = equal(directory, capture["directory_id"]) is not False
+        return both(equal(voter["voter_id"], capture["node_id"]), is_directory)
+
+    return None if voters is None else some(is_it(voter) for voter in voters)
+
+
+def _role(state: Mapping[str, Any], node: int, is_voter: bool | None) -> str | None:
+    """As current-state of KafkaRaftMetrics has it; a leader that stops comes back as resigned."""
+    leader = state.get("leader_id")
+    if state.get("quorum_version") is None:
+        return None
+    if leader == node:
+        return "leader"
+    if leader is not None and leader >= 0:
+        return "observer" if is_voter is False else "follower"
+    return "candidate" if state.get("voted_id") == node else "unattached"
+
+
+def _known_node(node: int | None) -> int | None:
+    """None for -1."""
+    return node if node is not None and node >= 0 else None

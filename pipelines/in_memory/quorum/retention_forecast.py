@@ -1,0 +1,171 @@
+"""gold.retention_forecast: when Kafka's default retention takes the head of a log."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from pipelines.in_memory.aggregates import grouped, largest, rounded, smallest
+from pipelines.in_memory.held import replica_of
+from pipelines.in_memory.rows import BranchBatch, Row, milliseconds, nulls_first
+from pipelines.tables.keys import REPLICA_KEYS
+from replica.format.timestamps import moment
+from replica.types import ReplicaId
+
+# MetadataLogConfig's defaults; KafkaMetadataLog.maybeClean is what keeps to them
+_MAX_BYTES = 100 * 1024 * 1024
+_MAX_MS = 7 * 24 * 3_600_000
+
+_DAY_MS = 24 * 3_600_000
+_FAR_MS = 1000 * 365 * _DAY_MS
+
+_LOG_FILE = re.compile(r"/[0-9]{20}\.log$")
+
+
+class _Kept(NamedTuple):
+    """The snapshots of a capture; oldest_time: of the last record in the oldest one; second_end:
+    end offset of the second oldest, exclusive."""
+
+    snapshots: int = 0
+    size_bytes: int = 0
+    oldest_time: datetime | None = None
+    second_end: int | None = None
+
+
+class _Growth(NamedTuple):
+    """Of a cluster's log; log_time_ms: time of its newest record, in ms since the epoch."""
+
+    log_time_ms: int | None = None
+    measured_ms: int | None = None
+    bytes_per_day: int | None = None
+
+
+def retention_forecast(
+    captures: Iterable[Row],
+    snapshots: Iterable[Row],
+    branch: Iterable[BranchBatch],
+    cadence: Iterable[Row],
+) -> Iterator[Row]:
+    """The table's rows; branch: the batches of the agreed branch; cadence: rows of
+    gold.snapshot_cadence; the others bronze's.
+
+    Sizes are those of the newest capture, and so is the growth: what will be isn't known.
+    """
+    kept = _kept_snapshots(snapshots)
+    by_cluster = grouped(branch, lambda batch: batch.cluster_id)
+    growths = {cluster: _log_growth(batches) for cluster, batches in by_cluster.items()}
+    by_snapshots = _snapshot_growth(cadence)
+    for replica, looks in grouped(captures, replica_of).items():
+        *_, capture_id, log_bytes = max(_look(capture) for capture in looks)
+        yield {
+            **{name: looks[0][name] for name in REPLICA_KEYS},
+            "capture_id": capture_id,
+            **_forecast(
+                log_bytes,
+                kept.get(capture_id, _Kept()),
+                growths.get(replica.cluster_id, _Growth()),
+                by_snapshots.get(replica),
+            ),
+        }
+
+
+def _forecast(log_bytes: int, kept: _Kept, growth: _Growth, by_snapshots: int | None) -> Row:
+    in_files = log_bytes + kept.size_bytes
+    by_bytes = _when_bytes_are_up(in_files, growth, by_snapshots or 0)
+    by_time = None
+    if kept.oldest_time is not None:
+        by_time = moment(milliseconds(kept.oldest_time) + _MAX_MS)
+    # Kafka keeps the last snapshot
+    goes = smallest((by_bytes, by_time)) if kept.snapshots >= 2 else None
+    return {
+        "log_bytes": log_bytes,
+        "snapshots": kept.snapshots,
+        "snapshot_bytes": kept.size_bytes,
+        "log_bytes_per_day": growth.bytes_per_day,
+        "measured_ms": growth.measured_ms,
+        "snapshot_bytes_per_day": by_snapshots,
+        "bytes_reached_at": by_bytes,
+        "ms_reached_at": by_time,
+        "head_goes_at": goes,
+        "next_log_start_offset": None if goes is None else kept.second_end,
+    }
+
+
+def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> datetime | None:
+    """by_snapshots: bytes a day. None without growth, or beyond _FAR_MS."""
+    if growth.bytes_per_day is None or growth.log_time_ms is None:
+        return None
+    per_day = growth.bytes_per_day + by_snapshots
+    if per_day <= 0:
+        return None
+    in_ms = float(max(_MAX_BYTES - in_files, 0) * _DAY_MS) / per_day
+    return moment(growth.log_time_ms + int(in_ms)) if in_ms < _FAR_MS else None
+
+
+def _look(capture: Row) -> tuple[datetime, int, str, int]:
+    """captured_at, ingest_seq, capture_id, and the bytes of its log."""
+    names = ("captured_at", "ingest_seq", "capture_id")
+    captured_at, ingest_seq, capture_id = (capture[name] for name in names)
+    return captured_at, ingest_seq, capture_id, _log_bytes(capture)
+
+
+def _log_bytes(capture: Row) -> int:
+    """Of the .log files, those of deleted segments apart."""
+    logs = (file for file in capture["files"] if _LOG_FILE.search(file["path"]))
+    return sum(int(file["size_bytes"]) for file in logs)
+
+
+def _kept_snapshots(snapshots: Iterable[Row]) -> dict[str, _Kept]:
+    """By capture_id."""
+    of_capture: dict[str, list[Row]] = defaultdict(list)
+    for row in snapshots:
+        for capture_id in row["captures"]:
+            of_capture[capture_id].append(row)
+    return {capture_id: _kept(rows) for capture_id, rows in of_capture.items()}
+
+
+def _kept(rows: Sequence[Row]) -> _Kept:
+    names = ("end_offset", "epoch", "last_contained_log_timestamp")
+    in_order = sorted(rows, key=lambda row: nulls_first([row[name] for name in names]))
+    return _Kept(
+        len(rows),
+        sum(row["size_bytes"] for row in rows),
+        in_order[0]["last_contained_log_timestamp"],
+        in_order[1]["end_offset"] if len(rows) > 1 else None,
+    )
+
+
+def _log_growth(batches: Sequence[BranchBatch]) -> _Growth:
+    """batches: of one cluster."""
+    timed = [
+        (milliseconds(batch.max_timestamp), batch.size_bytes)
+        for batch in batches
+        if batch.max_timestamp is not None
+    ]
+    newest = largest(at for at, _ in timed)
+    if newest is None:
+        return _Growth()
+    recent = [(at, size) for at, size in timed if at >= newest - _MAX_MS]
+    span = newest - min(at for at, _ in recent)
+    if span == 0:
+        return _Growth(newest)
+    return _Growth(newest, span, _per_day(sum(size for _, size in recent), span))
+
+
+def _per_day(size_bytes: int, span_ms: int) -> int:
+    # floats, and in this order, as Spark divides
+    return rounded(float(size_bytes * _DAY_MS) / span_ms)
+
+
+def _snapshot_growth(cadence: Iterable[Row]) -> Mapping[ReplicaId, int | None]:
+    """Bytes a day of each replica, by its newest snapshot."""
+    found: dict[ReplicaId, int | None] = {}
+    for replica, rows in grouped(cadence, replica_of).items():
+        newest = max(rows, key=lambda row: (row["epoch"], row["end_offset"]))
+        since = newest["ms_since"]
+        is_known = since is not None and since > 0
+        found[replica] = _per_day(newest["size_bytes"], since) if is_known else None
+    return found

@@ -1,0 +1,64 @@
+"""gold.votes: who voted for whom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from pipelines.in_memory.aggregates import distinct, grouped
+from pipelines.in_memory.rows import Row
+from pipelines.in_memory.three_valued import equal
+from pipelines.in_memory.voters import known_directory
+
+
+class _Told(NamedTuple):
+    """A vote as one source tells of it."""
+
+    cluster_id: str
+    epoch: int | None
+    voter_id: int | None
+    candidate_id: int
+    directory_id: str | None
+    source: str
+
+    @property
+    def key(self) -> tuple[str, int | None, int | None, int]:
+        return self.cluster_id, self.epoch, self.voter_id, self.candidate_id
+
+
+def votes(history: Sequence[Row], state: Iterable[Row]) -> Iterator[Row]:
+    """The table's rows; history: gold.leader_epoch_history, state: bronze.replica_state.
+
+    A LEADER_CHANGE names who had granted its vote when the leader took office; votes that came
+    later, and those for others, only a quorum-state tells of, while the voter is in that epoch.
+    """
+    cast = grouped((*_granted(history), *_own(state)), lambda told: told.key)
+    leaders = {(row["cluster_id"], row["epoch"]): row["leader_id"] for row in history}
+    candidates = Counter(key[:3] for key in cast)
+    for (cluster, epoch, voter, candidate), told in cast.items():
+        yield {
+            "cluster_id": cluster,
+            "epoch": epoch,
+            "voter_id": voter,
+            "candidate_id": candidate,
+            "voter_directory_ids": distinct(known_directory(one.directory_id) for one in told),
+            "sources": distinct(one.source for one in told),
+            "is_elected": equal(candidate, leaders.get((cluster, epoch))),
+            "is_double": candidates[cluster, epoch, voter] > 1,
+        }
+
+
+def _granted(history: Iterable[Row]) -> Iterator[_Told]:
+    for row in history:
+        if row["leader_id"] is not None:
+            for voter in row["granting_voters"] or ():
+                vote = voter["voter_id"], row["leader_id"], voter["directory_id"]
+                yield _Told(row["cluster_id"], row["epoch"], *vote, "leader_change")
+
+
+def _own(state: Iterable[Row]) -> Iterator[_Told]:
+    for row in state:
+        if row["voted_id"] is not None and row["voted_id"] >= 0:
+            vote = row["node_id"], row["voted_id"], row["directory_id"]
+            yield _Told(row["cluster_id"], row["leader_epoch"], *vote, "quorum_state")

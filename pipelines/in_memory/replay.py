@@ -1,0 +1,197 @@
+"""The agreed branch replayed in this process: pipelines.silver.replay_parts, on rows.
+
+Each cluster is one part, walked by the same functions that Spark's workers call.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from pipelines.in_memory.plan import PlannedContent, plans_of
+from pipelines.in_memory.rows import Row
+from pipelines.replay.compared import REPLAYED, compared_by
+from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part, part_of
+from pipelines.replay.plan import CONTENT_IDS, Plan
+from pipelines.replay.stored import KNOWN_CONTROL, SPREAD, STATEFUL_CONTROL
+from pipelines.replay.written import WRITTEN, written_by
+from replica.metadata.image import BROADCAST, KEY_FIELDS
+from replica.metadata.variant_reader import decode_variant, variant_json
+
+_Placed: TypeAlias = tuple[Any, ...]
+"""A row of SPREAD, its time in microseconds."""
+
+_Ids: TypeAlias = tuple[str, int, int, str]
+"""Values of CONTENT_IDS."""
+
+_ORDER = itemgetter(*map(SPREAD.names.index, ("position", "source", "offset")))
+_STATEFUL = frozenset({*KEY_FIELDS, *BROADCAST})
+_IDS = itemgetter(*CONTENT_IDS)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def metadata_written(
+    branch: Sequence[Row],
+    snapshots: Iterable[Row],
+    snapshot_records: Sequence[Row],
+    tails: Iterable[Row],
+) -> pa.Table:
+    """WRITTEN: what each record of the branch, and of the branches that lost, writes.
+
+    branch: rows of the agreed branch; tails: of branches that lost, each with position, tail_id and
+    commitment; the others bronze's.
+    """
+    inputs = branch, snapshots, snapshot_records
+    return _replayed(*inputs, written_by, WRITTEN, tails=tails)
+
+
+def compared(
+    branch: Sequence[Row], snapshots: Iterable[Row], snapshot_records: Sequence[Row]
+) -> pa.Table:
+    """REPLAYED: the snapshots beside the branch, and which of its records can't be applied.
+
+    branch: rows of the agreed branch; the others bronze's.
+    """
+    inputs = branch, snapshots, snapshot_records
+    return _replayed(*inputs, compared_by, REPLAYED, every_snapshot=True)
+
+
+def _replayed(
+    branch: Sequence[Row],
+    snapshots: Iterable[Row],
+    snapshot_records: Sequence[Row],
+    work: Callable[[Part], Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+    *,
+    every_snapshot: bool = False,
+    tails: Iterable[Row] = (),
+) -> pa.Table:
+    """The rows that `work` makes of each cluster; for the holes see replay_in_parts."""
+    known = [row for row in branch if not is_unknown(row)]
+    times = _times_of(snapshots)
+    contents = {(ids[0], ids[3]) for ids in times}
+    mine = [
+        row for row in snapshot_records if (row["cluster_id"], row["content_sha256"]) in contents
+    ]
+    partial = {row["content_sha256"] for row in mine if is_unknown(row)}
+    planned = (PlannedContent(*ids, at, ids[3] not in partial) for ids, at in times.items())
+    plans = plans_of(branch, known, planned)
+    wanted = times if every_snapshot else _bases(plans)
+    rows: defaultdict[str, list[_Placed]] = defaultdict(list)
+    for placed in (*_of_log(known), *_of_snapshots(mine, wanted), *_of_tails(tails)):
+        rows[placed[0]].append(placed)
+    batches: list[pa.RecordBatch] = []
+    with _no_search_for_cycles():
+        for cluster_id, plan in plans.items():
+            ordered = iter(sorted(rows[cluster_id], key=_ORDER))
+            part = part_of(cluster_id, 0, 1, plan, ordered, every_snapshot=every_snapshot)
+            batches.extend(work(part))
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+@contextmanager
+def _no_search_for_cycles() -> Iterator[None]:
+    """What a replay makes has no cycles; to look for them takes a third of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def is_unknown(row: Row) -> bool:
+    """Whether a row of bronze's records is of an api key, version or control type that nobody here
+    knows (see json_text and UnknownControl)."""
+    if row["is_control"]:
+        return row["record_type"] not in KNOWN_CONTROL
+    payload = row["payload"]
+    if payload is None or b"apiKey" not in payload["metadata"]:
+        return False
+    plain = decode_variant(payload["value"], payload["metadata"])
+    return isinstance(plain, dict) and plain.get("apiKey") is not None
+
+
+def _times_of(snapshots: Iterable[Row]) -> dict[_Ids, int | None]:
+    """The ids of whole snapshots, and the time of the last record that each contains."""
+    latest: dict[_Ids, int | None] = {}
+    for row in snapshots:
+        if row["is_whole"]:
+            ids, at = _IDS(row), _microseconds(row["last_contained_log_timestamp"])
+            seen = (one for one in (latest.get(ids), at) if one is not None)
+            latest[ids] = max(seen, default=None)
+    return latest
+
+
+def _bases(plans: Mapping[str, Plan]) -> set[_Ids]:
+    """The ids of the snapshots with which a run begins."""
+    return {
+        (cluster_id, *run.base[:3])
+        for cluster_id, plan in plans.items()
+        for run in plan.runs
+        if run.base is not None
+    }
+
+
+def _of_log(known: Iterable[Row]) -> Iterator[_Placed]:
+    for row in known:
+        if _has_state(row):
+            offset = row["offset"]
+            yield _placed(row, offset, OF_LOG, offset, row["leader_epoch"], row["commitment"])
+
+
+def _of_snapshots(records: Iterable[Row], wanted: Iterable[_Ids]) -> Iterator[_Placed]:
+    """The records of each wanted id, each once, whichever replica's snapshot has it."""
+    contents: defaultdict[tuple[str, str], dict[int, Row]] = defaultdict(dict)
+    for row in records:
+        contents[row["cluster_id"], row["content_sha256"]].setdefault(row["index"], row)
+    for cluster_id, end_offset, epoch, content_sha256 in wanted:
+        source = SOURCE_OF_SNAPSHOT % (epoch, content_sha256)
+        for index, row in contents[cluster_id, content_sha256].items():
+            if _has_state(row):
+                yield _placed(row, end_offset, source, index, epoch, None)
+
+
+def _of_tails(tails: Iterable[Row]) -> Iterator[_Placed]:
+    for row in tails:
+        if _has_state(row):
+            source = OF_TAIL + row["tail_id"]
+            place = row["position"], source, row["offset"]
+            yield _placed(row, *place, row["leader_epoch"], row["commitment"])
+
+
+def _has_state(row: Row) -> bool:
+    """Whether a replay applies the record, or has to know that it is there."""
+    if row["is_control"]:
+        return row["record_type"] in STATEFUL_CONTROL and row["value"] is not None
+    return row["record_type"] in _STATEFUL or is_unknown(row)
+
+
+def _placed(
+    row: Row,
+    position: int,
+    source: str,
+    offset: int,
+    leader_epoch: int,
+    commitment: str | None,
+) -> _Placed:
+    payload = None
+    if row["value"] is None and row["payload"] is not None:
+        payload = variant_json(row["payload"]["value"], row["payload"]["metadata"])
+    where = row["cluster_id"], 0, position, source, offset
+    when = _microseconds(row["timestamp"]), leader_epoch, commitment
+    what = row["is_control"], row["record_type"], row["record_version"], payload, row["value"]
+    return (*where, *when, *what)
+
+
+def _microseconds(at: datetime | None) -> int | None:
+    return None if at is None else (at - _EPOCH) // _MICROSECOND

@@ -1,0 +1,28 @@
+"""SQL's logic of three values: None is a condition of which nobody knows whether it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def equal(one: Any, other: Any) -> bool | None:
+    """None where one of the two is None."""
+    return None if one is None or other is None else bool(one == other)
+
+
+def both(*conditions: bool | None) -> bool | None:
+    """SQL's AND: False where any condition is False, else None where any is None."""
+    return every(conditions)
+
+
+def every(conditions: Iterable[bool | None]) -> bool | None:
+    """False where any condition is False, else None where any is None. True of no conditions."""
+    found = set(conditions)
+    return False if False in found else None if None in found else True
+
+
+def some(conditions: Iterable[bool | None]) -> bool | None:
+    """True where any condition is True, else None where any is None. False of no conditions."""
+    found = set(conditions)
+    return True if True in found else None if None in found else False

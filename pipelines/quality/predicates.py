@@ -1,0 +1,90 @@
+"""Conditions on one value that delta-rs's SQL can't say, as functions of the value.
+
+Each says the same as the Spark SQL beside which a suite names it: True where the value satisfies
+the condition, False where the condition is false or NULL.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+_Struct = Mapping[str, Any]
+"""A value of Spark's struct type, by field name."""
+_NUMBER_LENGTH = 1000
+"""Of Jackson, which reads JSON for Spark: maxNumberLength of its StreamReadConstraints."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def epochs_ascend(entries: Sequence[_Struct | None] | None) -> bool:
+    """Whether each entry of leader-epoch-checkpoint has a larger epoch than the one before it, and
+    no smaller start_offset. Fewer than two entries, and no file, satisfy it."""
+    found = [entry or {} for entry in entries or ()]
+    return all(_follows(after, before) for before, after in pairwise(found))
+
+
+def _follows(after: _Struct, before: _Struct) -> bool:
+    values: list[Any] = [
+        one.get(name) for name in ("epoch", "start_offset") for one in (after, before)
+    ]
+    if None in values:
+        return False
+    epoch, epoch_before, offset, offset_before = values
+    return bool(epoch > epoch_before and offset >= offset_before)
+
+
+def voters_once(voters: Sequence[_Struct | None] | None) -> bool:
+    """Whether there are voters, and none has the voter_id and the directory_id of another one."""
+    if not voters:
+        return False
+    found = [voter or {} for voter in voters]
+    return len({(one.get("voter_id"), one.get("directory_id")) for one in found}) == len(found)
+
+
+def is_json_or_null(text: str | None) -> bool:
+    """Whether the text is JSON that Spark makes a VARIANT of: in no object a key is there twice, no
+    number is NaN, infinite or longer than 1,000 characters, and no surrogate is alone. NULL
+    satisfies it.
+
+    Of text behind the JSON, as in "1 2", Spark takes no notice; here it makes the answer False.
+    """
+    if text is None:
+        return True
+    try:
+        _JSON.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return _SURROGATE.search(text) is None or _has_pairs_only(text)
+
+
+def _has_pairs_only(text: str) -> bool:
+    try:
+        json.dumps(json.loads(text), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _number(text: str) -> float:
+    if len(text) > _NUMBER_LENGTH:
+        raise ValueError("a number is too long")
+    return float(text)
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+_JSON = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_refuse
+)

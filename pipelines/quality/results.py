@@ -1,0 +1,68 @@
+"""What a run leaves in the lake: gold.quality_results, gold.quarantined_rows and the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from pipelines import delta, lake_files
+from pipelines.delta_rs import open_if_there, rows_of
+from pipelines.quality.pages import pages
+from pipelines.quality.verdicts import TableResult
+from pipelines.tables.contract import Contract
+from pipelines.tables.gold import QUALITY_RESULTS, QUARANTINED_ROWS
+
+PAGES = "_quality"
+"""The folder of the pages, below the lake's."""
+
+
+def write_results(
+    lake: delta.Lake, run_id: str, at: datetime, results: Sequence[TableResult]
+) -> None:
+    """Makes the rows and the pages of a run. Rows of an earlier attempt with the same run_id, and
+    the pages of the run before, are replaced.
+
+    at: when the run was, in UTC.
+    """
+    rows = [
+        {
+            "run_id": run_id,
+            "at": at,
+            "table_name": one.table.name,
+            "table_version": one.version,
+            **verdict.fields,
+        }
+        for one in results
+        for verdict in one.judged.verdicts
+    ]
+    delta.ensure_table(lake, QUALITY_RESULTS)
+    _remove_earlier_attempt(lake, run_id)
+    delta.add_values(lake, QUALITY_RESULTS, rows)
+    lake_files.replace_folder(lake.root, PAGES, pages([one.judged for one in results], at))
+
+
+def _remove_earlier_attempt(lake: delta.Lake, run_id: str) -> None:
+    """The results of a run with the same id."""
+    table = open_if_there(lake.root, QUALITY_RESULTS.name)
+    assert table is not None, "ensure_table has made it"
+    table.delete(f"run_id = {delta.text(run_id)}")
+
+
+def of_tables(tables: Iterable[Contract]) -> str:
+    """SQL: the rows of gold.quarantined_rows that are of one of the tables."""
+    names = ", ".join(delta.text(table.name) for table in tables)
+    return f"table_name IN ({names})"
+
+
+def forget_quarantined(lake: delta.Lake, tables: Sequence[Contract]) -> None:
+    """Removes the rows of the tables from gold.quarantined_rows: the newest run left none out.
+    Where there are none, nothing is committed."""
+    held = open_if_there(lake.root, QUARANTINED_ROWS.name)
+    if held is None:
+        return
+    ((count,),) = (
+        row.values()
+        for row in rows_of(held, f"SELECT count(*) FROM t WHERE {of_tables(tables)}")  # noqa: S608 - the names are our own
+    )
+    if count:
+        held.delete(of_tables(tables))

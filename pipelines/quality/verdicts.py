@@ -1,0 +1,71 @@
+"""What a run found of a table: a verdict for each expectation of its suite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipelines.quality.expectation import Action, Expectation, Suite
+from pipelines.tables.contract import Contract
+
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationSuiteValidationResult
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a table holds to one expectation.
+
+    evaluated_rows: the table's. unexpected_rows: those that break it; for the table as a whole 0.
+    sample: keys of some of them, each as a JSON object.
+    """
+
+    expectation: Expectation
+    success: bool
+    evaluated_rows: int
+    unexpected_rows: int = 0
+    sample: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As columns of gold.quality_results."""
+        return {
+            "expectation": self.expectation.type,
+            "meaning": self.expectation.meaning,
+            "columns": list(self.expectation.columns),
+            "action": self.expectation.action.value,
+            "success": self.success,
+            "evaluated_rows": self.evaluated_rows,
+            "unexpected_rows": self.unexpected_rows,
+            "sample_keys": list(self.sample),
+        }
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A suite's verdicts in its order. result: Great Expectations' own, for the page; None of a
+    table that Great Expectations did not judge, as nothing in it is broken."""
+
+    suite: Suite
+    verdicts: tuple[Verdict, ...]
+    result: ExpectationSuiteValidationResult | None = None
+
+    def broken(self, action: Action) -> tuple[Verdict, ...]:
+        """Those that failed and ask for `action`."""
+        return tuple(
+            one for one in self.verdicts if not one.success and one.expectation.action is action
+        )
+
+
+@dataclass(frozen=True)
+class TableResult:
+    """What a run found of one table at one version of it."""
+
+    table: Contract
+    version: int
+    judged: Judged
+
+
+def unbroken(suite: Suite, row_count: int) -> Judged:
+    """Of a table of so many rows that breaks none of the suite's expectations."""
+    return Judged(suite, tuple(Verdict(one, True, row_count) for one in suite.expectations))

@@ -1,0 +1,208 @@
+"""What each part of a cluster's replay is given, and how it walks the log.
+
+The log is the agreed branch. Its runs without a hole are replayed apart (see the module plan). A
+part reads its rows once, in the order in which they are wanted, so that its memory holds the state
+of its keys and never the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+from pipelines.replay.plan import Plan, PlannedSnapshot, Run
+from pipelines.replay.stored import SPREAD, bucket_of, stored_record
+from replica.metadata.image import EMPTY, Entity, Image, Replay, ReplayedRecord, key_of, owner_of
+
+IN_SNAPSHOT = -1
+"""The offset of an entity that comes from the snapshot with which a replay began."""
+
+OF_PLANNED, OF_SNAPSHOT, OF_TAIL, OF_LOG = "", "0", "1", "2"
+"""How a row's `source` begins; in this order rows of one position are wanted."""
+SOURCE_OF_SNAPSHOT = f"{OF_SNAPSHOT}%010d%s"
+"""Of its epoch and content, so that it sorts as they do."""
+_ROWS_AT_ONCE = 4096
+_POSITION, _SOURCE = map(SPREAD.names.index, ("position", "source"))
+_RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
+_ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
+
+
+class Entry(NamedTuple):
+    """A record of the log. timestamp_us: its time, None where Kafka has none; commitment: as in
+    silver.committed_log, on a tail superseded or unproven."""
+
+    offset: int
+    timestamp_us: int | None
+    leader_epoch: int
+    commitment: str
+    record: ReplayedRecord
+
+
+class Content(NamedTuple):
+    """What a snapshot says of the part's keys; refused: those of its records that say nothing."""
+
+    snapshot: PlannedSnapshot
+    image: Image
+    refused: int
+
+
+class Begin(NamedTuple):
+    """From here on entries are the run's; image: what is true before the first of them."""
+
+    run: Run
+    image: Image
+
+
+class End(NamedTuple):
+    """All entries of the run came. is_log_end: whether the log ends there, too."""
+
+    run: Run
+    is_log_end: bool
+
+
+class Tail(NamedTuple):
+    """What replicas held behind this offset that the agreed branch doesn't; to be read at once."""
+
+    fork_offset: int
+    entries: Iterator[Entry]
+
+
+Step: TypeAlias = Content | Begin | End | Tail | Entry
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a cluster's replay. snapshots: those whose contents it is given."""
+
+    cluster_id: str
+    bucket: int
+    buckets: int
+    plan: Plan
+    snapshots: tuple[PlannedSnapshot, ...]
+    rows: Iterator[tuple[Any, ...]]
+
+    def owns(self, kind: str, key: str) -> bool:
+        """Whether this part tells the truth about the entity."""
+        return bucket_of(owner_of(Entity(kind, key, "", 0)), self.buckets) == self.bucket
+
+    def owns_record(self, record: ReplayedRecord) -> bool:
+        """Whether this part is the one to tell that the record can't be applied."""
+        return bucket_of(key_of(record), self.buckets) == self.bucket
+
+    def steps(self) -> Iterator[Step]:
+        """All that this part has to see, in order of offsets; to be walked once.
+
+        At one offset first the contents of snapshots that end there, then the beginning of a run,
+        tails that leave the branch there, and the end of a run. Entries outside of runs that have
+        a beginning aren't told, nor are tails.
+        """
+        due = _Schedule(self)
+        for (source, position), rows in groupby(self.rows, _piece):
+            if source == OF_LOG:
+                for row in rows:
+                    if row[_POSITION] >= due.next_position:
+                        yield from due.before(row[_POSITION], source)
+                    if due.is_open:
+                        yield _entry(row)
+            elif source[0] == OF_SNAPSHOT:
+                yield from due.before(position, source)
+                yield due.content(*self._image_of(rows))
+            else:
+                yield from due.before(position, source)
+                if due.is_open:
+                    yield Tail(position, map(_entry, rows))
+        yield from due.rest()
+
+    def _image_of(self, rows: Iterator[tuple[Any, ...]]) -> tuple[Image, int]:
+        replay, refused = Replay(), 0
+        for row in rows:
+            record = stored_record(*row[_RECORD])
+            refusal = replay.apply(IN_SNAPSHOT, record)
+            refused += refusal is not None and self.owns_record(record)
+        return replay.image(), refused
+
+
+class _Schedule:
+    """What happens at which offset, by the plan. is_open: whether entries are some run's."""
+
+    def __init__(self, part: Part) -> None:
+        plan = part.plan
+        replayed = [run for run in plan.runs if run.base_offset is not None]
+        due: list[tuple[int, str, PlannedSnapshot | Begin | End]] = [
+            (one.end_offset, SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
+            for one in part.snapshots
+        ]
+        due += [(run.base_offset or 0, OF_TAIL, Begin(run, EMPTY)) for run in replayed]
+        due += [(run.end, OF_LOG, End(run, run.end == plan.log_end)) for run in replayed]
+        self._due = sorted(due, key=itemgetter(0, 1), reverse=True)
+        self._bases = {run.base for run in replayed}
+        self._images: dict[PlannedSnapshot | None, Image] = {}
+        self.is_open = False
+        self.next_position = 0
+
+    def before(self, position: int, source: str) -> Iterator[Step]:
+        """What comes before a row of this position and source."""
+        while self._due and self._due[-1][:2] <= (position, source):
+            if source[0] == OF_SNAPSHOT and self._due[-1][:2] == (position, source):
+                return
+            yield self._pop(EMPTY, 0)
+        self.next_position = self._due[-1][0] if self._due else 1 << 63
+
+    def content(self, image: Image, refused: int) -> Step:
+        """Of the snapshot that is next."""
+        return self._pop(image, refused)
+
+    def rest(self) -> Iterator[Step]:
+        while self._due:
+            yield self._pop(EMPTY, 0)
+
+    def _pop(self, image: Image, refused: int) -> Step:
+        _, _, what = self._due.pop()
+        if isinstance(what, PlannedSnapshot):
+            if what in self._bases:
+                self._images[what] = image
+            return Content(what, image, refused)
+        self.is_open = isinstance(what, Begin)
+        if isinstance(what, End):
+            return what
+        return Begin(what.run, self._images.pop(what.run.base, EMPTY))
+
+
+def part_of(
+    cluster_id: str,
+    bucket: int,
+    buckets: int,
+    plan: Plan,
+    rows: Iterator[tuple[Any, ...]],
+    *,
+    every_snapshot: bool,
+) -> Part:
+    """rows: SPREAD's, times as microseconds, sorted by position, source and offset.
+
+    every_snapshot: whether `rows` hold the contents of all whole snapshots, or only of those with
+    which a run begins.
+    """
+    bases = (run.base for run in plan.runs)
+    snapshots = plan.snapshots if every_snapshot else tuple(one for one in bases if one)
+    return Part(cluster_id, bucket, buckets, plan, snapshots, rows)
+
+
+def batches_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows as Arrow, some thousand at a time."""
+    for _, chunk in groupby(enumerate(rows), lambda row: row[0] // _ROWS_AT_ONCE):
+        yield pa.RecordBatch.from_pylist([row for _, row in chunk], schema=schema)
+
+
+def _piece(row: tuple[Any, ...]) -> tuple[str, int]:
+    """Neighbours of one piece are walked together: the log between snapshots and tails, or one."""
+    source = row[_SOURCE]
+    return source, -1 if source == OF_LOG else row[_POSITION]
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    return Entry._make((*row[_ENTRY], stored_record(*row[_RECORD])))

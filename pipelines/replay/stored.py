@@ -1,0 +1,65 @@
+"""Records as the tables keep them, back as values that can be replayed.
+
+A log is replayed in parts (replica.metadata.image.partitioning): each record belongs to a bucket by
+its key, and those that every part needs are in all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+import pyarrow as pa
+
+from replica.format.control import ControlType, control_key, decode_control
+from replica.metadata.image import PartitionKey, ReplayedRecord
+from replica.metadata.plain_reader import from_plain
+from replica.metadata.reader import decode
+from replica.metadata.record import UnknownRecord
+
+SPREAD = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("bucket", pa.int32()),
+        ("position", pa.int64()),
+        ("source", pa.string()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("leader_epoch", pa.int32()),
+        ("commitment", pa.string()),
+        ("is_control", pa.bool_()),
+        ("record_type", pa.string()),
+        ("record_version", pa.int32()),
+        ("payload", pa.string()),
+        ("value", pa.binary()),
+    ]
+)
+"""source: whose record it is (see the module parts); position: the offset of the log at which it is
+wanted; offset: in a snapshot the record's index. payload: JSON, only where `value` is NULL."""
+
+KNOWN_CONTROL = [control.name for control in ControlType if control > ControlType.COMMIT]
+STATEFUL_CONTROL = ("KRAFT_VERSION", "KRAFT_VOTERS")
+"""Control records that this release knows, and those of them that are state."""
+
+
+def bucket_of(key: PartitionKey, buckets: int) -> int:
+    """The same on every machine, unlike hash()."""
+    return zlib.crc32("\0".join(key).encode()) % buckets
+
+
+def stored_record(
+    is_control: bool,
+    record_type: str,
+    record_version: int | None,
+    payload: str | None,
+    value: bytes | None,
+) -> ReplayedRecord:
+    """The record of a row, by SPREAD's last columns. DataError: ingest writes no such row."""
+    if value is not None:
+        if is_control:
+            return decode_control(control_key(ControlType[record_type]), value)
+        return decode(value)
+    data = json.loads(payload or "")
+    if "apiKey" in data:
+        return UnknownRecord(data["apiKey"], data["version"], data["body"])
+    return from_plain(record_type, -1 if record_version is None else record_version, data)

@@ -1,0 +1,169 @@
+"""Bronze to silver to gold of a small lake in this process: no JVM is started.
+
+The tables are those of pipelines.build, row for row, and so are the gates between the layers. The
+clusters are computed one after the other, as no more than one is wanted at a time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines import delta
+from pipelines.delta.contents import content_of, put
+from pipelines.delta_rs import open_if_there
+from pipelines.in_memory.derived import derived, gold_tables, members, silver_tables
+from pipelines.in_memory.held import entries_end
+from pipelines.in_memory.judgements import without_repetitions
+from pipelines.in_memory.membership import Member, membership_findings
+from pipelines.in_memory.rows import BronzeRows, Row
+from pipelines.last_build import note_build
+from pipelines.quality.small_gate import SmallGate
+from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+from pipelines.tables.gold import FINDINGS, GOLD
+from pipelines.tables.silver import SILVER
+
+_INPUTS = (
+    bronze.CAPTURES,
+    bronze.LOG_BATCHES,
+    bronze.LOG_RECORDS,
+    bronze.SNAPSHOTS,
+    bronze.SNAPSHOT_RECORDS,
+    bronze.REPLICA_STATE,
+    bronze.FINDINGS,
+)
+"""Of the fields of BronzeRows, in their order."""
+_MOST_BYTES = 256 * 1024 * 1024
+"""Of bronze's Parquet files, which pass through this process's memory: some times that in it."""
+_MOST_ROWS = 200_000
+"""Of one cluster in one table. A row takes a kilobyte or two while its cluster is computed."""
+_MOST_OFFSETS = 1_000_000
+"""Of all batches of one cluster: some tables are made offset by offset."""
+_CONTRACTS = {contract.name: contract for contract in (*SILVER, *GOLD)}
+
+
+def build_small(
+    lake: delta.Lake, progress: Callable[[str], None], run_id: str | None = None
+) -> dict[str, int] | None:
+    """Row counts by table name, as of pipelines.build. None where Spark has to do it: a table of
+    bronze isn't small, or rows break an expectation, of which Great Expectations tells more.
+
+    progress, run_id and the errors: as of pipelines.build.
+    """
+    if not _is_small(lake):
+        return None
+    with SmallGate(lake, progress, run_id) as gate:
+        building = _Building(lake, progress, gate)
+        is_built = building.run()
+    if not is_built:
+        return None
+    judged = {one.table.name: one.version for one in gate.results}
+    if building.versions.items() <= judged.items():  # or another build wrote in between
+        note_build(lake.root, judged, building.counts)
+    return building.counts
+
+
+def _is_small(lake: delta.Lake) -> bool:
+    """UsageError where a table of bronze is missing, but for bronze.captures."""
+    if open_if_there(lake.root, bronze.CAPTURES.name) is None:
+        return False
+    return sum(delta.size(lake, one).size_bytes for one in bronze.BRONZE) <= _MOST_BYTES
+
+
+@dataclass
+class _Building:
+    """One build. counts, versions: rows of the tables and their versions, by table name."""
+
+    lake: delta.Lake
+    progress: Callable[[str], None]
+    gate: SmallGate
+    counts: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+
+    def run(self) -> bool:
+        """False where Spark has to go on, from the beginning."""
+        if not self._admit("bronze", bronze.BRONZE):
+            return False
+        content = self._bronze()
+        if content is None or not _is_small_each(content):
+            return False
+        tables = self._derived(content)
+        if tables is None:
+            return False
+        self._write(SILVER, tables)
+        if not self._admit("silver", SILVER):
+            return False
+        self._write(GOLD, tables)
+        return self._admit("gold", GOLD)
+
+    def _admit(self, layer: str, tables: Iterable[Contract]) -> bool:
+        self.progress(f"quality of {layer}")
+        return self.gate.admit(tuple(tables))
+
+    def _bronze(self) -> list[pa.Table] | None:
+        """As the gate has judged it; None where it can't be read, of which Spark tells more."""
+        versions = {one.table: one.version for one in self.gate.results}
+        try:
+            return [content_of(self.lake, one, versions[one]) for one in _INPUTS]
+        except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
+            return None
+
+    def _derived(self, content: Iterable[pa.Table]) -> dict[str, pa.Table] | None:
+        """Silver's and gold's tables by name; None where a cluster's batches claim too much."""
+        parts: dict[str, list[pa.Table]] = defaultdict(list)
+        of_rounds: list[Member] = []
+        clusters = _clusters(content)
+        for number, cluster_id in enumerate(clusters, 1):
+            if len(clusters) > 1:
+                self.progress(f"cluster {number} of {len(clusters)}")
+            rows = _rows_of(cluster_id, content)
+            if _offsets(rows) > _MOST_OFFSETS:
+                return None
+            found = derived(rows)
+            for name, made in chain(silver_tables(found), gold_tables(found)):
+                parts[name].append(_table(_CONTRACTS[name], made))
+            of_rounds += members(found)
+        told = without_repetitions(membership_findings(of_rounds))
+        parts[FINDINGS.name].append(_table(FINDINGS, told))
+        return {name: pa.concat_tables(some) for name, some in parts.items()}
+
+    def _write(self, contracts: Iterable[Contract], tables: Mapping[str, pa.Table]) -> None:
+        for contract in contracts:
+            self.progress(contract.name)
+            delta.ensure_table(self.lake, contract)
+            put(self.lake, contract, tables[contract.name])
+            self.counts[contract.name] = tables[contract.name].num_rows
+            self.versions[contract.name] = delta.size(self.lake, contract).version
+
+
+def _clusters(content: Iterable[pa.Table]) -> list[str]:
+    ids = (pc.unique(table["cluster_id"]).to_pylist() for table in content)
+    return sorted(set(chain.from_iterable(ids)))
+
+
+def _is_small_each(content: Iterable[pa.Table]) -> bool:
+    """Whether no cluster has more rows in a table than are computed in this process."""
+    counts = (pc.value_counts(table["cluster_id"]).field("counts") for table in content)
+    return all((pc.max(of_table).as_py() or 0) <= _MOST_ROWS for of_table in counts)
+
+
+def _rows_of(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
+    mine = (table.filter(pc.equal(table["cluster_id"], cluster_id)) for table in content)
+    return BronzeRows(*(table.to_pylist() for table in mine))
+
+
+def _table(contract: Contract, rows: Iterable[Row]) -> pa.Table:
+    names = contract.column_names
+    return pa.Table.from_pylist(
+        [{name: row[name] for name in names} for row in rows], contract.arrow_schema
+    )
+
+
+def _offsets(rows: BronzeRows) -> int:
+    return sum(max(0, entries_end(row) - row["base_offset"]) for row in rows.batches)

@@ -1,0 +1,293 @@
+"""What check says of a small lake, from rows made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipelines.in_memory.judgements import judgements, refused_records
+from pipelines.in_memory.membership import members_of, membership_findings
+from pipelines.in_memory.replay import compared
+from pipelines.in_memory.rows import BronzeRows, HeldBatch
+from pipelines.in_memory.snapshots import same_snapshot_findings
+from pipelines.replay.plan import PlannedSnapshot
+from pipelines.tables.gold import FINDINGS, SNAPSHOT_VALIDITY
+from replica.metadata.image import ReplayedRecord
+from replica.metadata.record import UnknownRecord
+from tests.pipelines.in_memory.record_rows import CLUSTER, Row, at, branch, snapshot
+from tests.replica.metadata.image.made import OTHER_TOPIC, config, remove_topic, topic
+
+REPLICA = {"cluster_id": CLUSTER, "node_id": 1, "directory_id": "d1"}
+UNKNOWN = UnknownRecord(99, 0, b"")
+ID = PlannedSnapshot(2, 1, "sha", 1, None)
+
+
+def capture(node_id: int = 1, **fields: Any) -> Row:
+    usual = {
+        **REPLICA,
+        **{
+            "node_id": node_id,
+            "directory_id": f"d{node_id}",
+            "capture_id": f"c{node_id}",
+            "capture_group": "g",
+        },
+        **{"captured_at": at(10), "ingest_seq": 1, "source": f"/nodes/{node_id}"},
+        **{"log_start_offset": 0, "log_end_offset": 9, "files": []},
+    }
+    return {**usual, **fields}
+
+
+def held_snapshot(
+    records: list[ReplayedRecord], planned: PlannedSnapshot = ID, node_id: int = 1, **fields: Any
+) -> tuple[Row, list[Row]]:
+    row, rows = snapshot(planned, records, node_id=node_id)
+    name = f"__cluster_metadata-0/{planned.end_offset:020d}-{planned.epoch:010d}.checkpoint"
+    return {**row, "file": name, "captures": [f"c{node_id}"], **fields}, rows
+
+
+def bronze(*snapshots: tuple[Row, list[Row]], **tables: list[Row]) -> BronzeRows:
+    usual = {
+        "captures": [capture()],
+        **{name: [] for name in ("batches", "records", "state", "found")},
+        "snapshots": [row for row, _ in snapshots],
+        "snapshot_records": [row for _, rows in snapshots for row in rows],
+    }
+    return BronzeRows(**{**usual, **tables})
+
+
+def judged(of: BronzeRows, rows: list[Row], **given: Any) -> dict[str, list[Row]]:
+    committed = {(row["cluster_id"], row["offset"]): row for row in rows}
+    usual = {"committed": committed, "groups": []}
+    return dict(judgements(of, rows, **{**usual, **given}))
+
+
+def verdicts(of: BronzeRows, rows: list[Row]) -> list[tuple[str, list[str], list[str]]]:
+    return [
+        (
+            row["verdict"],
+            [one["rule"] for one in row["broken_rules"]],
+            [one["rule"] for one in row["notes"]],
+        )
+        for row in judged(of, rows)[SNAPSHOT_VALIDITY.name]
+    ]
+
+
+def finding(rule: str, severity: str = "error", **fields: Any) -> Row:
+    """A row of bronze.findings."""
+    usual = {
+        **REPLICA,
+        **{"capture_id": "c1", "rule": rule, "severity": severity, "file": "f", "position": 7},
+        **{"offset": None, "epoch": None, "message": "m"},
+        **{"snapshot_end_offset": None, "snapshot_epoch": None},
+    }
+    return {**usual, **fields}
+
+
+def batch(node_id: int = 1, **fields: Any) -> Row:
+    usual = {
+        **REPLICA,
+        **{
+            "node_id": node_id,
+            "directory_id": f"d{node_id}",
+            "base_offset": 0,
+            "last_offset": 9,
+            "leader_epoch": 1,
+        },
+        **{"crc": 0, "position": 61, "file": "__cluster_metadata-0/0.log"},
+        "in_log": [{"from": at(0), "to": None}],
+    }
+    return {**usual, **fields}
+
+
+def test_a_snapshot_that_is_the_log_is_valid_and_another_one_is_not() -> None:
+    rows = branch([topic(), config("1")])
+    assert verdicts(bronze(held_snapshot([topic(), config("1")])), rows) == [("valid", [], [])]
+    wrong = bronze(held_snapshot([topic()]))
+    assert verdicts(wrong, rows) == [("invalid", ["snapshot-content"], [])]
+    (found,) = judged(wrong, rows)[FINDINGS.name]
+    assert found["file"] == "/nodes/1/00000000000000000002-0000000001.checkpoint"
+    assert (found["offset"], found["epoch"], found["capture_id"]) == (2, 1, "c1")
+    assert found.keys() == set(FINDINGS.column_names)
+
+
+def test_a_snapshot_that_no_replay_reaches_is_unverifiable() -> None:
+    rows = branch([topic()])
+    unread = bronze(held_snapshot([topic()]))
+    assert verdicts(unread, rows) == [("unverifiable", [], ["snapshot-unverified"])]
+    (row,) = judged(unread, rows)[SNAPSHOT_VALIDITY.name]
+    assert row.keys() == set(SNAPSHOT_VALIDITY.column_names)
+
+
+def test_a_snapshot_behind_an_unknown_record_of_its_log_is_not_known() -> None:
+    told = [finding("unknown-record-type", "info", offset=1)]
+    rows = branch([topic(), UNKNOWN, config("1")])
+    of = bronze(held_snapshot([topic()], ID._replace(end_offset=3)), found=told)
+    ((verdict, broken, notes),) = verdicts(of, rows)
+    assert (verdict, broken) == ("unverifiable", [])
+    assert len(notes) == 1
+
+
+def test_what_ingest_found_in_a_snapshot_is_told_sorted_with_none_first() -> None:
+    place = {"snapshot_end_offset": 2, "snapshot_epoch": 1}
+    told = [
+        finding("crc-mismatch", position=9, **place),
+        finding("crc-mismatch", position=None, **place),
+        finding("crc-mismatch", **{**place, "snapshot_epoch": None}),
+        finding("crc-mismatch", snapshot_epoch=1),
+    ]
+    of = bronze(held_snapshot([topic(), config("1")]), found=told)
+    (row,) = judged(of, branch([topic(), config("1")]))[SNAPSHOT_VALIDITY.name]
+    assert [one["position"] for one in row["broken_rules"]] == [None, 9]
+    assert row["verdict"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        ("__cluster_metadata-0/2-1.checkpoint", "/nodes/1/2-1.checkpoint"),
+        ("__cluster_metadata-0/2-1.checkpoint.deleted", "/nodes/1/2-1.checkpoint"),
+        ("__cluster_metadata-0/checkpoints/2-1.checkpoint", "/nodes/1/checkpoints/2-1.checkpoint"),
+    ],
+)
+def test_a_snapshot_is_shown_by_the_name_it_had_when_it_was_complete(file: str, shown: str) -> None:
+    of = bronze(held_snapshot([topic()], file=file))
+    assert [row["file"] for row in judged(of, branch([topic()]))[FINDINGS.name]] == [shown]
+
+
+def test_a_record_that_cannot_be_applied_is_a_finding_of_each_capture_that_held_it() -> None:
+    rows = branch([topic(), remove_topic(OTHER_TOPIC), config("1"), remove_topic(OTHER_TOPIC)])
+    looks = [capture(node_id) for node_id in (1, 2, 3, 4)]
+    batches = [
+        batch(1, leader_epoch=7),
+        batch(1),
+        batch(2, in_log=[{"from": at(11), "to": None}]),
+        batch(3, in_log=[{"from": at(0), "to": at(9)}, {"from": at(10), "to": at(10)}]),
+        batch(4, base_offset=2),
+    ]
+    found = judged(bronze(captures=looks, batches=batches), rows)[FINDINGS.name]
+    assert [(row["node_id"], row["file"], row["position"]) for row in found] == [
+        (1, "/nodes/1/0.log", 61),
+        (3, "/nodes/3/0.log", 61),
+    ]
+    assert {(row["rule"], row["offset"], row["epoch"]) for row in found} == {
+        ("unappliable-record", 1, 1)
+    }
+
+
+def test_refused_records_of_several_runs_are_counted_together_with_the_first_one() -> None:
+    bad = [remove_topic(OTHER_TOPIC)]
+    rows = branch([*bad, topic(), UNKNOWN])
+    base = held_snapshot([topic()], ID._replace(end_offset=3))
+    rows += branch([*bad, *bad], 3)
+    replayed = compared(rows, [base[0]], base[1]).to_pylist()
+    committed = {(row["cluster_id"], row["offset"]): row for row in rows}
+    (found,) = refused_records(replayed, committed)
+    assert (found["refused"], found["first_refused"]["offset"]) == (3, 0)
+    assert found["leader_epoch"] == 1
+    assert refused_records(replayed, {}) == []
+
+
+def test_a_finding_that_occurs_twice_is_told_once() -> None:
+    told = [finding("crc-mismatch"), finding("crc-mismatch"), finding("crc-mismatch", position=8)]
+    assert len(judged(bronze(found=told), [])[FINDINGS.name]) == 2
+
+
+def beside(*snapshots: tuple[Row, list[Row]], **tables: Any) -> list[Row]:
+    looks = [capture(node_id) for node_id in (1, 2, 3)]
+    of = bronze(*snapshots, **{"captures": looks, **tables})
+    replayed = compared([], of.snapshots, of.snapshot_records).to_pylist()
+    return list(same_snapshot_findings(of, replayed))
+
+
+def test_each_snapshot_is_held_against_the_first_replicas_of_its_id() -> None:
+    first = held_snapshot([topic()], ID._replace(content_sha256="m"), 1)
+    lower = held_snapshot([topic(), config("1")], ID._replace(content_sha256="l"), 2)
+    higher = held_snapshot([topic(), config("2")], ID._replace(content_sha256="n"), 3)
+    found = beside(higher, first, lower)
+    assert [(row["node_id"], row["rule"]) for row in found] == [
+        (2, "snapshot-id-conflict"),
+        (3, "snapshot-id-conflict"),
+    ]
+    assert all("(against /nodes/1/" in row["message"] for row in found)
+    # whichever of the two was compared with the other
+    assert all("retention.ms" in row["message"] for row in found)
+    assert all("is too much (" in row["message"] for row in found)
+
+
+def test_equal_bootstrap_broken_and_unreadable_snapshots_are_not_held_against_each_other() -> None:
+    other = ID._replace(content_sha256="other")
+    a, b = held_snapshot([topic("a")], ID, 1), held_snapshot([topic("b")], other, 2)
+    assert len(beside(a, b)) == 1
+    assert beside(a, held_snapshot([topic("a")], ID, 2)) == []
+    assert beside(a, held_snapshot([topic("b")], other, 2, is_whole=False)) == []
+    assert beside(a, held_snapshot([topic("b"), remove_topic(OTHER_TOPIC)], other, 2)) == []
+    unreadable = finding(
+        "undecodable-record", capture_id="c2", snapshot_end_offset=2, snapshot_epoch=1
+    )
+    assert beside(a, b, found=[unreadable]) == []
+    assert beside(a, b, captures=[capture(1), capture(2, capture_group="later")]) == []
+    boot = ID._replace(end_offset=0, epoch=0)
+    boots = [
+        held_snapshot([topic(sha)], boot._replace(content_sha256=sha), node_id)
+        for node_id, sha in ((1, "a"), (2, "b"))
+    ]
+    assert beside(*boots) == []
+
+
+def held_batch(capture_id: str, base_offset: int, last_offset: int, crc: int = 1) -> HeldBatch:
+    return HeldBatch(
+        *(capture_id, CLUSTER, 1, "d", base_offset, 1, crc, last_offset, 1, 90, None, None, None)
+    )
+
+
+def members(captures: list[Row], **given: Any) -> list[tuple[str, str, int | None]]:
+    state = given.pop("state", [])
+    usual = {"held": {}, "snapshot_sets": {}}
+    looks = members_of(bronze(captures=captures, state=state), **{**usual, **given})
+    found = membership_findings(looks)
+    return [(row["rule"], row["capture_id"], row["offset"]) for row in found]
+
+
+def test_logs_of_two_clusters_that_hold_one_entry_are_told() -> None:
+    looks = [capture(1), capture(2), capture(3, cluster_id="other")]
+    held = {
+        "c1": [held_batch("c1", 0, 4), held_batch("c1", 5, 9, crc=2)],
+        "c2": [held_batch("c2", 0, 4)],
+        "c3": [held_batch("c3", 5, 9, crc=2)],
+    }
+    assert members(looks, held=held) == [("cluster-id-mismatch", "c3", 5)]
+    assert members([{**look, "cluster_id": CLUSTER} for look in looks], held=held) == []
+    later = [looks[0], {**looks[2], "ingest_seq": 2}]
+    assert members(later, held=held) == []
+
+
+def test_two_leaders_of_one_epoch_are_told_by_the_round_that_saw_both() -> None:
+    looks = [capture(1), capture(2)]
+    state = [
+        {"capture_id": f"c{n}", "leader_id": n, "leader_epoch": 4, "current_voters": None}
+        for n in (1, 2)
+    ]
+    assert members(looks, state=state) == [("two-leaders", "c2", None)]
+    assert members([looks[0], {**looks[1], "ingest_seq": 2}], state=state) == []
+
+
+def test_bootstrap_snapshots_that_name_other_voters_are_told_where_the_file_is_there() -> None:
+    path = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
+    looks = [capture(n, files=[{"path": path}]) for n in (1, 2)]
+
+    def named(node_id: int, directory: str, end_offset: int = 0) -> dict[Any, Any]:
+        voters = [{"voter_id": 1, "directory_id": directory}]
+        key = (CLUSTER, node_id, f"d{node_id}", end_offset, 0, "sha")
+        return {key: [{"offset": 0, "epoch": 0, "voters": voters}]}
+
+    differing = {**named(1, "x"), **named(2, "y")}
+    assert members(looks, snapshot_sets=differing) == [("initial-voters-differ", "c2", 0)]
+    assert members(looks, snapshot_sets={**named(1, "x"), **named(2, "x")}) == []
+    assert members(looks, snapshot_sets={**named(1, "x"), **named(2, "y", end_offset=5)}) == []
+    without = [looks[0], {**looks[1], "files": []}]
+    assert members(without, snapshot_sets=differing) == []
+    undecoded = {
+        key: [{**one, "voters": None} for one in sets] for key, sets in named(2, "y").items()
+    }
+    assert members(looks, snapshot_sets={**named(1, "x"), **undecoded}) == []

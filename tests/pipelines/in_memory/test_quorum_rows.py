@@ -1,0 +1,257 @@
+"""The tables about the quorum from single rows, where the quorums of LOOKS have no such case."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pipelines.in_memory.groups import newest_groups
+from pipelines.in_memory.quorum.batch_sizes import batch_sizes
+from pipelines.in_memory.quorum.elections import elections
+from pipelines.in_memory.quorum.log_growth import log_growth
+from pipelines.in_memory.quorum.retention_forecast import retention_forecast
+from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
+from pipelines.in_memory.quorum.views import Sources, quorum_tables
+from pipelines.in_memory.quorum.votes import votes
+from pipelines.in_memory.rows import BranchBatch, BronzeRows, Row
+from replica.types import ZERO_UUID
+from tests.pipelines.in_memory.looks import bronze_rows, quorum_sources
+from tests.pipelines.quorums import START, Batch, Look, epoch
+
+HERE = "aGVyZS1kaXJlY3RvcnktMQ"
+REPLICA = {"cluster_id": "c", "node_id": 1, "directory_id": HERE}
+FIRST = epoch(1, 1, 0, 10)
+
+
+def _batch(base: int, size: int, at: datetime | None, *, records: int = 1) -> BranchBatch:
+    return BranchBatch("c", base, 1, 7, 1, HERE, base + records - 1, records, size, at)
+
+
+def _record(base: int, kind: str, value: bytes | None, at: datetime | None = START) -> Row:
+    key = {**REPLICA, "base_offset": base, "leader_epoch": 1, "crc": 7}
+    return {**key, "timestamp": at, "record_type": kind, "value": value}
+
+
+def _snapshot(end: int, at: datetime | None, **others: Any) -> Row:
+    row = {**REPLICA, "end_offset": end, "epoch": 1, "content_sha256": "a", "state": "complete"}
+    row |= {"size_bytes": 100, "record_count": 2, "last_contained_log_timestamp": at}
+    return {**row, "last_seen": START, "captures": ["a"], "is_whole": True, **others}
+
+
+def _capture(**others: Any) -> Row:
+    row = {**REPLICA, "capture_id": "a", "captured_at": START, "ingest_seq": 1, "files": []}
+    return {**row, **others}
+
+
+def _tables(*looks: Look) -> dict[str, list[Row]]:
+    return dict(quorum_tables(quorum_sources(bronze_rows(looks))))
+
+
+def _after(**span: float) -> datetime:
+    return START + timedelta(**span)
+
+
+def test_an_empty_lake_has_empty_tables() -> None:
+    nothing = BronzeRows([], [], [], [], [], [], [])
+    tables = dict(quorum_tables(Sources(nothing, [], [], [], [], {})))
+    assert len(tables) == 8
+    assert not any(tables.values())
+
+
+def test_a_percentile_is_a_size_that_a_batch_has() -> None:
+    timed = [_batch(10 * size, size, START, records=2) for size in range(1, 101)]
+    untimed, rows = _batch(5000, 7, None, records=9), {}
+    for row in batch_sizes([untimed, *timed]):
+        rows[row["hour"]] = row
+    sizes = [rows[START][f"{name}_bytes"] for name in ("p50", "p95", "p99", "max")]
+    assert sizes == [50, 95, 99, 100]
+    assert (rows[START]["batches"], rows[START]["records"], rows[START]["bytes"]) == (
+        100,
+        200,
+        5050,
+    )
+    assert [rows[None][f"{name}_bytes"] for name in ("p50", "p95", "p99", "max")] == [7] * 4
+    assert (rows[None]["max_records"], rows[None]["largest_offset"]) == (9, 5000)
+
+
+def test_of_equally_large_batches_the_first_is_the_largest() -> None:
+    (row,) = batch_sizes([_batch(base, 100, START) for base in (30, 10, 20)])
+    assert row["largest_offset"] == 10
+
+
+def test_a_batch_is_spread_over_its_records_by_their_length() -> None:
+    kinds = (("TOPIC_RECORD", b"x" * 33), ("NO_OP_RECORD", b"x" * 3), ("SECRET", None))
+    records = [_record(0, *kind) for kind in kinds]
+    of_another_replica = [{**row, "node_id": 2} for row in records]
+    rows = log_growth([_batch(0, 570, START, records=3)], [*records, *of_another_replica])
+    # 7 bytes each besides the value: 40, 10 and 7 of 57
+    assert [(row["record_type"], row["records"], row["bytes"]) for row in rows] == [
+        ("TOPIC_RECORD", 1, 400),
+        ("NO_OP_RECORD", 1, 100),
+        ("SECRET", 1, 70),
+    ]
+
+
+def test_half_a_byte_is_rounded_up_and_records_of_other_hours_are_apart() -> None:
+    times = (_after(minutes=59), _after(minutes=60))
+    rows = log_growth([_batch(0, 101, START)], [_record(0, "A", b"", at) for at in times])
+    assert [(row["hour"], row["bytes"]) for row in rows] == [(START, 51), (_after(hours=1), 51)]
+
+
+def test_a_snapshot_that_was_never_complete_and_the_first_one_have_no_cadence() -> None:
+    snapshots = [_snapshot(5, START, state="part"), _snapshot(0, START, epoch=0)]
+    assert list(snapshot_cadence(snapshots, [])) == []
+
+
+def test_of_two_contents_of_a_snapshot_the_one_last_seen_counts() -> None:
+    older = _snapshot(5, START, content_sha256="b", size_bytes=1)
+    newer = _snapshot(5, START, last_seen=_after(minutes=1), size_bytes=2)
+    (row,) = snapshot_cadence([newer, older], [])
+    assert row["size_bytes"] == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "later", "reached"),
+    [
+        (20 * 1024 * 1024, None, "bytes"),
+        (20 * 1024 * 1024 - 1, None, None),
+        (20 * 1024 * 1024 - 1, timedelta(hours=1), "interval"),
+        (20 * 1024 * 1024 - 1, timedelta(minutes=59), "neither"),
+    ],
+)
+def test_that_neither_default_is_reached_is_said_only_where_both_are_known(
+    size: int, later: timedelta | None, reached: str | None
+) -> None:
+    at = None if later is None else START + later
+    branch = [_batch(5, size, START), _batch(6, 10**9, START)]
+    first, second = snapshot_cadence([_snapshot(6, at), _snapshot(5, START)], branch)
+    assert (first["reached"], first["log_bytes_since"]) == (None, None)
+    assert (second["log_bytes_since"], second["reached"]) == (size, reached)
+
+
+def test_a_log_without_a_span_of_time_has_no_growth() -> None:
+    branch = [_batch(0, 100, START), _batch(1, 100, START), _batch(2, 100, None)]
+    (row,) = retention_forecast([_capture()], [], branch, [])
+    assert (row["measured_ms"], row["log_bytes_per_day"], row["bytes_reached_at"]) == (None,) * 3
+    assert (row["snapshots"], row["snapshot_bytes"], row["head_goes_at"]) == (0, 0, None)
+
+
+def test_growth_is_measured_over_the_newest_seven_days() -> None:
+    days = [(0, 10**9), (1, 0), (8, 700)]
+    branch = [_batch(n, size, _after(days=day)) for n, (day, size) in enumerate(days)]
+    (row,) = retention_forecast([_capture()], [], branch, [])
+    assert (row["measured_ms"], row["log_bytes_per_day"]) == (7 * 86_400_000, 100)
+    assert row["bytes_reached_at"] is None, "100 MiB at 100 bytes a day take 2,872 years"
+
+
+def test_only_log_files_of_segments_count_as_log_bytes() -> None:
+    first = "__cluster_metadata-0/00000000000000000000"
+    names = (f"{first}.log", f"{first}.log.deleted", f"{first}.index", "00000000000000000000.log")
+    files = [{"path": name, "size_bytes": 10**n} for n, name in enumerate(names)]
+    older = _capture(capture_id="b", captured_at=_after(hours=-1))
+    (row,) = retention_forecast([_capture(files=files), older], [], [], [])
+    assert (row["capture_id"], row["log_bytes"]) == ("a", 1)
+
+
+def test_no_time_beyond_the_year_9999_is_forecast() -> None:
+    end = datetime(9999, 12, 31, tzinfo=UTC)
+    branch = [_batch(0, 1, end - timedelta(days=1)), _batch(1, 1, end)]
+    (row,) = retention_forecast([_capture()], [_snapshot(1, end)], branch, [])
+    assert row["log_bytes_per_day"] == 2
+    assert (row["bytes_reached_at"], row["ms_reached_at"]) == (None, None)
+
+
+def test_the_oldest_snapshot_without_a_time_says_nothing_of_when_it_goes() -> None:
+    snapshots = [_snapshot(9, START), _snapshot(5, None)]
+    (row,) = retention_forecast([_capture()], snapshots, [], [])
+    assert (row["ms_reached_at"], row["head_goes_at"]) == (None, None)
+    assert (row["snapshots"], row["next_log_start_offset"]) == (2, None)
+
+
+def test_an_epoch_that_quorum_states_alone_know_is_of_the_first_capture_that_shows_it() -> None:
+    state = [{**REPLICA, "capture_id": capture_id, "leader_epoch": 3} for capture_id in ("a", "b")]
+    captures = [_capture(captured_at=_after(hours=2)), _capture(capture_id="b")]
+    (row,) = elections([], captures, state)
+    assert (row["hour"], row["elections"], row["leaders"]) == (START, 0, [])
+    assert (row["leaderless_epochs"], row["shortest_ms"]) == (1, None)
+
+
+def test_an_epoch_zero_is_no_election() -> None:
+    state = [{**REPLICA, "capture_id": "a", "leader_epoch": epoch} for epoch in (0, None)]
+    assert elections([], [_capture()], state) == []
+
+
+def test_a_voter_without_a_directory_adds_none_to_a_vote() -> None:
+    voters = [{"voter_id": 1, "directory_id": name} for name in (None, ZERO_UUID)]
+    known = {"cluster_id": "c", "epoch": 2, "leader_id": 1, "granting_voters": voters}
+    state = {**REPLICA, "leader_epoch": 2, "voted_id": 1}
+    lonely = {**state, "leader_epoch": 5}
+    first, second = votes([known], [state, lonely, {**state, "voted_id": -1}])
+    assert (first["voter_directory_ids"], first["sources"]) == (
+        [HERE],
+        ["leader_change", "quorum_state"],
+    )
+    assert (first["is_elected"], second["is_elected"]) == (True, None)
+
+
+def test_the_newest_group_is_told_by_time_then_by_ingest_then_by_name() -> None:
+    rows = [
+        ("c", "z", 0, 9),
+        ("c", "b", 1, 2),
+        ("c", "a", 1, 2),
+        ("c", "c", 1, 1),
+        ("d", "x", 0, 1),
+    ]
+    groups = [
+        {"cluster_id": c, "capture_group": name, "captured_at": _after(hours=n), "ingest_seq": seq}
+        for c, name, n, seq in rows
+    ]
+    assert newest_groups(groups) == {("c", "a"), ("d", "x")}
+    assert newest_groups(reversed(groups)) == {("c", "a"), ("d", "x")}
+
+
+def test_a_voters_record_that_nobody_could_decode_leaves_open_who_agrees() -> None:
+    looks = (Look("c", 1, 0, FIRST, quorum_epoch=1), Look("c", 2, 0, FIRST, quorum_epoch=1))
+    sources = quorum_sources(bronze_rows(looks))
+    unreadable = {"offset": 9, "epoch": 1, "voters": None}
+    held = [
+        one._replace(voter_sets=[unreadable], leader_change=None) if one.node_id == 1 else one
+        for one in sources.held
+    ]
+    tables = dict(quorum_tables(replace(sources, held=held)))
+    beliefs = {(row["node_id"], row["source"]): row for row in tables["gold.voter_beliefs"]}
+    assert beliefs[1, "log"]["voters"] is None
+    assert beliefs[1, "log"]["agrees"] is None
+    status = {row["node_id"]: row for row in tables["gold.replica_status"]}
+    assert (status[1]["is_voter"], status[2]["is_voter"]) == (None, True)
+
+
+def test_a_replica_that_no_group_compares_is_not_behind() -> None:
+    sources = quorum_sources(bronze_rows([Look("c", 1, 0, FIRST, quorum_epoch=1)]))
+    (row,) = dict(quorum_tables(replace(sources, groups=[])))["gold.replica_status"]
+    assert (row["is_latest"], row["lag_records"], row["lag_ms"]) == (False, 0, None)
+    assert (row["agreed_end_offset"], row["last_epoch"], row["high_watermark"]) == (None,) * 3
+
+
+def test_without_a_quorum_state_there_is_no_role() -> None:
+    (row,) = _tables(Look("c", 1, 0, FIRST, leader=1))["gold.replica_status"]
+    assert (row["role"], row["leader_id"], row["voted_id"]) == (None, 1, None)
+
+
+def test_an_unchanged_replica_has_a_status_in_each_group_that_saw_it() -> None:
+    looks = [Look("c", 1, minute, FIRST, quorum_epoch=1) for minute in (0, 1)]
+    rows = _tables(*looks)["gold.replica_status"]
+    assert len({row["capture_id"] for row in rows}) == 1
+    assert [row["is_latest"] for row in rows] == [False, True]
+    assert [row["agreed_end_offset"] for row in rows] == [10, 10]
+
+
+def test_a_replica_that_holds_a_snapshot_alone_lags_by_the_time_of_its_last_record() -> None:
+    fresh = Look("c", 2, 0, log_start=5, quorum_epoch=1, snapshots=((5, 1),))
+    rows = _tables(Look("c", 1, 0, (*FIRST, Batch(10, 29, 1)), quorum_epoch=1), fresh)
+    status = {row["node_id"]: row for row in rows["gold.replica_status"]}
+    assert (status[2]["snapshot_end_offset"], status[2]["last_append_time"]) == (5, None)
+    assert (status[1]["lag_ms"], status[2]["lag_ms"]) == (0, 25_000)

@@ -1,0 +1,35 @@
+"""SQL's logic of three values."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.in_memory.three_valued import both, equal, every, some
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_every", "is_some"),
+    [
+        ((), True, False),
+        ((True,), True, True),
+        ((None,), None, None),
+        ((True, None), None, True),
+        ((False, None), False, None),
+        ((True, False, None), False, True),
+    ],
+)
+def test_what_nobody_knows_is_passed_on_unless_the_others_decide(
+    conditions: tuple[bool | None, ...], is_every: bool | None, is_some: bool | None
+) -> None:
+    assert every(conditions) is is_every
+    assert both(*conditions) is is_every
+    assert some(conditions) is is_some
+
+
+def test_nothing_is_known_to_equal_none() -> None:
+    assert [equal(1, 1), equal(1, 2), equal(1, None), equal(None, None)] == [
+        True,
+        False,
+        None,
+        None,
+    ]

@@ -1,0 +1,164 @@
+"""The gate of a build without Spark: what it lets pass, and what it writes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from pipelines import delta
+from pipelines.delta_rs import open_if_there
+from pipelines.quality.results import PAGES
+from pipelines.quality.small_gate import SmallGate
+from pipelines.tables.bronze import BRONZE
+from pipelines.tables.gold import GOLD, QUALITY_RESULTS, QUARANTINED_ROWS
+from pipelines.tables.silver import SILVER
+from tests.pipelines.quality.example_lakes import lake_of_bronze
+
+_ROOT = Path(__file__).parents[3]
+
+
+def _rows(lake: str, name: str) -> list[dict[str, Any]]:
+    table = open_if_there(lake, name)
+    assert table is not None
+    rows: list[dict[str, Any]] = table.to_pyarrow_table().to_pylist()
+    return rows
+
+
+def _quarantine(lake: delta.Lake, *tables: str) -> None:
+    """A row of each table that a run before left out."""
+    delta.ensure_table(lake, QUARANTINED_ROWS)
+    row = {"run_id": "before", "at": datetime(2026, 1, 1, tzinfo=UTC), "table_version": 0}
+    row |= {"reason": "r", "row_key": "{}", "content": "{}"}
+    delta.add_values(lake, QUARANTINED_ROWS, [row | {"table_name": name} for name in tables])
+
+
+def test_a_layer_of_which_nothing_is_broken_passes_and_has_results_and_pages(
+    tmp_path: Path,
+) -> None:
+    lake = lake_of_bronze(tmp_path)
+    with SmallGate(lake, pytest.fail, "run-1") as gate:
+        assert gate.admit(BRONZE)
+        assert [(one.table, one.version) for one in gate.results] == [(one, 1) for one in BRONZE]
+    rows = _rows(lake.root, QUALITY_RESULTS.name)
+    assert {row["run_id"] for row in rows} == {"run-1"}
+    assert all(row["success"] and not row["unexpected_rows"] for row in rows)
+    (unique,) = (
+        row
+        for row in rows
+        if row["table_name"] == "bronze.log_records" and row["meaning"] == "keys are unique"
+    )
+    assert (unique["evaluated_rows"], unique["table_version"]) == (2, 1)
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in (tmp_path / PAGES).iterdir()}
+    assert set(pages) == {"index", *(table.name for table in BRONZE)}
+    assert "keys are unique" in pages["bronze.log_records"]
+    assert "<p>2 rows." in pages["bronze.log_records"]
+
+
+def test_a_run_with_the_id_of_an_earlier_attempt_replaces_its_results(tmp_path: Path) -> None:
+    lake = lake_of_bronze(tmp_path)
+    for run_id in ("it's one", "two", "it's one"):
+        with SmallGate(lake, pytest.fail, run_id) as gate:
+            gate.admit(BRONZE)
+    rows = _rows(lake.root, QUALITY_RESULTS.name)
+    of_one = [row for row in rows if row["run_id"] == "it's one"]
+    assert len(of_one) * 2 == len(rows) > 0
+
+
+def test_rows_that_were_left_out_before_are_forgotten_for_the_tables_that_are_judged(
+    tmp_path: Path,
+) -> None:
+    lake = lake_of_bronze(tmp_path)
+    _quarantine(lake, "bronze.log_batches", "silver.committed_log")
+    for _ in range(2):
+        with SmallGate(lake, pytest.fail) as gate:
+            assert gate.admit(BRONZE)
+        left = _rows(lake.root, QUARANTINED_ROWS.name)
+        assert [row["table_name"] for row in left] == ["silver.committed_log"]
+    table = open_if_there(lake.root, QUARANTINED_ROWS.name)
+    assert table is not None
+    assert table.version() == 2, "where there is nothing to forget nothing is committed"
+
+
+def test_a_layer_of_which_a_row_is_broken_is_refused_and_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    lake = lake_of_bronze(tmp_path, damage={"kind": "gremlins"})
+    _quarantine(lake, "bronze.log_batches")
+    lines: list[str] = []
+    before = sorted(tmp_path.rglob("*"))
+    with SmallGate(lake, lines.append) as gate:
+        assert not gate.admit(BRONZE)
+    assert lines == ["bronze.damage breaks what is expected of it: Spark judges it"]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_nothing_is_written_of_a_layer_that_passed_before_one_that_did_not(tmp_path: Path) -> None:
+    lake = lake_of_bronze(tmp_path, damage={"kind": "gremlins"})
+    damage = [table for table in BRONZE if table.table_name == "damage"]
+    with SmallGate(lake, lambda _: None) as gate:
+        assert gate.admit([table for table in BRONZE if table not in damage])
+        assert not gate.admit(damage)
+    assert open_if_there(lake.root, QUALITY_RESULTS.name) is None
+    assert not (tmp_path / PAGES).exists()
+
+
+def test_what_was_found_before_an_error_is_written(tmp_path: Path) -> None:
+    lake = lake_of_bronze(tmp_path)
+    with pytest.raises(OSError, match="no room"):
+        _admit_and_fail(lake)
+    assert _rows(lake.root, QUALITY_RESULTS.name)
+
+
+def _admit_and_fail(lake: delta.Lake) -> None:
+    with SmallGate(lake, pytest.fail) as gate:
+        gate.admit(BRONZE)
+        raise OSError("no room")
+
+
+def test_neither_a_jvm_nor_great_expectations_is_needed(tmp_path: Path) -> None:
+    lake = lake_of_bronze(tmp_path)
+    script = f"""
+import sys
+from pipelines.delta.lake import Lake
+from pipelines.quality.small_gate import SmallGate
+from pipelines.tables.bronze import BRONZE
+with SmallGate(Lake({lake.root!r}), print) as gate:
+    assert gate.admit(BRONZE)
+from pyspark import SparkContext
+assert SparkContext._gateway is None
+assert "great_expectations" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=_ROOT, timeout=60)
+    assert (tmp_path / PAGES / "index.html").exists()
+
+
+@pytest.mark.spark
+def test_the_results_and_pages_are_those_of_a_build_with_spark(
+    built_lake: Path, tmp_path: Path
+) -> None:
+    lake = delta.Lake(shutil.copytree(built_lake, tmp_path / "lake"))
+    pages = Path(lake.root, PAGES)
+    by_spark = {page.name: page.read_bytes() for page in pages.iterdir()}
+    with SmallGate(lake, pytest.fail, "small") as gate:
+        assert all(gate.admit(tables) for tables in (BRONZE, SILVER, GOLD))
+    own = ("run_id", "at")
+    results: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for row in DeltaTable(f"{lake.root}/gold/quality_results").to_pyarrow_table().to_pylist():
+        is_small = row["run_id"] == "small"
+        results[is_small].append({name: row[name] for name in row if name not in own})
+    assert _in_order(results[True]) == _in_order(results[False])
+    by_small = {page.name: page.read_bytes() for page in pages.iterdir()}
+    assert by_small.keys() == by_spark.keys()
+    changed = {name for name, content in by_small.items() if content != by_spark[name]}
+    assert changed == {"index.html"}, "which says when"
+
+
+def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["table_name"], row["meaning"]))
