@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jobs import build
 from jobs.interrupts import interruptible, started_spark
@@ -25,7 +26,7 @@ from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
 from jobs.waiting import check_ready, check_whole, waiting
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
-from pipelines.capture.looks import Looks, Options, look_at, parse_replica
+from pipelines.capture.looks import Group, Look, Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool, local_place
 from pipelines.lake_folder import refuse_foreign
 from pipelines.lake_lock import locked
@@ -35,6 +36,10 @@ from pipelines.schema_version import VERSION, schema_version, write_schema_versi
 from pipelines.seal import OPEN, Seal
 from replica.errors import UsageError
 from replica.format.damage import Damage
+from replica.metadata.redact import Redactor
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _CHECKPOINTS = "_ingest_streams"
 """Below the lake, or beside its spool: a store has no renaming, which Spark's checkpoints need.
@@ -67,6 +72,7 @@ def run(
     run_id: str | None = None,
     accept_damage: bool = False,
     then_build: bool = False,
+    dry_run: bool = False,
     json_output: bool = False,
 ) -> int:
     """Ingest the paths; 0 where all was read, 1 where a row of bronze.damage was written.
@@ -76,7 +82,8 @@ def run(
     too; stream: again whenever a log has grown; run_id: a UUID, of lineage, and of no stream, which
     has many runs; show_configs: names of configs that Kafka doesn't know, to be shown;
     accept_damage: 0 also where such a row was written; then_build: build the other tables in the
-    same Spark session. Raises KraftlakeError.
+    same process; dry_run: tell what an ingest would bring in, and write nothing: 1 where a
+    damaged place is known without decoding. Raises KraftlakeError.
     """
     if stream is not None and (captured_at is not None or order):
         raise UsageError("--captured-at and --order are for captures, not for what is followed")
@@ -93,6 +100,8 @@ def run(
     hiding = _Hiding(keep_secrets, frozenset(show_configs))
     work = _Work(tuple(paths), lake, options, hiding, verify, run_id)
     refuse_foreign(lake)
+    if dry_run:
+        return 1 if work.tell_plan(json_output=json_output) and not accept_damage else 0
     check_ready(lake, "bronze")
     total: Counter[str] = Counter()
     with interruptible("ingest", lambda: _AGAIN):
@@ -131,6 +140,12 @@ class _Hiding:
             )
         return replace(self, key=key, seal=seal)
 
+    def redactor(self) -> Redactor | None:
+        """By the lake's key, which need not have been written yet."""
+        if self.keeps_secrets:
+            return None
+        return Redactor(self.key, self.shown_configs, keeps_crcs=self.seal == OPEN)
+
     def redaction(self, lake: str, spool: Path) -> Redaction | None:
         """By the lake's key file, which is made here; a remote lake's is copied into the spool."""
         key_file = lake_key_file(lake, self.key, spool)
@@ -158,14 +173,8 @@ class _Work:
         with locked(self.lake, waiting("ingest", self.lake)):
             check_whole(self.lake)
             hiding = self.hiding.of_lake(self.lake)
-            known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
-            options = replace(self.options, known=known, seal=hiding.seal)
             with Spool.below(self.lake) as spool:
-                looks = look_at(self.paths, options, spool)
-                for left_out in looks.left_out:
-                    complain(f"ingest: left out: {left_out}")
-                for damage in _all_damages(looks):
-                    complain(str(damage))
+                looks = self._look(hiding, spool)
                 with job_events(
                     "ingest", self.lake, complain, paths=self.paths, run_id=self.run_id
                 ):
@@ -177,6 +186,30 @@ class _Work:
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
+
+    def tell_plan(self, *, json_output: bool) -> bool:
+        """Tells what `run` would bring in; whether damage is known."""
+        from jobs.ingest_plan import planned
+
+        check_whole(self.lake)
+        hiding = self.hiding.of_lake(self.lake)
+        plan = planned(
+            self.lake,
+            lambda spool: self._look(hiding, spool),
+            hiding.redactor(),
+            json_output=json_output,
+        )
+        return bool(plan.damages or any(capture.damages for capture in plan.captures))
+
+    def _look(self, hiding: _Hiding, spool: Spool) -> Looks:
+        """What lies below the paths; what can't be read of it is told."""
+        known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
+        looks = look_at(self.paths, replace(self.options, known=known, seal=hiding.seal), spool)
+        for left_out in looks.left_out:
+            complain(f"ingest: left out: {left_out}")
+        for damage in _all_damages(looks):
+            complain(str(damage))
+        return looks
 
     def no_rows(self) -> dict[str, int]:
         """The counts of an ingest that found nothing new."""
@@ -229,21 +262,30 @@ def _all_damages(looks: Looks) -> list[Damage]:
 
 
 def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, int]:
-    """Rows added or changed, by table. Spark starts here, after the paths have proved readable."""
+    """Rows added or changed, by table. Where there is much to decode Spark starts here, after the
+    paths have proved readable; otherwise where it turns out that many rows may change."""
     from pipelines.bronze.ingest import Ingest
+    from pipelines.bronze.work import SMALL_BYTES, new_bytes
     from pipelines.delta import Lake
     from pipelines.delta.failures import told
     from pipelines.delta.lake_versions import note_written
+    from pipelines.session import is_submitted
     from pipelines.tables.bronze import BRONZE
 
-    spark = started_spark("ingest", lake)  # first: what can't start leaves nothing
+    def spark() -> SparkSession:
+        return started_spark("ingest", lake)
+
+    # who submits to Spark wants it there, and has a JVM already
+    in_tasks = is_submitted()
+    if in_tasks or any(new_bytes(_looks_of(groups)) > SMALL_BYTES for groups in looks.rounds):
+        spark()  # first: what can't start leaves nothing
     redaction = hiding.redaction(lake, spool)
     is_new = schema_version(lake) is None
     write_schema_version(lake)
     note_written(lake, VERSION, is_new=is_new)
     if hiding.keeps_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    ingest = Ingest(spark, Lake(lake), redaction)
+    ingest = Ingest(spark, Lake(lake), redaction, in_tasks)
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)
     with told(lake):
@@ -254,6 +296,10 @@ def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, i
             counts.update(ingest.run_round(groups, now, progress))
         counts.update(ingest.add_damage(looks.damages))
     return counts
+
+
+def _looks_of(groups: Sequence[Group]) -> list[Look]:
+    return [look for group in groups for look in group.looks]
 
 
 def _progress(number: int, of: int, name: str | None) -> Callable[[str], None]:

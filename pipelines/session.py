@@ -107,7 +107,7 @@ def spark_session(
         bring_jars(settings, offline, in_s3=in_s3)
     else:
         add_jars(settings, jars_for(settings, offline, in_s3=in_s3))
-    if _submitted():
+    if is_submitted():
         environment = {} if "PYSPARK_PYTHON" in os.environ else _interpreter(settings)
         with _environment(environment), own_interrupts():
             return SparkSession.builder.config(map=dict(settings)).getOrCreate()
@@ -123,7 +123,7 @@ def check_startable() -> None:
     """UsageError where a session can't start for want of Java, Spark or Delta; soon, and without
     starting one."""
     check_installed()
-    if _active_context() is None and SparkContext._gateway is None and not _submitted():
+    if _active_context() is None and SparkContext._gateway is None and not is_submitted():
         find_java()
 
 
@@ -216,7 +216,7 @@ def read_properties(path: Folder) -> dict[str, str]:
     return settings
 
 
-def _submitted() -> bool:
+def is_submitted() -> bool:
     """True where spark-submit started this process and waits for it to talk to its JVM."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
@@ -228,7 +228,7 @@ def _active_context() -> SparkContext | None:
 
 def _given() -> dict[str, str]:
     """What was decided before us, by spark-submit or by the user's own Spark folder."""
-    if _submitted():
+    if is_submitted():
         SparkContext.getSystemProperty("SPARK_SUBMIT")  # connects, or SparkConf would be empty
         return dict(SparkConf().getAll())
     own = os.environ.get("SPARK_CONF_DIR")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.commands import options
-from jobs.commands.combinations import exclusive
+from jobs.commands.combinations import Given, alone, exclusive
 from replica.errors import UsageError
 
 
@@ -19,6 +19,7 @@ def ingest(
     follow: options.Follow = None,
     available_now: options.AvailableNow = False,
     accept_damage: options.AcceptDamage = False,
+    dry_run: options.DryRun = False,
     build: options.ThenBuild = False,
     run_id: options.RunId = None,
     json_output: options.Json = False,
@@ -35,6 +36,8 @@ def ingest(
     Only new bytes are read of a directory that the lake knows: a file whose known batches are in
     their place, by offset, epoch and CRC, is taken for the known one. --verify reads all of it.
 
+    --dry-run tells which replicas, files, bytes and offsets are new; records aren't decoded.
+
     --follow and --available-now run the same as a Spark stream over the logs, which goes on where
     it was stopped or killed.
 
@@ -42,23 +45,26 @@ def ingest(
     Examples:
       kraftlake ingest --lake lake /var/kafka/metadata
       kraftlake ingest --lake lake --build incident.tar.gz
+      kraftlake ingest --lake lake --dry-run incident.tar.gz
       kraftlake ingest --lake lake --follow 10 /var/kafka/metadata
       kraftlake ingest --lake lake --captured-at 2026-11-21T05:00Z nodes/
       kraftlake ingest --lake lake --order live,split,final incident/
 
-    --json: table and rows, a line per table. Exit codes: 0, 1 when a row went to bronze.damage,
-    2 usage, 75 another writer was faster: run it again.
+    --json: table and rows, a line per table; with --dry-run a line per capture. Exit codes: 0, 1
+    when a row went to bronze.damage (--dry-run: when a place is damaged), 2 usage, 75 another
+    writer was faster: run it again.
     """
     from jobs import ingest as job
 
-    exclusive({"--follow": follow, "--available-now": available_now})
-    names = None if order is None else [name for name in order.split(",") if name]
+    streams: Given = {"--follow": follow, "--available-now": available_now}
+    exclusive(streams)
+    alone("--dry-run", dry_run, {**streams, "--build": build, "--run-id": run_id})
     return int(
         job.run(
             paths,
             lake=lake,
             captured_at=captured_at,
-            order=names,
+            order=None if order is None else [name for name in order.split(",") if name],
             as_replica=as_replica,
             keep_secrets=keep_secrets,
             show_configs=tuple(show_config or ()),
@@ -67,6 +73,7 @@ def ingest(
             run_id=options.uuid_of(run_id),
             accept_damage=accept_damage,
             then_build=build,
+            dry_run=dry_run,
             json_output=json_output,
         )
     )

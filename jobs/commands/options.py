@@ -123,7 +123,7 @@ ThenBuild = Annotated[
     bool,
     typer.Option(
         "--build",
-        help="Then build the silver and gold tables, in the same Spark session.",
+        help="Then build the silver and gold tables, in the same process.",
     ),
 ]
 AcceptDamage = Annotated[

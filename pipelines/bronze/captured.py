@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from pipelines import delta
 from pipelines.bronze.coverage import Uncovered
+from pipelines.capture.known import replica_of
 from pipelines.capture.looks import Group, Look, next_free
+from pipelines.tables.bronze import CAPTURES, REPLICA_KEYS
 from replica.errors import UsageError
 from replica.types import ReplicaId
 
@@ -62,6 +65,25 @@ class Captured:
             "node_id": replica.node_id,
             "directory_id": replica.directory_id,
         }
+
+
+def known_captures(lake: delta.Lake) -> list[KnownCapture]:
+    """What the lake has; a row for each replica of each group."""
+    columns = (
+        *("capture_group", *REPLICA_KEYS, "captured_at", "ingest_seq"),
+        *("log_start_offset", "uncovered"),
+    )
+    return [
+        KnownCapture(
+            row["capture_group"],
+            replica_of(row),
+            row["captured_at"],
+            row["ingest_seq"],
+            row["log_start_offset"],
+            tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"]),
+        )
+        for row in delta.values(lake, CAPTURES, columns)
+    ]
 
 
 def place(

@@ -7,46 +7,77 @@ known whether it holds one; then both are the same row of bronze.log_batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments
+from pipelines.bronze.log_ranges import LogRange, log_batch_rows
+from pipelines.tables.bronze import LOG_BATCHES
+from pipelines.tasks import Tasks
 from replica.metadata.redact import Redactor
 
 _KEY = ("cluster_id", "base_offset", "leader_epoch", "crc")
+_Key = tuple[str, int, int, int]
 """Of a batch in any log of a cluster."""
-_SCHEMA = "cluster_id string, base_offset bigint, leader_epoch int, crc bigint, shown_crc bigint"
+OwnCrcs = Mapping[_Key, int]
+"""By the key that is shown of a damaged batch, the CRC that it has elsewhere."""
 
 
-def known_whole(
-    spark: SparkSession,
-    batches: DataFrame,
-    table: DataFrame,
+def own_crcs(
+    lake: delta.Lake,
     captured: Sequence[Captured],
+    parts: Sequence[LogRange],
     redactor: Redactor | None,
-) -> DataFrame:
-    """batches: of kraft_log with a replica's columns; table: rows of bronze.log_batches."""
+    tasks: Tasks,
+) -> OwnCrcs:
+    """Of the round's damaged batches that are whole in the lake, or in one of the parts."""
     damaged = set(_damaged(captured))
     if redactor is None or not damaged:
-        return batches
-    rows = [(*key, redactor.batch_crc(key[1], key[3])) for key in damaged]
-    sought = F.broadcast(spark.createDataFrame(rows, _SCHEMA))
-    whole = table.where("crc_valid").select(*_KEY)
-    whole = whole.unionByName(batches.where("crc_valid").select(*_KEY))
-    found = sought.join(whole, on=list(_KEY), how="left_semi").collect()
-    if not found:
-        return batches
-    known = spark.createDataFrame(found, _SCHEMA)
-    known = known.select(*_KEY[:3], F.col("crc").alias("own_crc"), F.col("shown_crc").alias("crc"))
-    joined = batches.join(F.broadcast(known), on=list(_KEY), how="left")
-    own = F.when(~F.col("crc_valid"), F.col("own_crc"))
-    return joined.withColumn("crc", F.coalesce(own, "crc")).drop("own_crc")
+        return {}
+    found = _whole_in_lake(lake, damaged)
+    for those in tasks.map(partial(_whole_in, damaged=damaged, redactor=redactor), parts):
+        found |= those
+    return {(*key[:3], redactor.batch_crc(key[1], key[3])): key[3] for key in found}
 
 
-def _damaged(captured: Sequence[Captured]) -> Iterable[tuple[str, int, int, int]]:
+def with_own_crcs(batches: pa.RecordBatch, own: OwnCrcs) -> pa.RecordBatch:
+    """The batches, damaged ones under their CRC."""
+    if not own or pc.all(batches.column("crc_valid")).as_py():
+        return batches
+    keys = zip(*(batches.column(name).to_pylist() for name in _KEY), strict=True)
+    valid = batches.column("crc_valid").to_pylist()
+    crcs = [
+        key[3] if is_valid else own.get(key, key[3])
+        for key, is_valid in zip(keys, valid, strict=True)
+    ]
+    field = batches.schema.field("crc")
+    return batches.set_column(
+        batches.schema.get_field_index("crc"), field, pa.array(crcs, field.type)
+    )
+
+
+def _whole_in_lake(lake: delta.Lake, damaged: Set[_Key]) -> set[_Key]:
+    offsets = [key[1] for key in damaged]
+    between = f"crc_valid AND base_offset BETWEEN {min(offsets)} AND {max(offsets)}"
+    rows = delta.values(lake, LOG_BATCHES, _KEY, between)
+    return {key for row in rows if (key := tuple(row[name] for name in _KEY)) in damaged}
+
+
+def _whole_in(part: LogRange, *, damaged: Set[_Key], redactor: Redactor) -> set[_Key]:
+    found: set[_Key] = set()
+    for batch in log_batch_rows(part, redactor):
+        whole = batch.filter(batch.column("crc_valid"))
+        keys = zip(*(whole.column(name).to_pylist() for name in _KEY), strict=True)
+        found.update(key for key in keys if key in damaged)
+    return found
+
+
+def _damaged(captured: Sequence[Captured]) -> Iterator[_Key]:
     """_KEY of each, with the CRC that stands in its header."""
     for one, segment in new_segments(captured):
         for batch in segment.scan.new_batches:

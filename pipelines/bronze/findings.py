@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from pipelines.capture.looks import Look
+from pipelines.tasks import Tasks
 from replica.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVERIFIED
 from replica.check.directory import gather, judge_directory, judge_snapshots
 from replica.check.examined import LOG_KINDS, Examined
@@ -36,11 +35,9 @@ class Judged:
     known: Mapping[str, KnownFile]
 
 
-def judge_looks(spark: SparkSession, looks: Sequence[Look]) -> list[Judged]:
+def judge_looks(tasks: Tasks, looks: Sequence[Look]) -> list[Judged]:
     """One task for each look."""
-    if not looks:
-        return []
-    return spark.sparkContext.parallelize(looks, len(looks)).map(judge_look).collect()
+    return tasks.map(judge_look, looks)
 
 
 def judge_look(look: Look) -> Judged:

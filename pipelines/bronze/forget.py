@@ -21,7 +21,6 @@ from pyspark.storagelevel import StorageLevel
 
 from pipelines.bronze.log_batches import FOLDED_COLUMNS
 from pipelines.bronze.moved_damage import moved_damage
-from pipelines.bronze.new_records import of_replica
 from pipelines.bronze.remaining import (
     Moments,
     Row,
@@ -31,6 +30,7 @@ from pipelines.bronze.remaining import (
     remaining_groups,
     remaining_snapshot,
 )
+from pipelines.bronze.replica_rows import of_replica
 from pipelines.capture.known import replica_of
 from pipelines.delta import Lake, merge, overwrite, read, remove
 from pipelines.forgetting import Targets

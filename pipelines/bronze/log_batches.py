@@ -1,36 +1,29 @@
 """bronze.log_batches: which captures held a batch, and when it vanished.
 
-A pure fold: (rows so far, batches a capture holds, the capture's moment) -> rows. It does not
-depend on the order in which captures arrive; captured_at alone orders them. What the newest
-capture holds is open-ended: a capture that changes nothing about a batch leaves its row alone.
+A pure fold over Arrow tables: (rows so far, batches a capture holds, the capture's moment) -> rows.
+It does not depend on the order in which captures arrive; captured_at alone orders them. What the
+newest capture holds is open-ended: a capture that changes nothing about a batch leaves its row
+alone.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.bronze.batch_spans import FOLDED_COLUMNS, HELD_BY, Later, Moment, folded
 from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES, REPLICA_KEYS
+from replica.types import ReplicaId
 
-MOMENT_SCHEMA = (
-    "cluster_id string, node_id int, directory_id string, at bigint, previous_at bigint, "
-    "next_at bigint, log_start_offset bigint, "
-    "uncovered array<struct<start:bigint,end:bigint>>, "
-    "later array<struct<at:timestamp,log_start_offset:bigint,"
-    "uncovered:array<struct<start:bigint,end:bigint>>>>"
-)
-"""One row for each replica of the capture: its captured_at, those of the replica's captures just
-before and after it (us since the epoch), the offset ranges that damage may hide, and the replica's
-later captures in the order of their time, which only a capture that arrives late has."""
+__all__ = ["FOLDED_COLUMNS", "Later", "Moment", "fold"]
 
-_HELD = {"in_log": "new.held", "undamaged": "new.crc_valid", "seen": "true"}
-"""Column of spans -> what a capture that has the batch must show for its moment to count."""
-
-FOLDED_COLUMNS = (
-    *("crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at"),
-    *_HELD,
-)
-
+Moments = Mapping[ReplicaId, Moment]
+"""Of the capture, for each of its replicas."""
 _FACTS = (
     "last_offset",
     "is_control",
@@ -41,137 +34,181 @@ _FACTS = (
     "max_timestamp",
     "file",
 )
-_NO_SPANS = "array<struct<from:timestamp,to:timestamp>>"
+_SEEN = (*BATCH_KEYS, *_FACTS, "crc_valid", "held")
+_PREFERRED = ("held", "nearness", *_FACTS, "crc_valid")
+"""Of a batch in several places: the one with the largest of these counts."""
 
 
-def one_row_per_batch(batches: DataFrame, kept: DataFrame | None = None) -> DataFrame:
-    """Batches of kraft_log with a replica; of a batch in several files, the one in the log.
+def fold(known: pa.Table, batches: pa.Table, moments: Moments) -> pa.Table:
+    """The rows that the capture makes new or changes, in LOG_BATCHES' Arrow schema.
 
-    kept: rows of LOG_BATCHES that the log still holds, in bytes that were not read again.
-    Adds `held`: whether a .log file (not .log.deleted) holds it undamaged.
+    known: rows of LOG_BATCHES that the capture may change; batches: what it holds and was read,
+    with LOG_BATCHES' columns as far as kraft_log has them.
     """
-    held = F.col("crc_valid") & ~F.col("file").endswith(".deleted")
-    names = (*BATCH_KEYS, *_FACTS, "crc_valid", "held")
-    rows = batches.withColumn("held", held).select(*names)
-    if kept is not None:
-        rows = rows.unionByName(kept.withColumn("held", F.lit(True)).select(*names))
-    best = F.struct("held", F.negative("position").alias("rank"), *_FACTS, "crc_valid")
-    rows = rows.groupBy(*BATCH_KEYS).agg(F.max(best).alias("best"))
-    facts = [F.col(f"best.{name}").alias(name) for name in (*_FACTS, "crc_valid", "held")]
-    return rows.select(*BATCH_KEYS, *facts)
+    seen = one_row_per_batch(_with_held(batches), _kept(known, moments))
+    new_at, old_at = _pairs(seen, known)
+    is_first = _first_time(seen, new_at, old_at, moments)
+    first = _first_rows(seen.take(pa.array(new_at[is_first])), moments)
+    others = ~is_first & ~_goes_on(seen, known, new_at, old_at, moments)
+    changed = _folded_rows(seen, known, new_at[others], old_at[others], moments)
+    return pa.concat_tables([first, changed])
 
 
-def fold(known: DataFrame, seen: DataFrame, moments: DataFrame) -> DataFrame:
-    """The rows of the moments' replicas after this capture, in LOG_BATCHES' columns.
-
-    known: rows of LOG_BATCHES; seen: from one_row_per_batch; moments: MOMENT_SCHEMA.
-    """
-    times = {name: F.timestamp_micros(name) for name in ("at", "previous_at", "next_at")}
-    now = F.broadcast(moments.withColumns(times))
-    before = known.join(now.select(*REPLICA_KEYS), on=list(REPLICA_KEYS), how="left_semi")
-    before = before.select(*BATCH_KEYS, F.struct(*before.columns).alias("old"))
-    after = seen.select(*BATCH_KEYS, F.struct(*seen.columns).alias("new"))
-    rows = before.join(after, on=list(BATCH_KEYS), how="full_outer")
-    rows = rows.join(now, on=list(REPLICA_KEYS), how="inner")
-    rows = rows.withColumn("present", F.col("new").isNotNull())
-    facts = [F.coalesce(f"old.{name}", f"new.{name}").alias(name) for name in _FACTS]
-    folded = rows.select(
-        *BATCH_KEYS,
-        *facts,
-        _crc_valid().alias("crc_valid"),
-        F.least("old.first_seen", _at_if_present()).alias("first_seen"),
-        _last_seen().alias("last_seen"),
-        *_vanished(),
-        *(_spans(name, held).alias(name) for name, held in _HELD.items()),
-    )
-    return LOG_BATCHES.select(folded)
+def one_row_per_batch(batches: pa.Table, kept: pa.Table) -> pa.Table:
+    """Of a batch in several files, the one in the log. Both tables have `held`: whether a .log file
+    (not .log.deleted) holds it undamaged."""
+    rows = pa.concat_tables([batches.select(_SEEN), kept.select(_SEEN)]).combine_chunks()
+    rows = rows.append_column("nearness", pc.negate(rows["position"]))
+    order = pc.sort_indices(rows, sort_keys=[(name, "descending") for name in _PREFERRED])
+    rows = rows.take(order).select(_SEEN)
+    numbered = rows.select(BATCH_KEYS).append_column("row", pa.array(np.arange(rows.num_rows)))
+    best = numbered.group_by(list(BATCH_KEYS)).aggregate([("row", "min")])["row_min"]
+    return rows.take(best)
 
 
-def changed() -> str:
-    """The MERGE condition: rows of the source that say something new about `t`."""
-    return " OR ".join(f"NOT (t.{name} <=> s.{name})" for name in FOLDED_COLUMNS)
+def _with_held(batches: pa.Table) -> pa.Table:
+    in_log = pc.invert(pc.ends_with(batches["file"], ".deleted"))
+    return batches.append_column("held", pc.and_(batches["crc_valid"], in_log))
 
 
-def _at_if_present() -> Column:
-    return F.when(F.col("present"), F.col("at"))
+def _kept(known: pa.Table, moments: Moments) -> pa.Table:
+    """Rows of batches that the log still holds, in bytes that were not read again."""
+    held = pa.repeat(pa.scalar(True), known.num_rows)
+    rows = known.append_column("held", held)
+    if not any(moment.kept for moment in moments.values()):
+        return rows.slice(0, 0)
+    is_kept = [
+        moment is not None
+        and any(start <= offset < end for start, end in moment.kept)
+        and any(span["to"] is None for span in in_log)
+        for moment, offset, in_log in zip(
+            _moments_of(known, moments),
+            known["base_offset"].to_pylist(),
+            known["in_log"].to_pylist(),
+            strict=True,
+        )
+    ]
+    return rows.filter(pa.array(is_kept, pa.bool_()))
 
 
-def _last_seen() -> Column:
-    """NULL while the newest capture holds it."""
-    return F.expr(
-        "CASE WHEN present AND next_at IS NULL THEN NULL "
-        "WHEN old IS NOT NULL AND old.last_seen IS NULL THEN "
-        "CASE WHEN next_at IS NULL THEN greatest(old.first_seen, previous_at) END "
-        "WHEN present THEN greatest(old.last_seen, at) ELSE old.last_seen END"
-    )
+def _pairs(seen: pa.Table, known: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """The full join of both by their keys, as row numbers; -1 where one has no such row."""
+    keys = list(BATCH_KEYS)
+    new = seen.select(keys).append_column("new", pa.array(np.arange(seen.num_rows)))
+    old = known.select(keys).append_column("old", pa.array(np.arange(known.num_rows)))
+    both = new.join(old, keys=keys, join_type="full outer")
+    both = both.sort_by([("new", "ascending"), ("old", "ascending")])
+    new_at, old_at = (both[name].fill_null(-1).to_numpy() for name in ("new", "old"))
+    return new_at.astype(np.int64), old_at.astype(np.int64)
 
 
-def _crc_valid() -> Column:
-    return F.coalesce("old.crc_valid", F.lit(False)) | F.coalesce("new.crc_valid", F.lit(False))
+def _moments_of(rows: pa.Table, moments: Moments) -> list[Moment | None]:
+    columns = [rows[name].to_pylist() for name in REPLICA_KEYS]
+    return [moments.get(ReplicaId(*replica)) for replica in zip(*columns, strict=True)]
 
 
-def _vanished() -> tuple[Column, Column]:
-    """truncated_at and removed_at: one of them, by the earliest capture that shows the absence."""
-    vanished = F.coalesce(_vanished_now(), _vanished_before_it_was_known())
-    old = ("old.truncated_at", "old.removed_at")
-    truncated_at = F.when(~vanished["removed"], vanished["at"])
-    removed_at = F.when(vanished["removed"], vanished["at"])
-    return (
-        F.when(vanished.isNotNull(), truncated_at).otherwise(F.col(old[0])).alias("truncated_at"),
-        F.when(vanished.isNotNull(), removed_at).otherwise(F.col(old[1])).alias("removed_at"),
-    )
+def _first_time(
+    seen: pa.Table, new_at: np.ndarray, old_at: np.ndarray, moments: Moments
+) -> np.ndarray:
+    """Which pairs are of batches that the lake lacked, and of a replica's newest capture."""
+    is_first: np.ndarray = (old_at < 0) & _newest(seen, moments)[new_at]
+    return is_first
 
 
-def _vanished_now() -> Column:
-    """struct<at, removed> where this capture is the first that shows the absence, else NULL."""
-    known = F.least("old.truncated_at", "old.removed_at")
-    is_first = known.isNull() | (F.col("at") < known)
-    was_there = F.col("old.first_seen") < F.col("at")
-    is_covered = F.expr(f"NOT {_hidden('uncovered')}")
-    removed = F.col("base_offset") < F.col("log_start_offset")
-    vanishes = ~F.col("present") & was_there & is_covered & is_first
-    return F.when(vanishes, F.struct(F.col("at").alias("at"), removed.alias("removed")))
+def _goes_on(
+    seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray, moments: Moments
+) -> np.ndarray:
+    """Which pairs are of batches that the log held and still holds, by a replica's newest capture:
+    their rows stay, so the rules aren't asked about each of millions."""
+    newest = _newest(seen, moments)
+    held = np.append(seen["held"].to_numpy(), False)
+    was_held = np.append(_is_open(known["in_log"].combine_chunks()), False)
+    goes_on: np.ndarray = newest[new_at] & held[new_at] & was_held[old_at]
+    return goes_on
 
 
-def _vanished_before_it_was_known() -> Column:
-    """The same for a batch that a late capture shows first: a later capture lacked it already."""
-    first = f"""get(filter(later, l -> l.at < coalesce(old.first_seen, l.at + INTERVAL 1 DAY)
-        AND NOT {_hidden("l.uncovered")}), 0)"""
-    removed = f"base_offset < ({first}).log_start_offset"
-    is_news = "present AND (old IS NULL OR at < old.first_seen)"
-    return F.expr(
-        f"CASE WHEN {is_news} AND ({first}) IS NOT NULL "
-        f"THEN struct(({first}).at AS at, {removed} AS removed) END"
-    )
+def _is_open(spans: pa.ListArray) -> np.ndarray:
+    """For each row whether its last span has no end."""
+    if isinstance(spans, pa.ChunkedArray):  # of a table without rows
+        return np.zeros(0, np.bool_)
+    ends = spans.offsets.to_numpy()[1:]
+    last = np.where(np.diff(spans.offsets.to_numpy()) > 0, ends - 1, -1)
+    no_end = np.append(pc.is_null(spans.values.field("to")).to_numpy(zero_copy_only=False), False)
+    found: np.ndarray = no_end[last]
+    return found
 
 
-def _hidden(ranges: str) -> str:
-    """Whether damage may hide the batch's offset."""
-    return (
-        f"exists({ranges}, u -> base_offset >= u.start AND (u.end IS NULL OR base_offset < u.end))"
-    )
+def _newest(seen: pa.Table, moments: Moments) -> np.ndarray:
+    """Which rows are of a replica's newest capture; one more, False, stands for no row."""
+    newest = np.zeros(seen.num_rows + 1, np.bool_)
+    for replica, moment in moments.items():
+        if moment.next_at is None:
+            newest[:-1] |= _of_replica(seen, replica)
+    return newest
 
 
-def _spans(name: str, held: str) -> Column:
-    """The spans with this capture's moment added, or cut out where it doesn't count."""
-    old = f"coalesce(old.{name}, cast(array() as {_NO_SPANS}))"
-    before = f"get(filter({old}, i -> i.`to` = previous_at), 0)"
-    after = f"get(filter({old}, i -> i.`from` = next_at), 0)"
-    touching = "coalesce(i.`to` = previous_at, false) OR coalesce(i.`from` = next_at, false)"
-    extended = f"""array_sort(concat(
-        filter({old}, i -> NOT ({touching})),
-        array(struct(
-            coalesce({before}.`from`, at) AS `from`,
-            CASE WHEN next_at IS NULL THEN NULL WHEN {after} IS NULL THEN at
-                 ELSE {after}.`to` END AS `to`))))"""
-    known = f"exists({old}, i -> i.`from` <= at AND coalesce(i.`to` >= at, true))"
-    split = f"""filter(flatten(transform({old}, i ->
-        if(i.`from` < at AND coalesce(at < i.`to`, true),
-        array(struct(i.`from` AS `from`, greatest(i.`from`, previous_at) AS `to`),
-              struct(next_at AS `from`, i.`to` AS `to`)),
-        array(struct(i.`from` AS `from`, i.`to` AS `to`))))), i -> i.`from` IS NOT NULL)"""
-    is_held = f"(present AND {held})"
-    return F.expr(
-        f"CASE WHEN {is_held} AND {known} THEN {old} "
-        f"WHEN {is_held} THEN {extended} ELSE {split} END"
-    )
+def _of_replica(rows: pa.Table, replica: ReplicaId) -> np.ndarray:
+    found = np.ones(rows.num_rows, np.bool_)
+    values = (replica.cluster_id, replica.node_id, replica.directory_id)
+    for name, value in zip(REPLICA_KEYS, values, strict=True):
+        found &= pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type)).to_numpy()
+    return found
+
+
+def _first_rows(seen: pa.Table, moments: Moments) -> pa.Table:
+    """As `folded` makes them of batches that no capture has shown, when no later capture is known:
+    millions of rows of a large log, so by columns."""
+    at = np.zeros(seen.num_rows, np.int64)
+    for replica, moment in moments.items():
+        at[_of_replica(seen, replica)] = _microseconds(moment.at)
+    schema = LOG_BATCHES.arrow_schema
+    times = pa.array(at, pa.timestamp("us", "UTC"))
+    cells = {name: seen[name] for name in (*BATCH_KEYS, *_FACTS, "crc_valid")}
+    cells["first_seen"] = times
+    for name in ("last_seen", "truncated_at", "removed_at"):
+        cells[name] = pa.nulls(seen.num_rows, schema.field(name).type)
+    for name, condition in HELD_BY.items():
+        held = np.ones(seen.num_rows, np.bool_) if condition is None else seen[condition].to_numpy()
+        cells[name] = _open_spans(times, held, schema.field(name).type)
+    return pa.table([cells[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+def _open_spans(begin: pa.Array, held: np.ndarray, kind: pa.DataType) -> pa.ListArray:
+    """For each row a span from `begin` on, without an end, or none where it isn't held."""
+    chosen = begin.filter(pa.array(held))
+    parts = [chosen, pa.nulls(len(chosen), chosen.type)]
+    fields = [kind.value_type.field(number) for number in range(2)]
+    spans = pa.StructArray.from_arrays(parts, fields=fields)
+    ends = np.concatenate([[0], np.cumsum(held)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), spans, type=kind)
+
+
+def _folded_rows(
+    seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray, moments: Moments
+) -> pa.Table:
+    """Those of the pairs that say something new."""
+    new_rows = _rows(seen, new_at)
+    old_rows = _rows(known, old_at)
+    changed = []
+    for new, old in zip(new_rows, old_rows, strict=True):
+        either = old or new
+        assert either is not None, "a pair has one of both"
+        moment = moments.get(ReplicaId(*(either[name] for name in REPLICA_KEYS)))
+        if moment is None:
+            continue
+        facts = {name: either[name] for name in (*BATCH_KEYS, *_FACTS)}
+        row = facts | folded(either["base_offset"], old, new, moment)
+        if old is None or any(row[name] != old[name] for name in FOLDED_COLUMNS):
+            changed.append(row)
+    return pa.Table.from_pylist(changed, schema=LOG_BATCHES.arrow_schema)
+
+
+def _rows(table: pa.Table, numbers: np.ndarray) -> Sequence[dict[str, Any] | None]:
+    """The rows with these numbers, None for -1."""
+    missing = numbers < 0
+    rows = table.take(pa.array(numbers, pa.int64(), mask=missing)).to_pylist()
+    return [None if gone else row for gone, row in zip(missing.tolist(), rows, strict=True)]
+
+
+def _microseconds(at: datetime) -> int:
+    return int(pa.scalar(at, pa.timestamp("us", "UTC")).value)

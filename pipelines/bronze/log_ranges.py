@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile
-from pipelines.sources.kraft_log import RECORD_COLUMNS
+from pipelines.sources.kraft_log import BATCH_COLUMNS, RECORD_COLUMNS
 from pipelines.sources.ranges import (
     DEFAULT_RANGE_BYTES,
     RangePartition,
@@ -22,8 +22,9 @@ from pipelines.sources.ranges import (
 from replica.metadata.redact import Redactor
 from replica.types import ReplicaId
 
-_COLUMNS = tuple(column for column in RECORD_COLUMNS if column[0] != "file")
+_OWN_COLUMNS = [name for name, _ in RECORD_COLUMNS if name not in ("file", "position")]
 _UNREADABLE = ["file", "position", "base_offset", "leader_epoch", "crc", "error", "value"]
+Row = dict[str, Any]
 _WORTH_A_TASK_BYTES = 1024 * 1024
 
 
@@ -61,20 +62,48 @@ def log_ranges(
     ]
 
 
-def log_record_batches(part: LogRange, redactor: Redactor | None) -> Iterator[pa.RecordBatch]:
-    """The rows of the range's records that could be read; redactor None keeps secrets."""
+def log_record_batches(
+    part: LogRange, redactor: Redactor | None, unreadable: list[Row] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the range's records that could be read; redactor None keeps secrets.
+
+    unreadable: gets file, position, base_offset, leader_epoch, crc, error and value (the batch's
+    bytes, NULL where they may hold a secret) of what could not be read; rare.
+    """
     data = read_range(part.range.path, part.range.start, part.range.end)
-    replica = part.replica
-    for batch in rows.records(data, part.range, redactor, _COLUMNS):
-        readable = _new(_readable(batch), part.known).drop_columns(["position"])
-        owner = (
-            ("cluster_id", pa.scalar(replica.cluster_id, pa.string())),
-            ("node_id", pa.scalar(replica.node_id, pa.int32())),
-            ("directory_id", pa.scalar(replica.directory_id, pa.string())),
-        )
-        names = [*(name for name, _ in owner), *readable.schema.names]
-        constants = [pa.repeat(value, readable.num_rows) for _, value in owner]
-        yield pa.RecordBatch.from_arrays([*constants, *readable.columns], names)
+    for batch in rows.records(data, part.range, redactor, RECORD_COLUMNS):
+        new = _new(batch, part.known)
+        readable, bad = split(new)
+        if unreadable is not None:
+            unreadable.extend(bad.select(_UNREADABLE).to_pylist())
+        yield owned(readable.select(_OWN_COLUMNS), part.replica)
+
+
+def log_batch_rows(part: LogRange, redactor: Redactor | None) -> Iterator[pa.RecordBatch]:
+    """A row for each batch of the range, as BATCH_COLUMNS, and whose log it is."""
+    data = read_range(part.range.path, part.range.start, part.range.end)
+    for batch in rows.batches(data, part.range, redactor, BATCH_COLUMNS):
+        yield owned(batch, part.replica)
+
+
+def owned(batch: pa.RecordBatch, replica: ReplicaId) -> pa.RecordBatch:
+    """With the columns that say whose rows they are."""
+    owner = (
+        ("cluster_id", pa.scalar(replica.cluster_id, pa.string())),
+        ("node_id", pa.scalar(replica.node_id, pa.int32())),
+        ("directory_id", pa.scalar(replica.directory_id, pa.string())),
+    )
+    names = [*(name for name, _ in owner), *batch.schema.names]
+    constants = [pa.repeat(value, batch.num_rows) for _, value in owner]
+    return pa.RecordBatch.from_arrays([*constants, *batch.columns], names)
+
+
+def split(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The rows of records that could be read, and those of what could not."""
+    errors = batch.column("error")
+    if errors.null_count == len(errors):
+        return batch, batch.slice(0, 0)
+    return batch.filter(pc.is_null(errors)), batch.filter(pc.is_valid(errors))
 
 
 def _new(batch: pa.RecordBatch, known: Sequence[int]) -> pa.RecordBatch:
@@ -82,17 +111,3 @@ def _new(batch: pa.RecordBatch, known: Sequence[int]) -> pa.RecordBatch:
         return batch
     is_known = pc.is_in(batch.column("position"), value_set=pa.array(known, pa.int64()))
     return batch.filter(pc.invert(is_known))
-
-
-def unreadable_records(part: LogRange, redactor: Redactor | None) -> Iterator[dict[str, Any]]:
-    """file, position, base_offset, leader_epoch, crc, error and value (the batch's bytes, NULL
-    where they may hold a secret) of what could not be read; rare."""
-    data = read_range(part.range.path, part.range.start, part.range.end)
-    for batch in rows.records(data, part.range, redactor, RECORD_COLUMNS):
-        bad = batch.filter(pc.is_valid(batch.column("error")))
-        yield from _new(bad, part.known).select(_UNREADABLE).to_pylist()
-
-
-def _readable(batch: pa.RecordBatch) -> pa.RecordBatch:
-    errors = batch.column("error")
-    return batch if errors.null_count == len(errors) else batch.filter(pc.is_null(errors))

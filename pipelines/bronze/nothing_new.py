@@ -5,7 +5,10 @@ bronze.captures is the last table that a round writes: a group that it has is in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from deltalake import DeltaTable
 
 from pipelines.capture.looks import Looks
 from pipelines.delta_rs import open_if_there, rows_of
@@ -22,17 +25,30 @@ def holds_all(lake: str, looks: Looks) -> bool:
     False, too, where a table of bronze is absent, or can't be read: the ingest itself tells why.
     """
     groups = {group.group_id for groups in looks.rounds for group in groups}
-    damages = {_key(damage) for damage in looks.damages}
     try:
         tables = {contract: open_if_there(lake, contract.name) for contract in BRONZE}
         captures, damage = tables[CAPTURES], tables[DAMAGE]
         if captures is None or damage is None or None in tables.values():
             return False
         known = {row["capture_group"] for row in rows_of(captures, _GROUPS)}
-        told = {tuple(row.values()) for row in rows_of(damage, _DAMAGES)} if damages else set()
+        new = _not_told(damage, looks.damages)
     except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
         return False
-    return groups <= known and damages <= told
+    return groups <= known and not new
+
+
+def new_damages(lake: str, damages: Sequence[Damage]) -> list[Damage]:
+    """Of damages that belong to no replica, those that the lake, which has bronze.damage, lacks."""
+    table = open_if_there(lake, DAMAGE.name)
+    assert table is not None, f"{lake} has no {DAMAGE.name}"
+    return _not_told(table, damages)
+
+
+def _not_told(table: DeltaTable, damages: Sequence[Damage]) -> list[Damage]:
+    if not damages:
+        return []
+    told = {tuple(row.values()) for row in rows_of(table, _DAMAGES)}
+    return [damage for damage in damages if _key(damage) not in told]
 
 
 def _key(damage: Damage) -> tuple[Any, ...]:

@@ -3,11 +3,12 @@
 lake         where the tables lie
 creation     tables made and held to their contracts, by delta-rs
 tables       thin functions over delta-spark: append, overwrite, merge, read
+committing   one commit of files that tasks or the driver wrote, by delta-rs
 direct       append where the tasks write the Parquet files themselves: for bulk loads
+merging      rows of the driver brought into a table by their keys, by delta-rs
 small        small tables read into one partition, by delta-rs
 replacing    content replaced, and rows of the driver added, in the same way, by delta-rs
-transaction  the one Delta commit behind it, by Delta's own code
-actions      what such a commit says of files, as Delta's JSON
+actions      what a commit says of a file's rows
 changing     the same for a table with a change data feed, by what changed
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 evolution    a table's columns brought to its contract
@@ -17,11 +18,23 @@ lake_versions  the table of who wrote the lake, by delta-rs
 from __future__ import annotations
 
 from pipelines.delta.changing import replace_by_merge
+from pipelines.delta.committing import NewFile, Target, Written
 from pipelines.delta.creation import ensure_table
-from pipelines.delta.direct import Written, append_directly, last_transaction
+from pipelines.delta.direct import Append
 from pipelines.delta.lake import Lake
+from pipelines.delta.merging import merge_values
 from pipelines.delta.replacing import add, add_values, replace
-from pipelines.delta.small import Reading, Size, read_newest, size, text, values
+from pipelines.delta.small import (
+    Reading,
+    Size,
+    answer,
+    read_newest,
+    rows_where,
+    size,
+    spark_text,
+    text,
+    values,
+)
 from pipelines.delta.tables import (
     Commit,
     Merged,
@@ -37,21 +50,24 @@ from pipelines.delta.tables import (
 )
 
 __all__ = [
+    "Append",
     "Commit",
     "Lake",
     "Merged",
+    "NewFile",
     "Reading",
     "Size",
+    "Target",
     "Written",
     "add",
     "add_values",
+    "answer",
     "append",
-    "append_directly",
     "ensure_table",
     "exists",
     "last_commit",
-    "last_transaction",
     "merge",
+    "merge_values",
     "overwrite",
     "read",
     "read_newest",
@@ -59,7 +75,9 @@ __all__ = [
     "remove",
     "replace",
     "replace_by_merge",
+    "rows_where",
     "size",
+    "spark_text",
     "text",
     "vacuum",
     "values",

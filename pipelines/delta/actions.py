@@ -1,14 +1,11 @@
-"""What a commit says of data files, as the JSON that Delta's Action.fromJson reads.
+"""What a commit says of a data file's rows: Delta's statistics.
 
-https://github.com/delta-io/delta/blob/master/PROTOCOL.md: "Add File", "Per-file Statistics" and
-"Transaction Identifiers". Which columns have statistics is the table's own choice: its statistics
-schema comes from Delta.
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md: "Per-file Statistics".
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -35,19 +32,6 @@ class StatisticsColumns:
     counted: frozenset[str]
 
     @staticmethod
-    def of(schema: Mapping[str, Any]) -> StatisticsColumns:
-        """From the JSON of Delta's statistics schema. Fields inside of structs are left out."""
-        groups = {group["name"]: group["type"] for group in schema["fields"]}
-        columns = {
-            name: groups[name]["fields"] if name in groups else []
-            for name in ("minValues", "nullCount")
-        }
-        return StatisticsColumns(
-            frozenset(f["name"] for f in columns["minValues"] if f["type"] in _BOUNDED_TYPES),
-            frozenset(f["name"] for f in columns["nullCount"] if f["type"] == "long"),
-        )
-
-    @staticmethod
     def of_contract(schema: StructType) -> StatisticsColumns:
         """Delta's default: of the first 32 columns, counting those inside of structs one by one.
         Fields inside of structs are left out."""
@@ -69,27 +53,6 @@ def _leaves(kind: DataType) -> int:
     if not isinstance(kind, StructType):
         return 1
     return sum(_leaves(field.dataType) for field in kind.fields)
-
-
-def add(file: DataFile, columns: StatisticsColumns) -> str:
-    """The action that makes `file` part of a table without partitions."""
-    return json.dumps(
-        {
-            "add": {
-                "path": file.name,  # a URL; our names need no escape
-                "partitionValues": {},
-                "size": file.size_bytes,
-                "modificationTime": file.modified,
-                "dataChange": True,
-                "stats": json.dumps(statistics(file, columns), ensure_ascii=False),
-            }
-        }
-    )
-
-
-def set_transaction(application: str, version: int, now: int) -> str:
-    """The action that says how far an application's writes have come. now: ms since the epoch."""
-    return json.dumps({"txn": {"appId": application, "version": version, "lastUpdated": now}})
 
 
 def statistics(file: DataFile, columns: StatisticsColumns) -> dict[str, Any]:

@@ -1,116 +1,123 @@
-"""Append for bulk loads: Spark's tasks write the Parquet files, the driver makes one commit.
+"""Append for bulk loads: the tasks that decode write the Parquet files, the driver commits them.
 
-Through Spark's own writer each row goes from Python to the JVM, which encodes it again; here the
-task that decodes Arrow batches writes them. The files are ordinary ones, so everything that reads,
-merges or optimizes the table afterwards works as before.
+Through Spark's own writer each row goes from Python to the JVM, which encodes it again. The files
+are ordinary ones, so everything that reads, merges or optimizes the table afterwards works as
+before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-import pyarrow as pa
-from pyspark.sql import SparkSession
+from deltalake import DeltaTable
 
-from pipelines.data_files import DataFile, write_data_file
+from pipelines.delta.committing import NewFile, Target, Written, commit
 from pipelines.delta.lake import Lake
-from pipelines.delta.transaction import AppendTransaction
+from pipelines.delta_rs import open_if_there
 from pipelines.tables.contract import Contract
-from replica.errors import KraftlakeError, UnwritableFileError
+from pipelines.tasks import Tasks
+from replica.errors import KraftlakeError, UnwritableFileError, UsageError
 
 Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+_HARMLESS = (
+    *("appendOnly", "changeDataFeed", "deletionVectors", "domainMetadata", "timestampNtz"),
+    *("vacuumProtocolCheck", "variantType", "variantType-preview", "allowColumnDefaults"),
+)
+_JUDGED = (
+    *("invariants", "checkConstraints", "generatedColumns", "identityColumns", "columnMapping"),
+)
+"""Writer features by Delta's protocol. HARMLESS: added files can't break them, and
+delta-rs commits to such a table. JUDGED: refused only
+where the table makes use of them."""
+_COLUMN_RULES = ("delta.invariants", "delta.generationExpression", "delta.identity.")
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """version: of the table by this write; None where nothing had to be committed."""
+@dataclass(frozen=True)
+class Append:
+    """An append that began at a version of the table, and is to be committed upon it."""
 
-    version: int | None
-    files: int
-    rows: int
-    size_bytes: int
+    lake: Lake
+    contract: Contract
+    version: int
 
+    @staticmethod
+    def begun(lake: Lake, contract: Contract) -> Append:
+        """At the newest version.
 
-NOTHING = Written(None, 0, 0, 0)
+        UsageError: no such table, or one with rules for its rows that only Spark's writer keeps.
+        """
+        table = open_if_there(lake.root, contract.name)
+        path = lake.path_of(contract)
+        if table is None:
+            raise UsageError(f"{path}: no Delta table to append to")
+        reason = refusal(set(table.protocol().writer_features or ()), _metadata(table))
+        if reason is not None:
+            raise UsageError(f"{path}: {reason}, so only Spark's own writer may append to it")
+        return Append(lake, contract, table.version())
 
+    def in_tasks(
+        self, tasks: Tasks, function: Callable[[Part, Target], Result], parts: Sequence[Part]
+    ) -> list[Result]:
+        """What the function makes of each part; it may write a file of the table.
 
-def last_transaction(spark: SparkSession, lake: Lake, contract: Contract, application: str) -> int:
-    """The last version of the application's writes into the table, -1 without any."""
-    return AppendTransaction(spark, lake.path_of(contract)).version_of(application)
+        Raises whatever KraftlakeError a part raises, and UnwritableFileError for an OSError. Files
+        of a write that fails, or isn't committed, are such that nothing refers to.
+        """
+        target = Target.of(self.lake, self.contract)
+        results = []
+        for result in tasks.map(partial(_caught, function=function, target=target), parts):
+            if isinstance(result, KraftlakeError):
+                raise result
+            results.append(result)
+        return results
 
-
-def append_directly(
-    spark: SparkSession,
-    lake: Lake,
-    contract: Contract,
-    parts: Sequence[Part],
-    batches: Callable[[Part], Iterable[pa.RecordBatch]],
-    *,
-    transaction: tuple[str, int] | None = None,
-) -> Written:
-    """Adds the rows of all parts to the table, which ensure_table has made, in one commit.
-
-    parts: what one task each reads; batches: the rows of a part as Arrow, by name and in the types
-    of the contract (a VARIANT as struct<value, metadata>). Both are pickled for the workers.
-    transaction: as of `append`; where it was written before, no task runs.
-    Raises UsageError for a table whose rules only Spark's writer keeps, and whatever KraftlakeError
-    a part raises. A write that fails, or loses against a conflicting commit, leaves files that
-    nothing refers to: VACUUM removes them.
-    """
-    path = lake.path_of(contract)
-    append = AppendTransaction(spark, path)
-    if transaction is not None and append.has_written(*transaction):
-        return NOTHING
-    write = partial(
-        _write_part,
-        folder=path,
-        schema=contract.arrow_schema,
-        batches=batches,
-        bounded=append.statistics_columns.bounded,
-    )
-    files = _run(spark, parts, write)
-    version = append.commit(files, transaction)
-    return Written(
-        version,
-        len(files),
-        sum(file.row_count for file in files),
-        sum(file.size_bytes for file in files),
-    )
+    def commit(self, files: Sequence[NewFile], application: str | None = None) -> Written:
+        """Adds the files in one commit; application: as of pipelines.delta.committing.commit."""
+        return commit(self.lake, self.contract, files, "append", application, self.version)
 
 
-def _run(
-    spark: SparkSession,
-    parts: Sequence[Any],
-    write: Callable[[tuple[int, Any]], DataFile | KraftlakeError | None],
-) -> list[DataFile]:
-    if not parts:
-        return []
-    tasks = spark.sparkContext.parallelize(list(enumerate(parts)), len(parts))
-    files = []
-    for result in tasks.map(write).collect():
-        if isinstance(result, KraftlakeError):
-            raise result
-        if result is not None:
-            files.append(result)
-    return files
-
-
-def _write_part(
-    numbered: tuple[int, Any],
-    *,
-    folder: str,
-    schema: pa.Schema,
-    batches: Callable[[Any], Iterable[pa.RecordBatch]],
-    bounded: frozenset[str],
-) -> DataFile | KraftlakeError | None:
+def _caught(
+    part: Any, *, function: Callable[[Any, Target], Result], target: Target
+) -> Result | KraftlakeError:
     """In a task. Our own errors are results, as Spark would bury them in a traceback."""
-    number, part = numbered
     try:
-        return write_data_file(folder, schema, batches(part), bounded=bounded, part=number)
+        return function(part, target)
     except KraftlakeError as error:
         return error
     except OSError as error:
-        return UnwritableFileError(folder, error.strerror or str(error))
+        return UnwritableFileError(target.folder, error.strerror or str(error))
+
+
+def _metadata(table: DeltaTable) -> dict[str, Any]:
+    found = table.metadata()
+    return {
+        "schemaString": table.schema().to_json(),
+        "configuration": found.configuration,
+        "partitionColumns": found.partition_columns,
+    }
+
+
+def refusal(features: set[str], metadata: Mapping[str, Any]) -> str | None:
+    """Why rows may not be added by files alone, None where they may.
+
+    features: the protocol's writer features, none of an older protocol. metadata: the table's
+    metaData action.
+    """
+    configuration = metadata.get("configuration", {})
+    if metadata.get("partitionColumns"):
+        return "it has partitions"
+    if configuration.get("delta.columnMapping.mode", "none") != "none":
+        return "it maps column names"
+    if any(key.startswith("delta.constraints.") for key in configuration):
+        return "it has a CHECK constraint"
+    for column in json.loads(metadata["schemaString"])["fields"]:
+        if any(key.startswith(_COLUMN_RULES) for key in column["metadata"]):
+            return f"its column {column['name']} has a rule of its own"
+    unknown = sorted(features - {*_HARMLESS, *_JUDGED})
+    return f"it has {', '.join(unknown)}" if unknown else None

@@ -78,14 +78,37 @@ def values(
     """
     names = ", ".join(f'"{name}"' for name in columns)
     query = f"SELECT {names} FROM t WHERE {where}"  # noqa: S608 - the names are our own
-    builder = QueryBuilder().register("t", _opened(lake, contract))
-    found: list[dict[str, Any]] = pa.table(builder.execute(query).read_all()).to_pylist()
+    found: list[dict[str, Any]] = answer(lake, contract, query).to_pylist()
     return found
 
 
+def rows_where(lake: Lake, contract: Contract, where: str, version: int) -> pa.Table:
+    """The rows of a version that fulfil a condition in SQL, in the contract's Arrow schema, read
+    without Spark. UsageError where the lake has no such table."""
+    names = ", ".join(f'"{name}"' for name in contract.column_names)
+    query = f"SELECT {names} FROM t WHERE {where}"  # noqa: S608 - the names are our own
+    return _in_contract_types(answer(lake, contract, query, version), contract)
+
+
+def answer(lake: Lake, contract: Contract, query: str, version: int | None = None) -> pa.Table:
+    """What a query in SQL says of the table, which it names t, by default at its newest version.
+
+    UsageError where the lake has no such table.
+    """
+    table = _opened(lake, contract)
+    if version is not None and version != table.version():
+        table.load_as_version(version)
+    return pa.table(QueryBuilder().register("t", table).execute(query).read_all())
+
+
 def text(value: str) -> str:
-    """A literal of SQL."""
+    """A literal of SQL, as delta-rs reads it."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def spark_text(value: str) -> str:
+    """A literal of SQL, as Spark reads it."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _opened(lake: Lake, contract: Contract) -> DeltaTable:
@@ -111,10 +134,14 @@ def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> D
 
 def content(table: DeltaTable, contract: Contract) -> pa.Table:
     """The table's rows in the contract's types. Raises what delta-rs raises."""
-    schema = contract.arrow_schema
     if not table.file_uris():
-        return schema.empty_table()
+        return contract.arrow_schema.empty_table()
     found = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
+    return _in_contract_types(found, contract)
+
+
+def _in_contract_types(found: pa.Table, contract: Contract) -> pa.Table:
+    schema = contract.arrow_schema
     columns = [_as(found.column(field.name), field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 

@@ -16,12 +16,14 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipelines.bronze.log_ranges import log_ranges, log_record_batches
-from pipelines.delta import Lake, append, append_directly, ensure_table
+from pipelines.bronze.log_ranges import log_ranges
+from pipelines.bronze.new_records import decode
+from pipelines.delta import Append, Lake, append, ensure_table
 from pipelines.session import spark_session
 from pipelines.sources import register
 from pipelines.sources.files import log_files
 from pipelines.tables.bronze import LOG_RECORDS
+from pipelines.tasks import OnSpark
 from replica.types import ReplicaId
 from tests.bench import kafka, report, rounds
 from tests.bench.processes import process, timed
@@ -74,8 +76,9 @@ def into_lake(
 def write_directly(spark: SparkSession, lake: Lake, segment: Path) -> None:
     files = [(file, _OWNER) for file in log_files(str(segment))]
     parts = log_ranges(files, at_once=spark.sparkContext.defaultParallelism)
-    batches = partial(log_record_batches, redactor=None)
-    append_directly(spark, lake, LOG_RECORDS, parts, batches)
+    begun = Append.begun(lake, LOG_RECORDS)
+    decoded = begun.in_tasks(OnSpark(spark), partial(decode, redactor=None), parts)
+    begun.commit([one.file for one in decoded if one.file is not None])
 
 
 def write_by_spark(spark: SparkSession, lake: Lake, segment: Path) -> None:

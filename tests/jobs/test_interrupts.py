@@ -118,8 +118,17 @@ def test_other_errors_go_through(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("seconds", [0.5, pytest.param(3, marks=pytest.mark.slow)])
 def test_while_spark_starts(data: Path, tmp_path: Path, seconds: float) -> None:
     lake = tmp_path / "lake"
-    said = interrupted("starting Spark", seconds, "ingest", "--lake", lake, data / NODE)
+    said = interrupted("starting Spark", seconds, "ingest", "--build", "--lake", lake, data / NODE)
     assert said == [
+        f"build: interrupted: what was committed stays: run `kraftlake build --lake {lake}` again"
+    ]
+
+
+@pytest.mark.parametrize("step", ["damage", "log records", "log batches"])
+def test_while_an_ingest_works(data: Path, tmp_path: Path, step: str) -> None:
+    lake = tmp_path / "lake"
+    said = interrupted(f": {step}", 0, "ingest", "--lake", lake, data / NODE)
+    assert [line for line in said if not line.startswith("ingest: 1 replicas")] == [
         "ingest: interrupted: what was committed stays: run the same command again, which goes on "
         "and stores nothing twice"
     ]

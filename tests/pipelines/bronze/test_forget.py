@@ -90,6 +90,8 @@ def test_a_capture_in_the_middle_leaves_no_trace_and_may_come_again(
     lake, other = tmp_path / "lake", tmp_path / "other"
     for name in TIMES:
         _ingest(lake, data, name)
+    other.mkdir()
+    shutil.copy(lake / "_redaction.key", other)  # or every hash would be another
     for name in ("live", "final"):
         _ingest(other, data, name)
     captures = read(spark, Lake(lake), bronze.CAPTURES).select("capture_group", "source").collect()
@@ -113,6 +115,9 @@ def test_one_replica_of_a_group_is_forgotten_and_damage_told_of_it_is_told_of_an
     spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     lake, other = tmp_path / "lake", tmp_path / "other"
+    for one in (lake, other):
+        one.mkdir()
+        (one / "_redaction.key").write_bytes(b"k" * 32)  # or every hash would be another
     sources = data / "kafka-3.7.2-static"
     for name in TIMES:
         paths = [str(sources / name / node) for node in ("1", "3")]

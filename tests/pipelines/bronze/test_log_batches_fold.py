@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.bronze import log_batches
-from pipelines.sources.kraft_log import BATCH_COLUMNS
-from pipelines.tables.bronze import LOG_BATCHES
+from pipelines.bronze import batch_spans, log_batches
+from pipelines.bronze.coverage import Uncovered
+from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES
+from replica.types import ReplicaId
 from tests.pipelines.bronze.batch_history import (
     ABSENT,
     DAMAGED,
@@ -25,13 +27,19 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 STATES = (ABSENT, ABSENT, DELETED, DAMAGED, HELD, HELD)
 BATCHES = 150
 LOG_START_OF_LAST = 40
-
-SEEN = ", ".join(
-    ["cluster_id string", "node_id int", "directory_id string"]
-    + [f"{name} {kind}" for name, kind in BATCH_COLUMNS]
+REPLICA = ReplicaId("c", 1, "d")
+SCHEMA = LOG_BATCHES.arrow_schema
+SEEN = pa.schema(
+    [
+        SCHEMA.field(name)
+        for name in (
+            *BATCH_KEYS,
+            *("last_offset", "is_control", "record_count", "size_bytes", "position"),
+            *("base_timestamp", "max_timestamp", "file", "crc_valid"),
+        )
+    ]
 )
-
-pytestmark = pytest.mark.spark
+FILES = {DELETED: "x.log.deleted", DAMAGED: "x.log", HELD: "x.log"}
 
 
 def _moments() -> list[Moment]:
@@ -39,9 +47,7 @@ def _moments() -> list[Moment]:
     return [
         Moment(
             START + timedelta(hours=number),
-            tuple(
-                draw.choice((ABSENT, ABSENT, DELETED, DAMAGED, HELD, HELD)) for _ in range(BATCHES)
-            ),
+            tuple(draw.choice(STATES) for _ in range(BATCHES)),
             LOG_START_OF_LAST if number == 4 else 0,
             (60, 80) if number == 2 else (0, 0),
         )
@@ -51,63 +57,113 @@ def _moments() -> list[Moment]:
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (2, 0, 4, 1, 3)])
 def test_the_fold_equals_its_definition_whatever_order_captures_arrive_in(
-    spark: SparkSession, order: tuple[int, ...]
+    order: tuple[int, ...],
 ) -> None:
     moments = _moments()
-    known = spark.createDataFrame([], LOG_BATCHES.schema)
+    known = SCHEMA.empty_table()
     done: list[Moment] = []
     for number in order:
-        folded = _fold(spark, known, moments[number], done)
-        known = folded.localCheckpoint()
+        known = _after(known, moments[number], done)
         done.append(moments[number])
-    found = {row["base_offset"]: row for row in _plain(known)}
+    found = {row["base_offset"]: row for row in known.to_pylist()}
     for batch in range(BATCHES):
         wanted = expected(moments, batch)
         if wanted is None:
             assert batch not in found
         else:
-            assert {name: found[batch][name] for name in wanted} == wanted, batch
+            row = {name: _plain(found[batch][name]) for name in wanted}
+            assert row == wanted, batch
 
 
-def test_folding_a_capture_twice_changes_nothing(spark: SparkSession) -> None:
+def test_folding_a_capture_twice_changes_nothing() -> None:
     moments = _moments()
-    known = spark.createDataFrame([], LOG_BATCHES.schema)
-    once = _fold(spark, known, moments[0], []).localCheckpoint()
-    twice = _fold(spark, once, moments[0], [])
-    assert _plain(once) == _plain(twice)
+    once = _after(SCHEMA.empty_table(), moments[0], [])
+    assert once.num_rows
+    assert log_batches.fold(once, _batches(moments[0]), _of(moments[0], [])).num_rows == 0
 
 
-def test_a_batch_in_a_log_and_in_a_deleted_segment_counts_as_held(spark: SparkSession) -> None:
+def test_a_batch_in_a_log_and_in_a_deleted_segment_counts_as_held() -> None:
     rows = [
         _row(7, "a/1.log.deleted", position=0, crc_valid=True),
         _row(7, "a/1.log", position=500, crc_valid=True),
     ]
-    (row,) = log_batches.one_row_per_batch(spark.createDataFrame(rows, SEEN)).collect()
-    assert (row.file, row.position, row.held) == ("a/1.log", 500, True)
+    for given in (rows, rows[::-1]):
+        batches = pa.Table.from_pylist(given, SEEN)
+        found = log_batches.fold(SCHEMA.empty_table(), batches, _of(_moments()[0], []))
+        (row,) = found.to_pylist()
+        assert (row["file"], row["position"]) == ("a/1.log", 500)
+        assert _plain(row["in_log"]) == [[START, None]]
 
 
-def _fold(spark: SparkSession, known: DataFrame, moment: Moment, done: list[Moment]) -> DataFrame:
-    files = {DELETED: "x.log.deleted", DAMAGED: "x.log", HELD: "x.log"}
+def test_the_rows_of_first_batches_are_those_of_the_rules_for_any_batch() -> None:
+    """By columns for millions of rows, by rows for few."""
+    moment = _moments()[0]
+    moments = _of(moment, [])
+    seen = _batches(moment)
+    by_columns = log_batches.fold(SCHEMA.empty_table(), seen, moments).to_pylist()
+    assert {len(row["in_log"]) for row in by_columns} == {0, 1}
+    for row in by_columns:
+        held = row["crc_valid"] and not row["file"].endswith(".deleted")
+        new = {"crc_valid": row["crc_valid"], "held": held}
+        wanted = batch_spans.folded(row["base_offset"], None, new, moments[REPLICA])
+        assert {name: row[name] for name in wanted} == wanted
+
+
+def test_a_batch_in_bytes_that_were_not_read_again_is_still_held() -> None:
+    first, second = _moments()[:2]
+    known = _after(SCHEMA.empty_table(), first, [])
+    held = [row["base_offset"] for row in known.to_pylist() if row["in_log"]]
+    kept = ((0, held[len(held) // 2]),)
+    moments = _of(second, [first], kept)
+    changed = log_batches.fold(known, SEEN.empty_table(), moments).to_pylist()
+    gone = {row["base_offset"] for row in changed if row["last_seen"] is not None}
+    assert gone.isdisjoint(offset for offset in held if offset < kept[0][1])
+    assert gone >= {offset for offset in held if offset >= kept[0][1]}
+
+
+def test_rows_of_other_replicas_stay() -> None:
+    first, second = _moments()[:2]
+    known = _after(SCHEMA.empty_table(), first, [])
+    other = {ReplicaId("c", 2, "d"): _of(second, [first])[REPLICA]}
+    assert log_batches.fold(known, SEEN.empty_table(), other).num_rows == 0
+
+
+def _after(known: pa.Table, moment: Moment, done: Sequence[Moment]) -> pa.Table:
+    """The whole table once the capture is folded in."""
+    changed = log_batches.fold(known, _batches(moment), _of(moment, done))
+    rows = {row["base_offset"]: row for row in (*known.to_pylist(), *changed.to_pylist())}
+    return pa.Table.from_pylist([*rows.values()], SCHEMA)
+
+
+def _batches(moment: Moment) -> pa.Table:
     rows = [
-        _row(batch, files[state], position=batch * 100, crc_valid=state != DAMAGED)
+        _row(batch, FILES[state], position=batch * 100, crc_valid=state != DAMAGED)
         for batch, state in enumerate(moment.states)
         if state != ABSENT
     ]
-    seen = log_batches.one_row_per_batch(spark.createDataFrame(rows, SEEN))
+    return pa.Table.from_pylist(rows, SEEN)
+
+
+def _of(
+    moment: Moment, done: Sequence[Moment], kept: tuple[tuple[int, int], ...] = ()
+) -> log_batches.Moments:
     before = max((m.at for m in done if m.at < moment.at), default=None)
-    after = min((m.at for m in done if m.at > moment.at), default=None)
-    times = [_micros(time) for time in (moment.at, before, after)]
-    later = [(m.at, m.log_start, _uncovered(m)) for m in done if m.at > moment.at]
-    row = ("c", 1, "d", *times, moment.log_start, _uncovered(moment), sorted(later))
-    return log_batches.fold(known, seen, spark.createDataFrame([row], log_batches.MOMENT_SCHEMA))
+    after = sorted((m for m in done if m.at > moment.at), key=lambda m: m.at)
+    later = tuple(log_batches.Later(m.at, m.log_start, _uncovered(m)) for m in after)
+    folded = log_batches.Moment(
+        moment.at,
+        before,
+        after[0].at if after else None,
+        moment.log_start,
+        _uncovered(moment),
+        later,
+        kept,
+    )
+    return {REPLICA: folded}
 
 
-def _uncovered(moment: Moment) -> list[tuple[int, int]]:
-    return [moment.uncovered] if moment.uncovered[1] else []
-
-
-def _micros(time: datetime | None) -> int | None:
-    return None if time is None else round(time.timestamp() * 1_000_000)
+def _uncovered(moment: Moment) -> tuple[Uncovered, ...]:
+    return (Uncovered(*moment.uncovered),) if moment.uncovered[1] else ()
 
 
 def _row(batch: int, file: str, *, position: int, crc_valid: bool) -> dict[str, Any]:
@@ -130,15 +186,8 @@ def _row(batch: int, file: str, *, position: int, crc_valid: bool) -> dict[str, 
     }
 
 
-def _plain(rows: DataFrame) -> list[dict[str, Any]]:
-    """Rows by offset, times as aware UTC: pyspark collects naive local ones."""
-
-    def aware(value: Any) -> Any:
-        if isinstance(value, datetime):
-            return value.astimezone(UTC)
-        if isinstance(value, list | tuple):
-            return [aware(item) for item in value]
-        return value
-
-    collected = rows.orderBy("base_offset").collect()
-    return [{name: aware(value) for name, value in row.asDict().items()} for row in collected]
+def _plain(value: Any) -> Any:
+    """Spans as lists."""
+    if isinstance(value, list):
+        return [[span["from"], span["to"]] for span in value]
+    return value

@@ -11,11 +11,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import VariantVal
 
 from pipelines import delta
-from pipelines.bronze.log_ranges import log_ranges, log_record_batches
-from pipelines.delta import Lake
+from pipelines.bronze.log_ranges import LogRange, log_ranges
+from pipelines.bronze.new_records import decode
+from pipelines.delta import Append, Lake
 from pipelines.sources import register
 from pipelines.sources.files import SourceFile, log_files
 from pipelines.tables.bronze import LOG_RECORDS
+from pipelines.tasks import OnSpark
 from replica.errors import UnreadableFileError
 from replica.format.batch import encode_batch
 from replica.metadata.redact import Redactor
@@ -63,8 +65,15 @@ def write_directly(
     delta.ensure_table(lake, LOG_RECORDS)
     parts = log_ranges([(file, OWNER) for file in files], range_bytes=RANGE_BYTES)
     assert len(parts) > len(files), "some file is cut"
-    batches = partial(log_record_batches, redactor=None if key is None else Redactor(key))
-    return delta.append_directly(spark, lake, LOG_RECORDS, parts, batches)
+    return append(spark, lake, parts, None if key is None else Redactor(key))
+
+
+def append(
+    spark: SparkSession, lake: Lake, parts: list[LogRange], redactor: Redactor | None
+) -> delta.Written:
+    begun = Append.begun(lake, LOG_RECORDS)
+    decoded = begun.in_tasks(OnSpark(spark), partial(decode, redactor=redactor), parts)
+    return begun.commit([one.file for one in decoded if one.file is not None])
 
 
 def by_spark(spark: SparkSession, files: list[SourceFile], **options: str) -> DataFrame:
@@ -138,7 +147,5 @@ def test_a_segment_that_is_gone_is_one_clear_line(spark: SparkSession, tmp_path:
     parts = log_ranges([(SourceFile(str(path), "x"), OWNER)])
     path.unlink()
     with pytest.raises(UnreadableFileError, match=f"^{path}: file is gone$"):
-        delta.append_directly(
-            spark, lake, LOG_RECORDS, parts, partial(log_record_batches, redactor=Redactor(KEY))
-        )
+        append(spark, lake, parts, Redactor(KEY))
     assert delta.last_commit(spark, lake, LOG_RECORDS).version == 0

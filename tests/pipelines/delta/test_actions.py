@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from pipelines.data_files import Bound, DataFile
-from pipelines.delta.actions import StatisticsColumns, add, set_transaction, statistics
+from pipelines.delta.actions import StatisticsColumns, statistics
 
 COLUMNS = StatisticsColumns(frozenset({"a", "b"}), frozenset({"a", "b", "payload"}))
 
@@ -19,17 +19,8 @@ def file(**bounds: tuple[Bound, Bound]) -> DataFile:
     return DataFile("part-1.parquet", 10, 99, 3, {"a": 0, "payload": 2, "secret": 1}, bounds)
 
 
-def test_an_added_file_is_told_as_delta_s_protocol_wants_it() -> None:
-    action = json.loads(add(file(a=(1, 2)), COLUMNS))["add"]
-    stats = json.loads(action.pop("stats"))
-    assert action == {
-        "path": "part-1.parquet",
-        "partitionValues": {},
-        "size": 10,
-        "modificationTime": 99,
-        "dataChange": True,
-    }
-    assert stats == {
+def test_a_file_is_told_as_delta_s_protocol_wants_it() -> None:
+    assert statistics(file(a=(1, 2)), COLUMNS) == {
         "numRecords": 3,
         "minValues": {"a": 1},
         "maxValues": {"a": 2},
@@ -67,27 +58,12 @@ def test_bounds_of_a_text_hold_it_in_the_order_of_its_bytes(text: str) -> None:
     assert found["maxValues"].get("a", text).encode() >= text.encode()
 
 
-def test_columns_of_statistics_are_those_of_delta_s_schema() -> None:
-    def group(name: str, **kinds: object) -> dict[str, object]:
-        fields = [{"name": column, "type": kind} for column, kind in kinds.items()]
-        return {"name": name, "type": {"type": "struct", "fields": fields}}
-
-    nested = {"type": "struct", "fields": []}
-    schema = {
-        "fields": [
-            {"name": "numRecords", "type": "long"},
-            group("minValues", a="long", b="string", s=nested, d="decimal(3,1)"),
-            group("nullCount", a="long", payload="long", s=nested),
-        ]
-    }
-    assert StatisticsColumns.of(schema) == StatisticsColumns(
-        frozenset({"a", "b"}), frozenset({"a", "payload"})
-    )
-    none = {"fields": [{"name": "numRecords", "type": "long"}]}
-    assert StatisticsColumns.of(none) == StatisticsColumns(frozenset(), frozenset())
-
-
-def test_a_transaction_names_application_and_version() -> None:
-    assert json.loads(set_transaction("app", 3, 5)) == {
-        "txn": {"appId": "app", "version": 3, "lastUpdated": 5}
-    }
+def test_the_columns_of_statistics_are_delta_s_first_ones() -> None:
+    """Delta counts the first 32, those inside of structs one by one; bounds are of few types."""
+    inner = StructType([StructField("x", LongType()), StructField("y", LongType())])
+    many = [StructField(f"c{number}", LongType()) for number in range(29)]
+    first = [StructField("s", inner), StructField("b", BinaryType())]
+    schema = StructType([*first, *many, StructField("last", LongType())])
+    found = StatisticsColumns.of_contract(schema)
+    counted = {"b", *(f"c{number}" for number in range(29))}
+    assert found == StatisticsColumns(frozenset(counted - {"b"}), frozenset(counted))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from delta.tables import DeltaTable
+from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import VariantVal
 
 from jobs.sql_delta_rs import answer
 from pipelines import delta
-from pipelines.delta import Lake, Written, direct
-from pipelines.delta.transaction import refusal
+from pipelines.delta import Append, Lake, NewFile, Target, Written
+from pipelines.delta.direct import refusal
 from pipelines.tables.contract import Column, Contract
+from pipelines.tasks import Here, OnSpark
 from replica.errors import UnreadableFileError, UsageError
 
 pytestmark = pytest.mark.spark
@@ -79,9 +80,17 @@ def rows(spark: SparkSession) -> Callable[..., pa.RecordBatch]:
     return make
 
 
-def write(spark: SparkSession, lake: Lake, *parts: pa.RecordBatch, **options: Any) -> Written:
-    one_each = lambda batch: [batch]  # noqa: E731 - workers can't import this module
-    return delta.append_directly(spark, lake, RECORDS, parts, one_each, **options)
+def write(
+    spark: SparkSession,
+    lake: Lake,
+    *parts: pa.RecordBatch,
+    application: str | None = None,
+    append: Append | None = None,
+) -> Written:
+    append = append or Append.begun(lake, RECORDS)
+    one_each = lambda batch, target: target.write([batch])  # noqa: E731 - workers can't import this
+    files = append.in_tasks(OnSpark(spark), one_each, parts)
+    return append.commit([file for file in files if file is not None], application)
 
 
 def contents(spark: SparkSession, lake: Lake) -> list[list[object]]:
@@ -153,64 +162,48 @@ def test_bounds_keep_a_query_from_reading_other_files(
         table.select("payload").collect()
 
 
-def test_a_transaction_is_written_once_and_its_tasks_run_once(
-    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
-) -> None:
-    assert write(spark, lake, rows(1), transaction=("feed", 7)).rows == 1
-    files = parquet_files(lake)
-
-    assert write(spark, lake, rows(1), transaction=("feed", 7)) == Written(None, 0, 0, 0)
-    delta.append(lake, RECORDS, frame(spark, 1), transaction=("feed", 7))
-    assert parquet_files(lake) == files
-
-    assert write(spark, lake, rows(2), transaction=("feed", 8)).rows == 1
-    assert write(spark, lake, rows(3), transaction=("other", 1)).rows == 1
-    assert offsets(spark, lake) == [1, 2, 3]
-
-
-def test_nothing_to_write_commits_nothing_but_a_transaction(
+def test_nothing_to_write_commits_nothing(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
     assert write(spark, lake) == Written(None, 0, 0, 0)
-    assert write(spark, lake, rows(1).slice(0, 0)).version is None
-    assert write(spark, lake, transaction=("feed", 1)).version == 1
-    assert write(spark, lake, rows(1), transaction=("feed", 1)).version is None
-    assert offsets(spark, lake) == []
-
-
-def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
-    """Lets something happen between the beginning of the next write and its commit."""
-    run = direct._run
-
-    def interrupted(*arguments: Any) -> Any:
-        monkeypatch.setattr(direct, "_run", run)
-        happens()
-        return run(*arguments)
-
-    monkeypatch.setattr(direct, "_run", interrupted)
+    assert write(spark, lake, rows(1).slice(0, 0), application="feed").version is None
+    assert write(spark, lake, rows(1), application="feed").version == 1
+    assert offsets(spark, lake) == [1]
 
 
 def test_another_append_meanwhile_is_no_conflict(
-    spark: SparkSession,
-    lake: Lake,
-    rows: Callable[..., pa.RecordBatch],
-    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
-    meanwhile(monkeypatch, lambda: write(spark, lake, rows(1)))
-    assert write(spark, lake, rows(2)).version == 2
+    begun = Append.begun(lake, RECORDS)
+    assert write(spark, lake, rows(1), application="other").version == 1
+    assert write(spark, lake, rows(2), application="feed", append=begun).version == 2
     assert offsets(spark, lake) == [1, 2]
 
 
-def test_the_same_transaction_meanwhile_is_one(
-    spark: SparkSession,
-    lake: Lake,
-    rows: Callable[..., pa.RecordBatch],
-    monkeypatch: pytest.MonkeyPatch,
+def test_of_one_application_s_appends_that_began_at_once_the_first_is_committed(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
-    meanwhile(monkeypatch, lambda: write(spark, lake, rows(1), transaction=("feed", 1)))
-    with pytest.raises(Exception, match="DELTA_CONCURRENT_TRANSACTION"):
-        write(spark, lake, rows(1), transaction=("feed", 1))
-    assert offsets(spark, lake) == [1]
+    write(spark, lake, rows(0), application="feed")
+    begun = Append.begun(lake, RECORDS)
+    write(spark, lake, rows(1), application="feed")
+    with pytest.raises(CommitFailedError):
+        write(spark, lake, rows(1), application="feed", append=begun)
+    assert offsets(spark, lake) == [0, 1]
+    assert write(spark, lake, rows(2), application="feed").version == 3
+
+
+def test_this_process_writes_the_rows_that_tasks_write(
+    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    def one_each(batch: pa.RecordBatch, target: Target) -> NewFile | None:
+        return target.write([batch])
+
+    append = Append.begun(lake, RECORDS)
+    files = append.in_tasks(Here(), one_each, [rows(0, 1, 2), rows(3)])
+    assert append.commit([file for file in files if file is not None]).rows == 4
+    here = contents(spark, lake)
+    write(spark, lake, rows(0, 1, 2), rows(3))
+    assert contents(spark, lake) == sorted([*here, *here], key=lambda row: row[1])
 
 
 def test_a_task_that_fails_leaves_the_table_as_it_was_and_vacuum_cleans_up(
@@ -220,13 +213,16 @@ def test_a_task_that_fails_leaves_the_table_as_it_was_and_vacuum_cleans_up(
     kept = parquet_files(lake)
     good = rows(2)
 
-    def fails(number: int) -> Iterable[pa.RecordBatch]:
+    def batches(number: int) -> Iterable[pa.RecordBatch]:
         yield good
         if number:
             raise UnreadableFileError("x.log", "gone")
 
+    def fails(number: int, target: Target) -> NewFile | None:
+        return target.write(batches(number))
+
     with pytest.raises(UnreadableFileError, match=r"^x\.log: gone$"):
-        delta.append_directly(spark, lake, RECORDS, [0, 1], fails)
+        Append.begun(lake, RECORDS).in_tasks(OnSpark(spark), fails, [0, 1])
 
     assert offsets(spark, lake) == [1]
     assert parquet_files(lake) > kept
@@ -288,41 +284,10 @@ def test_everything_else_works_on_the_table(
     assert found == {(1, "insert", 8), (3, "insert", 1), (4, "delete", 7)}
 
 
-FEATURES = {
-    "delta.enableRowTracking": "true",
-    "delta.enableDeletionVectors": "true",
-    "delta.enableInCommitTimestamps": "true",
-    "delta.checkpointPolicy": "v2",
-    "delta.dataSkippingStatsColumns": "offset",
-}
-
-
-def test_a_table_keeps_what_its_features_promise(
-    spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
-) -> None:
-    path = lake.path_of(RECORDS)
-    properties = ", ".join(f"'{name}' = '{value}'" for name, value in FEATURES.items())
-    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({properties})")
-
-    write(spark, lake, rows(0, 1), rows(2, 3))
-    write(spark, lake, rows(4))
-
-    table = DeltaTable.forPath(spark, path)
-    identified = table.toDF().selectExpr("offset", "_metadata.row_id AS id").orderBy("id").collect()
-    assert [(row.offset, row.id) for row in identified] == [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]
-    files = parquet_files(lake)
-    table.delete("offset = 1")
-    assert parquet_files(lake) == files, "a deletion vector marks the row"
-    assert offsets(spark, lake) == [0, 2, 3, 4]
-    logs = sorted(Path(path, "_delta_log").glob("*.json"))
-    actions = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-    stats = [json.loads(action["add"]["stats"]) for action in actions if "add" in action]
-    assert [of["maxValues"] for of in stats[:2]] == [{"offset": 1}, {"offset": 3}]
-
-
 REFUSED = [
     ("ALTER TABLE {} ADD CONSTRAINT positive CHECK (offset > 0)", "it has a CHECK constraint"),
     ("ALTER TABLE {} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')", "it maps column"),
+    ("ALTER TABLE {} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')", "it has rowTracking"),
 ]
 
 

@@ -12,7 +12,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
-from pipelines.delta import Lake, replacing, small
+from pipelines.delta import Lake, committing, small
 from pipelines.delta.failures import meaning_of
 from pipelines.session_settings import settings
 from pipelines.tables.contract import Column, Contract
@@ -120,15 +120,15 @@ def test_rows_of_the_driver_are_added_and_found_by_a_condition(
 def test_of_two_writers_that_saw_the_same_version_the_second_fails(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = replacing.open_table
+    opened = committing.open_table
 
     def opened_before_another_write(uri: str, version: int | None) -> Any:
         table = opened(uri, version)
-        monkeypatch.setattr(replacing, "open_table", opened)
+        monkeypatch.setattr(committing, "open_table", opened)
         delta.add_values(lake, EVENTS, values(1), "app")
         return table
 
-    monkeypatch.setattr(replacing, "open_table", opened_before_another_write)
+    monkeypatch.setattr(committing, "open_table", opened_before_another_write)
     with pytest.raises(CommitFailedError) as error:
         delta.add_values(lake, EVENTS, values(1), "app")
     assert isinstance(meaning_of(str(error.value), lake.root), BusyError)

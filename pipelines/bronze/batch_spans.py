@@ -1,0 +1,175 @@
+"""What one capture makes of one batch's row of bronze.log_batches: pure, from the row so far, what
+the capture holds of the batch, and the capture's place among those of its replica."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pipelines.bronze.coverage import Uncovered
+
+Row = Mapping[str, Any]
+_Spans = list[dict[str, Any]]
+_Vanished = tuple[datetime, bool]
+"""captured_at of the capture that shows the absence, and whether the batch lies below its log
+start."""
+
+HELD_BY: Mapping[str, str | None] = {"in_log": "held", "undamaged": "crc_valid", "seen": None}
+"""Column of spans -> what a capture that has the batch must show for its moment to count."""
+FOLDED_COLUMNS = (
+    *("crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at"),
+    *HELD_BY,
+)
+"""What a capture may change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A capture behind the one that is folded: one that arrived before it."""
+
+    at: datetime
+    log_start_offset: int
+    uncovered: tuple[Uncovered, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A capture of one replica, as far as the fold needs it.
+
+    at: captured_at; previous_at, next_at: of the replica's captures just before and after it;
+    uncovered: offsets that damage may hide; later: in the order of their time; kept: ranges of
+    offsets (end exclusive) in which the log holds what it held, though it was not read again.
+    """
+
+    at: datetime
+    previous_at: datetime | None
+    next_at: datetime | None
+    log_start_offset: int
+    uncovered: tuple[Uncovered, ...]
+    later: tuple[Later, ...] = ()
+    kept: tuple[tuple[int, int], ...] = ()
+
+
+def folded(base_offset: int, old: Row | None, new: Row | None, moment: Moment) -> dict[str, Any]:
+    """FOLDED_COLUMNS of the batch after the capture.
+
+    old: its row so far, None without one; new: what the capture holds of it, with crc_valid and
+    held (undamaged in a .log file), None where it doesn't have it. One of them is there.
+    """
+    vanished = _vanished(base_offset, old, new, moment)
+    seen = None if old is None else old["first_seen"]
+    truncated = removed = None
+    if vanished is not None:
+        at, is_removed = vanished
+        truncated, removed = (None, at) if is_removed else (at, None)
+    elif old is not None:
+        truncated, removed = old["truncated_at"], old["removed_at"]
+    return {
+        "crc_valid": any(row is not None and row["crc_valid"] for row in (old, new)),
+        "first_seen": _least(seen, None if new is None else moment.at),
+        "last_seen": _last_seen(old, new, moment),
+        "truncated_at": truncated,
+        "removed_at": removed,
+        **{
+            name: _spans(
+                [] if old is None else old[name],
+                new is not None and (shown is None or new[shown]),
+                moment,
+            )
+            for name, shown in HELD_BY.items()
+        },
+    }
+
+
+def _last_seen(old: Row | None, new: Row | None, moment: Moment) -> datetime | None:
+    """None while the newest capture holds it."""
+    is_newest = moment.next_at is None
+    if new is not None and is_newest:
+        return None
+    if old is not None and old["last_seen"] is None:
+        return _greatest(old["first_seen"], moment.previous_at) if is_newest else None
+    before: datetime | None = None if old is None else old["last_seen"]
+    return before if new is None else _greatest(before, moment.at)
+
+
+def _vanished(
+    base_offset: int, old: Row | None, new: Row | None, moment: Moment
+) -> _Vanished | None:
+    """By the earliest capture that shows the absence; None where this one says nothing of it."""
+    if new is None:
+        return None if old is None else _vanished_now(base_offset, old, moment)
+    return _vanished_before_it_was_known(base_offset, old, moment)
+
+
+def _vanished_now(base_offset: int, old: Row, moment: Moment) -> _Vanished | None:
+    """Where this capture is the first that shows the absence."""
+    known = _least(old["truncated_at"], old["removed_at"])
+    is_first = known is None or moment.at < known
+    was_there = old["first_seen"] < moment.at
+    if not is_first or not was_there or _hidden(base_offset, moment.uncovered):
+        return None
+    return moment.at, base_offset < moment.log_start_offset
+
+
+def _vanished_before_it_was_known(
+    base_offset: int, old: Row | None, moment: Moment
+) -> _Vanished | None:
+    """Of a batch that a late capture shows first: a later capture lacked it already."""
+    until = None if old is None else old["first_seen"]
+    if until is not None and moment.at >= until:
+        return None
+    for later in moment.later:
+        is_between = until is None or later.at < until
+        if is_between and not _hidden(base_offset, later.uncovered):
+            return later.at, base_offset < later.log_start_offset
+    return None
+
+
+def _hidden(offset: int, ranges: Sequence[Uncovered]) -> bool:
+    """Whether damage may hide the batch's offset."""
+    return any(one.start <= offset and (one.end is None or offset < one.end) for one in ranges)
+
+
+def _spans(old: Sequence[Mapping[str, Any]], is_held: bool, moment: Moment) -> _Spans:
+    """The spans with this capture's moment added, or cut out where it doesn't count."""
+    spans = [dict(span) for span in old]
+    if not is_held:
+        return _cut_out(spans, moment)
+    if any(s["from"] <= moment.at and (s["to"] is None or moment.at <= s["to"]) for s in spans):
+        return spans
+    return _with_moment(spans, moment)
+
+
+def _with_moment(spans: _Spans, moment: Moment) -> _Spans:
+    """The moment joins the span that ends at the capture before, and the one that begins at the
+    capture after."""
+    before = [s for s in spans if s["to"] is not None and s["to"] == moment.previous_at]
+    after = [s for s in spans if moment.next_at is not None and s["from"] == moment.next_at]
+    begin = before[0]["from"] if before else moment.at
+    end = after[0]["to"] if after else moment.at
+    if moment.next_at is None:
+        end = None
+    others = [span for span in spans if span not in before and span not in after]
+    return sorted([*others, {"from": begin, "to": end}], key=lambda span: span["from"])
+
+
+def _cut_out(spans: _Spans, moment: Moment) -> _Spans:
+    left: _Spans = []
+    for span in spans:
+        if not (span["from"] < moment.at and (span["to"] is None or moment.at < span["to"])):
+            left.append(span)
+            continue
+        left.append({"from": span["from"], "to": _greatest(span["from"], moment.previous_at)})
+        if moment.next_at is not None:
+            left.append({"from": moment.next_at, "to": span["to"]})
+    return left
+
+
+def _least(*moments: datetime | None) -> datetime | None:
+    return min((one for one in moments if one is not None), default=None)
+
+
+def _greatest(*moments: datetime | None) -> datetime | None:
+    return max((one for one in moments if one is not None), default=None)

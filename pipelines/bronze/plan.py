@@ -1,0 +1,175 @@
+"""What an ingest would bring into a lake, as a value: made without Spark, and nothing is written.
+
+It is made by the functions by which the ingest itself decides; only what shows when records are
+decoded, such as damage inside of them, isn't in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pipelines import delta
+from pipelines.bronze.captured import Captured, KnownCapture, known_captures, place
+from pipelines.bronze.coverage import uncovered
+from pipelines.bronze.nothing_new import new_damages
+from pipelines.bronze.seen_batches import SeenBatches
+from pipelines.bronze.seen_snapshots import new_snapshots
+from pipelines.bronze.wanted import Keys, WantedSegment, known_batches, wanted_segments
+from pipelines.bronze.work import SMALL_BYTES, is_small, new_bytes
+from pipelines.capture.looks import Looks
+from pipelines.delta import Lake
+from pipelines.delta_rs import open_if_there
+from pipelines.tables.bronze import BRONZE, LOG_RECORDS
+from replica.format.directory import SnapshotFile
+from replica.metadata.redact import Redactor
+from replica.types import ReplicaId
+
+
+@dataclass(frozen=True, slots=True)
+class NewRange:
+    """Bytes of a segment, `end` exclusive, that are to be decoded: the lake lacks `batches` of
+    those with base offsets from first_offset on and below end_offset."""
+
+    file: str
+    start: int
+    end: int
+    first_offset: int
+    end_offset: int
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewSnapshot:
+    """A snapshot whose records the lake lacks."""
+
+    file: str
+    size_bytes: int
+    end_offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewCapture:
+    """A look at a replica that the lake lacks: one row of bronze.captures.
+
+    round: from 1, the order of ingestion; round_name: of --order; directory: as the user named it;
+    follows: captured_at of the replica's capture before, None without one; damages: places that
+    can't be read.
+    """
+
+    round: int
+    round_name: str | None
+    replica: ReplicaId
+    directory: str
+    captured_at: datetime
+    follows: datetime | None
+    segments: tuple[NewRange, ...]
+    snapshots: tuple[NewSnapshot, ...]
+    damages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """damages: what belongs to no replica, and isn't in the lake; needs_spark: whether there is too
+    much for one process."""
+
+    captures: tuple[NewCapture, ...]
+    damages: int
+    needs_spark: bool
+
+    @property
+    def new_bytes(self) -> int:
+        """That are to be decoded."""
+        ranges = [part for one in self.captures for part in one.segments]
+        found = [snapshot for one in self.captures for snapshot in one.snapshots]
+        return sum(one.end - one.start for one in ranges) + sum(one.size_bytes for one in found)
+
+
+def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) -> Plan:
+    """now: captured_at of looks without a time of their own; redactor: of the lake, None where it
+    keeps secrets. UsageError where a table of bronze can't be read."""
+    is_new = any(open_if_there(lake.root, contract.name) is None for contract in BRONZE)
+    known = [] if is_new else known_captures(lake)
+    batches: Keys = {}
+    captures: list[NewCapture] = []
+    needs_spark = False
+    for number, groups in enumerate(looks.rounds, start=1):
+        captured = place(groups, known, now)
+        if not captured:
+            continue
+        known += [_known(one) for one in captured]
+        if not is_new:
+            _add(batches, lake, captured)
+        wanted = wanted_segments(captured, batches, redactor)
+        found = new_snapshots(None if is_new else lake, captured)
+        needs_spark = needs_spark or not (
+            new_bytes(one.look for one in captured) <= SMALL_BYTES
+            if is_new
+            else is_small(SeenBatches(lake, captured, redactor))
+        )
+        captures += [_capture(number, one, wanted, found) for one in captured]
+    damages = looks.damages if is_new else new_damages(lake.root, looks.damages)
+    return Plan(tuple(captures), len(damages), needs_spark)
+
+
+def _capture(
+    number: int,
+    one: Captured,
+    wanted: Sequence[WantedSegment],
+    found: Sequence[tuple[Captured, SnapshotFile]],
+) -> NewCapture:
+    snapshots = [
+        NewSnapshot(
+            one.look.shown_file(snapshot.file),
+            snapshot.file.size_bytes,
+            snapshot.id.offset,
+            snapshot.id.epoch,
+        )
+        for owner, snapshot in found
+        if owner is one and snapshot.id is not None
+    ]
+    return NewCapture(
+        round=number,
+        round_name=one.look.round_name,
+        replica=one.look.replica,
+        directory=one.look.location.shown,
+        captured_at=one.at,
+        follows=one.previous_at,
+        segments=tuple(_range(each) for each in wanted if each.one is one),
+        snapshots=tuple(snapshots),
+        damages=len(one.look.directory.damages),
+    )
+
+
+def _add(batches: Keys, lake: Lake, captured: Sequence[Captured]) -> None:
+    version = delta.size(lake, LOG_RECORDS).version
+    for replica, keys in known_batches(lake, captured, version).items():
+        batches.setdefault(replica, set()).update(keys)
+
+
+def _range(wanted: WantedSegment) -> NewRange:
+    segment = wanted.segment
+    headers = [batch.header for batch in segment.scan.new_batches]
+    return NewRange(
+        wanted.one.look.shown_file(segment.file),
+        segment.scan.sparse_until,
+        segment.file.size_bytes,
+        min(header.base_offset for header in headers),
+        max(header.next_offset for header in headers),
+        wanted.batches,
+    )
+
+
+def _known(one: Captured) -> KnownCapture:
+    """As the next round will find it in the lake."""
+    directory = one.look.directory
+    return KnownCapture(
+        one.group_id,
+        one.look.replica,
+        one.at,
+        one.ingest_seq,
+        directory.log_start_offset,
+        uncovered(directory),
+    )

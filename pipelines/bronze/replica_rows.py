@@ -1,0 +1,23 @@
+"""Which rows of a table are of one replica: conditions by which files are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from pipelines import delta
+from pipelines.tables.bronze import REPLICA_KEYS
+from replica.types import ReplicaId
+
+
+def of_replica(replica: ReplicaId) -> Column:
+    """For Spark."""
+    return F.expr(sql_of_replica(replica, delta.spark_text))
+
+
+def sql_of_replica(replica: ReplicaId, text: Callable[[str], str] = delta.text) -> str:
+    """text: makes a literal of the SQL of whoever reads the condition; by default of delta-rs."""
+    values = (text(replica.cluster_id), str(replica.node_id), text(replica.directory_id))
+    return " AND ".join(f"{name} = {v}" for name, v in zip(REPLICA_KEYS, values, strict=True))

@@ -1,0 +1,121 @@
+"""Records of snapshots that bronze.snapshot_records lacks: each snapshot is a task, or one after
+another in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines import delta
+from pipelines.bronze.captured import Captured
+from pipelines.bronze.log_ranges import Row, owned, split
+from pipelines.bronze.new_records import APPLICATION, Decoded, Keep
+from pipelines.delta import Append, Target
+from pipelines.sources import rows
+from pipelines.sources.files import SourceFile
+from pipelines.sources.kraft_snapshot import SNAPSHOT_COLUMNS
+from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, plan, read_range
+from pipelines.tables.bronze import SNAPSHOT_KEYS, SNAPSHOT_RECORDS
+from pipelines.tasks import Tasks
+from replica.format.directory import SnapshotFile
+from replica.metadata.redact import Redactor
+from replica.types import OffsetAndEpoch, ReplicaId
+
+_UNREADABLE = ["file", "position", "error", "value"]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPart:
+    """A snapshot's copy, whose it is, and the hash of its content as the lake shows it."""
+
+    file: SourceFile
+    replica: ReplicaId
+    id: OffsetAndEpoch
+    content_sha256: str
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """SNAPSHOT_KEYS of its rows."""
+        replica = self.replica
+        owner = (replica.cluster_id, replica.node_id, replica.directory_id)
+        return (*owner, self.id.offset, self.id.epoch, self.content_sha256)
+
+
+def write_snapshot_records(
+    lake: delta.Lake,
+    new: Sequence[tuple[Captured, SnapshotFile]],
+    redactor: Redactor | None,
+    tasks: Tasks,
+    keep_unreadable: Keep,
+) -> int:
+    """Append the records of snapshots that the table doesn't have, in one commit; how many they
+    are. Parameters and errors: as of pipelines.bronze.new_records.write_new_records."""
+    append = Append.begun(lake, SNAPSHOT_RECORDS)
+    parts = _lacking(append, [_part(one, snapshot) for one, snapshot in new])
+    decoded = append.in_tasks(tasks, partial(decode, redactor=redactor), parts)
+    keep_unreadable([row for one in decoded for row in one.unreadable])
+    files = [one.file for one in decoded if one.file is not None]
+    return append.commit(files, APPLICATION).rows
+
+
+def decode(part: SnapshotPart, target: Target, redactor: Redactor | None) -> Decoded:
+    """In a task: the snapshot's records into a file of the table."""
+    unreadable: list[Row] = []
+    batches = snapshot_record_batches(part, redactor, unreadable)
+    file = target.write(batch.select(target.schema.names) for batch in batches)
+    return Decoded(file, tuple(unreadable))
+
+
+def snapshot_record_batches(
+    part: SnapshotPart, redactor: Redactor | None, unreadable: list[Row]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the snapshot's records that could be read, one for each index.
+
+    unreadable: gets file, position, error and value of what could not be read.
+    """
+    seen = np.zeros(0, np.int64)
+    name = (part.id.offset, part.id.epoch)
+    for piece in plan([part.file], DEFAULT_RANGE_BYTES):
+        data = read_range(piece.path, piece.start, piece.end)
+        for batch in rows.snapshot_records(data, piece, redactor, name, SNAPSHOT_COLUMNS):
+            readable, bad = split(batch)
+            unreadable.extend(bad.select(_UNREADABLE).to_pylist())
+            indexes = readable.column("index").to_numpy()
+            is_first = _first_ones(indexes, seen)
+            seen = np.concatenate([seen, indexes])
+            mine = owned(readable.filter(pa.array(is_first)), part.replica)
+            hashes = pa.repeat(pa.scalar(part.content_sha256, pa.string()), mine.num_rows)
+            yield mine.append_column("content_sha256", hashes)
+
+
+def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Which of the indexes come for the first time: a damaged snapshot may have some again."""
+    is_first = np.zeros(len(indexes), np.bool_)
+    is_first[np.unique(indexes, return_index=True)[1]] = True
+    if len(indexes) and len(seen) and indexes.min() <= seen.max():
+        is_first &= ~np.isin(indexes, seen)
+    return is_first
+
+
+def _part(one: Captured, snapshot: SnapshotFile) -> SnapshotPart:
+    assert snapshot.id is not None, "bootstrap.checkpoint has no id and is no row"
+    look = one.look
+    file = SourceFile(look.copy_of(snapshot.file), look.shown_file(snapshot.file))
+    return SnapshotPart(file, look.replica, snapshot.id, look.shown_hash(snapshot.file))
+
+
+def _lacking(append: Append, parts: Sequence[SnapshotPart]) -> list[SnapshotPart]:
+    """A snapshot's records come in one commit: the table has all of them, or none."""
+    if not parts:
+        return []
+    hashes = ", ".join(sorted({delta.text(part.content_sha256) for part in parts}))
+    names = ", ".join(SNAPSHOT_KEYS)
+    query = f"SELECT DISTINCT {names} FROM t WHERE content_sha256 IN ({hashes})"  # noqa: S608
+    found = delta.answer(append.lake, SNAPSHOT_RECORDS, query, append.version)
+    columns = [found.column(name).to_pylist() for name in SNAPSHOT_KEYS]
+    known = set(zip(*columns, strict=True))
+    return [part for part in parts if part.key not in known]

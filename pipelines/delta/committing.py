@@ -1,0 +1,112 @@
+"""Parquet files that tasks, or the driver, have written, made part of a table by one commit of
+delta-rs: in milliseconds, where Spark's own writer runs five to eight jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.transaction import AddAction
+
+from pipelines.data_files import DataFile, write_data_file
+from pipelines.delta.actions import StatisticsColumns, statistics
+from pipelines.delta.lake import Lake
+from pipelines.delta_rs import open_table
+from pipelines.lake_paths import table_uri
+from pipelines.tables.contract import Contract
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """version: of the table by this write; None where nothing had to be committed."""
+
+    version: int | None
+    files: int
+    rows: int
+    size_bytes: int
+
+
+NOTHING = Written(None, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file that no commit names yet. modified: ms since the epoch; stats: Delta's, as JSON."""
+
+    name: str
+    size_bytes: int
+    modified: int
+    rows: int
+    stats: str
+
+    @property
+    def action(self) -> AddAction:
+        """What the commit says of it."""
+        return AddAction(self.name, self.size_bytes, {}, self.modified, True, self.stats)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table, as far as a task that writes its files needs to know it."""
+
+    folder: str
+    schema: pa.Schema
+    columns: StatisticsColumns
+
+    @staticmethod
+    def of(lake: Lake, contract: Contract) -> Target:
+        """Of a table without partitions."""
+        name = contract.name
+        assert not contract.partition_by, f"{name}: a task's file would be of all partitions"
+        columns = StatisticsColumns.of_contract(contract.schema)
+        return Target(lake.path_of(contract), contract.arrow_schema, columns)
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> NewFile | None:
+        """The rows as a new file in the table's folder, None where there are none. The errors of
+        pipelines.data_files.write_data_file."""
+        file = write_data_file(self.folder, self.schema, batches, bounded=self.columns.bounded)
+        return None if file is None else self._told(file)
+
+    def _told(self, file: DataFile) -> NewFile:
+        stats = json.dumps(statistics(file, self.columns), ensure_ascii=False)
+        return NewFile(file.name, file.size_bytes, file.modified, file.row_count, stats)
+
+
+def commit(
+    lake: Lake,
+    contract: Contract,
+    files: Sequence[NewFile],
+    mode: str,
+    application: str | None = None,
+    seen: int | None = None,
+) -> Written:
+    """Adds the files to the table, or makes them its whole content: mode "append", "overwrite".
+
+    application: counts its writes to the table, as Delta's app transactions. seen: the version of
+    the table that the caller has read, None for the newest. Where the application has written to
+    the table since then: deltalake's CommitFailedError. Files of a commit that fails are such that
+    nothing refers to: VACUUM removes them.
+    """
+    table = open_table(table_uri(lake.root, contract.name), seen)
+    rows, size = sum(one.rows for one in files), sum(one.size_bytes for one in files)
+    if not files and not (mode == "overwrite" and table.file_uris()):
+        return NOTHING
+    metrics = {"numFiles": len(files), "numOutputRows": rows, "numOutputBytes": size}
+    told = {"operationMetrics": {name: str(value) for name, value in metrics.items()}}
+    transactions = [] if application is None else [_next_transaction(table, application)]
+    table.create_write_transaction(
+        [one.action for one in files],
+        mode=mode,
+        schema=table.schema(),
+        commit_properties=CommitProperties(custom_metadata=told, app_transactions=transactions),
+    )
+    table.update_incremental()  # to this commit, and to those of others behind it
+    return Written(table.version(), len(files), rows, size)
+
+
+def _next_transaction(table: DeltaTable, application: str) -> Transaction:
+    last = table.transaction_version(application)
+    return Transaction(application, 0 if last is None else last + 1)

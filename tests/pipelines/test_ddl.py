@@ -1,0 +1,43 @@
+"""Types of contracts, read from DDL without a JVM."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType
+
+from pipelines.tables import of_a_lake
+from pipelines.tables.ddl import data_type
+
+NESTED = "map<string,array<struct<a:int,b:map<int,array<variant>>>>>"
+
+
+@pytest.mark.spark
+def test_every_type_of_every_table_is_what_spark_reads_there(spark: SparkSession) -> None:
+    types = {
+        column.type
+        for contract in of_a_lake.TABLES
+        for column in contract.columns
+        if isinstance(column.type, str)
+    }
+    assert len(types) > 10
+    for ddl in (*types, NESTED, "struct< a : int , b : date >"):
+        assert data_type(ddl) == DataType.fromDDL(ddl), ddl
+
+
+@pytest.mark.parametrize(
+    "ddl",
+    [
+        "",
+        "decimal(3,1)",
+        "array",
+        "array<int",
+        "array<int>>",
+        "struct<a int>",
+        "map<int>",
+        "int int",
+    ],
+)
+def test_what_is_no_type_is_refused_by_its_text(ddl: str) -> None:
+    with pytest.raises(ValueError, match="no type that a table of a lake has"):
+        data_type(ddl)
