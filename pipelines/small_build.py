@@ -52,7 +52,7 @@ def build_small(
     lake: delta.Lake, progress: Callable[[str], None], run_id: str | None = None
 ) -> dict[str, int] | None:
     """Row counts by table name, as of pipelines.build. None where Spark has to do it: a table of
-    bronze isn't small, or rows break an expectation, of which Great Expectations tells more.
+    bronze isn't small, or rows are to be left out.
 
     progress, run_id and the errors: as of pipelines.build.
     """

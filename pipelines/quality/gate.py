@@ -20,18 +20,23 @@ from pyspark.sql import functions as F
 
 from pipelines import delta
 from pipelines.quality.expectation import Action, Suite
-from pipelines.quality.results import forget_quarantined, of_tables, write_results
+from pipelines.quality.results import (
+    forget_quarantined,
+    of_tables,
+    stop_if_broken,
+    write_results,
+)
 from pipelines.quality.rows import (
     broken_rows,
+    in_order,
     is_satisfied,
     judged_rows,
     without_broken,
 )
 from pipelines.quality.suites import suites_of
-from pipelines.quality.verdicts import Judged, TableResult, Verdict, unbroken
+from pipelines.quality.verdicts import Judged, TableResult, Verdict, broken_text, unbroken
 from pipelines.tables.contract import Contract
-from pipelines.tables.gold import QUALITY_RESULTS, QUARANTINED_ROWS
-from replica.errors import CorruptDataError
+from pipelines.tables.gold import QUARANTINED_ROWS
 
 if TYPE_CHECKING:
     from pipelines.quality.validation import Validation
@@ -97,15 +102,7 @@ class Gate:
         CorruptDataError names the table, the expectation and some keys where one says to stop.
         """
         found, rows = self._judge(tables)
-        stopped = [(one, verdict) for one in found for verdict in one.judged.broken(Action.STOP)]
-        if stopped:
-            (first, verdict), more = stopped[0], len(stopped) - 1
-            also = f"; {more} more expectations are broken" if more else ""
-            raise CorruptDataError(
-                f"{broken_text(verdict)}{also}. Nothing was derived from it; "
-                f"{QUALITY_RESULTS.name} has all",
-                path=self._lake.path_of(first.table),
-            )
+        stop_if_broken(self._lake, found)
         self._write_quarantine(found, rows)
         return {one.table: admitted for one, (_, admitted) in zip(found, rows, strict=True)}
 
@@ -132,7 +129,7 @@ class Gate:
             if joins_fewer:  # what it joins lost rows, which may break it
                 judged[name] = judged_rows(self._spark, suite, admitted)
             if joins_fewer or any(broken[suite.name]):
-                result = self._in_detail(suite, judged[name], read[name].row_count)
+                result = self._in_detail(suite, judged[name], read[name])
             else:
                 result = unbroken(suite, read[name].row_count)
             found.append(TableResult(suite.contract, read[name].version, result))
@@ -147,12 +144,13 @@ class Gate:
         self.results += found
         return found, rows
 
-    def _in_detail(self, suite: Suite, rows: DataFrame, row_count: int) -> Judged:
+    def _in_detail(self, suite: Suite, rows: DataFrame, read: delta.Reading) -> Judged:
         if self._validation is None:
             from pipelines.quality.validation import Validation  # its import takes seconds
 
             self._validation = Validation()
-        return self._validation.judge(suite, rows, row_count)
+        ordered = in_order(rows, suite) if read.is_small else rows
+        return self._validation.judge(suite, ordered, read.row_count)
 
     def _write_quarantine(
         self, found: Sequence[TableResult], rows: Sequence[tuple[DataFrame, DataFrame]]
@@ -182,13 +180,3 @@ class Gate:
             F.to_json(F.struct(*keys)).alias("row_key"),
             F.to_json(F.struct(*columns)).alias("content"),
         )
-
-
-def broken_text(verdict: Verdict) -> str:
-    """A broken expectation in a line: how many rows, what they break, and some keys."""
-    expectation = verdict.expectation
-    sample = f", such as {verdict.sample[0]}" if verdict.sample else ""
-    count = f"{verdict.unexpected_rows} of {verdict.evaluated_rows} rows"
-    if not expectation.columns:
-        count = f"{verdict.evaluated_rows} rows"
-    return f"{count} break '{expectation.meaning}' ({expectation.action}){sample}"

@@ -7,10 +7,12 @@ from datetime import datetime
 
 from pipelines import delta, lake_files
 from pipelines.delta_rs import open_if_there, rows_of
+from pipelines.quality.expectation import Action
 from pipelines.quality.pages import pages
-from pipelines.quality.verdicts import TableResult
+from pipelines.quality.verdicts import TableResult, broken_text
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUALITY_RESULTS, QUARANTINED_ROWS
+from replica.errors import CorruptDataError
 
 PAGES = "_quality"
 """The folder of the pages, below the lake's."""
@@ -39,6 +41,20 @@ def write_results(
     _remove_earlier_attempt(lake, run_id)
     delta.add_values(lake, QUALITY_RESULTS, rows)
     lake_files.replace_folder(lake.root, PAGES, pages([one.judged for one in results], at))
+
+
+def stop_if_broken(lake: delta.Lake, results: Sequence[TableResult]) -> None:
+    """CorruptDataError names the table, the expectation and some keys where one says to stop."""
+    stopped = [(one, verdict) for one in results for verdict in one.judged.broken(Action.STOP)]
+    if not stopped:
+        return
+    (first, verdict), more = stopped[0], len(stopped) - 1
+    also = f"; {more} more expectations are broken" if more else ""
+    raise CorruptDataError(
+        f"{broken_text(verdict)}{also}. Nothing was derived from it; "
+        f"{QUALITY_RESULTS.name} has all",
+        path=lake.path_of(first.table),
+    )
 
 
 def _remove_earlier_attempt(lake: delta.Lake, run_id: str) -> None:

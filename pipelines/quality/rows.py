@@ -37,6 +37,12 @@ def judged_rows(spark: SparkSession, suite: Suite, tables: Mapping[str, DataFram
     return rows.withColumn(ROWS_OF_KEY, F.count(F.lit(1)).over(keys))
 
 
+def in_order(rows: DataFrame, suite: Suite) -> DataFrame:
+    """Judged rows of a table in one partition, in the order of its keys, NULL first: of rows that
+    break an expectation, the first ones are told."""
+    return rows.sortWithinPartitions(*(F.col(f"`{key}`") for key in suite.contract.keys))
+
+
 def is_satisfied(expectation: Expectation) -> Column:
     """Whether a row of judged_rows satisfies an expectation of type ROW; never NULL."""
     return F.coalesce(F.expr(expectation.kwargs["condition"]), F.lit(False))

@@ -1,5 +1,5 @@
-"""The gate of a build without Spark: it lets a layer pass of which nothing is broken, and leaves
-everything else to pipelines.quality.gate."""
+"""The gate of a build without Spark: it warns and stops as pipelines.quality.gate does, and leaves
+a build to that gate where rows are to be left out."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from pipelines.delta.lake import Lake
-from pipelines.quality.results import forget_quarantined, write_results
-from pipelines.quality.unbroken import counted
-from pipelines.quality.verdicts import TableResult, unbroken
+from pipelines.quality.expectation import Action
+from pipelines.quality.frames import frame
+from pipelines.quality.results import forget_quarantined, stop_if_broken, write_results
+from pipelines.quality.unbroken import Counted, Opened, counted, opened
+from pipelines.quality.verdicts import Judged, TableResult, broken_text, unbroken
 from pipelines.tables.contract import Contract
+
+if TYPE_CHECKING:
+    from pipelines.quality.validation import Validation
 
 
 class SmallGate:
-    """The gates of one run. Leaving the context writes what Gate writes of tables that hold to
-    their suites, and nothing where a layer was not admitted.
+    """The gates of one run. Leaving the context writes what Gate writes, and nothing where a layer
+    is left to Gate.
 
-    progress: told a line for each table that breaks its suite. run_id: as of Gate.
+    progress: told a line for each expectation that is broken. run_id: as of Gate.
     """
 
     def __init__(
@@ -29,6 +35,7 @@ class SmallGate:
         self.results: list[TableResult] = []
         self._at = datetime.now(UTC)
         self._lake, self._progress = lake, progress
+        self._validation: Validation | None = None
         self._refused = False
 
     def __enter__(self) -> SmallGate:
@@ -50,19 +57,41 @@ class SmallGate:
                 raise
 
     def admit(self, tables: Sequence[Contract]) -> bool:
-        """Whether nothing is broken in the tables, which are all of one layer. Where something is,
-        the whole build is Gate's: it says what, and judges the layers before again.
+        """Whether what follows may be derived from the tables, which are all of one layer. Where
+        rows ask to be left out, the whole build is Gate's: it judges the layers before again.
 
-        UsageError where the lake lacks a table. Raises what delta-rs raises.
+        CorruptDataError as of Gate. UsageError where the lake lacks a table. Raises what delta-rs
+        raises.
         """
-        found = counted(self._lake.root, tables)
-        broken = [one for one in found if any(one.broken)]
-        for one in broken:
-            self._progress(f"{one.suite.name} breaks what is expected of it: Spark judges it")
-        self._refused |= bool(broken)
-        self.results += [
-            TableResult(one.suite.contract, one.version, unbroken(one.suite, one.row_count))
-            for one in found
-            if one not in broken
+        layer = opened(self._lake.root, tables)
+        counts = counted(layer, tables)
+        refused = [one for one in counts if _leaves_out(one)]
+        for one in refused:
+            self._progress(f"{one.suite.name} has rows to leave out: Spark judges them")
+        self._refused |= bool(refused)
+        if refused:
+            return False
+        found = [
+            TableResult(one.suite.contract, one.version, self._judged(layer, one)) for one in counts
         ]
-        return not broken
+        self.results += found
+        stop_if_broken(self._lake, found)
+        return True
+
+    def _judged(self, layer: Opened, one: Counted) -> Judged:
+        if not any(one.broken):
+            return unbroken(one.suite, one.row_count)
+        if self._validation is None:
+            from pipelines.quality.validation import Validation  # its import takes seconds
+
+            self._validation = Validation(by_spark=False)
+        judged = self._validation.judge(one.suite, frame(layer, one.suite), one.row_count)
+        for verdict in judged.verdicts:
+            if not verdict.success:
+                self._progress(f"{one.suite.name}: {broken_text(verdict)}")
+        return judged
+
+
+def _leaves_out(one: Counted) -> bool:
+    told = zip(one.suite.expectations, one.broken, strict=True)
+    return any(count and of.action is Action.QUARANTINE for of, count in told)

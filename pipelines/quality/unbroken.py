@@ -7,28 +7,31 @@ a predicate, and the values pass through this process's memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from pipelines.delta.lake import Lake
-from pipelines.delta.small import text
 from pipelines.delta.tables import no_table
 from pipelines.delta_rs import open_if_there
-from pipelines.quality.expectation import (
-    BETWEEN,
-    IN_SET,
-    ROW,
-    ROW_COUNT,
-    ROWS_OF_KEY,
-    Expectation,
-    Suite,
-)
+from pipelines.quality.datafusion import broken_count, judged_rows, quoted, table_name
+from pipelines.quality.expectation import Expectation, Suite
 from pipelines.quality.suites import suites_of
 from pipelines.tables.contract import Contract
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Tables that are asked by SQL, each at one version. versions: by table name."""
+
+    builder: QueryBuilder
+    versions: Mapping[str, int]
+
+    def answer(self, query: str) -> pa.Table:
+        """What a query says, which names the tables as pipelines.quality.datafusion does."""
+        return pa.table(self.builder.execute(query).read_all())
 
 
 @dataclass(frozen=True)
@@ -43,22 +46,26 @@ class Counted:
 
 
 def counts_of_broken(lake_root: str, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
-    """By table name, Counted.broken. tables, and errors: as of `counted`."""
-    return {one.suite.name: one.broken for one in counted(lake_root, tables)}
+    """By table name, Counted.broken. tables, and errors: as of `opened` and `counted`."""
+    found = counted(opened(lake_root, tables), tables)
+    return {one.suite.name: one.broken for one in found}
 
 
-def counted(lake_root: str, tables: Sequence[Contract]) -> list[Counted]:
-    """In the order of SUITES. tables: with all that their suites join.
-
-    UsageError where the lake lacks one of them. Raises what delta-rs raises: just Exception where a
-    data file is gone.
-    """
-    suites = suites_of(tables)
-    opened = {one.name: _opened(lake_root, one) for one in tables}
+def opened(lake_root: str, tables: Sequence[Contract]) -> Opened:
+    """The tables at their newest versions. UsageError where the lake lacks one of them."""
+    by_name = {one.name: _opened(lake_root, one) for one in tables}
     builder = QueryBuilder()
-    for name, table in opened.items():
-        builder.register(_in_sql(name), table)
-    return [_counted(builder, suite, opened[suite.name].version()) for suite in suites]
+    for name, table in by_name.items():
+        builder.register(table_name(name), table)
+    return Opened(builder, {name: table.version() for name, table in by_name.items()})
+
+
+def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
+    """In the order of SUITES. tables: with all that their suites join, and all opened.
+
+    Raises what delta-rs raises: just Exception where a data file is gone.
+    """
+    return [_counted(layer, suite) for suite in suites_of(tables)]
 
 
 def _opened(lake_root: str, contract: Contract) -> DeltaTable:
@@ -68,70 +75,22 @@ def _opened(lake_root: str, contract: Contract) -> DeltaTable:
     return table
 
 
-def _counted(builder: QueryBuilder, suite: Suite, version: int) -> Counted:
+def _counted(layer: Opened, suite: Suite) -> Counted:
     by_sql = [one for one in suite.expectations if one.predicate is None]
-    counts = ", ".join(f"{_count(one)} AS c{number}" for number, one in enumerate(by_sql))
-    query = f"SELECT count(*) AS row_count, {counts} FROM ({_judged_rows(suite)})"  # noqa: S608 - the suites are our own text
-    (row,) = _rows(builder, query)
+    counts = ", ".join(f"{broken_count(one)} AS c{number}" for number, one in enumerate(by_sql))
+    query = f"SELECT count(*) AS row_count, {counts} FROM ({judged_rows(suite)})"  # noqa: S608 - the suites are our own text
+    (row,) = layer.answer(query).to_pylist()
     row_count = row.pop("row_count")
     found = iter(row.values())
     broken = tuple(
-        next(found) if one.predicate is None else _broken_by_predicate(builder, suite, one)
+        next(found) if one.predicate is None else _broken_by_predicate(layer, suite, one)
         for one in suite.expectations
     )
-    return Counted(suite, version, row_count, broken)
+    return Counted(suite, layer.versions[suite.name], row_count, broken)
 
 
-def _rows(builder: QueryBuilder, query: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pa.table(builder.execute(query).read_all()).to_pylist()
-    return found
-
-
-def _judged_rows(suite: Suite) -> str:
-    """SQL: as pipelines.quality.rows.judged_rows."""
-    derived = "".join(f", {sql} AS {name}" for name, sql in suite.derived.items())
-    rows = f"SELECT t.*{derived} FROM {_in_sql(suite.name)} t"  # noqa: S608 - the suites are our own text
-    join = suite.joined
-    if join is not None:
-        columns = ", ".join(_quoted(join.on))
-        facts = ", ".join(f"{sql} AS {name}" for name, sql in join.columns.items())
-        other = f"SELECT {columns}, {facts} FROM {_in_sql(join.contract.name)} GROUP BY {columns}"  # noqa: S608
-        equal = " AND ".join(f"r.{name} = o.{name}" for name in _quoted(join.on))
-        names = "".join(f", o.{name}" for name in join.columns)
-        rows = f"SELECT r.*{names} FROM ({rows}) r LEFT JOIN ({other}) o ON {equal}"  # noqa: S608
-    keys = ", ".join(_quoted(suite.contract.keys))
-    return f"SELECT *, count(*) OVER (PARTITION BY {keys}) AS {ROWS_OF_KEY} FROM ({rows})"  # noqa: S608
-
-
-def _count(expectation: Expectation) -> str:
-    """SQL: how many of the judged rows break it."""
-    if expectation.type == ROW_COUNT:
-        return f"CASE WHEN count(*) < {expectation.kwargs['min_value']} THEN 1 ELSE 0 END"
-    return f"count(*) FILTER (WHERE {_is_broken(expectation)})"
-
-
-def _is_broken(expectation: Expectation) -> str:
-    """SQL: as of pipelines.quality.rows; a row for which it is NULL is not counted."""
-    if expectation.type == ROW:
-        return f"NOT coalesce(({expectation.kwargs['condition']}), FALSE)"
-    (column,) = _quoted(expectation.columns)
-    if expectation.type == IN_SET:
-        return f"{column} NOT IN ({', '.join(map(text, expectation.kwargs['value_set']))})"
-    assert expectation.type == BETWEEN, expectation.type
-    return f"{column} < {expectation.kwargs['min_value']}"
-
-
-def _broken_by_predicate(builder: QueryBuilder, suite: Suite, expectation: Expectation) -> int:
+def _broken_by_predicate(layer: Opened, suite: Suite, expectation: Expectation) -> int:
     assert expectation.predicate is not None, expectation.meaning
-    columns = ", ".join(_quoted(expectation.columns))
-    rows = _rows(builder, f"SELECT {columns} FROM {_in_sql(suite.name)}")  # noqa: S608 - the names are our own
+    columns = ", ".join(quoted(expectation.columns))
+    rows = layer.answer(f"SELECT {columns} FROM {table_name(suite.name)}").to_pylist()  # noqa: S608 - the names are our own
     return sum(not expectation.predicate(*row.values()) for row in rows)
-
-
-def _quoted(names: Sequence[str]) -> Iterator[str]:
-    return (f'"{name}"' for name in names)
-
-
-def _in_sql(name: str) -> str:
-    """A table's name where names have no schema."""
-    return name.replace(".", "_")

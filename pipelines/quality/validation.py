@@ -1,7 +1,7 @@
 """Suites judged by Great Expectations: the only module that imports it, which takes seconds.
 
-Great Expectations counts and collects what breaks a suite, in some Spark jobs for each table, so
-only a table that is known to break its suite comes here.
+Great Expectations counts and collects what breaks a suite, by Spark in some jobs for each table, or
+by pandas, so only a table that is known to break its suite comes here.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ os.environ["GX_ANALYTICS_ENABLED"] = "false"  # read at import: nothing is sent 
 
 import great_expectations as gx
 import great_expectations.expectations as gxe
+import pandas as pd
 from great_expectations.core import ExpectationSuiteValidationResult
+from great_expectations.core.metric_domain_types import MetricDomainTypes
+from great_expectations.core.metric_function_types import MetricPartialFunctionTypes
 from great_expectations.data_context.types.base import ProgressBarsConfig
-from great_expectations.execution_engine import SparkDFExecutionEngine
+from great_expectations.execution_engine import PandasExecutionEngine, SparkDFExecutionEngine
 from great_expectations.expectations.expectation import ColumnMapExpectation
 from great_expectations.expectations.expectation import Expectation as GreatExpectation
 from great_expectations.expectations.metrics import (
     ColumnMapMetricProvider,
     column_condition_partial,
 )
+from great_expectations.expectations.metrics.metric_provider import metric_partial
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -43,6 +47,8 @@ SAMPLE = 5
 
 _SEVERITY = {Action.WARN: "info", Action.QUARANTINE: "warning", Action.STOP: "critical"}
 """Great Expectations' own three."""
+_NULLS = "column_values.nonnull.unexpected_count"
+"""Great Expectations' name of a count: of NULLs in the column."""
 
 
 class _RowSatisfies(ColumnMapMetricProvider):
@@ -54,6 +60,24 @@ class _RowSatisfies(ColumnMapMetricProvider):
     def _spark(cls, column: Column, condition: str, **_: Any) -> Column:
         return F.coalesce(F.expr(condition), F.lit(False))
 
+    @metric_partial(
+        engine=PandasExecutionEngine,
+        partial_fn_type=MetricPartialFunctionTypes.MAP_CONDITION_SERIES,
+        domain_type=MetricDomainTypes.COLUMN,
+    )
+    def _pandas(
+        cls,
+        execution_engine: PandasExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        **_: Any,
+    ) -> Any:
+        """The frame has a column that says which rows satisfy the condition."""
+        rows, compute, accessor = execution_engine.get_compute_domain(
+            metric_domain_kwargs, domain_type=MetricDomainTypes.COLUMN
+        )
+        return ~rows[metric_value_kwargs["condition"]], compute, accessor
+
 
 class ExpectRowToSatisfy(ColumnMapExpectation):
     """An SQL condition over the row; `column` is the first that it is about."""
@@ -62,26 +86,54 @@ class ExpectRowToSatisfy(ColumnMapExpectation):
     map_metric = "row.satisfies"
     success_keys = ("condition", "mostly")
 
+    def _validate(self, metrics: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """The condition says what NULL means, so every row counts. Great Expectations compares the
+        rows that break it with those that have a value in the column: it takes a column of NULLs
+        alone for kept, and refuses its own result where more rows break it than have a value."""
+        return super()._validate(metrics | {_NULLS: 0}, *args, **kwargs)
+
 
 class Validation:
-    """A run of suites; holds Great Expectations' context, which keeps nothing on disk."""
+    """A run of suites; holds Great Expectations' context, which keeps nothing on disk.
 
-    def __init__(self) -> None:
+    by_spark: whether rows are DataFrames of Spark, else they are those of pipelines.quality.frames.
+    """
+
+    def __init__(self, *, by_spark: bool = True) -> None:
         self._context = gx.get_context(mode="ephemeral")
         self._context.variables.progress_bars = ProgressBarsConfig(globally=False)
+        sources = self._context.data_sources
         # its default keeps a copy of every column in memory, where two or three are looked at
-        self._source = self._context.data_sources.add_spark("lake", persist=False)
+        self._source: Any = (
+            sources.add_spark("lake", persist=False) if by_spark else sources.add_pandas("lake")
+        )
 
-    def judge(self, suite: Suite, rows: DataFrame, row_count: int) -> Judged:
-        """What breaks the suite. rows: from judged_rows, of one version of the table, which has
-        row_count rows."""
+    def judge(self, suite: Suite, rows: DataFrame | pd.DataFrame, row_count: int) -> Judged:
+        """What breaks the suite. rows: from judged_rows, or from frame, of one version of the
+        table, which has row_count rows."""
         asset = self._source.add_dataframe_asset(suite.name)
         batch = asset.add_batch_definition_whole_dataframe("table").get_batch({"dataframe": rows})
         expected = gx.ExpectationSuite(
             suite.name, expectations=[_great(one) for one in suite.expectations]
         )
-        result = batch.validate(expected, result_format=_detailed(suite))
+        in_pandas = isinstance(rows, pd.DataFrame)
+        result = batch.validate(expected, result_format=_detailed(suite, with_keys=not in_pandas))
+        if in_pandas:
+            _put_keys(result, rows, suite.contract.keys)
         return Judged(suite, _verdicts(suite, result, row_count), result)
+
+
+def _put_keys(
+    result: ExpectationSuiteValidationResult, rows: pd.DataFrame, keys: Sequence[str]
+) -> None:
+    """Puts keys in the place of the numbers of rows in pandas' results. Asked for keys, Great
+    Expectations looks up those of all broken rows one by one, and then drops all but SAMPLE."""
+    told = "partial_unexpected_index_list"
+    for one in result.results:
+        if one.result and told in one.result:
+            one.result[told] = [
+                {key: rows.at[number, key] for key in keys} for number in one.result[told]
+            ]
 
 
 def _great(expectation: Expectation) -> GreatExpectation:
@@ -101,12 +153,13 @@ def _great(expectation: Expectation) -> GreatExpectation:
     return kinds[expectation.type](column=expectation.columns[0], **common)
 
 
-def _detailed(suite: Suite) -> dict[str, Any]:
+def _detailed(suite: Suite, *, with_keys: bool) -> dict[str, Any]:
+    keys = {"unexpected_index_column_names": list(suite.contract.keys)} if with_keys else {}
     return {
         "result_format": "SUMMARY",
         "partial_unexpected_count": SAMPLE,
-        "unexpected_index_column_names": list(suite.contract.keys),
         "return_unexpected_index_query": False,
+        **keys,
     }
 
 

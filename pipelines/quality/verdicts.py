@@ -69,3 +69,13 @@ class TableResult:
 def unbroken(suite: Suite, row_count: int) -> Judged:
     """Of a table of so many rows that breaks none of the suite's expectations."""
     return Judged(suite, tuple(Verdict(one, True, row_count) for one in suite.expectations))
+
+
+def broken_text(verdict: Verdict) -> str:
+    """A broken expectation in a line: how many rows, what they break, and some keys."""
+    expectation = verdict.expectation
+    sample = f", such as {verdict.sample[0]}" if verdict.sample else ""
+    count = f"{verdict.unexpected_rows} of {verdict.evaluated_rows} rows"
+    if not expectation.columns:
+        count = f"{verdict.evaluated_rows} rows"
+    return f"{count} break '{expectation.meaning}' ({expectation.action}){sample}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -16,10 +18,12 @@ from pipelines import delta
 from pipelines.delta_rs import open_if_there
 from pipelines.quality.results import PAGES
 from pipelines.quality.small_gate import SmallGate
-from pipelines.tables.bronze import BRONZE
+from pipelines.tables.bronze import BRONZE, CAPTURES, DAMAGE, REPLICA_STATE
 from pipelines.tables.gold import GOLD, QUALITY_RESULTS, QUARANTINED_ROWS
 from pipelines.tables.silver import SILVER
-from tests.pipelines.quality.example_lakes import lake_of_bronze
+from replica.errors import CorruptDataError
+from tests.pipelines.quality.broken_rows import GOOD
+from tests.pipelines.quality.example_lakes import lake_of, lake_of_bronze
 
 _ROOT = Path(__file__).parents[3]
 
@@ -86,27 +90,87 @@ def test_rows_that_were_left_out_before_are_forgotten_for_the_tables_that_are_ju
     assert table.version() == 2, "where there is nothing to forget nothing is committed"
 
 
-def test_a_layer_of_which_a_row_is_broken_is_refused_and_nothing_is_written(
+def test_a_layer_of_which_a_row_is_only_warned_of_passes_and_its_verdict_has_the_row(
     tmp_path: Path,
 ) -> None:
-    lake = lake_of_bronze(tmp_path, damage={"kind": "gremlins"})
+    lake = lake_of_bronze(tmp_path, damage={"kind": "<b>gremlins</b>"})
+    lines: list[str] = []
+    with SmallGate(lake, lines.append) as gate:
+        assert gate.admit(BRONZE)
+    key = '{"capture_id": "i", "file": "f", "position": 0, "kind": "<b>gremlins</b>"}'
+    told = "1 of 1 rows break 'kind is one of its known values' (warn)"
+    assert lines == [f"bronze.damage: {told}, such as {key}"]
+    (broken,) = (row for row in _rows(lake.root, QUALITY_RESULTS.name) if not row["success"])
+    assert (broken["table_name"], broken["columns"]) == ("bronze.damage", ["kind"])
+    assert (broken["evaluated_rows"], broken["unexpected_rows"]) == (1, 1)
+    assert broken["sample_keys"] == [key]
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in (tmp_path / PAGES).iterdir()}
+    assert set(pages) == {"index", *(table.name for table in BRONZE)}
+    assert "&lt;b&gt;gremlins&lt;/b&gt;" in pages["bronze.damage"]
+    assert "gremlins" not in pages["bronze.findings"]
+
+
+def test_a_condition_that_sql_cannot_say_is_judged_by_its_predicate(tmp_path: Path) -> None:
+    lake = lake_of_bronze(tmp_path, replica_state={"leader_epochs": [(2, 0), (1, 5)]})
+    lines: list[str] = []
+    with SmallGate(lake, lines.append) as gate:
+        assert gate.admit(BRONZE)
+    assert len(lines) == 1
+    assert "1 of 1 rows break 'epochs and offsets of leader-epoch-checkpoint ascend'" in lines[0]
+    page = (tmp_path / PAGES / "bronze.replica_state.html").read_text(encoding="utf-8")
+    assert "start_offset" in page
+
+
+def test_of_many_broken_rows_the_first_keys_in_their_order_are_told(tmp_path: Path) -> None:
+    rows = [GOOD["bronze.damage"].rows[0] | {"kind": "x", "position": n} for n in range(30, 10, -1)]
+    lake = lake_of(tmp_path, {DAMAGE: rows})
+    with SmallGate(lake, lambda _: None) as gate:
+        assert gate.admit([DAMAGE])
+    (broken,) = (row for row in _rows(lake.root, QUALITY_RESULTS.name) if not row["success"])
+    assert broken["unexpected_rows"] == 20
+    assert [json.loads(key)["position"] for key in broken["sample_keys"]] == [11, 12, 13, 14, 15]
+
+
+def test_a_row_that_no_input_can_cause_ends_the_build_and_is_told(tmp_path: Path) -> None:
+    lake = lake_of_bronze(tmp_path, damage={"kind": "gremlins", "length": -1, "position": -2})
+    lines: list[str] = []
+    with pytest.raises(CorruptDataError) as caught, SmallGate(lake, lines.append) as gate:
+        gate.admit(BRONZE)
+    assert str(caught.value) == (
+        f"{lake.path_of(DAMAGE)}: 1 of 1 rows break 'position is 0 or more' (stop), such as "
+        '{"capture_id": "i", "file": "f", "position": -2, "kind": "gremlins"}; '
+        "1 more expectations are broken. Nothing was derived from it; gold.quality_results has all"
+    )
+    assert len(lines) == 3
+    told = [row["meaning"] for row in _rows(lake.root, QUALITY_RESULTS.name) if not row["success"]]
+    assert len(told) == 3
+
+
+def test_a_table_with_too_few_rows_ends_the_build(tmp_path: Path) -> None:
+    lake = lake_of(tmp_path, {CAPTURES: [], REPLICA_STATE: []})
+    with (
+        pytest.raises(CorruptDataError, match="0 rows break 'the table has 1 rows or more'"),
+        SmallGate(lake, lambda _: None) as gate,
+    ):
+        gate.admit([CAPTURES, REPLICA_STATE])
+    assert (tmp_path / PAGES / "bronze.captures.html").exists()
+
+
+_BACKWARDS = {"log_batches": {"last_offset": -1}}
+"""A row that asks to be left out."""
+
+
+def test_a_layer_of_which_rows_are_left_out_is_left_to_spark_and_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    lake = lake_of_bronze(tmp_path, **_BACKWARDS)
     _quarantine(lake, "bronze.log_batches")
     lines: list[str] = []
     before = sorted(tmp_path.rglob("*"))
     with SmallGate(lake, lines.append) as gate:
         assert not gate.admit(BRONZE)
-    assert lines == ["bronze.damage breaks what is expected of it: Spark judges it"]
+    assert "bronze.log_batches has rows to leave out: Spark judges them" in lines
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_nothing_is_written_of_a_layer_that_passed_before_one_that_did_not(tmp_path: Path) -> None:
-    lake = lake_of_bronze(tmp_path, damage={"kind": "gremlins"})
-    damage = [table for table in BRONZE if table.table_name == "damage"]
-    with SmallGate(lake, lambda _: None) as gate:
-        assert gate.admit([table for table in BRONZE if table not in damage])
-        assert not gate.admit(damage)
-    assert open_if_there(lake.root, QUALITY_RESULTS.name) is None
-    assert not (tmp_path / PAGES).exists()
 
 
 def test_what_was_found_before_an_error_is_written(tmp_path: Path) -> None:
@@ -122,8 +186,11 @@ def _admit_and_fail(lake: delta.Lake) -> None:
         raise OSError("no room")
 
 
-def test_neither_a_jvm_nor_great_expectations_is_needed(tmp_path: Path) -> None:
-    lake = lake_of_bronze(tmp_path)
+@pytest.mark.parametrize("kind", ["framing", "gremlins"], ids=["whole", "warned of"])
+def test_no_jvm_is_needed_and_great_expectations_only_where_a_row_is_broken(
+    tmp_path: Path, kind: str
+) -> None:
+    lake = lake_of_bronze(tmp_path, damage={"kind": kind})
     script = f"""
 import sys
 from pipelines.delta.lake import Lake
@@ -133,9 +200,12 @@ with SmallGate(Lake({lake.root!r}), print) as gate:
     assert gate.admit(BRONZE)
 from pyspark import SparkContext
 assert SparkContext._gateway is None
-assert "great_expectations" not in sys.modules
+assert ("great_expectations" in sys.modules) == ({kind!r} == "gremlins")
 """
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=_ROOT, timeout=60)
+    file = tmp_path / "script.py"  # pyspark ends a process that has no main file
+    file.write_text(script, encoding="utf-8")
+    named = os.environ | {"PYTHONPATH": str(_ROOT)}
+    subprocess.run([sys.executable, str(file)], check=True, cwd=_ROOT, env=named, timeout=60)
     assert (tmp_path / PAGES / "index.html").exists()
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pipelines import delta
 from pipelines.quality.rows import broken_rows, judged_rows
 from pipelines.quality.suites import SUITES, suites_of
-from pipelines.quality.unbroken import counted, counts_of_broken
+from pipelines.quality.unbroken import counted, counts_of_broken, opened
 from pipelines.session_settings import settings
 from pipelines.tables.bronze import BRONZE, DAMAGE
 from pipelines.tables.contract import Contract
@@ -48,7 +48,7 @@ def test_rows_break_without_spark_what_they_are_made_to_break(name: str, tmp_pat
 def test_a_table_with_too_few_rows_and_one_with_a_key_twice_are_counted(tmp_path: Path) -> None:
     lake = lake_of_bronze(tmp_path)
     delta.add_values(lake, DAMAGE, [*GOOD["bronze.damage"].rows] * 2)
-    found = {one.suite.name: one for one in counted(lake.root, BRONZE)}
+    found = {one.suite.name: one for one in counted(opened(lake.root, BRONZE), BRONZE)}
     assert (found["bronze.damage"].row_count, found["bronze.damage"].version) == (3, 2)
     assert found["bronze.damage"].broken == (0, 0, 3, 0, 0, 0)
     assert found["bronze.captures"].broken == (0,) * 6

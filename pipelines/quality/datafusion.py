@@ -1,0 +1,64 @@
+"""The SQL of a suite for DataFusion, which is delta-rs's: the same as pipelines.quality.rows.
+
+Tables have no schema there, so bronze.captures is bronze_captures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pipelines.delta.small import text
+from pipelines.quality.expectation import (
+    BETWEEN,
+    IN_SET,
+    ROW,
+    ROW_COUNT,
+    ROWS_OF_KEY,
+    Expectation,
+    Suite,
+)
+
+
+def judged_rows(suite: Suite) -> str:
+    """SQL: as pipelines.quality.rows.judged_rows."""
+    derived = "".join(f", {sql} AS {name}" for name, sql in suite.derived.items())
+    rows = f"SELECT t.*{derived} FROM {table_name(suite.name)} t"  # noqa: S608 - the suites are our own text
+    join = suite.joined
+    if join is not None:
+        columns = ", ".join(quoted(join.on))
+        facts = ", ".join(f"{sql} AS {name}" for name, sql in join.columns.items())
+        other = (
+            f"SELECT {columns}, {facts} FROM {table_name(join.contract.name)} GROUP BY {columns}"  # noqa: S608
+        )
+        equal = " AND ".join(f"r.{name} = o.{name}" for name in quoted(join.on))
+        names = "".join(f", o.{name}" for name in join.columns)
+        rows = f"SELECT r.*{names} FROM ({rows}) r LEFT JOIN ({other}) o ON {equal}"  # noqa: S608
+    keys = ", ".join(quoted(suite.contract.keys))
+    return f"SELECT *, count(*) OVER (PARTITION BY {keys}) AS {ROWS_OF_KEY} FROM ({rows})"  # noqa: S608
+
+
+def broken_count(expectation: Expectation) -> str:
+    """SQL: how many of the judged rows break it."""
+    if expectation.type == ROW_COUNT:
+        return f"CASE WHEN count(*) < {expectation.kwargs['min_value']} THEN 1 ELSE 0 END"
+    return f"count(*) FILTER (WHERE {is_broken(expectation)})"
+
+
+def is_broken(expectation: Expectation) -> str:
+    """SQL: as of pipelines.quality.rows; a row for which it is NULL is not counted."""
+    if expectation.type == ROW:
+        return f"NOT coalesce(({expectation.kwargs['condition']}), FALSE)"
+    (column,) = quoted(expectation.columns)
+    if expectation.type == IN_SET:
+        return f"{column} NOT IN ({', '.join(map(text, expectation.kwargs['value_set']))})"
+    assert expectation.type == BETWEEN, expectation.type
+    return f"{column} < {expectation.kwargs['min_value']}"
+
+
+def quoted(names: Sequence[str]) -> Iterator[str]:
+    return (f'"{name}"' for name in names)
+
+
+def table_name(name: str) -> str:
+    """A table's name where names have no schema."""
+    return name.replace(".", "_")

@@ -1,0 +1,110 @@
+"""The judged rows of a small table as Great Expectations reads them with pandas.
+
+A frame has the columns that are shown of rows which break an expectation, as the Python values that
+Spark would give for them, and for each condition whether a row satisfies it, as DataFusion or the
+condition's predicate says; that column has the condition's text for a name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.quality.datafusion import judged_rows, quoted
+from pipelines.quality.expectation import ROW, Expectation, Suite
+from pipelines.quality.unbroken import Opened
+
+_Values = npt.NDArray[np.object_]
+
+
+def frame(layer: Opened, suite: Suite) -> pd.DataFrame:
+    """In the order of the table's keys, as of pipelines.quality.rows.in_order.
+
+    Raises what delta-rs raises.
+    """
+    conditions = [one for one in suite.expectations if one.type == ROW]
+    by_sql = [one for one in conditions if one.predicate is None]
+    rows = layer.answer(_query(suite, by_sql))
+    satisfied = {
+        _condition(one): _satisfied(rows, one, f"c{by_sql.index(one)}" if one in by_sql else None)
+        for one in conditions
+    }
+    is_shown = ~np.logical_and.reduce([*satisfied.values()])
+    shown = {
+        name: pd.Series(_values(rows[name], is_shown), dtype=object)  # not NaT for NULL
+        for name in _shown(suite)
+    }
+    return pd.DataFrame({**shown, **satisfied})
+
+
+def _condition(expectation: Expectation) -> str:
+    return str(expectation.kwargs["condition"])
+
+
+def _shown(suite: Suite) -> list[str]:
+    """The keys, and the column that Great Expectations takes for an expectation's own."""
+    first = (one.columns[0] for one in suite.expectations if one.columns)
+    return list(dict.fromkeys((*suite.contract.keys, *first)))
+
+
+def _query(suite: Suite, by_sql: Sequence[Expectation]) -> str:
+    wanted = [name for one in suite.expectations if one.predicate for name in one.columns]
+    columns = [
+        *quoted(list(dict.fromkeys((*_shown(suite), *wanted)))),
+        *(f"coalesce(({_condition(one)}), FALSE) AS c{n}" for n, one in enumerate(by_sql)),
+    ]
+    order = ", ".join(f"{key} NULLS FIRST" for key in quoted(suite.contract.keys))
+    return f"SELECT {', '.join(columns)} FROM ({judged_rows(suite)}) ORDER BY {order}"  # noqa: S608 - the suites are our own text
+
+
+def _satisfied(rows: pa.Table, expectation: Expectation, name: str | None) -> npt.NDArray[np.bool_]:
+    """name: of the column in which DataFusion says it; None where the predicate does."""
+    if name is not None:
+        return np.asarray(rows[name].to_numpy(), dtype=np.bool_)
+    assert expectation.predicate is not None, expectation.meaning
+    columns = [rows[column].to_pylist() for column in expectation.columns]
+    told = [expectation.predicate(*values) for values in zip(*columns, strict=True)]
+    return np.asarray(told, dtype=np.bool_)
+
+
+def _values(column: pa.ChunkedArray, is_shown: npt.NDArray[np.bool_]) -> _Values:
+    """Equal values are one object: keys are long texts, and there are few of them. Nested values
+    are JSON, as pandas has no hash of lists; those of rows that break nothing are empty texts, as
+    a table of payloads would need much memory."""
+    found = np.empty(len(column), dtype=object)
+    if pa.types.is_nested(column.type):
+        found[np.asarray(column.is_valid().to_numpy(), dtype=np.bool_)] = ""
+        for number in np.flatnonzero(is_shown):
+            found[number] = _nested(column[int(number)].as_py())
+        return found
+    values = _without_views(column).combine_chunks()
+    whole = pc.dictionary_encode(values, null_encoding="encode")
+    distinct = np.empty(len(whole.dictionary), dtype=object)
+    distinct[:] = [_as_of_spark(value) for value in whole.dictionary.to_pylist()]
+    found[:] = distinct[whole.indices.to_numpy()]
+    return found
+
+
+def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.string())
+    return column.cast(pa.binary()) if pa.types.is_binary_view(column.type) else column
+
+
+def _as_of_spark(value: Any) -> Any:
+    """Spark gives times in the local time zone, without saying so."""
+    if isinstance(value, datetime):
+        return value.astimezone().replace(tzinfo=None)
+    return value
+
+
+def _nested(value: Any) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
