@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines import delta
-from pipelines.delta.contents import content_of, put
+from pipelines.delta.contents import put
 from pipelines.delta_rs import open_if_there
 from pipelines.in_memory.derived import derived, gold_tables, members, silver_tables
 from pipelines.in_memory.held import entries_end
@@ -52,7 +52,7 @@ def build_small(
     lake: delta.Lake, progress: Callable[[str], None], run_id: str | None = None
 ) -> dict[str, int] | None:
     """Row counts by table name, as of pipelines.build. None where Spark has to do it: a table of
-    bronze isn't small, or rows are to be left out.
+    bronze isn't small, or rows of silver are to be left out of gold.
 
     progress, run_id and the errors: as of pipelines.build.
     """
@@ -104,13 +104,13 @@ class _Building:
 
     def _admit(self, layer: str, tables: Iterable[Contract]) -> bool:
         self.progress(f"quality of {layer}")
-        return self.gate.admit(tuple(tables))
+        # gold is derived in memory along with silver, so silver can't lose rows on the way
+        return self.gate.admit(tuple(tables), leave_out=layer == "bronze")
 
     def _bronze(self) -> list[pa.Table] | None:
-        """As the gate has judged it; None where it can't be read, of which Spark tells more."""
-        versions = {one.table: one.version for one in self.gate.results}
+        """What the gate admits; None where it can't be read, of which Spark tells more."""
         try:
-            return [content_of(self.lake, one, versions[one]) for one in _INPUTS]
+            return [self.gate.rows_of(one) for one in _INPUTS]
         except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
             return None
 

@@ -87,7 +87,7 @@ def rows_where(lake: Lake, contract: Contract, where: str, version: int) -> pa.T
     without Spark. UsageError where the lake has no such table."""
     names = ", ".join(f'"{name}"' for name in contract.column_names)
     query = f"SELECT {names} FROM t WHERE {where}"  # noqa: S608 - the names are our own
-    return _in_contract_types(answer(lake, contract, query, version), contract)
+    return in_contract_types(answer(lake, contract, query, version), contract)
 
 
 def answer(lake: Lake, contract: Contract, query: str, version: int | None = None) -> pa.Table:
@@ -137,10 +137,11 @@ def content(table: DeltaTable, contract: Contract) -> pa.Table:
     if not table.file_uris():
         return contract.arrow_schema.empty_table()
     found = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
-    return _in_contract_types(found, contract)
+    return in_contract_types(found, contract)
 
 
-def _in_contract_types(found: pa.Table, contract: Contract) -> pa.Table:
+def in_contract_types(found: pa.Table, contract: Contract) -> pa.Table:
+    """What delta-rs answers, in the contract's Arrow schema."""
     schema = contract.arrow_schema
     columns = [_as(found.column(field.name), field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)

@@ -11,6 +11,7 @@ verdicts     what a run found of a table
 validation   the only judge by great_expectations, which takes seconds to import: import it late
 pages        its Data Docs as pages that need no network
 results      what a run leaves in the lake: rows and pages
+left_out     rows left out by a build without Spark
 gate         warn, quarantine or stop, by Spark
 small_gate   the gate of a build without Spark
 """

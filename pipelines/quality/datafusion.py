@@ -5,7 +5,8 @@ Tables have no schema there, so bronze.captures is bronze_captures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from pipelines.delta.small import text
 from pipelines.quality.expectation import (
@@ -19,10 +20,13 @@ from pipelines.quality.expectation import (
 )
 
 
-def judged_rows(suite: Suite) -> str:
-    """SQL: as pipelines.quality.rows.judged_rows."""
+def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})) -> str:
+    """SQL: as pipelines.quality.rows.judged_rows.
+
+    admitted: by table name, from `without_broken`, of those of which rows are left out.
+    """
     derived = "".join(f", {sql} AS {name}" for name, sql in suite.derived.items())
-    rows = f"SELECT t.*{derived} FROM {table_name(suite.name)} t"  # noqa: S608 - the suites are our own text
+    rows = f"SELECT t.*{derived} FROM {_source(suite.name, admitted)} t"  # noqa: S608 - the suites are our own text
     join = suite.joined
     if join is not None:
         columns = ", ".join(quoted(join.on))
@@ -35,6 +39,28 @@ def judged_rows(suite: Suite) -> str:
         rows = f"SELECT r.*{names} FROM ({rows}) r LEFT JOIN ({other}) o ON {equal}"  # noqa: S608
     keys = ", ".join(quoted(suite.contract.keys))
     return f"SELECT *, count(*) OVER (PARTITION BY {keys}) AS {ROWS_OF_KEY} FROM ({rows})"  # noqa: S608
+
+
+def _source(name: str, admitted: Mapping[str, str]) -> str:
+    return f"({admitted[name]})" if name in admitted else table_name(name)
+
+
+def without_broken(judged: str, suite: Suite, expectations: Sequence[Expectation]) -> str:
+    """SQL: the table's rows that satisfy all of the expectations, with its own columns only.
+
+    judged: of its judged rows.
+    """
+    good = " AND ".join(f"NOT ({is_broken(one)})" for one in expectations)
+    return f"SELECT {_own_columns(suite)} FROM ({judged}) WHERE {good}"  # noqa: S608 - the suites are our own text
+
+
+def only_broken(judged: str, suite: Suite, expectation: Expectation) -> str:
+    """SQL: the table's rows that break the expectation. judged: as of `without_broken`."""
+    return f"SELECT {_own_columns(suite)} FROM ({judged}) WHERE {is_broken(expectation)}"  # noqa: S608 - the suites are our own text
+
+
+def _own_columns(suite: Suite) -> str:
+    return ", ".join(quoted(suite.contract.column_names))
 
 
 def broken_count(expectation: Expectation) -> str:

@@ -18,21 +18,21 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.quality.datafusion import judged_rows, quoted
+from pipelines.quality.datafusion import quoted
 from pipelines.quality.expectation import ROW, Expectation, Suite
 from pipelines.quality.unbroken import Opened
 
 _Values = npt.NDArray[np.object_]
 
 
-def frame(layer: Opened, suite: Suite) -> pd.DataFrame:
+def frame(layer: Opened, suite: Suite, judged: str) -> pd.DataFrame:
     """In the order of the table's keys, as of pipelines.quality.rows.in_order.
 
-    Raises what delta-rs raises.
+    judged: SQL of the suite's judged rows. Raises what delta-rs raises.
     """
     conditions = [one for one in suite.expectations if one.type == ROW]
     by_sql = [one for one in conditions if one.predicate is None]
-    rows = layer.answer(_query(suite, by_sql))
+    rows = layer.answer(_query(suite, judged, by_sql))
     satisfied = {
         _condition(one): _satisfied(rows, one, f"c{by_sql.index(one)}" if one in by_sql else None)
         for one in conditions
@@ -55,14 +55,14 @@ def _shown(suite: Suite) -> list[str]:
     return list(dict.fromkeys((*suite.contract.keys, *first)))
 
 
-def _query(suite: Suite, by_sql: Sequence[Expectation]) -> str:
+def _query(suite: Suite, judged: str, by_sql: Sequence[Expectation]) -> str:
     wanted = [name for one in suite.expectations if one.predicate for name in one.columns]
     columns = [
         *quoted(list(dict.fromkeys((*_shown(suite), *wanted)))),
         *(f"coalesce(({_condition(one)}), FALSE) AS c{n}" for n, one in enumerate(by_sql)),
     ]
     order = ", ".join(f"{key} NULLS FIRST" for key in quoted(suite.contract.keys))
-    return f"SELECT {', '.join(columns)} FROM ({judged_rows(suite)}) ORDER BY {order}"  # noqa: S608 - the suites are our own text
+    return f"SELECT {', '.join(columns)} FROM ({judged}) ORDER BY {order}"  # noqa: S608 - the suites are our own text
 
 
 def _satisfied(rows: pa.Table, expectation: Expectation, name: str | None) -> npt.NDArray[np.bool_]:

@@ -1,18 +1,23 @@
-"""The gate of a build without Spark: it warns and stops as pipelines.quality.gate does, and leaves
-a build to that gate where rows are to be left out."""
+"""The gate of a build without Spark: it does as pipelines.quality.gate does."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from pipelines.delta.contents import content_of
 from pipelines.delta.lake import Lake
+from pipelines.delta.small import in_contract_types
+from pipelines.quality.datafusion import judged_rows, only_broken, without_broken
 from pipelines.quality.expectation import Action
 from pipelines.quality.frames import frame
-from pipelines.quality.results import forget_quarantined, stop_if_broken, write_results
+from pipelines.quality.left_out import texts, write_left_out
+from pipelines.quality.results import stop_if_broken, write_results
 from pipelines.quality.unbroken import Counted, Opened, counted, opened
 from pipelines.quality.verdicts import Judged, TableResult, broken_text, unbroken
 from pipelines.tables.contract import Contract
@@ -37,6 +42,9 @@ class SmallGate:
         self._lake, self._progress = lake, progress
         self._validation: Validation | None = None
         self._refused = False
+        self._passed: list[Contract] = []
+        self._admitted: dict[str, tuple[Opened, str]] = {}
+        self._left_out: list[Mapping[str, Any]] = []
 
     def __enter__(self) -> SmallGate:
         return self
@@ -50,46 +58,88 @@ class SmallGate:
         if self._refused or not self.results:
             return
         try:
-            forget_quarantined(self._lake, [one.table for one in self.results])
+            if self._passed:
+                write_left_out(self._lake, self._passed, self._left_out)
             write_results(self._lake, self.run_id, self._at, self.results)
         except Exception:
             if error is None:  # what ended the run says more than what then couldn't be written
                 raise
 
-    def admit(self, tables: Sequence[Contract]) -> bool:
-        """Whether what follows may be derived from the tables, which are all of one layer. Where
-        rows ask to be left out, the whole build is Gate's: it judges the layers before again.
+    def admit(self, tables: Sequence[Contract], *, leave_out: bool = True) -> bool:
+        """Whether what follows may be derived from the tables, which are all of one layer, without
+        the rows that `rows_of` leaves out.
 
-        CorruptDataError as of Gate. UsageError where the lake lacks a table. Raises what delta-rs
-        raises.
+        leave_out: where it is False and rows are to be left out, the whole build is Gate's, which
+        judges the layers before again. CorruptDataError as of Gate. UsageError where the lake lacks
+        a table. Raises what delta-rs raises.
         """
         layer = opened(self._lake.root, tables)
         counts = counted(layer, tables)
-        refused = [one for one in counts if _leaves_out(one)]
+        refused = [] if leave_out else [one for one in counts if _leaves_out(one)]
         for one in refused:
             self._progress(f"{one.suite.name} has rows to leave out: Spark judges them")
         self._refused |= bool(refused)
         if refused:
             return False
-        found = [
-            TableResult(one.suite.contract, one.version, self._judged(layer, one)) for one in counts
-        ]
+        judged: list[tuple[TableResult, str]] = []
+        admitted: dict[str, str] = {}
+        for one in counts:
+            rows = judged_rows(one.suite, admitted)
+            result = self._judged(layer, one, rows, admitted)
+            judged.append((TableResult(one.suite.contract, one.version, result), rows))
+            bad = [verdict.expectation for verdict in result.broken(Action.QUARANTINE)]
+            if bad:
+                admitted[one.suite.name] = without_broken(rows, one.suite, bad)
+        found = [result for result, _ in judged]
         self.results += found
         stop_if_broken(self._lake, found)
+        self._admitted |= {name: (layer, rows) for name, rows in admitted.items()}
+        self._left_out += [
+            row for one, rows in judged for row in self._quarantined(layer, one, rows)
+        ]
+        self._passed += [one.table for one in found]
         return True
 
-    def _judged(self, layer: Opened, one: Counted) -> Judged:
-        if not any(one.broken):
+    def rows_of(self, contract: Contract) -> pa.Table:
+        """The admitted rows of a table that was judged, in the contract's Arrow schema."""
+        if contract.name in self._admitted:
+            layer, query = self._admitted[contract.name]
+            return in_contract_types(layer.answer(query), contract)
+        (version,) = (one.version for one in self.results if one.table == contract)
+        return content_of(self._lake, contract, version)
+
+    def _judged(
+        self, layer: Opened, one: Counted, rows: str, admitted: Mapping[str, str]
+    ) -> Judged:
+        join = one.suite.joined
+        joins_fewer = join is not None and join.contract.name in admitted  # which may break it
+        if not any(one.broken) and not joins_fewer:
             return unbroken(one.suite, one.row_count)
         if self._validation is None:
             from pipelines.quality.validation import Validation  # its import takes seconds
 
             self._validation = Validation(by_spark=False)
-        judged = self._validation.judge(one.suite, frame(layer, one.suite), one.row_count)
+        found = frame(layer, one.suite, rows)
+        judged = self._validation.judge(one.suite, found, one.row_count)
         for verdict in judged.verdicts:
             if not verdict.success:
                 self._progress(f"{one.suite.name}: {broken_text(verdict)}")
         return judged
+
+    def _quarantined(
+        self, layer: Opened, one: TableResult, rows: str
+    ) -> Iterator[Mapping[str, Any]]:
+        for verdict in one.judged.broken(Action.QUARANTINE):
+            broken = only_broken(rows, one.judged.suite, verdict.expectation)
+            for told in texts(one.table, in_contract_types(layer.answer(broken), one.table)):
+                yield {
+                    "run_id": self.run_id,
+                    "at": self._at,
+                    "table_name": one.table.name,
+                    "table_version": one.version,
+                    "reason": verdict.expectation.meaning,
+                    **told,
+                }
 
 
 def _leaves_out(one: Counted) -> bool:

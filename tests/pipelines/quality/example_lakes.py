@@ -26,7 +26,7 @@ def lake_of(folder: Path, tables: Mapping[Contract, Iterable[Row]]) -> Lake:
     lake = Lake(folder)
     for contract, rows in tables.items():
         ensure_table(lake, loose(contract))
-        values = [_values(row, contract.arrow_schema) for row in rows]
+        values = [values_of(row, contract.arrow_schema) for row in rows]
         add_values(lake, loose(contract), values)
     return lake
 
@@ -88,7 +88,8 @@ def _marked(row: Row, number: int) -> Row:
     return row | {name: f"{number}" for name in _MARKED if row.get(name)}
 
 
-def _values(row: Row, schema: pa.Schema) -> Row:
+def values_of(row: Row, schema: pa.Schema) -> Row:
+    """An example's row as a table takes it: structs are tuples there."""
     return {field.name: _value(row.get(field.name), field.type) for field in schema}
 
 

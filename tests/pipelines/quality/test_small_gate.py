@@ -18,7 +18,14 @@ from pipelines import delta
 from pipelines.delta_rs import open_if_there
 from pipelines.quality.results import PAGES
 from pipelines.quality.small_gate import SmallGate
-from pipelines.tables.bronze import BRONZE, CAPTURES, DAMAGE, REPLICA_STATE
+from pipelines.tables.bronze import (
+    BRONZE,
+    CAPTURES,
+    DAMAGE,
+    LOG_BATCHES,
+    LOG_RECORDS,
+    REPLICA_STATE,
+)
 from pipelines.tables.gold import GOLD, QUALITY_RESULTS, QUARANTINED_ROWS
 from pipelines.tables.silver import SILVER
 from replica.errors import CorruptDataError
@@ -157,20 +164,52 @@ def test_a_table_with_too_few_rows_ends_the_build(tmp_path: Path) -> None:
 
 
 _BACKWARDS = {"log_batches": {"last_offset": -1}}
-"""A row that asks to be left out."""
+"""A row that asks to be left out; then the records of its batch lie in none."""
 
 
-def test_a_layer_of_which_rows_are_left_out_is_left_to_spark_and_nothing_is_written(
-    tmp_path: Path,
-) -> None:
+def test_rows_that_ask_for_it_are_left_out_and_kept_with_the_reason(tmp_path: Path) -> None:
+    lake = lake_of_bronze(tmp_path, **_BACKWARDS)
+    _quarantine(lake, "bronze.log_batches", "silver.committed_log")
+    lines: list[str] = []
+    with SmallGate(lake, lines.append, "run-1") as gate:
+        assert gate.admit(BRONZE)
+        assert gate.rows_of(LOG_BATCHES).num_rows == 0
+        assert gate.rows_of(LOG_RECORDS).num_rows == 0
+        assert gate.rows_of(DAMAGE).num_rows == 1
+        assert gate.rows_of(LOG_RECORDS).schema.names == list(LOG_RECORDS.column_names)
+    left_out = _rows(lake.root, QUARANTINED_ROWS.name)
+    assert sorted((row["table_name"], row["run_id"]) for row in left_out) == [
+        ("bronze.log_batches", "run-1"),
+        ("bronze.log_records", "run-1"),
+        ("bronze.log_records", "run-1"),
+        ("silver.committed_log", "before"),
+    ]
+    (batch,) = (row for row in left_out if row["table_name"] == "bronze.log_batches")
+    assert batch["row_key"] == (
+        '{"cluster_id":"c","node_id":1,"directory_id":"d","base_offset":10,"leader_epoch":2,"crc":7}'
+    )
+    assert '"first_seen":"2026-01-01T00:00:00.000Z"' in batch["content"]
+    assert "from 0 on" in batch["reason"]
+    assert any("bronze.log_records: 2 of 2 rows break 'a record lies" in line for line in lines)
+
+
+def test_of_a_layer_that_is_refused_nothing_is_written(tmp_path: Path) -> None:
     lake = lake_of_bronze(tmp_path, **_BACKWARDS)
     _quarantine(lake, "bronze.log_batches")
     lines: list[str] = []
     before = sorted(tmp_path.rglob("*"))
     with SmallGate(lake, lines.append) as gate:
-        assert not gate.admit(BRONZE)
+        assert not gate.admit(BRONZE, leave_out=False)
     assert "bronze.log_batches has rows to leave out: Spark judges them" in lines
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_a_run_before_left_out_stays_where_the_build_ends(tmp_path: Path) -> None:
+    lake = lake_of_bronze(tmp_path, damage={"length": -1}, **_BACKWARDS)
+    _quarantine(lake, "bronze.log_batches")
+    with pytest.raises(CorruptDataError), SmallGate(lake, lambda _: None) as gate:
+        gate.admit(BRONZE)
+    assert [row["run_id"] for row in _rows(lake.root, QUARANTINED_ROWS.name)] == ["before"]
 
 
 def test_what_was_found_before_an_error_is_written(tmp_path: Path) -> None:
