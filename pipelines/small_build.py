@@ -39,8 +39,10 @@ _INPUTS = (
     bronze.FINDINGS,
 )
 """Of the fields of BronzeRows, in their order."""
-_MOST_BYTES = 256 * 1024 * 1024
-"""Of bronze's Parquet files, which pass through this process's memory: some times that in it."""
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of bronze's Parquet files."""
+_MOST_RECORDS = 600_000
+"""Of logs and snapshots in all. 400,000 of them take 1.5 GB of memory while they are built."""
 _MOST_ROWS = 200_000
 """Of one cluster in one table. A row takes a kilobyte or two while its cluster is computed."""
 _MOST_OFFSETS = 1_000_000
@@ -73,7 +75,10 @@ def _is_small(lake: delta.Lake) -> bool:
     """UsageError where a table of bronze is missing, but for bronze.captures."""
     if open_if_there(lake.root, bronze.CAPTURES.name) is None:
         return False
-    return sum(delta.size(lake, one).size_bytes for one in bronze.BRONZE) <= _MOST_BYTES
+    sizes = {one: delta.size(lake, one) for one in bronze.BRONZE}
+    counts = [sizes[one].row_count for one in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS)]
+    records = sum(_MOST_RECORDS + 1 if count is None else count for count in counts)
+    return records <= _MOST_RECORDS and sum(one.size_bytes for one in sizes.values()) <= _MOST_BYTES
 
 
 @dataclass

@@ -65,9 +65,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def recorded_lake(
-    spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def recorded_lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Bronze tables of both recorded clusters, their captures ingested in order. Read only."""
     from jobs.ingest import run
 

@@ -1,9 +1,9 @@
-"""Runs the tests as two processes side by side, those that need Spark and the others: the first
-wait much of their time for a JVM, the others use one core.
+"""Runs the tests as two processes side by side: those of the replica, which start servers and wait
+for them, and all others, which wait for Spark's JVM. Each takes about as long as the other one.
 
     python -m tests.side_by_side "not slow"
 
-The output of those with Spark is shown as it comes, that of the others when both have ended.
+The output of the first is shown as it comes, that of the replica's tests when both have ended.
 """
 
 from __future__ import annotations
@@ -12,25 +12,30 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+
+REPLICA = ("tests/replica", "tests/interop")
+"""Folders without a test that needs Spark."""
 
 
-def main(wanted: str) -> int:
+def main(wanted: str, replica: Sequence[str] = REPLICA) -> int:
     """wanted: a mark expression, as for pytest -m. 0 where both have ended so, else the exit code
     of one that has not."""
+    others = [f"--ignore={folder}" for folder in replica]
     with (
         tempfile.TemporaryFile() as said,
-        subprocess.Popen(_pytest(wanted, "not spark"), stdout=said, stderr=said) as others,
+        subprocess.Popen(_pytest(wanted, replica), stdout=said, stderr=said) as beside,
     ):
-        with_spark = subprocess.run(_pytest(wanted, "spark"), check=False).returncode
-        without = others.wait()
+        first = subprocess.run(_pytest(wanted, others), check=False).returncode
+        second = beside.wait()
         said.seek(0)
         shutil.copyfileobj(said, sys.stdout.buffer)
         sys.stdout.flush()
-    return with_spark or without
+    return first or second
 
 
-def _pytest(wanted: str, half: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "-m", f"({wanted}) and {half}"]
+def _pytest(wanted: str, where: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "pytest", "-m", wanted, *where]
 
 
 if __name__ == "__main__":

@@ -6,37 +6,42 @@ from pathlib import Path
 
 import pytest
 
-from tests.side_by_side import main
+from tests.side_by_side import REPLICA, main
 
-TESTS = """import os
+TEST = """import os
 import pytest
 
-@pytest.mark.spark
-def test_with(): assert os.environ["BROKEN"] != "with"
+def test_of_{name}(): assert os.environ["BROKEN"] != "{name}"
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_slow(): assert False
-
-def test_without(): assert os.environ["BROKEN"] != "without"
 """
 
 
-@pytest.mark.parametrize("broken", ["", "with", "without"])
+@pytest.mark.parametrize("broken", ["", "replica", "others"])
 def test_both_halves_run_and_the_failure_of_either_is_told(
     broken: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "test_some.py").write_text(TESTS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -v\nmarkers =\n  spark\n  slow\n")
+    for name in ("replica", "others"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"test_{name}.py").write_text(TEST.format(name=name))
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -v\nmarkers =\n  slow\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BROKEN", broken)
 
-    assert main("not slow") == (1 if broken else 0)
+    assert main("not slow", ["replica"]) == (1 if broken else 0)
 
     said = capfd.readouterr().out
-    for name in ("with", "without"):
-        assert f"test_{name} {'FAILED' if name == broken else 'PASSED'}" in said
+    for name in ("replica", "others"):
+        assert said.count(f"test_of_{name} {'FAILED' if name == broken else 'PASSED'}") == 1
     assert "test_slow" not in said
+
+
+def test_no_test_of_the_replica_needs_spark() -> None:
+    tests = (
+        path for folder in REPLICA for path in Path(__file__).parents[1].glob(f"{folder}/**/*.py")
+    )
+    assert [path for path in tests if "mark.spark" in path.read_text(encoding="utf-8")] == []

@@ -23,6 +23,9 @@ _MISSING = re.compile(
     r"DELTA_LOG_FILE_NOT_FOUND\w*|FileNotFoundException[^\n]*(?:No such file|does not exist)|"
     r"DELTA_VERSIONS_NOT_CONTIGUOUS)"
 )
+_GONE = re.compile(r"Object at location (/\S+) not found")
+_BROKEN = re.compile(r"(?:Parquet|Kernel|Arrow) error: [^\n]*")
+"""In the words of delta-rs."""
 _FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc)(?:\.\w+)*)")
 _UNSEEN_SPOOL = re.compile(rf"(?:VanishedFileError|FileNotFoundError)[^\n]*/{FOLDER}/")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
@@ -58,18 +61,24 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
         return UnwritableFileError(lake, f"{refused}; then run this again")
     if _CONFLICT.search(text):
         return BusyError(f"{lake}: another writer changed it meanwhile: run this again")
-    file = _FILE.search(text)
+    gone = _GONE.search(text)
+    file = gone or _FILE.search(text)
     if refusal := _REFUSED.search(text):
         hint = "let this user read and write the lake's folder and run this again"
         reason = f"{refusal[0]}; {hint}, nothing that was committed is lost"
         return UnwritableFileError(file[1] if file else lake, reason)
-    if _MISSING.search(text):
+    if gone or _MISSING.search(text):
         if file and os.path.exists(file[1]):
             return None
         named = f"{file[1]} is missing" if file else "a file of its tables is missing"
         return UsageError(
             f"{lake}: {named}: run this again, as a job beside it may have cleaned up; if it is "
             "still missing, restore it, or ingest the captures into a new lake"
+        )
+    if broken := _BROKEN.search(text):
+        return UsageError(
+            f"{lake}: a file of its tables can't be read ({broken[0][:300]}): restore it, or "
+            "ingest the captures into a new lake"
         )
     return _of_executors(text, lake)
 

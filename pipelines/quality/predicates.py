@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -44,6 +45,7 @@ def voters_once(voters: Sequence[_Struct | None] | None) -> bool:
     return len({(one.get("voter_id"), one.get("directory_id")) for one in found}) == len(found)
 
 
+@lru_cache(maxsize=100_000)  # most values are there many times
 def is_json_or_null(text: str | None) -> bool:
     """Whether the text is JSON that Spark makes a VARIANT of: in no object a key is there twice, no
     number is NaN, infinite or longer than 1,000 characters, and no surrogate is alone. NULL

@@ -65,6 +65,34 @@ def test_a_missing_data_file_is_named() -> None:
     assert str(meaning).startswith(f"/lake: {file} is missing: run this again, as a job beside it")
 
 
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        (
+            "External error: Parquet error: Failed to fetch metadata for file "
+            "lake/gold/a/part-1.parquet: Object Store error: Object at location "
+            "/lake/gold/a/part-1.parquet not found: No such file or directory (os error 2)",
+            "/lake: /lake/gold/a/part-1.parquet is missing: run this again",
+        ),
+        (
+            "External error: Parquet error: Failed to fetch metadata for file "
+            "lake/gold/a/part-1.parquet: Requested range was invalid",
+            "/lake: a file of its tables can't be read (Parquet error: Failed to fetch metadata "
+            "for file lake/gold/a/part-1.parquet: Requested range was invalid): restore it",
+        ),
+        (
+            "Kernel error: Json error: Encountered unexpected 'g' whilst parsing value",
+            "/lake: a file of its tables can't be read (Kernel error: Json error: Encountered "
+            "unexpected 'g' whilst parsing value): restore it",
+        ),
+    ],
+)
+def test_what_delta_rs_cannot_read_is_told(text: str, meaning: str) -> None:
+    told_so = meaning_of(text, "/lake")
+    assert isinstance(told_so, UsageError)
+    assert str(told_so).startswith(meaning)
+
+
 def test_a_conflict_says_to_run_it_again() -> None:
     meaning = meaning_of(CONFLICT, "/lake")
     assert isinstance(meaning, BusyError)
