@@ -33,6 +33,7 @@ from replica.format.byte_source import OpenFile
 from replica.format.compression import Inflation
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind
+from replica.format.listing import refuse_foreign_link
 from replica.format.primitives import Buffer
 from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES, VanishedFileError, open_file
 from replica.format.record import Record, records_of
@@ -111,6 +112,8 @@ class _Dumping:
         """One file, whatever its kind."""
         is_log = file.name.kind in _LOG_KINDS
         try:
+            if file.log_folder is not None:
+                refuse_foreign_link(file.path)
             with open_file(file.path, MAX_LOG_BYTES if is_log else MAX_STATE_BYTES) as opened:
                 if is_log:
                     self._log(file, opened)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable, QueryBuilder, WriterProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipelines.lake_paths import table_uri
 from pipelines.object_store import is_s3, meaning, storage_options
 from replica.errors import UnreadableFileError
+
+WRITER = WriterProperties(compression="SNAPPY", statistics_truncate_length=32)
+"""For every commit in which delta-rs writes rows: it keeps as much of a least or greatest text in a
+table's log as Spark does, where delta-rs's default is 64 characters."""
 
 
 def open_table(uri: str, version: int | None = None) -> DeltaTable:

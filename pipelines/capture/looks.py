@@ -232,7 +232,11 @@ class _Looking:
         copies = Copying(node_folder, folder, self.spool.bytes_read, files, ends, room)
         try:
             directory = read_directory(
-                location.path, read=copies, scan=room.scan, resume=copies.resume
+                location.path,
+                read=copies,
+                scan=room.scan,
+                resume=copies.resume,
+                follow_links=not location.is_whole,  # our own, to files that the user named
             )
             directory = given.mark(location, directory)
         except UnreadableFileError as error:

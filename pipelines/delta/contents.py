@@ -13,7 +13,7 @@ import pyarrow as pa
 from pipelines.delta.lake import Lake
 from pipelines.delta.replacing import replace_values
 from pipelines.delta.small import content
-from pipelines.delta_rs import open_table
+from pipelines.delta_rs import WRITER, open_table
 from pipelines.lake_paths import table_uri
 from pipelines.tables.contract import Contract
 
@@ -68,6 +68,7 @@ def _change(lake: Lake, contract: Contract, held: Iterable[Row], wanted: Iterabl
         equal,
         source_alias="s",
         target_alias="t",
+        writer_properties=WRITER,
     )
     merging = merging.when_matched_delete(f"s.{_IS_GONE}").when_matched_update(columns)
     merging.when_not_matched_insert(columns).execute()

@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
-from pipelines.delta_rs import open_table
+from pipelines.delta_rs import WRITER, open_table
 from pipelines.lake_paths import table_uri
 from pipelines.object_store import storage_options
 from pipelines.tables.lake_versions import LAKE_VERSIONS
@@ -82,4 +82,5 @@ def _append(lake: str, action: str, schema_version: int) -> None:
         mode="append",
         storage_options=storage_options(lake),
         description=LAKE_VERSIONS.description,
+        writer_properties=WRITER,
     )

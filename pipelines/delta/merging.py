@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pipelines.delta.lake import Lake
 from pipelines.delta.tables import Merged
-from pipelines.delta_rs import open_table
+from pipelines.delta_rs import WRITER, open_table
 from pipelines.lake_paths import table_uri
 from pipelines.tables.contract import Contract
 
@@ -38,6 +38,7 @@ def merge_values(
         equal if where is None else f"{equal} AND {where}",
         source_alias="s",
         target_alias="t",
+        writer_properties=WRITER,
     )
     merging = merging.when_matched_update({f'"{name}"': f's."{name}"' for name in columns})
     told = merging.when_not_matched_insert_all().execute()

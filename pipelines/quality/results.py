@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from pipelines import delta, lake_files
-from pipelines.delta_rs import open_if_there, rows_of
+from pipelines.delta_rs import WRITER, open_if_there, rows_of
 from pipelines.quality.expectation import Action
 from pipelines.quality.pages import pages
 from pipelines.quality.verdicts import TableResult, broken_text
@@ -61,7 +61,7 @@ def _remove_earlier_attempt(lake: delta.Lake, run_id: str) -> None:
     """The results of a run with the same id."""
     table = open_if_there(lake.root, QUALITY_RESULTS.name)
     assert table is not None, "ensure_table has made it"
-    table.delete(f"run_id = {delta.text(run_id)}")
+    table.delete(f"run_id = {delta.text(run_id)}", WRITER)
 
 
 def of_tables(tables: Iterable[Contract]) -> str:
@@ -81,4 +81,4 @@ def forget_quarantined(lake: delta.Lake, tables: Sequence[Contract]) -> None:
         for row in rows_of(held, f"SELECT count(*) FROM t WHERE {of_tables(tables)}")  # noqa: S608 - the names are our own
     )
     if count:
-        held.delete(of_tables(tables))
+        held.delete(of_tables(tables), WRITER)

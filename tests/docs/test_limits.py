@@ -6,8 +6,26 @@ import re
 
 import pytest
 
+from pipelines.capture import bundle
+from pipelines.capture.archive import ALWAYS_STREAM_BYTES, MAX_STREAM_BYTES, MAX_STREAM_RATIO
+from replica.format.compression import (
+    ALWAYS_INFLATED_BYTES,
+    FILE_ALWAYS_INFLATED_BYTES,
+    MAX_FILE_INFLATED_BYTES,
+    MAX_FILE_RATIO,
+    MAX_RATIO,
+    MAX_RECORDS_BYTES,
+)
+from replica.format.control import MAX_CONTROL_BYTES
+from replica.format.record import MAX_BATCH_ELEMENTS
+from replica.metadata.reader import MAX_ELEMENTS
 from replica.node.descriptors import LEAST_CONNECTIONS, RESERVED
+from replica.node.http_server import MAX_CONNECTIONS, WITHIN_S
+from replica.raft.epoch_bounds import MOST_AT_ONCE, MS_EACH
+from replica.wire.header import MAX_REQUEST_ELEMENTS
 from replica.wire.limits import Limits, NodeLimits
+from replica.wire.memory import FREE_BYTES
+from replica.wire.sasl import scram
 from tests.kraftlake_process import REPOSITORY
 
 _PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
@@ -38,6 +56,25 @@ def test_the_table_has_the_defaults_of_the_code() -> None:
         f"{_NODE.unknown_bytes >> 20} MiB of their own for those before login",
         f"keeps {RESERVED} for its log",
         f"fewer than {RESERVED + LEAST_CONNECTIONS}.",
+        f"at most {MAX_REQUEST_ELEMENTS:,} elements of lists are read of one",
+        f"the first {FREE_BYTES >> 10} KiB are free",
+        f"served to {MAX_CONNECTIONS} connections at once, "
+        f"each for one request within {WITHIN_S:.0f} s",
+        f"raise the epoch by 2^{MOST_AT_ONCE.bit_length() - 1} at once "
+        f"and by one for each {MS_EACH} ms",
+        f"as holes, {bundle.MAX_ZERO_BYTES >> 30} GiB of them at most",
+        f"a tar stream inflates to {ALWAYS_STREAM_BYTES >> 30} GiB or {MAX_STREAM_RATIO} times "
+        f"its size, {MAX_STREAM_BYTES >> 30} GiB at most",
+        f"{bundle.MAX_FOLDERS:,} folders and {bundle.MAX_MEMBERS:,} members",
+        f"half of the free disk, {bundle.MAX_TOTAL_BYTES >> 30} GiB",
+        f"{scram.MIN_ITERATIONS:,} to {scram.MOST_FOR_CLIENTS:,}, others are refused",
+        f"the records of a batch: {MAX_RECORDS_BYTES >> 20} MiB, inflated to "
+        f"{ALWAYS_INFLATED_BYTES >> 20} MiB or {MAX_RATIO} times their size",
+        f"of a file: inflated to {FILE_ALWAYS_INFLATED_BYTES >> 20} MiB or {MAX_FILE_RATIO} times "
+        f"its size, {MAX_FILE_INFLATED_BYTES >> 30} GiB at most",
+        f"2^{MAX_BATCH_ELEMENTS.bit_length() - 1} records and headers in a batch",
+        f"{MAX_ELEMENTS:,} elements and tagged fields in a record",
+        f"{MAX_CONTROL_BYTES >> 20} MiB of a control record",
     ],
 )
 def test_the_text_has_the_limits_of_the_code(sentence: str) -> None:

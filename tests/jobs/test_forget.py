@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ from pipelines.forgetting import Targets
 from replica.errors import UsageError
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.test_lake import CAPTURE
+from tests.secret_log import batch, plain, write_node
 
 
 @pytest.fixture
@@ -74,3 +77,40 @@ def test_what_an_interrupted_run_meant_is_meant_again(kraftlake: Kraftlake, lake
     forgetting.refuse_half_forgotten(str(lake))
     (lake / forgetting.FILE_NAME).write_text("{")
     assert "restore it" in kraftlake("forget", "--lake", lake, "--capture", "b").error
+
+
+def test_no_commit_keeps_more_of_a_text_than_forget_says(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    node, lake = (
+        tmp_path / "a folder with a name of more than 64 characters, as paths may have",
+        tmp_path / "lake",
+    )
+    topics = [plain(f"t{'o' * 200}{number}") for number in range(4)]
+    for count in (2, 4):
+        log = b"".join(batch(n, [value]) for n, value in enumerate(topics[:count]))
+        write_node(node / str(count), content=log)
+        ended = kraftlake("ingest", "--lake", lake, node / str(count))
+        assert ended.code == 0, ended.err
+    bounds = list(_text_bounds(lake))
+    assert max(len(text) for _, text in bounds) == 33  # cut, and made no less than the whole
+    assert "bronze/log_batches" in {table for table, _ in bounds}
+
+
+def _text_bounds(lake: Path) -> Iterator[tuple[str, str]]:
+    """(table, least or greatest text of a column) of every file in every commit of a lake."""
+    for path in sorted(lake.glob("*/*/_delta_log/*.json")):
+        table = path.parents[1].relative_to(lake).as_posix()
+        for line in path.read_text(encoding="utf-8").splitlines():
+            statistics = json.loads(line).get("add", {}).get("stats")
+            found = json.loads(statistics) if statistics else {}
+            for both in (found.get("minValues", {}), found.get("maxValues", {})):
+                yield from ((table, text) for text in _texts(both))
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)

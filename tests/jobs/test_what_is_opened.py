@@ -60,3 +60,24 @@ def test_topic_data_broker_logs_and_key_stores_are_never_opened(
     opened = _opened(node, tmp_path / "told", command, node, *more.get(command, ()))
     assert "__cluster_metadata-0" in opened
     assert opened <= set(_METADATA)
+
+
+@pytest.mark.parametrize("command", ["check", "dump", "capture", "diff"])
+def test_no_link_in_a_directory_makes_them_open_a_file_elsewhere(
+    command: str, tmp_path: Path
+) -> None:
+    node = Path(shutil.copytree(_NODE, tmp_path / "node"))
+    (node / "kafka.keystore.jks").write_bytes(b"secret")
+    folder = node / "__cluster_metadata-0"
+    for link in (folder / "00000000000000009000.log", folder / "quorum-state"):
+        link.unlink(missing_ok=True)
+        link.symlink_to(node / "kafka.keystore.jks")
+    more: dict[str, tuple[object, ...]] = {
+        "capture": ("-o", tmp_path / "captured"),
+        "diff": (_NODE,),
+    }
+    _opened(node, tmp_path / "told", command, node, *more.get(command, ()))
+    opened = (tmp_path / "told").read_text(encoding="utf-8").splitlines()
+    assert str(folder / "leader-epoch-checkpoint") in opened or command == "dump"
+    assert str(folder / "00000000000000009000.log") not in opened
+    assert str(folder / "quorum-state") not in opened

@@ -96,6 +96,9 @@ class _ScramExchange:
             raise CorruptDataError("SCRAM: the server names no count of iterations", 0)
         if int(count) < scram.MIN_ITERATIONS:
             raise CorruptDataError(f"SCRAM: {count} iterations are too few to trust", 0)
+        if int(count) > scram.MOST_FOR_CLIENTS:
+            most = f"at most {scram.MOST_FOR_CLIENTS} are computed"
+            raise CorruptDataError(f"SCRAM: {count} iterations are too many, {most}", 0)
         final = scram.client_final(found["r"])
         heard = f"{self._first},{server_first},{final}".encode()
         proof, self._signature = scram.client_proof(

@@ -14,6 +14,9 @@ HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
 """Kafka's bounds (ScramMechanism, and the limit of AlterUserScramCredentials)."""
+MOST_FOR_CLIENTS = 100_000
+"""Above Kafka's bound, for credentials of older releases. A client computes for about 0.1 s for as
+many, and does nothing else meanwhile."""
 
 _NO_BINDING = "n,,"
 _BINDING = base64.b64encode(_NO_BINDING.encode()).decode()

@@ -204,3 +204,38 @@ def test_only_local_directories_are_captured(
     (tmp_path / "file.txt").write_text("no directory")
     with pytest.raises(UsageError):
         directories([path])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{METADATA_FOLDER}/{LOG}",
+        f"{METADATA_FOLDER}/leader-epoch-checkpoint",
+        f"{METADATA_FOLDER}/quorum-state",
+        "meta.properties",
+        "bootstrap.checkpoint",
+    ],
+)
+def test_a_file_elsewhere_that_a_link_in_the_directory_names_is_not_captured(
+    nodes: Path, tmp_path: Path, name: str
+) -> None:
+    node, secret = nodes / "1", nodes / "1" / "kafka.keystore.pem"
+    secret.write_bytes(b"a key of another kind")
+    (node / name).unlink(missing_ok=True)
+    (node / name).symlink_to(secret)
+    (taken,) = capture(node, tmp_path / "capture")
+    assert b"a key of another kind" not in files_below(tmp_path / "capture").values()
+    told = [damage.detail for damage in taken.damages if damage.file.endswith(f"/{name}")]
+    assert told == ["a symbolic link to what is no file of this directory: it is not followed"]
+
+
+def test_a_link_to_a_file_of_the_same_directory_is_captured_as_that_file(
+    nodes: Path, tmp_path: Path
+) -> None:
+    folder = nodes / "1" / METADATA_FOLDER
+    (folder / f"{LOG}.deleted").symlink_to(LOG)
+    (taken,) = capture(nodes / "1", tmp_path / "capture")
+    copied = files_below(tmp_path / "capture")
+    (name,) = (name for name in copied if name.endswith(".deleted"))
+    assert copied[name] == (folder / LOG).read_bytes()
+    assert not taken.damages

@@ -9,6 +9,7 @@ import pytest
 
 from replica.errors import (
     AuthenticationError,
+    CorruptDataError,
     UnreachablePeerError,
     UnsupportedByPeerError,
 )
@@ -113,6 +114,39 @@ def test_strangers_may_not_send_large_frames():
             writer.close()
             async with connected(server, sasl=Plain("ann", "secret")) as connection:
                 await connection.call(VOTE, {"clusterId": "x" * 200})
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("count", "reason"),
+    [
+        *(("0", "too few"), ("1", "too few"), ("4095", "too few")),
+        *(("100001", "too many"), ("9999999", "too many")),
+        *((str(2**31 - 1), "no count"), ("9" * 5000, "no count"), ("-1", "no count")),
+        *(("4096 ", "no count"), ("\N{SUPERSCRIPT TWO}", "no count")),
+    ],
+)
+def test_a_client_computes_no_proof_for_a_servers_count_of_iterations_out_of_bounds(count, reason):
+    exchange = Scram("ann", "pencil", MECHANISM).start()
+    nonce = scram.attributes(exchange.first().decode().removeprefix("n,,"), "nr")["r"]
+    began = time.process_time()
+    with pytest.raises(CorruptDataError, match=reason):
+        exchange.next(f"r={nonce}more,s=c2FsdA==,i={count}".encode())
+    assert time.process_time() - began < 0.5
+
+
+def test_a_client_proves_itself_to_a_server_of_many_iterations():
+    many = scram.MOST_FOR_CLIENTS
+    kept = scram.credential("sha256", "pencil", b"saltsalt", many)
+    authenticator = {MECHANISM: lambda: ScramExchange(MECHANISM, {"ann": kept})}
+
+    async def main():
+        who = Scram("ann", "pencil", MECHANISM)
+        asked = running(whoami, authenticator=authenticator)
+        async with asked as server, connected(server, sasl=who) as connection:
+            answer = await connection.call(VOTE, {})
+            assert answer.message["topics"][0]["topicName"] == "ann"
 
     asyncio.run(main())
 
