@@ -23,6 +23,7 @@ from pipelines.in_memory.judgements import judgements
 from pipelines.in_memory.membership import Member, members_of
 from pipelines.in_memory.metadata import metadata_tables
 from pipelines.in_memory.quorum.views import Sources, quorum_tables
+from pipelines.in_memory.replay import replayed
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
 
 Tables = Iterator[tuple[str, list[Row]]]
@@ -70,9 +71,10 @@ def gold_tables(of: Derived) -> Tables:
     gone = truncations(bronze.batches, of.committed, proven, bronze.captures)
     yield "gold.truncations", list(gone)
     branch = branch_records(of.committed, bronze.records)
-    yield from judgements(bronze, branch, of.committed, of.groups)
     tails = lost_tails(of.held, of.committed, bronze.records)
-    yield from metadata_tables(branch, bronze.snapshots, bronze.snapshot_records, tails)
+    found = replayed(branch, bronze.snapshots, bronze.snapshot_records, tails)
+    yield from judgements(bronze, found.compared, of.committed, of.groups)
+    yield from metadata_tables(found.written)
     batches = branch_batches(of.committed, bronze.batches)
     held = [batch for of_capture in of.held.values() for batch in of_capture]
     yield from quorum_tables(Sources(bronze, held, batches, of.groups, history, of.snapshot_sets))

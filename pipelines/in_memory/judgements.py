@@ -11,7 +11,6 @@ from typing import Any
 from pipelines.gold.rules.lineage import of_group, refusal
 from pipelines.in_memory.branch import Committed
 from pipelines.in_memory.held import covers, one_row_per_capture, replica_of
-from pipelines.in_memory.replay import compared
 from pipelines.in_memory.rows import BronzeRows, Row
 from pipelines.in_memory.snapshots import (
     judged_snapshots,
@@ -30,15 +29,15 @@ _NAME = re.compile(r"[^/]+$")
 
 def judgements(
     bronze: BronzeRows,
-    branch: Sequence[Row],
+    replayed: Sequence[Row],
     committed: Committed,
     groups: Iterable[Row],
 ) -> Iterator[tuple[str, list[Row]]]:
     """The name and the rows of both tables, but for the findings between clusters.
 
-    branch: from branch_records; committed: from committed_log; groups: from group_findings.
+    replayed: what Replayed has as `compared`; committed: from committed_log; groups: from
+    group_findings.
     """
-    replayed = compared(branch, bronze.snapshots, bronze.snapshot_records).to_pylist()
     judged = judged_snapshots(bronze, replayed)
     yield "gold.snapshot_validity", snapshot_validity(judged)
     worded = chain(map(refusal, refused_records(replayed, committed)), *map(of_group, groups))
@@ -55,7 +54,7 @@ def refused_records(replayed: Iterable[Row], committed: Committed) -> list[Row]:
     """A row for each cluster whose log holds records that can't be applied: cluster_id, refused
     (how many), first_refused (dict: offset, record_type, reason, because), its leader_epoch.
 
-    replayed: from pipelines.in_memory.replay.compared, as rows.
+    replayed: what Replayed has as `compared`.
     """
     of_cluster: defaultdict[str, list[Row]] = defaultdict(list)
     for row in replayed:

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.in_memory.replay import metadata_written
 from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.replay.written import CHANGE, OF_CHANGE, OF_RANGE, OF_VERSION, RANGE, VERSION
 
@@ -17,25 +16,15 @@ _CHANGE_KEYS = ("cluster_id", "offset", "leader_epoch", "entity", "key", "change
 _PROVEN, _SUPERSEDED = "proven", "superseded"
 
 
-def metadata_tables(
-    branch: Sequence[Row],
-    snapshots: Iterable[Row],
-    snapshot_records: Sequence[Row],
-    tails: Iterable[Row],
-) -> Iterator[tuple[str, list[Row]]]:
-    """The name and the rows of each of the three tables.
-
-    branch: from branch_records; tails: from lost_tails; the others bronze's.
-    """
-    written = metadata_written(branch, snapshots, snapshot_records, tails)
+def metadata_tables(written: pa.Table) -> Iterator[tuple[str, list[Row]]]:
+    """The name and the rows of each of the three tables; written: WRITTEN, of Replayed."""
     yield "gold.metadata_history", _of(written, VERSION, OF_VERSION)
     yield "gold.metadata_changes", metadata_changes(written)
     yield "gold.state_ranges", state_ranges(written)
 
 
 def metadata_changes(written: pa.Table) -> list[Row]:
-    """The changes of the agreed branch, and those of branches that lost, each once; written: from
-    metadata_written."""
+    """The changes of the agreed branch, and those of branches that lost, each once."""
     rows = _of(written, CHANGE, OF_CHANGE, {"record_offset": "offset", "valid_from": "at"})
     agreed = [row for row in rows if row["commitment"] == _PROVEN]
     others = _one_of_each(row for row in rows if row["commitment"] != _PROVEN)
@@ -49,7 +38,7 @@ def metadata_changes(written: pa.Table) -> list[Row]:
 
 
 def state_ranges(written: pa.Table) -> list[Row]:
-    """The end offsets at which the state is known; written: from metadata_written."""
+    """The end offsets at which the state is known; written: WRITTEN."""
     columns = {"valid_from_offset": "from_offset", "valid_to_offset": "to_offset"}
     return _of(written, RANGE, OF_RANGE, columns)
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -17,11 +18,11 @@ import pyarrow as pa
 
 from pipelines.in_memory.plan import PlannedContent, plans_of
 from pipelines.in_memory.rows import Row
-from pipelines.replay.compared import REPLAYED, compared_by
+from pipelines.replay.compared import REPLAYED, Comparing
 from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part, part_of
-from pipelines.replay.plan import CONTENT_IDS, Plan
+from pipelines.replay.plan import CONTENT_IDS
 from pipelines.replay.stored import KNOWN_CONTROL, SPREAD, STATEFUL_CONTROL
-from pipelines.replay.written import WRITTEN, written_by
+from pipelines.replay.written import WRITTEN, History
 from replica.metadata.image import BROADCAST, KEY_FIELDS
 from replica.metadata.variant_reader import decode_variant, variant_json
 
@@ -38,43 +39,27 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def metadata_written(
+@dataclass(frozen=True)
+class Replayed:
+    """What one walk over the agreed branch tells. written: WRITTEN, what each record of it, and of
+    the branches that lost, writes. compared: rows of REPLAYED, the snapshots beside it, and which
+    of its records can't be applied."""
+
+    written: pa.Table
+    compared: list[Row]
+
+
+def replayed(
     branch: Sequence[Row],
     snapshots: Iterable[Row],
     snapshot_records: Sequence[Row],
-    tails: Iterable[Row],
-) -> pa.Table:
-    """WRITTEN: what each record of the branch, and of the branches that lost, writes.
+    tails: Iterable[Row] = (),
+) -> Replayed:
+    """For the holes of the branch see replay_in_parts.
 
     branch: rows of the agreed branch; tails: of branches that lost, each with position, tail_id and
     commitment; the others bronze's.
     """
-    inputs = branch, snapshots, snapshot_records
-    return _replayed(*inputs, written_by, WRITTEN, tails=tails)
-
-
-def compared(
-    branch: Sequence[Row], snapshots: Iterable[Row], snapshot_records: Sequence[Row]
-) -> pa.Table:
-    """REPLAYED: the snapshots beside the branch, and which of its records can't be applied.
-
-    branch: rows of the agreed branch; the others bronze's.
-    """
-    inputs = branch, snapshots, snapshot_records
-    return _replayed(*inputs, compared_by, REPLAYED, every_snapshot=True)
-
-
-def _replayed(
-    branch: Sequence[Row],
-    snapshots: Iterable[Row],
-    snapshot_records: Sequence[Row],
-    work: Callable[[Part], Iterator[pa.RecordBatch]],
-    schema: pa.Schema,
-    *,
-    every_snapshot: bool = False,
-    tails: Iterable[Row] = (),
-) -> pa.Table:
-    """The rows that `work` makes of each cluster; for the holes see replay_in_parts."""
     known = [row for row in branch if not is_unknown(row)]
     times = _times_of(snapshots)
     contents = {(ids[0], ids[3]) for ids in times}
@@ -84,17 +69,31 @@ def _replayed(
     partial = {row["content_sha256"] for row in mine if is_unknown(row)}
     planned = (PlannedContent(*ids, at, ids[3] not in partial) for ids, at in times.items())
     plans = plans_of(branch, known, planned)
-    wanted = times if every_snapshot else _bases(plans)
     rows: defaultdict[str, list[_Placed]] = defaultdict(list)
-    for placed in (*_of_log(known), *_of_snapshots(mine, wanted), *_of_tails(tails)):
+    for placed in (*_of_log(known), *_of_snapshots(mine, times), *_of_tails(tails)):
         rows[placed[0]].append(placed)
-    batches: list[pa.RecordBatch] = []
+    written: list[pa.RecordBatch] = []
+    compared: list[Row] = []
     with _no_search_for_cycles():
         for cluster_id, plan in plans.items():
             ordered = iter(sorted(rows[cluster_id], key=_ORDER))
-            part = part_of(cluster_id, 0, 1, plan, ordered, every_snapshot=every_snapshot)
-            batches.extend(work(part))
-    return pa.Table.from_batches(batches, schema=schema)
+            part = part_of(cluster_id, 0, 1, plan, ordered, every_snapshot=True)
+            for step in _walk(part, written):
+                compared.extend(step)
+    whole = pa.Table.from_pylist(compared, REPLAYED).to_pylist()
+    return Replayed(pa.Table.from_batches(written, schema=WRITTEN), whole)
+
+
+def _walk(part: Part, written: list[pa.RecordBatch]) -> Iterator[Iterable[Row]]:
+    """Rows of REPLAYED, step by step; WRITTEN is added to `written`."""
+    history, comparing = History(part), Comparing(part)
+    for step in part.steps():
+        yield comparing.take(step)
+        history.take(step)
+        if history.is_full:
+            written.extend(history.taken())
+    yield comparing.rest()
+    written.extend(history.taken())
 
 
 @contextmanager
@@ -130,16 +129,6 @@ def _times_of(snapshots: Iterable[Row]) -> dict[_Ids, int | None]:
             seen = (one for one in (latest.get(ids), at) if one is not None)
             latest[ids] = max(seen, default=None)
     return latest
-
-
-def _bases(plans: Mapping[str, Plan]) -> set[_Ids]:
-    """The ids of the snapshots with which a run begins."""
-    return {
-        (cluster_id, *run.base[:3])
-        for cluster_id, plan in plans.items()
-        for run in plan.runs
-        if run.base is not None
-    }
 
 
 def _of_log(known: Iterable[Row]) -> Iterator[_Placed]:

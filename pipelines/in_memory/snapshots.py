@@ -1,7 +1,7 @@
 """The snapshots of a small lake beside the replay: verdicts, and those of one id beside each other.
 
-`replayed` is what pipelines.in_memory.replay.compared tells, as rows. A cluster is replayed in one
-part, so that each of its rows is the whole of what is said.
+`replayed` is what Replayed of pipelines.in_memory.replay has as `compared`. A cluster is replayed
+in one part, so that each of its rows is the whole of what is said.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@ branch refuses."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import pyarrow as pa
 
-from pipelines.replay.parts import Begin, Content, End, Entry, Part, batches_of
+from pipelines.replay.parts import Begin, Content, End, Entry, Part, Step, batches_of
 from replica.check.snapshots import KIND_ORDER, Differing, compare_images
 from replica.metadata.image import Difference, Image, Refusal, Replay
 
@@ -61,30 +61,47 @@ SNAPSHOT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 
 def compared_by(part: Part) -> Iterator[pa.RecordBatch]:
     """REPLAYED of one part."""
-    return batches_of(({"cluster_id": part.cluster_id} | row for row in _rows(part)), REPLAYED)
+    comparing = Comparing(part)
+    rows = (row for step in part.steps() for row in comparing.take(step))
+    return batches_of(chain(rows, comparing.rest()), REPLAYED)
 
 
-def _rows(part: Part) -> Iterator[dict[str, Any]]:
-    run: _RunReplay | None = None
-    same_id: list[Content] = []
-    for step in part.steps():
+class Comparing:
+    """Tells of the steps of one part, which it is given in their order, rows of REPLAYED."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._run: _RunReplay | None = None
+        self._same_id: list[Content] = []
+
+    def take(self, step: Step) -> Iterator[dict[str, Any]]:
+        """The rows that this step completes; to be read before the next step is taken."""
+        for row in self._take(step):
+            yield {"cluster_id": self._part.cluster_id} | row
+
+    def rest(self) -> Iterator[dict[str, Any]]:
+        """The rows that the end of the steps completes."""
+        for row in _of_contents(self._part, self._same_id):
+            yield {"cluster_id": self._part.cluster_id} | row
+
+    def _take(self, step: Step) -> Iterator[dict[str, Any]]:
+        run = self._run
         if isinstance(step, Entry):
             assert run is not None
             run.apply(step)
         elif isinstance(step, Begin):
-            run = _RunReplay(part, step)
+            self._run = _RunReplay(self._part, step)
         elif isinstance(step, Content):
             if run is not None and step.snapshot.is_on_branch:
-                yield run.about() | _of_snapshot(part, step, run.image())
-            if same_id and same_id[0].snapshot[:2] != step.snapshot[:2]:
-                yield from _of_contents(part, same_id)
-                same_id = []
-            same_id.append(step)
+                yield run.about() | _of_snapshot(self._part, step, run.image())
+            if self._same_id and self._same_id[0].snapshot[:2] != step.snapshot[:2]:
+                yield from _of_contents(self._part, self._same_id)
+                self._same_id = []
+            self._same_id.append(step)
         elif isinstance(step, End):
             assert run is not None
             yield run.about() | run.refusals(step.run.end)
-            run = None
-    yield from _of_contents(part, same_id)
+            self._run = None
 
 
 class _RunReplay:

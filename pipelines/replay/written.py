@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pipelines.replay.parts import Begin, End, Entry, Part, Tail
+from pipelines.replay.parts import Begin, End, Entry, Part, Step, Tail
 from replica.metadata.changes import ChangeTeller, name_of, topic_names_around
 from replica.metadata.image import Kind, VersionedReplay, Write
 from replica.metadata.record import UnknownRecord
@@ -44,16 +44,9 @@ _ROWS_AT_ONCE = 8192
 
 def written_by(part: Part) -> Iterator[pa.RecordBatch]:
     """WRITTEN of one part, some thousand rows at a time."""
-    history = _History(part)
+    history = History(part)
     for step in part.steps():
-        if isinstance(step, Entry):
-            history.apply(step)
-        elif isinstance(step, Begin):
-            history.begin(step)
-        elif isinstance(step, Tail):
-            history.tell_tail(step)
-        elif isinstance(step, End):
-            history.end(step)
+        history.take(step)
         if history.is_full:
             yield from history.taken()
     yield from history.taken()
@@ -69,8 +62,9 @@ class _Since(NamedTuple):
     record_type: str | None
 
 
-class _History:
-    """The versions that are open, and the rows of those that ended."""
+class History:
+    """The versions that are open, and the rows of those that ended: told of the steps of one part,
+    which it is given in their order."""
 
     def __init__(self, part: Part) -> None:
         self._versions: list[tuple[Any, ...]] = []
@@ -81,7 +75,18 @@ class _History:
         self._teller = ChangeTeller()
         self._open: dict[tuple[str, Any], tuple[Kind, _Since]] = {}
 
-    def begin(self, step: Begin) -> None:
+    def take(self, step: Step) -> None:
+        """The next step; a Tail's entries are read."""
+        if isinstance(step, Entry):
+            self._apply(step)
+        elif isinstance(step, Begin):
+            self._begin(step)
+        elif isinstance(step, Tail):
+            self._tell_tail(step)
+        elif isinstance(step, End):
+            self._end(step)
+
+    def _begin(self, step: Begin) -> None:
         """What a snapshot holds is valid from its last contained record on."""
         self._replay, self._teller, self._open = VersionedReplay(step.image), ChangeTeller(), {}
         base = step.run.base
@@ -91,7 +96,7 @@ class _History:
         for kind, key, _ in step.image.items():
             self._open[kind.name, key] = kind, since
 
-    def apply(self, entry: Entry) -> None:
+    def _apply(self, entry: Entry) -> None:
         writes = self._replay.apply(entry.offset, entry.record)
         if not writes:
             return
@@ -100,7 +105,7 @@ class _History:
             self._write(write, entry, names)
         self._tell(self._teller, writes, entry, names)
 
-    def tell_tail(self, tail: Tail) -> None:
+    def _tell_tail(self, tail: Tail) -> None:
         """The changes of a branch that lost, up to a record that this release doesn't know; nothing
         of such a branch is ever valid."""
         replay, teller = self._replay.copy(), ChangeTeller(self._teller.former)
@@ -111,7 +116,7 @@ class _History:
             names = topic_names_around(writes, replay.state.topics.values)
             self._tell(teller, writes, entry, names)
 
-    def end(self, step: End) -> None:
+    def _end(self, step: End) -> None:
         """Versions that are open at the log's end stay so; behind another end nobody knows."""
         if self._part.bucket == 0:  # each part sees the same runs
             self._ranges.append((step.run.base_offset, step.run.end))

@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.in_memory.judgements import judgements, refused_records
 from pipelines.in_memory.membership import members_of, membership_findings
-from pipelines.in_memory.replay import compared
+from pipelines.in_memory.replay import replayed
 from pipelines.in_memory.rows import BronzeRows, HeldBatch
 from pipelines.in_memory.snapshots import same_snapshot_findings
 from pipelines.replay.plan import PlannedSnapshot
@@ -59,7 +59,8 @@ def bronze(*snapshots: tuple[Row, list[Row]], **tables: list[Row]) -> BronzeRows
 def judged(of: BronzeRows, rows: list[Row], **given: Any) -> dict[str, list[Row]]:
     committed = {(row["cluster_id"], row["offset"]): row for row in rows}
     usual = {"committed": committed, "groups": []}
-    return dict(judgements(of, rows, **{**usual, **given}))
+    compared = replayed(rows, of.snapshots, of.snapshot_records).compared
+    return dict(judgements(of, compared, **{**usual, **given}))
 
 
 def verdicts(of: BronzeRows, rows: list[Row]) -> list[tuple[str, list[str], list[str]]]:
@@ -180,12 +181,12 @@ def test_refused_records_of_several_runs_are_counted_together_with_the_first_one
     rows = branch([*bad, topic(), UNKNOWN])
     base = held_snapshot([topic()], ID._replace(end_offset=3))
     rows += branch([*bad, *bad], 3)
-    replayed = compared(rows, [base[0]], base[1]).to_pylist()
+    compared = replayed(rows, [base[0]], base[1]).compared
     committed = {(row["cluster_id"], row["offset"]): row for row in rows}
-    (found,) = refused_records(replayed, committed)
+    (found,) = refused_records(compared, committed)
     assert (found["refused"], found["first_refused"]["offset"]) == (3, 0)
     assert found["leader_epoch"] == 1
-    assert refused_records(replayed, {}) == []
+    assert refused_records(compared, {}) == []
 
 
 def test_a_finding_that_occurs_twice_is_told_once() -> None:
@@ -196,8 +197,8 @@ def test_a_finding_that_occurs_twice_is_told_once() -> None:
 def beside(*snapshots: tuple[Row, list[Row]], **tables: Any) -> list[Row]:
     looks = [capture(node_id) for node_id in (1, 2, 3)]
     of = bronze(*snapshots, **{"captures": looks, **tables})
-    replayed = compared([], of.snapshots, of.snapshot_records).to_pylist()
-    return list(same_snapshot_findings(of, replayed))
+    compared = replayed([], of.snapshots, of.snapshot_records).compared
+    return list(same_snapshot_findings(of, compared))
 
 
 def test_each_snapshot_is_held_against_the_first_replicas_of_its_id() -> None:

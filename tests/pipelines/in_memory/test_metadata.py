@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.in_memory.metadata import metadata_changes, metadata_tables
+from pipelines.in_memory.replay import replayed
 from pipelines.replay.written import CHANGE, WRITTEN
 from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY, STATE_RANGES
 from tests.pipelines.in_memory.record_rows import Row, branch, tail
@@ -21,6 +22,10 @@ def changed(commitment: str | None, new: str = "x", offset: int = 5, old: str | 
     }
 
 
+def written(rows: list[Row], tails: list[Row] | None = None) -> pa.Table:
+    return replayed(rows, [], [], tails or []).written
+
+
 def told(*rows: Row) -> list[tuple[int, str | None, str | None]]:
     table = metadata_changes(pa.Table.from_pylist(list(rows), schema=WRITTEN))
     return [(row["offset"], row["new"], row["commitment"]) for row in table]
@@ -28,7 +33,7 @@ def told(*rows: Row) -> list[tuple[int, str | None, str | None]]:
 
 def test_the_tables_have_the_columns_of_their_contracts() -> None:
     lost = tail([topic("ghost", OTHER_TOPIC)], 1)
-    tables = dict(metadata_tables(branch([topic(), config("1")]), [], [], lost))
+    tables = dict(metadata_tables(written(branch([topic(), config("1")]), lost)))
     for contract in (METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES):
         rows = tables[contract.name]
         assert rows
@@ -39,7 +44,7 @@ def test_the_tables_have_the_columns_of_their_contracts() -> None:
 
 
 def test_a_lake_without_records_has_no_rows() -> None:
-    assert dict(metadata_tables([], [], [], [])) == {
+    assert dict(metadata_tables(written([]))) == {
         METADATA_HISTORY.name: [],
         METADATA_CHANGES.name: [],
         STATE_RANGES.name: [],
@@ -48,7 +53,7 @@ def test_a_lake_without_records_has_no_rows() -> None:
 
 def test_a_change_says_when_it_took_effect_and_at_which_record() -> None:
     rows = branch([topic(), remove_topic()])
-    changes = dict(metadata_tables(rows, [], [], []))[METADATA_CHANGES.name]
+    changes = dict(metadata_tables(written(rows)))[METADATA_CHANGES.name]
     assert [(c["change"], c["offset"], c["at"]) for c in changes] == [
         ("topic_created", 0, rows[0]["timestamp"]),
         ("topic_deleted", 1, rows[1]["timestamp"]),
@@ -57,7 +62,9 @@ def test_a_change_says_when_it_took_effect_and_at_which_record() -> None:
 
 def test_records_that_two_losing_branches_share_are_told_once() -> None:
     tails = [*tail([topic()], 1, "one"), *tail([topic()], 1, "two", node_id=3)]
-    changes = dict(metadata_tables(branch([config("1")] * 3), [], [], tails))[METADATA_CHANGES.name]
+    changes = dict(metadata_tables(written(branch([config("1")] * 3), tails)))[
+        METADATA_CHANGES.name
+    ]
     lost = [row for row in changes if row["commitment"] == "superseded"]
     assert [(row["change"], row["offset"]) for row in lost] == [("topic_created", 1)]
 

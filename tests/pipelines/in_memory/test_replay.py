@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.in_memory.replay import compared, is_unknown, metadata_written
+from pipelines.in_memory.replay import is_unknown
+from pipelines.in_memory.replay import replayed as walked
 from pipelines.replay.plan import PlannedSnapshot, Run
 from pipelines.replay.written import CHANGE, RANGE, VERSION
 from replica.check.snapshots import compare_images
@@ -43,7 +44,7 @@ def written(
 ) -> list[Row]:
     held = [row for row, _ in snapshots]
     records = [row for _, found in snapshots for row in found]
-    found: list[Row] = metadata_written(rows, held, records, tails or []).to_pylist()
+    found: list[Row] = walked(rows, held, records, tails or []).written.to_pylist()
     return found
 
 
@@ -142,7 +143,7 @@ def test_a_replay_begins_with_a_snapshot_that_touches_the_run_in_the_epoch_of_th
 def test_a_snapshot_that_is_not_whole_is_no_beginning() -> None:
     broken = snapshot(snapshot_id(100), [topic()], is_whole=False)
     assert written(branch([config("1")], 100), broken) == []
-    compare = compared(branch([topic()]), [broken[0]], broken[1]).to_pylist()
+    compare = walked(branch([topic()]), [broken[0]], broken[1]).compared
     assert [row["content_sha256"] for row in compare] == [None]
 
 
@@ -182,7 +183,7 @@ def test_a_losing_branch_is_told_as_changes_up_to_a_record_of_a_newer_kafka() ->
 
 def compared_rows(rows: list[Row], *snapshots: tuple[Row, list[Row]]) -> list[Row]:
     held = [row for row, _ in snapshots]
-    found: list[Row] = compared(rows, held, [r for _, rs in snapshots for r in rs]).to_pylist()
+    found: list[Row] = walked(rows, held, [r for _, rs in snapshots for r in rs]).compared
     return found
 
 

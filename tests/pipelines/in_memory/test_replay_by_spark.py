@@ -16,7 +16,7 @@ from pipelines.delta import Lake
 from pipelines.delta.contents import content_of
 from pipelines.in_memory.branch import branch_records, lost_tails
 from pipelines.in_memory.derived import derived
-from pipelines.in_memory.replay import compared, metadata_written
+from pipelines.in_memory.replay import replayed as replayed_here
 from pipelines.in_memory.rows import BronzeRows, Row
 from pipelines.replay.compared import REPLAYED
 from pipelines.replay.written import WRITTEN
@@ -55,10 +55,11 @@ def test_a_log_without_its_head_with_holes_and_unknown_records_is_replayed_alike
     tail_rows = _frame(spark, tails, _record_types(_TAIL, bronze.LOG_RECORDS.keys))
     for buckets in (1, 3):
         on_spark = metadata_replay(*inputs, tail_rows, buckets)
-        here = metadata_written(branch, snapshots, of.bronze.snapshot_records, tails)
+        here = replayed_here(branch, snapshots, of.bronze.snapshot_records, tails).written
         assert _counted(here) == _counted(_collected(on_spark, WRITTEN))
         assert here.num_rows > 5000
-    here = compared(branch, snapshots, of.bronze.snapshot_records)
+    compared = replayed_here(branch, snapshots, of.bronze.snapshot_records).compared
+    here = pa.Table.from_pylist(compared, REPLAYED)
     assert _counted(here) == _counted(_collected(replayed(*inputs, 1), REPLAYED))
     assert {row["base_offset"] for row in here.to_pylist()} >= {531, 792}
 
