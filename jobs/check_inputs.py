@@ -15,7 +15,7 @@ from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import meta_properties, partition_metadata
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, FilePath, Found, discover
-from replica.format.reading import MAX_STATE_BYTES, read_file
+from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.scan.file_room import FileRoom
 from replica.types import METADATA_TOPIC_ID, ReplicaId
 
@@ -121,7 +121,7 @@ def _replica_of(found: DirectoryPath) -> ReplicaId | None:
     """Whose the directory is, None where that can't be told."""
     for path in _meta_paths(found):
         try:
-            return meta_properties.decode(read_file(path, MAX_STATE_BYTES)).replica
+            return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica
         except (DataError, UnreadableFileError):
             continue
     return None
@@ -130,7 +130,9 @@ def _replica_of(found: DirectoryPath) -> ReplicaId | None:
 def _topic_of(found: DirectoryPath) -> str:
     """The topic id by partition.metadata, the metadata topic's where nothing tells another."""
     try:
-        data = read_file(os.path.join(found.path, partition_metadata.FILE_NAME), MAX_STATE_BYTES)
+        data = read_own_file(
+            os.path.join(found.path, partition_metadata.FILE_NAME), MAX_STATE_BYTES
+        )
         return partition_metadata.decode(data)
     except (DataError, UnreadableFileError):
         return METADATA_TOPIC_ID

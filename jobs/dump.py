@@ -33,9 +33,14 @@ from replica.format.byte_source import OpenFile
 from replica.format.compression import Inflation
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind
-from replica.format.listing import refuse_foreign_link
 from replica.format.primitives import Buffer
-from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES, VanishedFileError, open_file
+from replica.format.reading import (
+    MAX_LOG_BYTES,
+    MAX_STATE_BYTES,
+    VanishedFileError,
+    open_file,
+    open_own_file,
+)
 from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
@@ -112,9 +117,8 @@ class _Dumping:
         """One file, whatever its kind."""
         is_log = file.name.kind in _LOG_KINDS
         try:
-            if file.log_folder is not None:
-                refuse_foreign_link(file.path)
-            with open_file(file.path, MAX_LOG_BYTES if is_log else MAX_STATE_BYTES) as opened:
+            opener = open_file if file.log_folder is None else open_own_file
+            with opener(file.path, MAX_LOG_BYTES if is_log else MAX_STATE_BYTES) as opened:
                 if is_log:
                     self._log(file, opened)
                 else:

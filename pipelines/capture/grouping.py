@@ -9,7 +9,7 @@ from pathlib import Path
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import capture, meta_properties
 from replica.format.discovery import DirectoryPath
-from replica.format.reading import MAX_STATE_BYTES, read_file
+from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.types import ReplicaId
 
 
@@ -43,7 +43,7 @@ def replica_at(path: str) -> ReplicaId | None:
     """Who a directory is of, by its meta.properties, where that can be read."""
     for folder in (path, os.path.dirname(os.path.abspath(path))):
         try:
-            data = read_file(os.path.join(folder, meta_properties.FILE_NAME), MAX_STATE_BYTES)
+            data = read_own_file(os.path.join(folder, meta_properties.FILE_NAME), MAX_STATE_BYTES)
             return meta_properties.decode(data).replica
         except (UnreadableFileError, DataError):
             continue

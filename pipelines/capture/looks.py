@@ -229,14 +229,16 @@ class _Looking:
         files = {} if base is None else base.files
         ends = _snapshot_ends(location.path) if files else ()
         room = FileRoom.of_environment()
-        copies = Copying(node_folder, folder, self.spool.bytes_read, files, ends, room)
+        copies = Copying(
+            *(node_folder, folder, self.spool.bytes_read, files, ends, room),
+            follow_links=not location.is_whole,
+        )
         try:
             directory = read_directory(
                 location.path,
                 read=copies,
                 scan=room.scan,
                 resume=copies.resume,
-                follow_links=not location.is_whole,  # our own, to files that the user named
             )
             directory = given.mark(location, directory)
         except UnreadableFileError as error:

@@ -15,7 +15,7 @@ from replica.format.capture import CapturedFile, CaptureInfo
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import FoundFile, MetadataDirectory
 from replica.format.discovery import DirectoryPath
-from replica.format.reading import MAX_STATE_BYTES, read_file
+from replica.format.reading import MAX_STATE_BYTES, read_own_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def manifest_of(location: DirectoryPath) -> Manifest:
     folder = os.path.relpath(node_folder, os.path.dirname(path)).replace(os.sep, "/")
     shown = _shown(path, node_folder, location)
     try:
-        info = capture.decode(read_file(path, MAX_STATE_BYTES))
+        info = capture.decode(read_own_file(path, MAX_STATE_BYTES))
         return Manifest(info, "" if folder == "." else folder)
     except DataError as error:
         damage = Damage(error.position or 0, 0, DamageKind.CONTENT, error.reason, shown)

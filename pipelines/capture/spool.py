@@ -16,11 +16,12 @@ from pathlib import Path
 from pipelines.capture import private
 from pipelines.lake_paths import is_remote, local_path
 from replica.errors import UnwritableFileError, UsageError
+from replica.format.byte_source import OpenFile
 from replica.format.capture import canonical
 from replica.format.file_names import FileKind, FileName
 from replica.format.known_file import KnownFile, Resumed, resume_segment, resume_snapshot
 from replica.format.primitives import Buffer
-from replica.format.reading import MAX_LOG_BYTES, open_file
+from replica.format.reading import MAX_LOG_BYTES, open_file, open_own_file
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom
 
 FOLDER = "_spool"
@@ -148,6 +149,7 @@ class Copying:
     node_folder: the node's log directory, which relative paths count from. known: what need not be
     read again, by canonical path; snapshot_ends: offsets; room: the memory for one file. The
     copy of a known file is sparse: what was read lies at its place, between holes.
+    follow_links: whether the folder's links are our own, to files that the user named.
     """
 
     node_folder: str
@@ -156,9 +158,11 @@ class Copying:
     known: Mapping[str, KnownFile] = field(default_factory=dict)
     snapshot_ends: Sequence[int] = ()
     room: FileRoom = DEFAULT_ROOM
+    follow_links: bool = False
 
     def __call__(self, path: str, limit: int) -> Buffer:
-        data = self.room.read(path, limit)
+        with self._opened(path, limit) as file:
+            data = self.room.read_open(file)
         relative = os.path.relpath(path, self.node_folder)
         self._write(relative, [(0, data)], len(data))
         return data
@@ -168,7 +172,7 @@ class Copying:
         known = self.known.get(canonical(relative))
         if known is None or name.deleted:
             return None
-        with open_file(path, MAX_LOG_BYTES) as file:
+        with self._opened(path, MAX_LOG_BYTES) as file:
             if name.kind is FileKind.SEGMENT:
                 found = resume_segment(file, known, self.room.scan, self.snapshot_ends)
             else:
@@ -176,6 +180,9 @@ class Copying:
         if found is not None:
             self._write(relative, found.pieces, found.size_bytes)
         return found
+
+    def _opened(self, path: str, limit: int) -> OpenFile:
+        return (open_file if self.follow_links else open_own_file)(path, limit)
 
     def _write(self, relative: str, pieces: Sequence[tuple[int, Buffer]], size: int) -> None:
         target = self.copy_of(relative)

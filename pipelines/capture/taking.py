@@ -29,7 +29,7 @@ from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath, discover
 from replica.format.file_names import classify
 from replica.format.primitives import Buffer
-from replica.format.reading import read_sparse
+from replica.format.reading import read_own_sparse
 from replica.scan.segments import scan
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
@@ -215,7 +215,7 @@ class _Sending:
     files: set[str] = field(default_factory=set)
 
     def __call__(self, path: str, limit: int) -> Buffer:
-        data = read_sparse(path, limit)
+        data = read_own_sparse(path, limit)
         inside = os.path.relpath(path, self.node_folder).replace(os.sep, "/")
         name = f"{self.folder}/{inside}"
         digest = content_hash(classify(os.path.basename(path)), data)

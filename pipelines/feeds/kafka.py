@@ -8,6 +8,7 @@ predecessor left open, by the same transactional.id (KIP-98), and then reads the
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,6 +42,9 @@ _OURS = {
     "partitioner": "murmur2_random",
 }
 """What exactly-once and the order of a key depend on; with transactional.id, nobody else's."""
+_OUT_OF_RANGE = re.compile(r"value \S+ is outside")
+_LONG_VALUE = 8
+"""Characters of a value that stands in no text by chance."""
 
 
 @dataclass(frozen=True)
@@ -181,14 +185,14 @@ def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTa
             with suppress(KafkaException):
                 producer.abort_transaction(_TIMEOUT_S)
     except KafkaException as error:
-        raise _translated(to.servers, error.args[0], heard) from error
+        raise _translated(to, error.args[0], heard) from error
 
 
 def _translated(
-    servers: str, error: KafkaError, heard: Iterable[KafkaError]
+    to: Destination, error: KafkaError, heard: Iterable[KafkaError]
 ) -> PeerError | UsageError:
     """heard: what librdkafka had to say meanwhile, which knows why nobody answered."""
-    code, text = error.code(), error.str()
+    servers, code, text = to.servers, error.code(), _without_values(error.str(), to.properties)
     if code == KafkaError._INVALID_ARG:
         return UsageError(f"{text}; see --producer-config and -X")
     if code in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
@@ -203,4 +207,20 @@ def _translated(
     if any(told.code() == KafkaError._AUTHENTICATION for told in heard):
         return AuthenticationError(servers, "authentication failed; see --producer-config and -X")
     why = [told.str() for told in heard if told.code() != KafkaError._ALL_BROKERS_DOWN]
-    return UnreachablePeerError(servers, why[-1] if why else text)
+    return UnreachablePeerError(servers, _without_values(why[-1], to.properties) if why else text)
+
+
+def _without_values(text: str, properties: Mapping[str, str]) -> str:
+    """librdkafka's text in one line, without the values of properties: a password may have been put
+    in the place of another one. It quotes values, says them last, or as a number of its own form;
+    a long one is hidden wherever it stands."""
+    text = _OUT_OF_RANGE.sub("value *** is outside", " ".join(text.split()))
+    for name, value in properties.items():
+        if not value or name == "bootstrap.servers":
+            continue
+        text = text.replace(f'"{value}"', '"***"')
+        if text.endswith(f": {value}"):
+            text = f"{text.removesuffix(value)}***"
+        if len(value) >= _LONG_VALUE:
+            text = text.replace(value, "***")
+    return text

@@ -10,6 +10,7 @@ from pipelines.object_store import is_uri, shown_uri
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.discovery import DirectoryPath, discover
 from replica.format.file_names import FileKind, classify
+from replica.format.reading import refuse_foreign_link
 from replica.format.snapshot import DRAFT_FOLDER, SnapshotState
 
 _LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
@@ -65,11 +66,13 @@ def _in_directory(found: DirectoryPath, kind: FileKind) -> list[SourceFile]:
     if kind is FileKind.SNAPSHOT and DRAFT_FOLDER in names:
         drafts = os.path.join(found.path, DRAFT_FOLDER)
         names += [f"{DRAFT_FOLDER}/{name}" for name in _names(drafts)]
+    wanted = [name for name in names if _is_wanted(file_name(name), kind)]
+    paths = [os.path.abspath(os.path.join(found.path, name)) for name in wanted]
+    for path in paths:
+        refuse_foreign_link(path)
     return [
-        SourceFile(os.path.abspath(os.path.join(found.path, name)), found.shown_file(label))
-        for name in names
-        if _is_wanted(file_name(name), kind)
-        for label in (f"{folder}/{name}",)
+        SourceFile(path, found.shown_file(f"{folder}/{name}"))
+        for path, name in zip(paths, wanted, strict=True)
     ]
 
 

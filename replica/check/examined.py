@@ -134,7 +134,7 @@ def examine(
 
     room: the memory for one file. read: in place of the room's.
     """
-    read = read or room.read
+    read = read or (room.read if isinstance(found, FilePath) else room.read_own)
     if isinstance(found, FilePath):
         name = os.path.basename(found.path)
         content = {}

@@ -4,14 +4,20 @@ those who don't read it as a whole."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from replica.check.partition import Partition, PartitionKind, partition_named, values_of
 from replica.errors import DataError, UnreadableFileError
 from replica.format import partition_metadata, quorum_state
-from replica.format.byte_source import ShrankError
+from replica.format.byte_source import OpenFile, ShrankError
 from replica.format.file_names import FileKind, classify
-from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES, open_file, read_file
+from replica.format.reading import (
+    MAX_LOG_BYTES,
+    MAX_STATE_BYTES,
+    open_file,
+    open_own_file,
+    read_own_file,
+)
 from replica.format.segment import scan
 
 LOOKED_AT_BYTES = 1024 * 1024
@@ -34,10 +40,11 @@ def _partition(folder: str, file: str | None) -> Partition:
     logs = sorted(name for name in names if classify(name).kind in _LOGS)
     paths = [os.path.join(folder, name) for name in logs] if file is None else [file]
     has_snapshot = any(classify(name).kind is FileKind.SNAPSHOT for name in names)
+    opener = open_own_file if file is None else open_file
     kind = PartitionKind.ORDINARY if file is None else PartitionKind.UNKNOWN
     if has_snapshot or quorum_state.FILE_NAME in names:
         kind = PartitionKind.QUORUM
-    values = (value for path in paths for value in _values(path))
+    values = (value for path in paths for value in _values(path, opener))
     name = os.path.basename(os.path.abspath(folder))
     return partition_named(name, _topic_id(folder), values, lambda: kind)
 
@@ -52,14 +59,14 @@ def _names(folder: str) -> list[str]:
 def _topic_id(folder: str) -> str | None:
     path = os.path.join(folder, partition_metadata.FILE_NAME)
     try:
-        return partition_metadata.decode(read_file(path, MAX_STATE_BYTES))
+        return partition_metadata.decode(read_own_file(path, MAX_STATE_BYTES))
     except (UnreadableFileError, DataError):
         return None
 
 
-def _values(path: str) -> Iterator[bytes]:
+def _values(path: str, opener: Callable[[str, int], OpenFile]) -> Iterator[bytes]:
     try:
-        with open_file(path, MAX_LOG_BYTES) as file:
+        with opener(path, MAX_LOG_BYTES) as file:
             data = file.read(0, min(file.size, LOOKED_AT_BYTES))
     except (UnreadableFileError, ShrankError):
         return

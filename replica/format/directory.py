@@ -20,12 +20,12 @@ from replica.format.content_hash import HashChain, hash_chain
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, FileName, classify
 from replica.format.known_file import Resumed
-from replica.format.listing import check_folder, listing, own_files
+from replica.format.listing import check_folder, listing
 from replica.format.meta_properties import MetaProperties
 from replica.format.primitives import Buffer
 from replica.format.quorum_properties import ConfiguredVoter
 from replica.format.quorum_state import QuorumState
-from replica.format.reading import MAX_STATE_BYTES, ReadFile, VanishedFileError, read_sparse
+from replica.format.reading import MAX_STATE_BYTES, ReadFile, VanishedFileError, read_own_sparse
 from replica.format.segment import ScanLog, SegmentScan
 from replica.format.small_files import INDEX_DECODERS, STATE_DECODERS, size_limit
 from replica.format.snapshot import SnapshotState
@@ -187,26 +187,24 @@ def read_directory(
     path: str,
     *,
     meta_folder: str | None = None,
-    read: ReadFile = read_sparse,
+    read: ReadFile = read_own_sparse,
     scan: ScanLog = segment.scan,
     resume: Resume = read_whole,
     hashed: bool = True,
-    follow_links: bool = False,
 ) -> MetadataDirectory:
     """Read the partition folder at `path`.
 
     meta_folder: where meta.properties and bootstrap.checkpoint lie; the parent folder if None.
     read, scan: how files are read, and how segments and snapshots are walked. resume: tells of
     files that need not be read whole. hashed: whether the digests of files are wanted, which take
-    longer than the walk of a large one. follow_links: see listing.own_files.
+    longer than the walk of a large one. `read` and `resume` open files as open_own_file does.
     Raises UsageError where `path` is no folder, UnreadableFileError where it can't be listed. All
     else that goes wrong becomes a Damage, and the rest is still read.
     """
     check_folder(path)
     parent = os.path.dirname(os.path.abspath(path)) if meta_folder is None else meta_folder
-    reader = read if follow_links else own_files(read)
     for _ in range(LOOKS):
-        reading = _Reading(path, parent, reader, scan, hashed, resume)
+        reading = _Reading(path, parent, read, scan, hashed, resume)
         if reading.look():
             break
     return reading.result()

@@ -15,8 +15,6 @@ from replica.format import (
     snapshot,
 )
 from replica.format.file_names import FileKind, classify
-from replica.format.primitives import Buffer
-from replica.format.reading import ReadFile
 
 _READ_LAST = (leader_epoch_checkpoint.FILE_NAME, quorum_state.FILE_NAME)
 """Behind the logs: a checkpoint that was another one before them tells that they moved. What a log
@@ -44,28 +42,6 @@ def listing(path: str, parent: str) -> list[tuple[str, str]]:
     UnreadableFileError where the folder can't be listed.
     """
     return sorted(_listed(path, parent), key=lambda listed: _turn(listed[0]))
-
-
-def refuse_foreign_link(path: str) -> None:
-    """UnreadableFileError where a file of a listing is a symbolic link to anything but a file of a
-    known kind in the same folder: who made the directory may want other files to be read."""
-    if not (os.path.islink(path) and os.path.exists(path)):
-        return
-    target, folder = os.path.realpath(path), os.path.realpath(os.path.dirname(path))
-    is_known = classify(os.path.basename(target)).kind is not FileKind.OTHER
-    if os.path.dirname(target) != folder or not is_known:
-        reason = "a symbolic link to what is no file of this directory: it is not followed"
-        raise UnreadableFileError(path, reason)
-
-
-def own_files(read: ReadFile) -> ReadFile:
-    """`read` that calls refuse_foreign_link before."""
-
-    def read_own(path: str, limit: int) -> Buffer:
-        refuse_foreign_link(path)
-        return read(path, limit)
-
-    return read_own
 
 
 def _turn(relative: str) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
 
 from replica.errors import UnreadableFileError
 from replica.format.byte_source import OpenFile
+from replica.format.file_names import FileKind, classify
 from replica.format.primitives import Buffer
 
 ReadFile = Callable[[str, int], Buffer]
@@ -18,24 +20,72 @@ MAX_LOG_BYTES = 2**31
 MAX_STATE_BYTES = 16 * 1024 * 1024
 """The text files and indexes of a directory; a segment index is 10 MiB at most by default."""
 
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
 
 class VanishedFileError(UnreadableFileError):
     """The file was listed and is gone: a running node deletes segments and snapshots."""
 
 
 def open_file(path: str, limit: int) -> OpenFile:
-    """A regular file, to be closed by its context.
+    """A regular file that the user named, to be closed by its context. Links are followed.
 
     Raises VanishedFileError where it is gone, UnreadableFileError where it can't be read, is
     no regular file (a pipe would block for ever) or holds more than `limit` bytes.
     """
+    return _open(path, limit, lambda: os.open(path, _FLAGS))
+
+
+def open_own_file(path: str, limit: int) -> OpenFile:
+    """A file that was found in a directory; as open_file.
+
+    UnreadableFileError, too, where it is a symbolic link to anything but a file of a known kind in
+    the same folder: who made the directory may want other files to be read. What is checked is
+    what is opened, as the system itself refuses a link in the last place of the path.
+    """
+    return _open(path, limit, lambda: _own_handle(path))
+
+
+def refuse_foreign_link(path: str) -> None:
+    """UnreadableFileError where open_own_file would refuse a link, for those whose files are opened
+    by others."""
+    if os.path.islink(path) and os.path.exists(path):
+        _own_target(path)
+
+
+def _own_handle(path: str) -> int:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        return os.open(path, _FLAGS | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno != errno.ELOOP or not os.path.exists(path):
+            raise
+    try:
+        return os.open(_own_target(path), _FLAGS | os.O_NOFOLLOW)
+    except OSError as error:  # another link was put in the target's place meanwhile
+        raise UnreadableFileError(path, error.strerror or str(error)) from error
+
+
+def _own_target(link: str) -> str:
+    target, folder = os.path.realpath(link), os.path.realpath(os.path.dirname(link))
+    is_known = classify(os.path.basename(target)).kind is not FileKind.OTHER
+    if os.path.dirname(target) != folder or not is_known:
+        reason = "a symbolic link to what is no file of this directory: it is not followed"
+        raise UnreadableFileError(link, reason)
+    return target
+
+
+def _open(path: str, limit: int, handle_of: Callable[[], int]) -> OpenFile:
+    try:
+        handle = handle_of()
+    except UnreadableFileError:
+        raise
     except FileNotFoundError as error:
         if os.path.islink(path):
             raise UnreadableFileError(path, "a symbolic link to nothing") from error
         raise VanishedFileError(path, "file is gone") from error
     except OSError as error:
+        if error.errno == errno.ELOOP and os.path.islink(path) and not os.path.exists(path):
+            raise UnreadableFileError(path, "a symbolic link to nothing") from error
         raise UnreadableFileError(path, error.strerror or str(error)) from error
     try:
         return OpenFile(path, handle, _checked_size(path, os.fstat(handle), limit))
@@ -58,7 +108,13 @@ def read_file(path: str, limit: int) -> bytes:
         return file.read_all()
 
 
-def read_sparse(path: str, limit: int) -> Buffer:
+def read_own_file(path: str, limit: int) -> bytes:
+    """All bytes of a file that was found in a directory; raises as open_own_file does."""
+    with open_own_file(path, limit) as file:
+        return file.read_all()
+
+
+def read_own_sparse(path: str, limit: int) -> Buffer:
     """The same; long runs of zeros take no memory."""
-    with open_file(path, limit) as file:
+    with open_own_file(path, limit) as file:
         return file.read_sparse()

@@ -15,7 +15,7 @@ from replica.errors import UnreadableFileError, UsageError
 from replica.format.batch import HEADER
 from replica.format.byte_source import OpenFile, TooMuchContentError, parts_with_content
 from replica.format.primitives import Buffer
-from replica.format.reading import open_file
+from replica.format.reading import open_file, open_own_file
 from replica.format.segment import SegmentScan, TooManyBatchesError
 from replica.scan.segments import scan
 
@@ -56,6 +56,11 @@ class FileRoom:
         UnreadableFileError, too, where the file holds more bytes than fit.
         """
         with open_file(path, limit) as file:
+            return self.read_open(file)
+
+    def read_own(self, path: str, limit: int) -> Buffer:
+        """The same of a file that was found in a directory, opened as open_own_file does."""
+        with open_own_file(path, limit) as file:
             return self.read_open(file)
 
     def read_open(self, file: OpenFile) -> Buffer:

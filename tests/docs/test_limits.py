@@ -8,6 +8,7 @@ import pytest
 
 from pipelines.capture import bundle
 from pipelines.capture.archive import ALWAYS_STREAM_BYTES, MAX_STREAM_BYTES, MAX_STREAM_RATIO
+from replica.check.lineage import MAX_COMPARED
 from replica.format.compression import (
     ALWAYS_INFLATED_BYTES,
     FILE_ALWAYS_INFLATED_BYTES,
@@ -75,6 +76,7 @@ def test_the_table_has_the_defaults_of_the_code() -> None:
         f"2^{MAX_BATCH_ELEMENTS.bit_length() - 1} records and headers in a batch",
         f"{MAX_ELEMENTS:,} elements and tagged fields in a record",
         f"{MAX_CONTROL_BYTES >> 20} MiB of a control record",
+        f"{MAX_COMPARED} logs of a cluster are compared pair by pair, the rest is named",
     ],
 )
 def test_the_text_has_the_limits_of_the_code(sentence: str) -> None:

@@ -13,10 +13,12 @@ from tests.kraftlake_process import REPOSITORY
 
 _NODE = REPOSITORY / "tests" / "data" / "kafka-4.1.1-dynamic" / "split" / "2"
 _WATCHED = """
-import sys
+import os, sys
 node, told = sys.argv[1], open(sys.argv[2], "w")
 def note(event, arguments):
     if event == "open" and isinstance(arguments[0], (str, bytes)):
+        if arguments[2] & os.O_NOFOLLOW and os.path.islink(arguments[0]):
+            return  # the system refuses it
         told.write(str(arguments[0]) + chr(10))
 sys.addaudithook(note)
 from jobs.cli import main
@@ -62,22 +64,25 @@ def test_topic_data_broker_logs_and_key_stores_are_never_opened(
     assert opened <= set(_METADATA)
 
 
-@pytest.mark.parametrize("command", ["check", "dump", "capture", "diff"])
+@pytest.mark.parametrize("command", ["check", "dump", "capture", "diff", "ingest"])
 def test_no_link_in_a_directory_makes_them_open_a_file_elsewhere(
     command: str, tmp_path: Path
 ) -> None:
     node = Path(shutil.copytree(_NODE, tmp_path / "node"))
     (node / "kafka.keystore.jks").write_bytes(b"secret")
     folder = node / "__cluster_metadata-0"
-    for link in (folder / "00000000000000009000.log", folder / "quorum-state"):
+    names = ("00000000000000009000.log", "quorum-state", "partition.metadata")
+    links = [*(folder / name for name in names), node / "meta.properties", node / "capture.json"]
+    for link in links:
         link.unlink(missing_ok=True)
         link.symlink_to(node / "kafka.keystore.jks")
     more: dict[str, tuple[object, ...]] = {
         "capture": ("-o", tmp_path / "captured"),
         "diff": (_NODE,),
+        "ingest": ("--lake", tmp_path / "lake", "--dry-run"),
     }
     _opened(node, tmp_path / "told", command, node, *more.get(command, ()))
     opened = (tmp_path / "told").read_text(encoding="utf-8").splitlines()
-    assert str(folder / "leader-epoch-checkpoint") in opened or command == "dump"
-    assert str(folder / "00000000000000009000.log") not in opened
-    assert str(folder / "quorum-state") not in opened
+    assert str(folder / "leader-epoch-checkpoint") in opened or command in ("dump", "ingest")
+    assert not {str(link) for link in links} & set(opened)
+    assert str(node / "kafka.keystore.jks") not in opened

@@ -188,3 +188,16 @@ def test_a_base_with_other_landmarks_is_not_believed(
     }
     again = look(node, spool, Known(earlier, replace(judged, known=wrong)))
     assert not any(segment.scan.sparse_until for segment in again.directory.segments)
+
+
+def test_a_known_segment_that_has_become_a_link_to_a_file_elsewhere_is_not_read(
+    data: Path, tmp_path: Path, spool: Spool
+) -> None:
+    node = Path(shutil.copytree(data / "kafka-4.1.1-dynamic/final/1", tmp_path / "node"))
+    earlier = look(node, spool)
+    known = Known(earlier, judge_look(earlier))
+    log = max((node / FOLDER).glob("*.log"))
+    log.symlink_to(shutil.move(log, tmp_path / "elsewhere.log"))
+    (damage,) = look(node, spool, known).directory.damages
+    assert damage.file == f"{FOLDER}/{log.name}"
+    assert "it is not followed" in damage.detail

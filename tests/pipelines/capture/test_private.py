@@ -8,17 +8,22 @@ import stat
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
 
+from jobs.check_inputs import find_inputs
+from jobs.dump_files import Wanted, find_files
 from pipelines.capture import spool as spools
 from pipelines.capture.looks import Options, look_at
+from pipelines.capture.private import make_folder
 from pipelines.capture.spool import PLACE_VARIABLE, Spool
 from pipelines.lake_lock import locked, locked_in_store
 from replica.errors import UsageError
+from replica.storage.filesystem import LocalDisk
 from tests.pipelines.capture.test_taking import LIVE, capture
 
 REPOSITORY = Path(__file__).parents[3]
@@ -50,6 +55,35 @@ def test_a_capture_is_its_owners_only(data: Path, tmp_path: Path) -> None:
 def test_a_capture_by_uri_too(data: Path, tmp_path: Path) -> None:
     capture(data / LIVE / "1", (tmp_path / "capture").as_uri())
     assert modes(tmp_path / "capture") == PRIVATE
+
+
+def test_a_folder_that_was_there_before_keeps_its_mode(data: Path, tmp_path: Path) -> None:
+    capture_folder, log_folder = tmp_path / "capture", tmp_path / "log"
+    for folder in (capture_folder, log_folder):
+        folder.mkdir()
+        folder.chmod(0o750)
+    capture(data / LIVE / "1", capture_folder)
+    LocalDisk().make_directory(str(log_folder))
+    make_folder(log_folder)
+    for folder in (capture_folder, log_folder):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o750
+    assert modes(capture_folder) == {"drwxr-x---", *PRIVATE}
+
+
+def test_the_folder_in_which_a_bundle_is_unpacked_is_its_owners_only(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = tmp_path / "bundle.tar.gz"
+    with tarfile.open(bundle, "w:gz") as archive:
+        archive.add(data / LIVE / "2", "2")
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    with ExitStack() as stack:
+        find_inputs([str(bundle)], (), stack)
+        find_files([str(bundle)], Wanted(), stack)
+        made = list((tmp_path / "scratch").iterdir())
+        assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700, 0o700]
+    assert not any((tmp_path / "scratch").iterdir())
 
 
 def test_a_spool_is_its_owners_only_whatever_it_copies(data: Path, tmp_path: Path) -> None:

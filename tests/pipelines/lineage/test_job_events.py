@@ -150,6 +150,19 @@ def test_quality_results_are_assertions_of_a_run_below_the_jobs(events: Path, la
     assert expected.items() <= assertion.items()
 
 
+def test_events_hold_no_rows(events: Path, lake: str) -> None:
+    with job_events("build", lake, pytest.fail) as run_id:
+        rows = {"n": ["T0P-SECRET of a row"], "epoch": [987_654_321]}
+        for table in ("silver/voter_sets", "gold/findings"):
+            path = f"{lake}/{table}"
+            write_deltalake(path, pa.table(rows), mode="overwrite", schema_mode="overwrite")
+        _judge(lake, run_id)
+    text = events.read_text(encoding="utf-8")
+    assert "silver.voter_sets" in text
+    assert "T0P-SECRET" not in text
+    assert "987654321" not in text
+
+
 def test_a_job_that_fails_tells_why_and_what_it_wrote_until_then(events: Path, lake: str) -> None:
     def fail() -> None:
         with job_events("build", lake, pytest.fail):
