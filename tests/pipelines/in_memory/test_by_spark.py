@@ -15,7 +15,7 @@ from pipelines.tables.gold import GOLD
 from pipelines.tables.silver import SILVER
 from tests.bench.same_tables import rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # .ci/run runs them behind `make test`
 
 
 @pytest.fixture(scope="module")
