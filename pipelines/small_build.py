@@ -62,9 +62,9 @@ def build_small(
         return None
     with SmallGate(lake, progress, run_id) as gate:
         building = _Building(lake, progress, gate)
-        is_built = building.run()
-    if not is_built:
-        return None
+        if not building.run():
+            gate.leave_to_spark()
+            return None
     judged = {one.table.name: one.version for one in gate.results}
     if building.versions.items() <= judged.items():  # or another build wrote in between
         note_build(lake.root, judged, building.counts)
@@ -136,7 +136,10 @@ class _Building:
             of_rounds += members(found)
         told = without_repetitions(membership_findings(of_rounds))
         parts[FINDINGS.name].append(_table(FINDINGS, told))
-        return {name: pa.concat_tables(some) for name, some in parts.items()}
+        return {
+            one.name: pa.concat_tables([one.arrow_schema.empty_table(), *parts[one.name]])
+            for one in (*SILVER, *GOLD)
+        }
 
     def _write(self, contracts: Iterable[Contract], tables: Mapping[str, pa.Table]) -> None:
         for contract in contracts:

@@ -78,8 +78,8 @@ class SmallGate:
         refused = [] if leave_out else [one for one in counts if _leaves_out(one)]
         for one in refused:
             self._progress(f"{one.suite.name} has rows to leave out: Spark judges them")
-        self._refused |= bool(refused)
         if refused:
+            self.leave_to_spark()
             return False
         judged: list[tuple[TableResult, str]] = []
         admitted: dict[str, str] = {}
@@ -99,6 +99,10 @@ class SmallGate:
         ]
         self._passed += [one.table for one in found]
         return True
+
+    def leave_to_spark(self) -> None:
+        """The whole build is Gate's, so nothing of what was found here is written."""
+        self._refused = True
 
     def rows_of(self, contract: Contract) -> pa.Table:
         """The admitted rows of a table that was judged, in the contract's Arrow schema."""

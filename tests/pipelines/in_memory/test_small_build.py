@@ -1,0 +1,56 @@
+"""Which lakes are built in this process, and what is left behind of one that isn't."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from jobs import ingest
+from pipelines import small_build
+from pipelines.delta import Lake
+from pipelines.small_build import build_small
+
+
+@pytest.fixture(scope="module")
+def ingested(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of one replica, not built."""
+    lake = tmp_path_factory.mktemp("small") / "lake"
+    assert ingest.run([str(data / "kafka-3.7.2-static" / "final" / "12")], lake=str(lake)) == 0
+    return lake
+
+
+@pytest.fixture
+def lake(ingested: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(ingested, tmp_path / "lake"))
+
+
+@pytest.mark.parametrize("limit", ["_MOST_BYTES", "_MOST_RECORDS", "_MOST_ROWS", "_MOST_OFFSETS"])
+def test_a_lake_beyond_a_limit_is_left_to_spark_as_it_was(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(small_build, limit, 100)
+    before = sorted(lake.rglob("*"))
+    assert build_small(Lake(lake), lambda _: None) is None
+    assert sorted(lake.rglob("*")) == before
+
+
+def test_a_lake_without_bronze_tables_is_left_to_spark_which_says_so(tmp_path: Path) -> None:
+    assert build_small(Lake(tmp_path), lambda _: None) is None
+
+
+def test_what_is_built_again_is_not_written_again(lake: Path) -> None:
+    told: list[str] = []
+    first = build_small(Lake(lake), told.append)
+    assert first is not None
+    assert told[0] == "quality of bronze"
+    assert told[-1] == "quality of gold"
+    tables = [folder.parent for folder in lake.glob("*/*/_delta_log")]
+    derived = [table for table in tables if table.parent.name in ("silver", "gold")]
+    before = {table: DeltaTable(str(table)).version() for table in derived}
+    assert build_small(Lake(lake), told.append) == first
+    after = {table: DeltaTable(str(table)).version() for table in derived}
+    assert {table.name for table in derived if after[table] != before[table]} == {"quality_results"}
