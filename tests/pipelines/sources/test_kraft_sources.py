@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,7 +55,7 @@ def recorded(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "a").symlink_to(data / "kafka-3.7.2-static" / "final" / "12")
     (root / "b").symlink_to(data / "kafka-4.1.1-dynamic" / "final" / "1")
     (root / "c" / METADATA_FOLDER).mkdir(parents=True)
-    (root / "c" / METADATA_FOLDER / LOG).symlink_to(data / "generated-all-types" / LOG)
+    shutil.copy(data / "generated-all-types" / LOG, root / "c" / METADATA_FOLDER / LOG)
     return root
 
 
