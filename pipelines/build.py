@@ -51,7 +51,7 @@ from replica.errors import UsageError
 
 
 class _Bronze(NamedTuple):
-    """The tables of bronze that others are made from, as far as the gate lets their rows in."""
+    """The tables of bronze.DERIVED_FROM, in its order, as far as the gate lets their rows in."""
 
     captures: DataFrame
     batches: DataFrame
@@ -60,18 +60,6 @@ class _Bronze(NamedTuple):
     snapshot_records: DataFrame
     state: DataFrame
     found: DataFrame
-
-
-_INPUTS = (
-    bronze.CAPTURES,
-    bronze.LOG_BATCHES,
-    bronze.LOG_RECORDS,
-    bronze.SNAPSHOTS,
-    bronze.SNAPSHOT_RECORDS,
-    bronze.REPLICA_STATE,
-    bronze.FINDINGS,
-)
-"""Of the fields of _Bronze, in their order."""
 
 
 class _Silver(NamedTuple):
@@ -140,7 +128,7 @@ class _Building:
     def run(self) -> None:
         self.progress("quality of bronze")
         admitted = self.gate.admit(bronze.BRONZE)
-        tables = _Bronze(*(admitted[contract] for contract in _INPUTS))
+        tables = _Bronze(*(admitted[contract] for contract in bronze.DERIVED_FROM))
         with settings(self.spark, _OF_SMALL_TABLES if self.gate.read_small_only else {}):
             self._derive(tables)
 

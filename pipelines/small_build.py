@@ -29,16 +29,6 @@ from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, GOLD
 from pipelines.tables.silver import SILVER
 
-_INPUTS = (
-    bronze.CAPTURES,
-    bronze.LOG_BATCHES,
-    bronze.LOG_RECORDS,
-    bronze.SNAPSHOTS,
-    bronze.SNAPSHOT_RECORDS,
-    bronze.REPLICA_STATE,
-    bronze.FINDINGS,
-)
-"""Of the fields of BronzeRows, in their order."""
 _MOST_BYTES = 64 * 1024 * 1024
 """Of bronze's Parquet files."""
 _MOST_RECORDS = 600_000
@@ -115,7 +105,7 @@ class _Building:
     def _bronze(self) -> list[pa.Table] | None:
         """What the gate admits; None where it can't be read, of which Spark tells more."""
         try:
-            return [self.gate.rows_of(one) for one in _INPUTS]
+            return [self.gate.rows_of(one) for one in bronze.DERIVED_FROM]
         except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
             return None
 

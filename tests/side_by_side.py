@@ -3,7 +3,8 @@ for them, and all others, which wait for Spark's JVM. Each takes about as long a
 
     python -m tests.side_by_side "not slow"
 
-The output of the first is shown as it comes, that of the replica's tests when both have ended.
+The output of the other tests is shown as it comes. The output of the replica's tests is shown
+when both processes have ended.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def _last_seen(old: Row | None, new: Row | None, moment: Moment) -> datetime | N
 def _vanished(
     base_offset: int, old: Row | None, new: Row | None, moment: Moment
 ) -> _Vanished | None:
-    """By the earliest capture that shows the absence; None where this one says nothing of it."""
+    """When the batch was first seen to be absent; None where this capture tells nothing of that."""
     if new is None:
         return None if old is None else _vanished_now(base_offset, old, moment)
     return _vanished_before_it_was_known(base_offset, old, moment)
@@ -116,7 +116,7 @@ def _vanished_now(base_offset: int, old: Row, moment: Moment) -> _Vanished | Non
 def _vanished_before_it_was_known(
     base_offset: int, old: Row | None, moment: Moment
 ) -> _Vanished | None:
-    """Of a batch that a late capture shows first: a later capture lacked it already."""
+    """When a batch was first seen to be absent that only a capture of an earlier time shows."""
     until = None if old is None else old["first_seen"]
     if until is not None and moment.at >= until:
         return None

@@ -95,7 +95,7 @@ class Ingest:
 
 @dataclass(frozen=True)
 class _Round:
-    """The steps of one round, in this process where spark is None.
+    """The steps of one round of captures. They run in this process where `spark` is None.
 
     known: of its captures' files, by capture and path.
     """

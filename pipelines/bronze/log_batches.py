@@ -186,7 +186,7 @@ def _open_spans(begin: pa.Array, held: np.ndarray, kind: pa.DataType) -> pa.List
 def _folded_rows(
     seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray, moments: Moments
 ) -> pa.Table:
-    """Those of the pairs that say something new."""
+    """The rows that differ from what the table has, out of pairs of a new and a known row."""
     new_rows = _rows(seen, new_at)
     old_rows = _rows(known, old_at)
     changed = []

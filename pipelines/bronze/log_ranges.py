@@ -87,7 +87,7 @@ def log_batch_rows(part: LogRange, redactor: Redactor | None) -> Iterator[pa.Rec
 
 
 def owned(batch: pa.RecordBatch, replica: ReplicaId) -> pa.RecordBatch:
-    """With the columns that say whose rows they are."""
+    """The batch with cluster_id, node_id and directory_id, the columns that name the replica."""
     owner = (
         ("cluster_id", pa.scalar(replica.cluster_id, pa.string())),
         ("node_id", pa.scalar(replica.node_id, pa.int32())),

@@ -163,9 +163,9 @@ def _lowest(rows: pa.Table) -> int:
 def _touched(one: Captured, text: Callable[[str], str]) -> str:
     """Which rows of LOG_BATCHES a capture may change.
 
-    What the newest capture held of bytes that were known, this one holds, too, so those rows stay:
-    they are those from the first offset of the known bytes on. Rows that are closed change only
-    where the batch comes again, among the new ones. What a .log.deleted file holds may be any row.
+    Bytes of the log that are known from the newest capture are in this capture, too, so the rows of
+    their batches stay as they are. A row that is closed changes only where its batch comes again,
+    among the new batches. A .log.deleted file may hold the batch of any row.
     """
     replica, held = sql_of_replica(one.look.replica, text), _held(one)
     if not held or _has_deleted(one):

@@ -78,7 +78,7 @@ def header_key(header: Any) -> _HeaderKey:
 
 
 def _hidden_key(key: _HeaderKey, redactor: Redactor | None) -> _HeaderKey:
-    """The key that the table has for a batch with a secret."""
+    """The key under which the table has a batch that may hold a secret: its CRC is keyed."""
     if redactor is None:
         return key
     base_offset, epoch, crc = key

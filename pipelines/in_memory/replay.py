@@ -10,14 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from pipelines.in_memory.plan import PlannedContent, plans_of
-from pipelines.in_memory.rows import Row
+from pipelines.in_memory.rows import Row, microseconds
 from pipelines.replay.compared import REPLAYED, Comparing
 from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part, part_of
 from pipelines.replay.plan import CONTENT_IDS
@@ -35,8 +34,6 @@ _Ids: TypeAlias = tuple[str, int, int, str]
 _ORDER = itemgetter(*map(SPREAD.names.index, ("position", "source", "offset")))
 _STATEFUL = frozenset({*KEY_FIELDS, *BROADCAST})
 _IDS = itemgetter(*CONTENT_IDS)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ def _times_of(snapshots: Iterable[Row]) -> dict[_Ids, int | None]:
     latest: dict[_Ids, int | None] = {}
     for row in snapshots:
         if row["is_whole"]:
-            ids, at = _IDS(row), _microseconds(row["last_contained_log_timestamp"])
+            ids, at = _IDS(row), microseconds(row["last_contained_log_timestamp"])
             seen = (one for one in (latest.get(ids), at) if one is not None)
             latest[ids] = max(seen, default=None)
     return latest
@@ -177,10 +174,6 @@ def _placed(
     if row["value"] is None and row["payload"] is not None:
         payload = variant_json(row["payload"]["value"], row["payload"]["metadata"])
     where = row["cluster_id"], 0, position, source, offset
-    when = _microseconds(row["timestamp"]), leader_epoch, commitment
+    when = microseconds(row["timestamp"]), leader_epoch, commitment
     what = row["is_control"], row["record_type"], row["record_version"], payload, row["value"]
     return (*where, *when, *what)
-
-
-def _microseconds(at: datetime | None) -> int | None:
-    return None if at is None else (at - _EPOCH) // _MICROSECOND

@@ -11,11 +11,12 @@ Row = dict[str, Any]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
 class BronzeRows:
-    """All rows of bronze's tables of one lake, in the tables' columns."""
+    """All rows of the tables of bronze.DERIVED_FROM, in its order and in the tables' columns."""
 
     captures: Sequence[Row]
     batches: Sequence[Row]
@@ -69,6 +70,11 @@ class BranchBatch(NamedTuple):
 def milliseconds(at: datetime) -> int:
     """Whole ms since the epoch, rounded down, as Spark's unix_millis."""
     return (at - _EPOCH) // _MILLISECOND
+
+
+def microseconds(at: datetime | None) -> int | None:
+    """Whole us since the epoch; None for None."""
+    return None if at is None else (at - _EPOCH) // _MICROSECOND
 
 
 def nulls_first(value: Any) -> tuple[Any, ...]:

@@ -27,7 +27,7 @@ _ESCAPED = {code: f"\\u{code:04X}" for code in range(0x20)} | {
     ord(char): f"\\{letter}" for char, letter in zip('"\\\b\t\n\f\r', '"\\btnfr', strict=True)
 }
 _PLAIN_NUMBERS = (1e-3, 1e7)
-"""Java writes numbers between them without an exponent."""
+"""Java writes a number between these two without an exponent."""
 
 
 def write_left_out(

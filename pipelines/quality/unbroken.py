@@ -46,7 +46,7 @@ class Counted:
 
 
 def counts_of_broken(lake_root: str, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
-    """By table name, Counted.broken. tables, and errors: as of `opened` and `counted`."""
+    """What Counted has as `broken`, by table name; tables and errors are those of `counted`."""
     found = counted(opened(lake_root, tables), tables)
     return {one.suite.name: one.broken for one in found}
 

@@ -306,3 +306,14 @@ BRONZE = (
     DAMAGE,
     FINDINGS,
 )
+
+DERIVED_FROM = (
+    CAPTURES,
+    LOG_BATCHES,
+    LOG_RECORDS,
+    SNAPSHOTS,
+    SNAPSHOT_RECORDS,
+    REPLICA_STATE,
+    FINDINGS,
+)
+"""The tables that silver and gold are made from."""

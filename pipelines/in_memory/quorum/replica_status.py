@@ -35,8 +35,9 @@ class _Snapshot(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """What the rows are made from. By capture_id: held, snapshots, state, and stated, whom the
-    capture's files name as voters. groups: by (cluster_id, capture_group)."""
+    """What the table's rows are made from. held, snapshots, state and stated have capture_ids as
+    keys; stated tells whom a capture's files name as voters. The keys of groups are (cluster_id,
+    capture_group)."""
 
     held: Mapping[str, Sequence[HeldBatch]]
     snapshots: Mapping[str, _Snapshot]

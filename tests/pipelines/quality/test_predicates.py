@@ -1,4 +1,4 @@
-"""Conditions in Python: they say what the Spark SQL says beside which a suite names them."""
+"""A condition in Python is true where the Spark SQL beside it in its suite is true."""
 
 from __future__ import annotations
 
