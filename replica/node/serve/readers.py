@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from replica.history.epochs import end_offset_for, epoch_for_offset
+from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from replica.node.serve.by_time import MAX_TIMESTAMP, At, by_time
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.shape import each_partition
-from replica.types import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
