@@ -6,9 +6,8 @@ text of its facts and of the state machine, which is the list of committed batch
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from replica.history.epochs import assign
 from replica.model.epochs import OffsetAndEpoch
@@ -44,6 +43,7 @@ from replica.raft.raft import Raft
 from replica.raft.roles.leader import Leader
 from replica.raft.transitions import Role
 from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
+from tests.replica.raft.snapshot_text import read_snapshot, snapshot_text
 
 
 def key(node_id, directory="a"):
@@ -80,32 +80,6 @@ def bootstrapped(*voter_ids):
     """The disk that formatting leaves on a first voter: kraft.version 1 and the voters in 0-0."""
     facts = SnapshotFacts(BOOTSTRAP_SNAPSHOT, 0, 0, voters(*voter_ids), 1)
     return Disk(snapshots={BOOTSTRAP_SNAPSHOT: snapshot_text(facts, [])})
-
-
-def snapshot_text(facts, applied):
-    """The bytes of a snapshot, at least 136, so that they can be fetched in slices.
-
-    applied: the state machine, (offset, data) pairs.
-    """
-    place = facts.snapshot_id
-    voters = None if facts.voters is None else [astuple(each) for each in facts.voters]
-    content = [(offset, data.decode("latin-1")) for offset, data in applied]
-    said = (place.offset, place.epoch, facts.timestamp, voters, facts.kraft_version, content)
-    return json.dumps(said).ljust(136).encode()
-
-
-def read_snapshot(data):
-    """(facts, applied) of the bytes of a snapshot; raises whatever garbage gives."""
-    offset, epoch, timestamp, said, kraft_version, content = json.loads(data)
-    known = None if said is None else voter_set(map(_read_voter, said))
-    place = OffsetAndEpoch(offset, epoch)
-    facts = SnapshotFacts(place, len(data), timestamp, known, kraft_version)
-    return facts, [(at, text.encode("latin-1")) for at, text in content]
-
-
-def _read_voter(said):
-    key, endpoints, *supported = said
-    return Voter(ReplicaKey(*key), tuple(Endpoint(*each) for each in endpoints), *supported)
 
 
 @dataclass

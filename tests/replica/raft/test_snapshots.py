@@ -29,8 +29,8 @@ from tests.replica.raft.host import (
     elect,
     fetch,
     key,
-    snapshot_text,
 )
+from tests.replica.raft.snapshot_text import snapshot_text
 from tests.replica.raft.test_high_watermark import deliver, follower, leader
 
 

@@ -13,7 +13,8 @@ from replica.storage.filesystem import read_whole
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from tests.replica.raft.host import Disk, read_snapshot
+from tests.replica.raft.host import Disk
+from tests.replica.raft.snapshot_text import read_snapshot
 
 FOLDER = "__cluster_metadata-0"
 TEXT_FILES = ("quorum-state", "leader-epoch-checkpoint")
