@@ -23,6 +23,7 @@ from replica.consumer.values import (
 from replica.errors import KraftlakeError
 from replica.model.epochs import UNDEFINED_OFFSET, OffsetAndEpoch
 from replica.model.keys import ZERO_UUID
+from replica.wire.apis.fetching import Timestamp
 from replica.wire.error_codes import error_name
 from replica.wire.schema import Message
 
@@ -30,7 +31,10 @@ NEWEST_FETCH_BY_NAME = 12
 _CONSUMER = -1
 _NO_SESSION = -1
 _READ_UNCOMMITTED = 0
-_TIMESTAMPS = {ResetPolicy.EARLIEST: -2, ResetPolicy.LATEST: -1}
+_TIMESTAMPS = {
+    ResetPolicy.EARLIEST: Timestamp.EARLIEST,
+    ResetPolicy.LATEST: Timestamp.LATEST,
+}
 
 
 @dataclass(frozen=True, slots=True)

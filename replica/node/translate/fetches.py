@@ -33,6 +33,13 @@ def _topic(version: int) -> str:
     return "topicId" if version >= _SINCE_TOPIC_ID else "topic"
 
 
+def replica_id(message: Message, version: int) -> int:
+    """In whose name a Fetch asks; negative for a reader, and for an anonymous observer."""
+    has_state = version >= _SINCE_REPLICA_STATE
+    found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
+    return found
+
+
 def write_fetch(partition: Partition, request: FetchRequest, version: int) -> Message:
     known = request.high_watermark
     entry: Message = {
@@ -56,8 +63,7 @@ def write_fetch(partition: Partition, request: FetchRequest, version: int) -> Me
 
 def read_fetch(partition: Partition, message: Message, version: int) -> FetchRequest:
     entry = partition.of_request(message["topics"], _topic(version), "partition")
-    state, known = message["replicaState"], entry["highWatermark"]
-    node_id = state["replicaId"] if version >= _SINCE_REPLICA_STATE else message["replicaId"]
+    node_id, known = replica_id(message, version), entry["highWatermark"]
     return FetchRequest(
         cluster_id=message["clusterId"],
         replica=ReplicaKey(node_id, entry["replicaDirectoryId"]),
@@ -190,7 +196,7 @@ def _offset_and_epoch(found: OffsetAndEpoch) -> Message:
 
 
 def _named(found: Message) -> OffsetAndEpoch | None:
-    """None where neither is set; half of it is the core's to refuse."""
+    """None where neither is set. The core refuses an id of which one number is missing."""
     if found["endOffset"] < 0 and found["epoch"] < 0:
         return None
     return OffsetAndEpoch(found["endOffset"], found["epoch"])

@@ -32,6 +32,14 @@ from replica.wire.schema import Message
 _R = TypeVar("_R", bound=PeerResponse)
 
 
+_SINCE_PRE_VOTES = 2
+
+
+def version_of_vote(request: VoteRequest) -> int:
+    """The first version that can say it: in an older one a pre-vote would read as a vote."""
+    return _SINCE_PRE_VOTES if request.pre_vote else 0
+
+
 def write_vote(partition: Partition, request: VoteRequest, version: int) -> Message:
     """Version 0 has no directory ids and doesn't say whom it means; only 2 has pre-votes."""
     entry: Message = {
