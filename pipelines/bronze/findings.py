@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipelines.capture.looks import Look
@@ -20,6 +20,7 @@ from replica.check.examined import LOG_KINDS, Examined
 from replica.check.landmarks import known_files
 from replica.check.replaying import Replayed
 from replica.check.rule import Finding
+from replica.format.directory import MetadataDirectory, SegmentFile
 from replica.format.known_file import KnownFile
 from replica.model.epochs import OffsetAndEpoch
 
@@ -47,7 +48,7 @@ def judge_look(look: Look) -> Judged:
         for file in look.directory.files
         if file.name.kind in LOG_KINDS
     }
-    examined = Examined(look.location, look.directory, contents)
+    examined = Examined(look.location, _as_values(look.directory), contents)
     facts = gather(examined)
     found: list[tuple[Finding, OffsetAndEpoch | None]] = [
         (finding, None) for finding in judge_directory(facts, Replayed())
@@ -61,6 +62,19 @@ def judge_look(look: Look) -> Judged:
         if finding.rule not in (SNAPSHOT_UNVERIFIED, SNAPSHOT_NOT_KNOWN)  # gold decides these
     ]
     return Judged(look.capture_id, tuple(rows), known)
+
+
+def _as_values(directory: MetadataDirectory) -> MetadataDirectory:
+    """The directory with its segments' batches as values: every rule asks for each of them."""
+
+    def spread(segment: SegmentFile) -> SegmentFile:
+        return replace(segment, scan=replace(segment.scan, batches=tuple(segment.scan.batches)))
+
+    return replace(
+        directory,
+        segments=tuple(map(spread, directory.segments)),
+        deleted_segments=tuple(map(spread, directory.deleted_segments)),
+    )
 
 
 def _mapped(path: str) -> memoryview:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +22,7 @@ from pipelines.sources.ranges import (
 )
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
+from replica.scan.native import Longs
 
 _OWN_COLUMNS = [name for name, _ in RECORD_COLUMNS if name not in ("file", "position")]
 _UNREADABLE = ["file", "position", "base_offset", "leader_epoch", "crc", "error", "value"]
@@ -32,12 +34,12 @@ _WORTH_A_TASK_BYTES = 1024 * 1024
 class LogRange:
     """What one task reads: bytes of a segment, and whose log it is.
 
-    known: the first bytes of batches whose records the table has already.
+    known: the first bytes of batches whose records the table has already, ascending.
     """
 
     range: RangePartition
     replica: ReplicaId
-    known: tuple[int, ...] = ()
+    known: Longs = field(default_factory=lambda: np.zeros(0, np.int64), compare=False)
 
 
 def log_ranges(
@@ -106,8 +108,8 @@ def split(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     return batch.filter(pc.is_null(errors)), batch.filter(pc.is_valid(errors))
 
 
-def _new(batch: pa.RecordBatch, known: Sequence[int]) -> pa.RecordBatch:
-    if not known:
+def _new(batch: pa.RecordBatch, known: Longs) -> pa.RecordBatch:
+    if not known.size:
         return batch
     is_known = pc.is_in(batch.column("position"), value_set=pa.array(known, pa.int64()))
     return batch.filter(pc.invert(is_known))

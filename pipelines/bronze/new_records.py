@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments, source_file
@@ -20,6 +22,7 @@ from pipelines.delta import Append, NewFile, Target
 from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tasks import Tasks
 from replica.metadata.redact import Redactor
+from replica.scan.native import Longs
 
 APPLICATION = "kraftlake-ingest"
 """Delta's application id of these writes; the version counts them."""
@@ -107,5 +110,6 @@ def _pieces(parts: Sequence[LogRange]) -> Iterator[list[LogRange]]:
         yield piece
 
 
-def _within(part: LogRange, positions: Sequence[int]) -> tuple[int, ...]:
-    return tuple(p for p in positions if part.range.start <= p < part.range.end)
+def _within(part: LogRange, positions: Longs) -> Longs:
+    begin, end = np.searchsorted(positions, (part.range.start, part.range.end))
+    return positions[begin:end]

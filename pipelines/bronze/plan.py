@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
+
 from pipelines import delta
 from pipelines.bronze.captured import Captured, KnownCapture, known_captures, place
 from pipelines.bronze.coverage import uncovered
@@ -25,6 +27,7 @@ from pipelines.tables.bronze import BRONZE, LOG_RECORDS
 from replica.format.directory import SnapshotFile
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
+from replica.scan.compact import column_of, next_offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,18 +149,19 @@ def _capture(
 def _add(batches: Keys, lake: Lake, captured: Sequence[Captured]) -> None:
     version = delta.size(lake, LOG_RECORDS).version
     for replica, keys in known_batches(lake, captured, version).items():
-        batches.setdefault(replica, set()).update(keys)
+        others = batches.get(replica)
+        batches[replica] = keys if others is None else np.concatenate([others, keys], axis=1)
 
 
 def _range(wanted: WantedSegment) -> NewRange:
     segment = wanted.segment
-    headers = [batch.header for batch in segment.scan.new_batches]
+    new = segment.scan.new_batches
     return NewRange(
         wanted.one.look.shown_file(segment.file),
         segment.scan.sparse_until,
         segment.file.size_bytes,
-        min(header.base_offset for header in headers),
-        max(header.next_offset for header in headers),
+        int(column_of(new, "base_offset").min()),
+        int(next_offsets(new).max()),
         wanted.batches,
     )
 

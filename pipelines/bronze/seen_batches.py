@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -25,6 +26,7 @@ from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES, REPLICA
 from pipelines.tasks import Here, OnSpark
 from replica.format.directory import SegmentFile
 from replica.metadata.redact import Redactor
+from replica.scan.compact import column_of
 
 _ROWS_AT_ONCE = 500_000
 """Of a task that folds: some 200 MB as Arrow."""
@@ -156,7 +158,7 @@ def _structs(batches: Sequence[pa.RecordBatch], name: str, schema: pa.Schema) ->
 
 
 def _lowest(rows: pa.Table) -> int:
-    lowest: int = min(rows["base_offset"].to_pylist())
+    lowest: int = pc.min(rows["base_offset"]).as_py()
     return lowest
 
 
@@ -171,9 +173,9 @@ def _touched(one: Captured, text: Callable[[str], str]) -> str:
     if not held or _has_deleted(one):
         return replica
     new = [
-        batch.header.base_offset
+        int(column_of(segment.scan.new_batches, "base_offset").min())
         for segment in one.look.directory.segments
-        for batch in segment.scan.new_batches
+        if segment.scan.new_batches
     ]
     may_return = f" OR base_offset >= {min(new)}" if new else ""
     is_known = " OR ".join(f"base_offset BETWEEN {start} AND {end - 1}" for start, end in held)

@@ -8,21 +8,24 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from pipelines.capture import private
 from pipelines.lake_paths import is_remote, local_path
-from replica.errors import UnwritableFileError, UsageError
-from replica.format.byte_source import OpenFile
+from replica.errors import UnreadableFileError, UnwritableFileError, UsageError
+from replica.format.byte_source import OpenFile, pieces_of
 from replica.format.capture import canonical
-from replica.format.file_names import FileKind, FileName
+from replica.format.content_hash import CHUNK_BYTES, chain_of
+from replica.format.file_names import FileKind, FileName, classify
 from replica.format.known_file import KnownFile, Resumed, resume_segment, resume_snapshot
 from replica.format.primitives import Buffer
 from replica.format.reading import MAX_LOG_BYTES, open_file, open_own_file
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom
+from replica.scan.segments import is_large
 
 FOLDER = "_spool"
 """Below the lake; Delta tables never start with an underscore."""
@@ -141,6 +144,21 @@ def _place_of(lake: str) -> Path:
     return Path(named or Path(tempfile.gettempdir(), f"kraftlake-{os.getuid()}")).absolute()
 
 
+@dataclass
+class _Copied:
+    """Pieces of a file, each written to its copy before it is given. content: how many of the
+    bytes that were given don't lie in long runs of zeros."""
+
+    pieces: Iterator[memoryview]
+    out: IO[bytes]
+    content: int = 0
+
+    def __iter__(self) -> Iterator[memoryview]:
+        for piece in self.pieces:
+            self.content += len(piece) - private.write_with_holes(self.out, piece)
+            yield piece
+
+
 @dataclass(frozen=True, slots=True)
 class Copying:
     """A way to read files that leaves a copy: the `read` and `resume` ports of
@@ -171,7 +189,7 @@ class Copying:
         """See replica.format.directory.Resume."""
         known = self.known.get(canonical(relative))
         if known is None or name.deleted:
-            return None
+            return self._streamed(relative, path) if name.kind is FileKind.SEGMENT else None
         with self._opened(path, MAX_LOG_BYTES) as file:
             if name.kind is FileKind.SEGMENT:
                 found = resume_segment(file, known, self.room.scan, self.snapshot_ends)
@@ -181,20 +199,44 @@ class Copying:
             self._write(relative, found.pieces, found.size_bytes)
         return found
 
+    def _streamed(self, relative: str, path: str) -> Resumed | None:
+        """A large segment, of which a piece is in memory at a time; None where it isn't large."""
+        with self._opened(path, MAX_LOG_BYTES) as file:
+            if not is_large(file.size):
+                return None
+            with self._new_copy(relative) as out:
+                copied = _Copied(pieces_of(file, CHUNK_BYTES), out)
+                chain = chain_of(copied)
+                out.truncate(file.size)
+            self.count.read += file.size
+        base_offset = classify(os.path.basename(relative)).base_offset
+        with open_file(str(self.copy_of(relative)), MAX_LOG_BYTES) as copy:
+            try:
+                scan = self.room.scan_open(copy, copied.content, base_offset)
+            except UnreadableFileError as error:  # of what lies there, not of its copy
+                raise UnreadableFileError(path, error.reason) from error
+            return Resumed(copy.size, chain.digest, chain, scan, ())
+
     def _opened(self, path: str, limit: int) -> OpenFile:
         return (open_file if self.follow_links else open_own_file)(path, limit)
 
     def _write(self, relative: str, pieces: Sequence[tuple[int, Buffer]], size: int) -> None:
+        with self._new_copy(relative) as out:
+            for position, data in pieces:
+                out.seek(position)
+                private.write_with_holes(out, data)
+                self.count.read += len(data)
+            out.truncate(size)
+
+    @contextmanager
+    def _new_copy(self, relative: str) -> Iterator[IO[bytes]]:
+        """A file to be written. UnwritableFileError for what the disk refuses."""
         target = self.copy_of(relative)
         try:
             private.make_folder(target.parent)
             target.unlink(missing_ok=True)  # of a look that did not hold still
             with private.new_file(target) as out:
-                for position, data in pieces:
-                    out.seek(position)
-                    private.write_with_holes(out, data)
-                    self.count.read += len(data)
-                out.truncate(size)
+                yield out
         except OSError as error:
             hint = "make room on that disk and ingest again"
             raise UnwritableFileError(str(target), f"{error.strerror or error}; {hint}") from error

@@ -166,7 +166,7 @@ def _is_here(batch: LocatedBatch, data: memoryview) -> bool:
 
 
 def _with_odd_records(
-    file: SegmentFile | SnapshotFile, data: memoryview, new: tuple[LocatedBatch, ...]
+    file: SegmentFile | SnapshotFile, data: memoryview, new: Sequence[LocatedBatch]
 ) -> Iterator[LocatedBatch]:
     """Of the new batches those that hold what the bulk reader leaves to others, in order."""
     start = file.scan.sparse_until

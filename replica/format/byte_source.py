@@ -137,6 +137,18 @@ class OpenFile:
         return done
 
 
+def pieces_of(file: OpenFile, piece_bytes: int = _READ_BYTES) -> Iterator[memoryview]:
+    """The file's bytes in pieces of one size, of which the last may be shorter, as far as the file
+    still reaches; each is valid until the next one. UnreadableFileError."""
+    buffer = memoryview(bytearray(min(piece_bytes, file.size)))
+    position = 0
+    while position < file.size:
+        got = file.read_into(buffer[: file.size - position], position)
+        if got:
+            yield buffer[:got].toreadonly()
+        position += got
+
+
 def parts_with_content(data: Buffer) -> Iterator[tuple[int, int]]:
     """(start, end) of the parts of a buffer that aren't zeros all through, page by page."""
     view = memoryview(data)

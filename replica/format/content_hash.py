@@ -8,6 +8,7 @@ alone, not on how often the file was looked at, and equals SHA-256 for a file of
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replica.format.file_names import FileKind, FileName
@@ -47,9 +48,17 @@ def content_hash(name: FileName, data: Buffer) -> str:
 def hash_chain(data: Buffer, *, start: int = 0, link: str = "") -> HashChain:
     """Of a file whose bytes from `start` on are `data`; link: the hash of those before, in hex."""
     view = memoryview(data)
+    chunks = (view[at : at + CHUNK_BYTES] for at in range(0, len(view), CHUNK_BYTES))
+    return chain_of(chunks, start=start, link=link)
+
+
+def chain_of(chunks: Iterable[Buffer], *, start: int = 0, link: str = "") -> HashChain:
+    """The same of bytes that come in pieces of CHUNK_BYTES, of which the last may be shorter."""
     links = [bytes.fromhex(link)]
-    for position in range(0, max(1, len(view)), CHUNK_BYTES):
-        chunk = view[position : position + CHUNK_BYTES]
-        if chunk or not links[-1]:
-            links.append(hashlib.sha256(links[-1] + chunk).digest())
+    for chunk in chunks:
+        hashed = hashlib.sha256(links[-1])
+        hashed.update(chunk)
+        links.append(hashed.digest())
+    if not links[-1]:
+        links.append(hashlib.sha256().digest())
     return HashChain(start, tuple(links))

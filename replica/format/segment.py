@@ -9,7 +9,7 @@ judged beside it, by the batches around them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,14 +31,14 @@ class SegmentScan:
     those that tell something, the first and the last among them (replica.format.known_file).
     """
 
-    batches: tuple[LocatedBatch, ...]
+    batches: Sequence[LocatedBatch]
     damages: tuple[Damage, ...]
     end_position: int
     zero_tail: int
     sparse_until: int = 0
 
     @property
-    def new_batches(self) -> tuple[LocatedBatch, ...]:
+    def new_batches(self) -> Sequence[LocatedBatch]:
         """Those behind the bytes that were known."""
         known = bisect_left(self.batches, self.sparse_until, key=lambda batch: batch.position)
         return self.batches[known:]
@@ -98,7 +98,7 @@ def scan(
     )
 
 
-def bound_batches(batches: Sequence[LocatedBatch], most: int | None) -> None:
+def bound_batches(batches: Sized, most: int | None) -> None:
     """TooManyBatchesError where there are more than `most`."""
     if most is not None and len(batches) > most:
         raise TooManyBatchesError(f"it has more than {most} batches")

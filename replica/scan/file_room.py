@@ -17,7 +17,7 @@ from replica.format.byte_source import OpenFile, TooMuchContentError, parts_with
 from replica.format.primitives import Buffer
 from replica.format.reading import open_file, open_own_file
 from replica.format.segment import SegmentScan, TooManyBatchesError
-from replica.scan.segments import scan
+from replica.scan.segments import scan, scan_file
 
 VARIABLE = "KRAFTLAKE_FILE_MIB"
 DEFAULT_MIB = 800
@@ -80,11 +80,35 @@ class FileRoom:
         most: int | None = None
         if self._may_exceed(len(data)):
             content = sum(end - begin for begin, end in parts_with_content(data))
-            most = max(0, self._left(content)) // BATCH_BYTES
+            most = self._most_batches(content)
         try:
             return scan(data, start=start, expected_offset=expected_offset, most_batches=most)
         except TooManyBatchesError as error:
             raise UnreadableFileError("", self._reason(str(error))) from error
+
+    def scan_open(
+        self, file: OpenFile, content: int, expected_offset: int | None = None
+    ) -> SegmentScan:
+        """segments.scan_file; content: the file's bytes beside long runs of zeros.
+
+        UnreadableFileError, too, where who examines the whole file in memory refuses it, for its
+        bytes or its batches.
+        """
+        most: int | None = None
+        if self._may_exceed(file.size):
+            if content > self._spare(self.content_mib * _MIB):
+                raise UnreadableFileError(
+                    file.path, self._reason(f"it is one of {file.size} bytes")
+                )
+            most = self._most_batches(content)
+        try:
+            return scan_file(file, expected_offset=expected_offset, most_batches=most)
+        except TooManyBatchesError as error:
+            raise UnreadableFileError(file.path, self._reason(str(error))) from error
+
+    def _most_batches(self, content: int) -> int:
+        """Of a file that holds so many bytes."""
+        return max(0, self._left(content)) // BATCH_BYTES
 
     def growing(self, used: int) -> Growth:
         """Of work on a file that has taken so many bytes already."""

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 from replica.format import segment
 from replica.format.batch import HEADER, BatchHeader
+from replica.format.byte_source import OpenFile
 from replica.format.primitives import Buffer
 from replica.format.segment import LocatedBatch, SegmentScan, bound_batches
 
@@ -60,3 +61,19 @@ def bulk_scan(
         )
     bound_batches(located, most_batches)
     return SegmentScan(tuple(located), regions.damages, regions.end_position, regions.zero_tail)
+
+
+def scan_file(
+    file: OpenFile, *, expected_offset: int | None = None, most_batches: int | None = None
+) -> SegmentScan:
+    """The same value of an open file, a window of which is in memory at a time; its batches are
+    columns of numbers (replica.scan.compact). UnreadableFileError."""
+    from replica.scan.compact import Compacting
+    from replica.scan.regions import Regions
+
+    regions = Regions(file, 0, expected_offset)
+    found = Compacting()
+    for region in regions.read(None):
+        found.take(region)
+        bound_batches(found, most_batches)
+    return SegmentScan(found.batches(), regions.damages, regions.end_position, regions.zero_tail)
