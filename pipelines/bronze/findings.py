@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,8 @@ from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory, SegmentFile
 from replica.format.known_file import KnownFile
 from replica.model.epochs import OffsetAndEpoch
+from replica.scan.compact import CompactBatches
+from replica.scan.segments import scan
 
 Row = dict[str, Any]
 
@@ -38,7 +40,7 @@ class Judged:
 
 def judge_looks(tasks: Tasks, looks: Sequence[Look]) -> list[Judged]:
     """One task for each look."""
-    return tasks.map(judge_look, looks)
+    return tasks.map(judge_look, [_handed_over(look) for look in looks])
 
 
 def judge_look(look: Look) -> Judged:
@@ -48,7 +50,7 @@ def judge_look(look: Look) -> Judged:
         for file in look.directory.files
         if file.name.kind in LOG_KINDS
     }
-    examined = Examined(look.location, _as_values(look.directory), contents)
+    examined = Examined(look.location, _found_again(look.directory, contents), contents)
     facts = gather(examined)
     found: list[tuple[Finding, OffsetAndEpoch | None]] = [
         (finding, None) for finding in judge_directory(facts, Replayed())
@@ -64,16 +66,40 @@ def judge_look(look: Look) -> Judged:
     return Judged(look.capture_id, tuple(rows), known)
 
 
-def _as_values(directory: MetadataDirectory) -> MetadataDirectory:
-    """The directory with its segments' batches as values: every rule asks for each of them."""
+def _handed_over(look: Look) -> Look:
+    """The look without the batches of large segments, which are more than what else is handed to a
+    worker; it finds them in its copies."""
 
-    def spread(segment: SegmentFile) -> SegmentFile:
-        return replace(segment, scan=replace(segment.scan, batches=tuple(segment.scan.batches)))
+    def without(segment: SegmentFile) -> SegmentFile:
+        if not isinstance(segment.scan.batches, CompactBatches):
+            return segment
+        return replace(segment, scan=replace(segment.scan, batches=CompactBatches()))
 
+    return replace(look, directory=_with_segments(look.directory, without))
+
+
+def _found_again(
+    directory: MetadataDirectory, contents: Mapping[str, memoryview]
+) -> MetadataDirectory:
+    """The directory with the batches that weren't handed over, as values: rules ask for them
+    again and again."""
+
+    def found(segment: SegmentFile) -> SegmentFile:
+        if not isinstance(segment.scan.batches, CompactBatches):
+            return segment
+        offset, data = segment.file.name.base_offset, contents[segment.file.path]
+        return replace(segment, scan=scan(data, expected_offset=offset))
+
+    return _with_segments(directory, found)
+
+
+def _with_segments(
+    directory: MetadataDirectory, change: Callable[[SegmentFile], SegmentFile]
+) -> MetadataDirectory:
     return replace(
         directory,
-        segments=tuple(map(spread, directory.segments)),
-        deleted_segments=tuple(map(spread, directory.deleted_segments)),
+        segments=tuple(map(change, directory.segments)),
+        deleted_segments=tuple(map(change, directory.deleted_segments)),
     )
 
 

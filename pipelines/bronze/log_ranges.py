@@ -16,10 +16,11 @@ from pipelines.sources.kraft_log import BATCH_COLUMNS, RECORD_COLUMNS
 from pipelines.sources.ranges import (
     DEFAULT_RANGE_BYTES,
     RangePartition,
-    plan,
+    plan_file,
     read_range,
     size_of_file,
 )
+from replica.format.segment import LocatedBatch
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
 from replica.scan.native import Longs
@@ -44,11 +45,14 @@ class LogRange:
 
 def log_ranges(
     files: Sequence[tuple[SourceFile, ReplicaId]],
+    batches: Sequence[Sequence[LocatedBatch]] = (),
     *,
     range_bytes: int = DEFAULT_RANGE_BYTES,
     at_once: int = 1,
 ) -> list[LogRange]:
     """The files cut into ranges of about `range_bytes`, or less.
+
+    batches: of each file, as of plan_file; without them files are read.
 
     at_once: tasks that run side by side; they get about the same work, so that none is left alone
     at the end.
@@ -57,10 +61,11 @@ def log_ranges(
     rounds = -(-total // (range_bytes * at_once))
     even = -(-total // max(1, rounds * at_once))
     least = min(range_bytes, _WORTH_A_TASK_BYTES)
+    found_in: Sequence[Sequence[LocatedBatch] | None] = batches or [None] * len(files)
     return [
         LogRange(part, replica)
-        for file, replica in files
-        for part in plan([file], max(even, least))
+        for (file, replica), found in zip(files, found_in, strict=True)
+        for part in plan_file(file, max(even, least), found)
     ]
 
 

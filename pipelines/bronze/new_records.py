@@ -78,10 +78,10 @@ def decode(part: LogRange, target: Target, redactor: Redactor | None) -> Decoded
 
 def ranges_of(captured: Sequence[Captured], at_once: int) -> list[LogRange]:
     """All bytes of the round's segments that were not known."""
-    files = [
-        (source_file(one, segment), one.look.replica) for one, segment in new_segments(captured)
-    ]
-    return log_ranges(files, at_once=at_once)
+    new = list(new_segments(captured))
+    files = [(source_file(one, segment), one.look.replica) for one, segment in new]
+    batches = [segment.scan.new_batches for _, segment in new]
+    return log_ranges(files, batches, at_once=at_once)
 
 
 def _new_ranges(
@@ -92,7 +92,8 @@ def _new_ranges(
     wanted = wanted_segments(captured, known, redactor)
     files = [(source_file(each.one, each.segment), each.one.look.replica) for each in wanted]
     positions = {file.path: each.known for (file, _), each in zip(files, wanted, strict=True)}
-    ranges = log_ranges(files, at_once=at_once)
+    batches = [each.segment.scan.new_batches for each in wanted]
+    ranges = log_ranges(files, batches, at_once=at_once)
     return [replace(part, known=_within(part, positions[part.range.path])) for part in ranges]
 
 

@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
 from pipelines import delta
 from pipelines.bronze.captured import Captured, KnownCapture, known_captures, place
 from pipelines.bronze.coverage import uncovered
 from pipelines.bronze.nothing_new import new_damages
 from pipelines.bronze.seen_batches import SeenBatches
 from pipelines.bronze.seen_snapshots import new_snapshots
-from pipelines.bronze.wanted import Keys, WantedSegment, known_batches, wanted_segments
+from pipelines.bronze.wanted import Keys, KnownKeys, WantedSegment, known_batches, wanted_segments
 from pipelines.bronze.work import SMALL_BYTES, is_small, new_bytes
 from pipelines.capture.looks import Looks
 from pipelines.delta import Lake
@@ -149,8 +147,7 @@ def _capture(
 def _add(batches: Keys, lake: Lake, captured: Sequence[Captured]) -> None:
     version = delta.size(lake, LOG_RECORDS).version
     for replica, keys in known_batches(lake, captured, version).items():
-        others = batches.get(replica)
-        batches[replica] = keys if others is None else np.concatenate([others, keys], axis=1)
+        batches.setdefault(replica, KnownKeys()).take(keys)
 
 
 def _range(wanted: WantedSegment) -> NewRange:

@@ -17,15 +17,70 @@ from pipelines.bronze.files import new_segments
 from pipelines.bronze.replica_rows import sql_of_replica
 from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
 from replica.format.directory import SegmentFile
+from replica.format.segment import LocatedBatch
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
 from replica.scan.compact import column_of
 from replica.scan.native import Longs
 
 _HEADER_KEYS = BATCH_KEYS[len(REPLICA_KEYS) :]
-Keys = dict[ReplicaId, Longs]
-"""Of each replica's batches: rows for the base offset, the leader epoch and the CRC, a column for
-each batch."""
+_HEADER_NAMES = ("base_offset", "leader_epoch", "crc")
+"""The same in a batch's header."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Keys with base offsets from `least` to `most`, both inclusive: of a table, or those of some
+    batches that are chosen."""
+
+    least: int
+    most: int
+    held: Longs | Sequence[LocatedBatch]
+    chosen: np.ndarray
+
+    def keys(self) -> Longs:
+        held = self.held if isinstance(self.held, np.ndarray) else _keys_of(self.held)
+        return held[:, self.chosen]
+
+
+class KnownKeys:
+    """The keys of batches of one replica: a row each for base offset, leader epoch and CRC, a
+    column for each batch. What a segment's look holds anyway isn't held a second time."""
+
+    def __init__(self, table: Longs | None = None) -> None:
+        """table: the keys that bronze.log_records has."""
+        self._pieces: list[_Piece] = []
+        self.count = 0
+        if table is not None:
+            self._add(table, table[0], np.ones(table.shape[1], np.bool_))
+
+    def add(self, batches: Sequence[LocatedBatch], chosen: np.ndarray) -> None:
+        """Adds the keys of those batches that are chosen."""
+        self._add(batches, column_of(batches, "base_offset"), chosen)
+
+    def take(self, others: KnownKeys) -> None:
+        """Adds all of the others."""
+        self._pieces += others._pieces
+        self.count += others.count
+
+    def among(self, offsets: Longs) -> Longs:
+        """Those whose base offsets lie within the range of these offsets."""
+        least, most = int(offsets.min()), int(offsets.max())
+        near = [one.keys() for one in self._pieces if one.least <= most and one.most >= least]
+        keys = np.concatenate([_NO_KEYS, *near], axis=1)
+        return keys[:, (keys[0] >= least) & (keys[0] <= most)]
+
+    def _add(
+        self, held: Longs | Sequence[LocatedBatch], offsets: Longs, chosen: np.ndarray
+    ) -> None:
+        if chosen.any():
+            mine = offsets[chosen]
+            self._pieces.append(_Piece(int(mine.min()), int(mine.max()), held, chosen))
+            self.count += int(chosen.sum())
+
+
+Keys = dict[ReplicaId, KnownKeys]
+_NO_KEYS: Longs = np.zeros((len(_HEADER_KEYS), 0), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +104,14 @@ def wanted_segments(
     """
     wanted = []
     for one, segment in new_segments(captured):
-        seen = known.get(one.look.replica, _NO_KEYS)
+        seen = known.setdefault(one.look.replica, KnownKeys())
         batches = segment.scan.new_batches
-        keys = np.array([column_of(batches, name) for name in _HEADER_NAMES])
-        near = _in_reach(seen, keys)
+        keys = _keys_of(batches)
+        near = seen.among(keys[0])
         is_valid = column_of(batches, "crc_valid").astype(np.bool_)
         is_known = _seen_before(near, keys, is_valid) | _is_hidden(near, keys, redactor)
         is_new = is_valid & ~is_known
-        known[one.look.replica] = np.concatenate([seen, keys[:, is_new]], axis=1)
+        seen.add(batches, is_new)
         if is_new.any():
             positions = column_of(batches, "position")[is_known]
             wanted.append(WantedSegment(one, segment, int(is_new.sum()), positions))
@@ -72,21 +127,26 @@ def known_batches(lake: delta.Lake, captured: Sequence[Captured], version: int) 
         where = f"{sql_of_replica(replica)} AND base_offset >= {lowest}"
         query = f"SELECT DISTINCT {names} FROM t WHERE {where}"  # noqa: S608 - literals
         found = delta.answer(lake, LOG_RECORDS, query, version)
-        known[replica] = np.array(
-            [found[name].cast(pa.int64()).to_numpy() for name in _HEADER_KEYS]
-        )
+        columns = [found[name].cast(pa.int64()).to_numpy() for name in _HEADER_KEYS]
+        known[replica] = KnownKeys(np.array(columns))
     return known
 
 
-_HEADER_NAMES = ("base_offset", "leader_epoch", "crc")
-"""The same in a batch's header."""
-_NO_KEYS: Longs = np.zeros((len(_HEADER_KEYS), 0), np.int64)
+def comes_once(captured: Sequence[Captured]) -> bool:
+    """Whether no batch is in two places of the round's files, as their base offsets rise."""
+    last: dict[ReplicaId, int] = {}
+    new = sorted(new_segments(captured), key=lambda each: each[1].base_offset)
+    for one, segment in new:
+        replica = one.look.replica
+        offsets = column_of(segment.scan.new_batches, "base_offset")
+        if offsets[0] <= last.get(replica, -1) or (np.diff(offsets) <= 0).any():
+            return False
+        last[replica] = int(offsets[-1])
+    return True
 
 
-def _in_reach(seen: Longs, keys: Longs) -> Longs:
-    """Those of the keys that were seen whose base offsets lie among these keys'."""
-    offsets = seen[0]
-    return seen[:, (offsets >= keys[0].min()) & (offsets <= keys[0].max())]
+def _keys_of(batches: Sequence[LocatedBatch]) -> Longs:
+    return np.array([column_of(batches, name) for name in _HEADER_NAMES])
 
 
 def _seen_before(seen: Longs, keys: Longs, is_valid: np.ndarray) -> np.ndarray:

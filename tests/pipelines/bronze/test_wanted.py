@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.bronze.wanted import wanted_segments
+from pipelines.bronze.wanted import KnownKeys, comes_once, wanted_segments
 from replica.format.batch import BatchHeader
 from replica.format.segment import LocatedBatch, SegmentScan
 from replica.model.keys import ReplicaId
@@ -28,12 +29,16 @@ class _Redactor:
 
 def _captured(files: list[list[tuple[tuple[int, int, int], bool]]]) -> Any:
     segments = []
-    for batches in files:
+    for number, batches in enumerate(files):
         located = tuple(
-            LocatedBatch(100 * number, _header(*key), is_valid)
-            for number, (key, is_valid) in enumerate(batches)
+            LocatedBatch(100 * place, _header(*key), is_valid)
+            for place, (key, is_valid) in enumerate(batches)
         )
-        segments.append(SimpleNamespace(scan=SegmentScan(located, (), 100 * len(located), 0)))
+        segments.append(
+            SimpleNamespace(
+                scan=SegmentScan(located, (), 100 * len(located), 0), base_offset=number
+            )
+        )
     directory = SimpleNamespace(segments=tuple(segments), deleted_segments=())
     return [SimpleNamespace(look=SimpleNamespace(directory=directory, replica=REPLICA))]
 
@@ -74,9 +79,19 @@ def test_each_batch_that_the_table_lacks_is_wanted_once(
     table = plain | {(at, epoch, redactor.batch_crc(at, crc)) for at, epoch, crc in secret}
     known: Any = {}
     if table:
-        known[REPLICA] = np.array(sorted(table), np.int64).T
+        known[REPLICA] = KnownKeys(np.array(sorted(table), np.int64).T)
     used: Any = redactor if has_redactor else None
     found = wanted_segments(_captured(files), known, used)
     told = [(each.batches, each.known.tolist()) for each in found]
     assert told == _one_by_one(files, table, used)
-    assert len(known.get(REPLICA, [[]])[0]) == len(table) + sum(each.batches for each in found)
+    held = known[REPLICA].count if known else 0
+    assert held == len(table) + sum(each.batches for each in found)
+
+
+@given(_FILES)
+def test_batches_of_rising_base_offsets_come_once(
+    files: list[list[tuple[tuple[int, int, int], bool]]],
+) -> None:
+    offsets = [key[0] for batches in files for key, _ in batches]
+    is_rising = all(one < other for one, other in pairwise(offsets))
+    assert comes_once(_captured(files)) == is_rising
