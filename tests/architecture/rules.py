@@ -19,6 +19,7 @@ _PIPELINES_FROM_REPLICA = (
     "replica.history",
     "replica.scan",
     "replica.check",
+    "replica.health",
     "replica.consumer",
 )
 
@@ -32,6 +33,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.history": (),
     "replica.scan": ("replica.format", "replica.metadata"),
     "replica.check": ("replica.scan", "replica.history", "replica.format", "replica.metadata"),
+    "replica.health": (
+        *("replica.check", "replica.format", "replica.metadata"),
+        "replica.scan",
+    ),
     "replica.raft": ("replica.history",),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
     "replica.storage": (
