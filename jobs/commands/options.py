@@ -214,6 +214,34 @@ NoReplay = Annotated[
         help="Leave out what takes longest: snapshots' content, records that can't be applied.",
     ),
 ]
+Family = Annotated[
+    Text,
+    typer.Option(
+        "--family",
+        metavar="F",
+        help="files (are the directories sound), health (is the cluster that they describe well) "
+        "or all. By default both are told, and the files decide about the exit code.",
+        show_default=False,
+    ),
+]
+BrokerConfig = Annotated[
+    Text,
+    typer.Option(
+        "--broker-config",
+        metavar="FILE",
+        help="A broker's server.properties, for defaults that no log holds: min.insync.replicas.",
+        show_default=False,
+    ),
+]
+SubjectLimit = Annotated[
+    int,
+    typer.Option(
+        "--limit",
+        min=0,
+        metavar="N",
+        help="Name N partitions, nodes and so on of each rule of health.",
+    ),
+]
 RuleId = Annotated[
     Text,
     typer.Argument(metavar="[RULE]", help="A rule's name, such as torn-tail.", show_default=False),

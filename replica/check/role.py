@@ -33,8 +33,8 @@ def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> Role | 
 
 
 def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterSet:
-    """The voters by the newest voters record of log and snapshots. A static quorum has none: there the newest
-    LeaderChange record, quorum-state (version 0), or the configuration tell."""
+    """The voters by the newest voters record of log and snapshots. A static quorum has none: there
+    the newest LeaderChange record, quorum-state (version 0), or the configuration tell."""
     newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
     if newest is not None:
         return newest.voters

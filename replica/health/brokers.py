@@ -1,4 +1,4 @@
-"""Brokers that hold replicas and aren't there, and log directories that aren't as they should be."""
+"""Brokers that hold replicas and aren't there, and log directories that are offline or cordoned."""
 
 from __future__ import annotations
 
@@ -73,9 +73,7 @@ def _in_directories(cluster: Cluster) -> Iterator[Finding]:
 
 def _counted(cluster: Cluster, rule: Rule, subjects: list[Subject]) -> Iterator[Finding]:
     if subjects:
-        yield rule.of(
-            cluster.file, f"{len(subjects)} replica{'s' * (len(subjects) > 1)}", subjects
-        )
+        yield rule.of(cluster.file, f"{len(subjects)} replica{'s' * (len(subjects) > 1)}", subjects)
 
 
 def _cordoned(cluster: Cluster) -> Iterator[Finding]:

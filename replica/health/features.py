@@ -70,7 +70,8 @@ def _blockers(
     for node in registered:
         highest = node.highest.get(feature, 0)
         if highest < wanted:
-            told = f"{feature}: supports {_shown(feature, highest)}, others {_shown(feature, wanted)}"
+            own, others = _shown(feature, highest), _shown(feature, wanted)
+            told = f"{feature}: supports {own}, others {others}"
             if node.controller_id is not None and node.controller_id in ghosts:
                 told += f"; {how_to_remove(cluster, node.controller_id)}"
             yield Subject(node.name, told, node.offset)

@@ -18,7 +18,8 @@ LONG = timedelta(days=1)
 
 def judge_reassignments(cluster: Cluster) -> Iterator[Finding]:
     """Those that may end, and those that can't or don't."""
-    running, stuck = [], []
+    running: list[Subject] = []
+    stuck: list[Subject] = []
     offsets = cluster.offsets("partitions")
     for key in sorted(reassigned(cluster.image), key=cluster.name_of):
         partition, start = cluster.partitions[key], cluster.starts.get(key)
@@ -54,16 +55,21 @@ def reassignment_starts(
     order of the log, of any partitions.
     """
     starts: dict[PartitionKey, ReassignmentStart] = {}
-    wanted = frozenset(keys)
+    held: dict[PartitionKey, tuple[Any, Any]] = dict.fromkeys(keys, ((), ()))
     for offset, at, fields in changes:
         key = fields["topicId"], fields["partitionId"]
-        if key not in wanted:
+        if key not in held:
             continue
-        adding, removing = fields["addingReplicas"], fields["removingReplicas"]
-        if adding or removing:
-            starts.setdefault(key, ReassignmentStart(offset, at))
-        elif adding is not None and removing is not None:
+        adding, removing = held[key]
+        if fields["addingReplicas"] is not None:  # null: the change leaves them as they are
+            adding = fields["addingReplicas"]
+        if fields["removingReplicas"] is not None:
+            removing = fields["removingReplicas"]
+        if not (adding or removing):
             starts.pop(key, None)
+        elif not any(held[key]):
+            starts[key] = ReassignmentStart(offset, at)
+        held[key] = adding, removing
     return starts
 
 

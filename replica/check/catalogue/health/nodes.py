@@ -24,7 +24,7 @@ CONTROLLER_WITHOUT_VOTE = _HealthRule(
     "A controller is registered that is no voter: an observer, or a ghost whose node is gone.",
     "Asks every registered controller's supported versions before it raises a feature. Up to 4.3 "
     "nothing removes a registration.",
-    "If the node runs, nothing. If it is gone, remove its registration before the next upgrade; "
+    "If the node runs, nothing. If it is gone, its registration has to go before the next upgrade; "
     "the finding says by which command.",
     ("strimzi/strimzi-kafka-operator#11039", "strimzi/strimzi-kafka-operator#12712", "KIP-1312"),
 )
@@ -35,8 +35,8 @@ GHOST_BLOCKS_FEATURE = _HealthRule(
     "voter.",
     "Refuses the upgrade: that controller only supports older versions, it says, whether the node "
     "runs or not.",
-    "Upgrade that controller if it runs; if it is gone, remove or replace its registration. The "
-    "finding says how.",
+    "Upgrade that controller if it runs. If it is gone, its registration has to go or to be "
+    "replaced: the finding says how.",
     ("apache/kafka#22191", "strimzi/strimzi-kafka-operator#11039", "KIP-1312"),
 )
 VOTER_NOT_REGISTERED = _HealthRule(

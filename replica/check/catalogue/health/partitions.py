@@ -23,8 +23,8 @@ NO_ELIGIBLE_LEADER = _HealthRule(
     "no-eligible-leader",
     _ERROR,
     "A partition has no leader, no in-sync replica, and no eligible leader replica left.",
-    "Elects nobody by itself, unless unclean.leader.election.enable is set or "
-    "unclean.recovery.strategy allows the last known leader.",
+    "Elects the last known leader when it is back, whether it lost records or not (from 4.0 on, "
+    "with eligible leader replicas); else nobody, unless unclean.leader.election.enable is set.",
     "Start all replicas, the last known eligible ones first. Only then run an unclean election "
     "(kafka-leader-election.sh); what only the others held is lost.",
     ("apache/kafka#9533", "KIP-966"),
@@ -66,7 +66,7 @@ ELIGIBLE_REPLICAS = _HealthRule(
     "A partition has eligible leader replicas: they left the in-sync ones while these were fewer "
     "than min.insync.replicas, and hold all that was committed.",
     "Elects one of them without loss if no in-sync replica is left (from 4.0 on).",
-    "Don't wipe the disks of these brokers.",
+    "Keep the disks of these brokers as they are.",
     ("KIP-966",),
 )
 REASSIGNMENT_RUNNING = _HealthRule(
@@ -107,7 +107,7 @@ ORPHAN_CONFIG = _HealthRule(
     "There are configs of a topic or broker that isn't there.",
     "Keeps a broker's configs when it is unregistered; from 3.8 on it also keeps those of topics "
     "that were made and removed within one commit. One of that name takes them over.",
-    "Remove them with kafka-configs.sh --delete-config, unless the resource comes back.",
+    "Look at them with kafka-configs.sh; those of what never comes back may go (--delete-config).",
     ("AutoMQ/automq#3556",),
 )
 
