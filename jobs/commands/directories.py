@@ -267,7 +267,8 @@ def explain(rule: options.RuleId = None, json_output: options.Json = False) -> i
 
     Without a rule: the list of all.
 
-    --json: rule, severity, meaning, kafka, next_step, issues (incidents that it would have caught).
+    --json: rule, family (files, health), severity, meaning, kafka, next_step, issues (incidents
+    that it would have caught).
 
     \b
     Examples:
