@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.commands import options
-from jobs.commands.combinations import alone, exclusive, unless
+from jobs.commands.combinations import alone, exclusive, needs, unless
 from replica.errors import UsageError
 
 
@@ -77,12 +77,17 @@ def sql(
 
 
 def state(
-    lake: options.Lake,
+    paths: options.PathsOfAState = None,
+    lake: options.LakeOfAState = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
     diff: options.Diff = None,
     committed_only: options.CommittedOnly = False,
+    sizes: options.Sizes = False,
+    exposure: options.Exposures = False,
+    broker_config: options.BrokerConfig = None,
+    limit: options.ShownRows = 10,
     json_output: options.Json = False,
 ) -> int:
     """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
@@ -99,20 +104,45 @@ def state(
     record that last changed it (NULL: before the snapshot that the lake's log begins with). With
     --diff: change, name, old and new (JSON).
 
+    --sizes and --exposure also read directories, at the end of the newest log among them. --sizes:
+    entities by kind, topics by replicas, records of the log by type. --exposure: how many
+    partitions would have no leader, need an unclean election (a replica is left that isn't in
+    sync), or be led with fewer in-sync replicas than min.insync.replicas; and whether the voters
+    that are left are a majority. Only brokers that are live now are let fail.
+
     \b
     Examples:
       kraftlake state --lake lake
       kraftlake state --lake lake --at-offset 1526 --json | jq 'select(.entity == "topic")'
       kraftlake state --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --at-time 2026-11-21T05:00Z
       kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
+      kraftlake state --exposure node1/ --broker-config server.properties
 
-    --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. Exit
-    codes: 0, 2 usage (also a moment that the lake can't tell about).
+    --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. With
+    --sizes: about (entity, topic, record), name, count (of a topic: partitions), replicas,
+    size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing, rack,
+    broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority.
+
+    Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
     """
     from jobs.asking import state as job
+    from jobs.asking import state_of_cluster as of_cluster
+    from jobs.directories.broker_defaults import defaults_in
     from jobs.moments import Moment, either_of, moment_of
 
+    exclusive({"PATH": paths, "--lake": lake})
+    exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
+    needs("--exposure", exposure, {"--broker-config": broker_config})
     moment = Moment(at_offset, moment_of("--at-time", at_time))
+    if sizes or exposure:
+        of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
+        needs("--lake", lake, {**of_a_lake, "--committed-only": committed_only})
+        asked = of_cluster.Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
+        show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
+        source = of_cluster.source_of(asked, defaults_in(broker_config), content=sizes)
+        return show(source, limit=limit, json_output=json_output)
+    if lake is None:
+        raise UsageError("--lake is missing; directories are read with --sizes or --exposure")
     about = {"committed_only": committed_only, "json_output": json_output}
     if diff is None:
         return job.run(lake=lake, cluster=cluster, moment=moment, **about)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from jobs.commands import options
 from replica.errors import UsageError
 
@@ -165,6 +163,7 @@ def check(
     health count where --family health or all is given.
     """
     from jobs.directories import check as job
+    from jobs.directories.broker_defaults import defaults_in
     from jobs.directories.check_health import families_of
 
     names = tuple(name for name in (order or "").split(",") if name)
@@ -175,21 +174,10 @@ def check(
         order=names,
         replay=not no_replay,
         families=families_of(family, replay=not no_replay),
-        broker_defaults=_defaults_in(broker_config),
+        broker_defaults=defaults_in(broker_config),
         limit=limit,
     )
     return job.run(paths, wanted)
-
-
-def _defaults_in(path: str | None) -> Mapping[str, str]:
-    """The keys of a server.properties file that rules of health ask for, {} without a file."""
-    if path is None:
-        return {}
-    from replica.health.cluster import MIN_ISR
-    from replica.node.properties import read_properties
-
-    properties = read_properties(path)
-    return {MIN_ISR: str(properties.number(MIN_ISR, 1, least=1))}
 
 
 def recover(

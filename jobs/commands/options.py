@@ -66,6 +66,39 @@ Lake = Annotated[
         callback=check_lake,
     ),
 ]
+PathsOfAState = Annotated[
+    Texts,
+    typer.Argument(
+        callback=lambda paths: _each(check_local)(paths or []),
+        metavar="[PATH...]",
+        help="In the lake's place, with --sizes or --exposure: directories as for check.",
+        show_default=False,
+    ),
+]
+LakeOfAState = Annotated[
+    Text,
+    typer.Option(
+        "--lake",
+        metavar="L",
+        help="The lake: a folder, or a URI such as s3://...",
+        callback=lambda lake: None if lake is None else check_lake(lake),
+        show_default=False,
+    ),
+]
+Sizes = Annotated[
+    bool,
+    typer.Option("--sizes", help="Entities by kind, the largest topics, and what fills the log."),
+]
+Exposures = Annotated[
+    bool,
+    typer.Option(
+        "--exposure",
+        help="What the failure of each rack, broker, pair of brokers and voter would take away.",
+    ),
+]
+ShownRows = Annotated[
+    int, typer.Option("--limit", min=1, metavar="N", help="Show N rows of each kind in text.")
+]
 NodePaths = Annotated[
     list[str],
     typer.Argument(

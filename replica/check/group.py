@@ -64,9 +64,9 @@ def judge_group(
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     )
     gathered = [gather(examined) for examined in group]
-    telling = tells_newest(gathered) if newest and replay else []
+    telling = tells_newest(group) if newest and replay else []
     replays = [
-        replay_log(facts.examined, ends, watch, newest=is_among(facts, telling))
+        replay_log(facts.examined, ends, watch, newest=is_among(facts.examined, telling))
         if replay and facts.partition.is_metadata
         else Replayed()
         for facts in gathered
@@ -79,9 +79,9 @@ def judge_group(
     parts = by_partition(gathered, lambda facts: facts.partition)
     between = [finding for part in parts for finding in _judge_between(part)]
     states = tuple(
-        cluster_state(facts, replayed.newest)
+        cluster_state(facts.examined, replayed.newest)
         for facts, replayed in zip(gathered, replays, strict=True)
-        if is_among(facts, telling)
+        if is_among(facts.examined, telling)
     )
     return JudgedGroup(members, tuple(sorted(between, key=by_severity)), states)
 

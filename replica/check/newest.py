@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from replica.check.directory import Facts
+from replica.check.epochs import leader_changes
 from replica.check.examined import Examined
-from replica.check.replaying import NewestState
+from replica.check.partition import partition_of
+from replica.check.replaying import NewestState, Watch, replay_log
 from replica.check.role import stated_voters
 from replica.history.log import election_order
 from replica.history.voters import VoterSet
@@ -31,31 +32,37 @@ class ClusterState:
     last_timestamp: int | None
 
 
-def tells_newest(gathered: Iterable[Facts]) -> list[Facts]:
+def tells_newest(group: Iterable[Examined]) -> list[Examined]:
     """Of each cluster the directory to replay: the one that an election would prefer, those whose
     log can be read throughout before the others."""
-    best: dict[str | None, Facts] = {}
-    for facts in gathered:
-        if not facts.partition.is_metadata or _position(facts.examined) is None:
+    best: dict[str | None, Examined] = {}
+    for examined in group:
+        if _position(examined) is None or not partition_of(examined).is_metadata:
             continue
-        cluster_id = _cluster_id(facts.examined)
-        held = best.get(cluster_id)
-        if held is None or _preference(held.examined) < _preference(facts.examined):
-            best[cluster_id] = facts
+        held = best.get(_cluster_id(examined))
+        if held is None or _preference(held) < _preference(examined):
+            best[_cluster_id(examined)] = examined
     return list(best.values())
 
 
-def cluster_state(facts: Facts, state: NewestState | None) -> ClusterState:
+def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list[ClusterState]:
+    """The newest state of each cluster of directories that were looked at together; nothing else
+    is judged. `watch` is told how far long work is."""
+    return [
+        cluster_state(examined, replay_log(examined, (), watch, newest=True).newest)
+        for examined in tells_newest(group)
+    ]
+
+
+def cluster_state(examined: Examined, state: NewestState | None) -> ClusterState:
     """What the directory tells of its cluster; state: by the replay of its log."""
-    examined = facts.examined
-    last = _last_timestamp(examined)
-    voters = stated_voters(examined, facts.changes)
-    return ClusterState(_cluster_id(examined), examined, state, voters, last)
+    voters = stated_voters(examined, leader_changes(examined))
+    return ClusterState(_cluster_id(examined), examined, state, voters, _last_timestamp(examined))
 
 
-def is_among(facts: Facts, chosen: Collection[Facts]) -> bool:
-    """Whether these very facts were chosen; equal ones of another directory are not the same."""
-    return any(facts is one for one in chosen)
+def is_among(examined: Examined, chosen: Collection[Examined]) -> bool:
+    """Whether this very directory was chosen; an equal one is another."""
+    return any(examined is one for one in chosen)
 
 
 def _cluster_id(examined: Examined) -> str | None:
