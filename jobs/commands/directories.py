@@ -130,7 +130,8 @@ def check(
     Captures of one replica from several moments are told apart by capture.json, or by --order.
 
     Health is judged on the newest state that the logs of a cluster add up to: controllers, voters,
-    features, brokers, partitions. A file on its own is judged so with --family health only.
+    features, brokers, partitions. Its notes are counted; --family health or all tells them. A file
+    on its own is judged so with --family health only.
 
     Text: a verdict per directory with its cluster, node and role, the findings by severity with
     file, byte and offset, what they mean and what to do next. sound: nothing above a note, and each

@@ -137,7 +137,10 @@ class _Checking:
         if self.options.families.health_counts:
             for finding in health.findings:
                 self.counts[finding.severity] += 1
-        shown = [one for one in health.findings if one.severity.rank <= self.least.rank]
+        least = self.least
+        if not self.options.families.health_counts:
+            least = min(least, Severity.WARNING, key=lambda severity: severity.rank)
+        shown = [one for one in health.findings if one.severity.rank <= least.rank]
         if self.options.json_output:
             for finding in shown:
                 write_json(health_row(health, finding))

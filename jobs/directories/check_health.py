@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.directories.check_text import described_rule, severities
-from jobs.directories.check_verdict import counted_by, finding_row, severity_counts
-from jobs.output import coloured, one_line
+from jobs.directories.check_verdict import NOUNS, counted_by, finding_row, severity_counts
+from jobs.output import coloured, counted, one_line
 from replica.check.group import JudgedGroup
 from replica.check.rule import Finding, Subject
 from replica.errors import UsageError
@@ -24,8 +24,9 @@ SHOWN_SUBJECTS = 5
 @dataclass(frozen=True, slots=True)
 class Families:
     """Which rules are told. files: those about directories, and between them. health: those about
-    clusters; health_counts: whether these decide about the exit code; health_of_files: whether
-    also of a segment or snapshot on its own, which may be an old one."""
+    clusters; health_counts: whether these decide about the exit code, and their notes are told
+    one by one; health_of_files: whether also of a segment or snapshot on its own, which may be an
+    old one."""
 
     files: bool = True
     health: bool = True
@@ -85,6 +86,9 @@ def describe_health(health: ClusterHealth, shown: Sequence[Finding], limit: int)
         yield one_line(f"{title}: not known, no state could be replayed ({health.directory})")
         return
     verdict = severities(health.findings) or coloured("healthy", "green")
+    notes = counted_by(health.findings)[Severity.INFO]
+    if notes:
+        verdict += ", " + counted(notes, NOUNS[Severity.INFO])
     where = f"at offset {health.cluster.end_offset} of {health.directory}"
     yield one_line(f"{title}: ") + verdict + one_line(f" ({where})")
     for finding in shown:

@@ -21,6 +21,7 @@ from replica.format.record import Record
 from replica.format.segment import LocatedBatch
 from replica.metadata.records import RECORDS_BY_KEY
 from replica.scan import frames
+from replica.scan.native import Longs
 from replica.scan.regions import Chunk, Regions
 from replica.scan.segments import is_large
 from replica.scan.tables import program_table
@@ -118,13 +119,19 @@ def _count_large(
             name = _type_of(region.record(row), is_control=True)
             counts[name] += 1
             sizes[name] += max(int(rows[frames.ROW_VALUE_SIZE, row]), 0)
-        plain = rows[:, ~is_control & (rows[frames.ROW_VALUE_SIZE] > _TYPE_BYTE)]
-        keys = region.array[plain[frames.ROW_VALUE] + _TYPE_BYTE]
-        found = np.bincount(keys, minlength=2)
-        held = np.bincount(keys, weights=plain[frames.ROW_VALUE_SIZE])
-        for key in np.flatnonzero(found).tolist():
-            counts[_named(key)] += int(found[key])
-            sizes[_named(key)] += int(held[key])
-        short = int((~is_control).sum()) - plain.shape[1]
-        if short:
-            counts[UNKNOWN] += short
+        _count_values(region, rows[:, ~is_control], counts, sizes)
+
+
+def _count_values(chunk: Chunk, rows: Longs, counts: Counter[str], sizes: Counter[str]) -> None:
+    """The metadata records of a chunk; rows: theirs."""
+    long_enough = rows[frames.ROW_VALUE_SIZE] > _TYPE_BYTE
+    plain, short = rows[:, long_enough], rows[frames.ROW_VALUE_SIZE, ~long_enough]
+    keys = chunk.array[plain[frames.ROW_VALUE] + _TYPE_BYTE]
+    found = np.bincount(keys, minlength=1)
+    held = np.bincount(keys, weights=plain[frames.ROW_VALUE_SIZE])
+    for key in np.flatnonzero(found).tolist():
+        counts[_named(key)] += int(found[key])
+        sizes[_named(key)] += int(held[key])
+    if short.size:
+        counts[UNKNOWN] += short.size
+        sizes[UNKNOWN] += int(np.maximum(short, 0).sum())

@@ -68,6 +68,18 @@ def test_severities_are_those_of_all_findings(kraftlake: Kraftlake) -> None:
     assert kraftlake("check", "--family", "health", "--fail-on", "note", WELL).code == 0
 
 
+def test_notes_of_health_are_counted_and_told_where_health_is_asked_for(
+    kraftlake: Kraftlake,
+) -> None:
+    place = "kafka-4.1.1-dynamic/split"
+    lines = kraftlake("check", place).lines
+    assert any(line.startswith("health of") and ": 1 error, 1 warning, 1 note (" in line
+               for line in lines)  # fmt: skip
+    assert not any("eligible-leader-replicas" in line for line in lines)
+    told = kraftlake("check", "--family", "all", place).lines
+    assert any(line.startswith("  note     eligible-leader-replicas: ") for line in told)
+
+
 def test_a_file_on_its_own_is_judged_where_health_is_asked_for(kraftlake: Kraftlake) -> None:
     name = "00000000000000002571-0000000006.checkpoint"
     path = f"{ILL}/1/__cluster_metadata-0/{name}"

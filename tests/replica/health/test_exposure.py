@@ -92,15 +92,15 @@ def test_a_min_insync_replicas_that_nobody_knows_is_counted() -> None:
 def looked_at(cluster: Cluster, gone: frozenset[int]) -> Harm:
     """What Harm says, partition by partition."""
     live = cluster.live_brokers - gone
-    total = Harm()
+    leaderless = needs_unclean = below = 0
     for key, partition in cluster.partitions.items():
         least = cluster.min_isr(key, partition)
         if live.isdisjoint((*partition.isr, *partition.elr)):
-            left = not live.isdisjoint(partition.replicas)
-            total = total.plus(Harm(1, int(left)))
+            leaderless += 1
+            needs_unclean += not live.isdisjoint(partition.replicas)
         elif least is not None and len(live.intersection(partition.isr)) < least:
-            total = total.plus(Harm(below_min_isr=1))
-    return total
+            below += 1
+    return Harm(leaderless, needs_unclean, below)
 
 
 @st.composite
