@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.in_memory.control import snapshot_voter_sets
+from pipelines.in_memory.held import by_capture, held_batches
 from pipelines.in_memory.membership import Member, members_of, with_neighbours
 from pipelines.in_memory.rows import BronzeRows, Row
 from pipelines.quality.admitted import Admitted
@@ -30,7 +32,9 @@ def members(admitted: Admitted) -> Iterator[Member]:
         looks, in_snapshots, state = (_of(rows, some) for rows in small)
         compared = [one for one in some if one in neighbours]
         batches = admitted.rows_of(bronze.LOG_BATCHES, compared).to_pylist() if compared else []
-        yield from members_of(BronzeRows(looks, batches, [], [], in_snapshots, state, []))
+        rows = BronzeRows(looks, batches, [], [], in_snapshots, state, [])
+        held = by_capture(held_batches(rows, {}))
+        yield from members_of(rows, held, snapshot_voter_sets(in_snapshots))
 
 
 def _of(rows: pa.Table, clusters: Sequence[str]) -> list[Row]:

@@ -10,14 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.gold.rules.membership import told
-from pipelines.in_memory.control import SnapshotKey, snapshot_voter_sets
-from pipelines.in_memory.held import (
-    by_capture,
-    held_batches,
-    one_row_per_capture,
-    replica_of,
-)
-from pipelines.in_memory.rows import BronzeRows, Row, nulls_first
+from pipelines.in_memory.control import SnapshotKey
+from pipelines.in_memory.held import one_row_per_capture, replica_of
+from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.format.snapshot import BOOTSTRAP_ID
 from replica.types import ReplicaId
@@ -45,16 +40,19 @@ def with_neighbours(captures: Iterable[Row]) -> set[str]:
     return {cluster_id for ids in rounds.values() if len(ids) > 1 for cluster_id in ids}
 
 
-def members_of(bronze: BronzeRows) -> Iterator[Member]:
-    """A member for each capture of some clusters.
+def members_of(
+    bronze: BronzeRows,
+    held: Mapping[str, Sequence[HeldBatch]],
+    snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
+) -> Iterator[Member]:
+    """A member for each capture of some clusters; of bronze captures and states alone are read.
 
-    bronze: all captures and states of the clusters, the batches of those that have neighbours, and
-    the control records of snapshots; the rest isn't read.
+    held: from by_capture, of the clusters that have neighbours; snapshot_sets: from
+    snapshot_voter_sets.
     """
     sources = {row["capture_id"]: row["source"] for row in one_row_per_capture(bronze.captures)}
     state = {row["capture_id"]: row for row in bronze.state}
-    initial = _initial_voters(snapshot_voter_sets(bronze.snapshot_records))
-    held = by_capture(held_batches(bronze, {}))
+    initial = _initial_voters(snapshot_sets)
     for row in bronze.captures:
         capture_id = row["capture_id"]
         known = {
