@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from replica.admin.quorum import Quorum, Replica
 from replica.errors import NoLeaderError, PeerError
+from replica.model.kafka_errors import ErrorCode, error_name
 from replica.model.keys import ReplicaKey
 from replica.model.topic import METADATA_TOPIC
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import Answer, ClientConfig, Connection
 from replica.wire.cluster import ClusterNodes, describe_cluster
-from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address
 from replica.wire.schema import Message
 

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from replica.errors import NoLeaderError, UnreachablePeerError, UnsupportedByPeerError, UsageError
+from replica.model.kafka_errors import ErrorCode, error_name
 from replica.node.settings import Topic
 from replica.node.translate.describing import read_describe_response, write_describe
 from replica.node.translate.partition import Partition, endpoints_in
-from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, Error
+from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse
 from replica.raft.voters import Endpoint, Endpoints, Voter, VoterSet, voter_set
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import describe_cluster, is_controller
-from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address, Pool
 from replica.wire.schema import Message
 
@@ -125,7 +125,7 @@ class _Discovery:
             self.denied = True
             return
         described = read_describe_response(self.partition, answer.message, answer.version)
-        if described.error is not Error.NONE:
+        if described.error is not ErrorCode.NONE:
             self.troubles.append(f"{connection.address}: {_reason(answer.message)}")
             return
         self.quorum = described

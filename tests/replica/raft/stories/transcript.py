@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.raft.batch import Batch, LeaderChange
 from replica.raft.config import FOREVER
@@ -199,6 +200,7 @@ def _leader_and_epoch(leader: LeaderAndEpoch) -> str:
 
 
 _SHORT = {
+    ErrorCode: lambda error: error.name,
     bool: lambda flag: "yes" if flag else "no",
     int: lambda number: "never" if number == FOREVER else str(number),
     bytes: _bytes,
