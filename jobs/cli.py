@@ -74,6 +74,7 @@ app.command(short_help="Check directories: what is wrong where, what to do.")(lo
 app.command(short_help="Say what a finding of check means.")(logs.explain)
 app.command(short_help="Plan with which replica a broken quorum goes on.")(logs.recover)
 app.command(short_help="Copy running nodes' directories, with hashes.")(logs.capture)
+app.command(short_help="Copy directories without their secrets.")(logs.redact)
 app.command(short_help="Bring metadata directories into bronze tables.")(lake.ingest)
 app.command(short_help="Make the silver and gold tables from bronze.")(lake.build)
 app.command(short_help="Hold every table to what is expected of it.")(lake.quality)
