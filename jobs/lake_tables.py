@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from jobs.sql_text import SCHEMAS
+from jobs.asking.sql_text import SCHEMAS
 from pipelines.lake_paths import is_remote, local_path
 from pipelines.object_store import check_bucket, opened
 from pipelines.schema_version import refuse_newer

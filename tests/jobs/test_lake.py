@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs import lake_content
+from jobs.lake import held as lake_content
 from tests.jobs.conftest import Kraftlake
 
 AT = datetime(2026, 11, 21, 5, tzinfo=UTC)

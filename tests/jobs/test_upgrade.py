@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs import upgrade as job
+from jobs.lake import upgrade as job
 from pipelines.bronze.earlier_batches import told_anew
 from pipelines.bronze.remaining import Moment, moment_of
 from pipelines.delta.lake_versions import (

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from pyarrow.fs import copy_files
 
+from jobs.asking.sql_delta_rs import answer
 from jobs.lake_tables import tables_of
-from jobs.sql_delta_rs import answer
 from pipelines.capture.spool import PLACE_VARIABLE
 from pipelines.lake_claims import FOLDER as CLAIMS
 from pipelines.object_store import opened
