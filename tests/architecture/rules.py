@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-EVERYONE = ("replica.types", "replica.errors")
+EVERYONE = ("replica.model", "replica.errors", "replica.severity")
 
 _PIPELINES_FROM_REPLICA = (
     "replica.format",
@@ -26,7 +26,8 @@ _PIPELINES_FROM_REPLICA = (
 # Folder or module -> what it may import of ours, besides itself and EVERYONE. Not transitive.
 ALLOWED: dict[str, tuple[str, ...]] = {
     "replica": (),
-    "replica.types": (),
+    "replica.model": (),
+    "replica.severity": (),
     "replica.errors": (),
     "replica.format": (),
     "replica.metadata": ("replica.format",),
