@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from replica.admin.quorum import Quorum
 from replica.errors import DataError, NoLeaderError, PeerError
-from replica.types import METADATA_TOPIC
+from replica.model.topic import METADATA_TOPIC
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import ClusterNodes, describe_cluster

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from replica.history.watermark import majority
-from replica.types import Severity
+from replica.severity import Severity
 from replica.wire.quorum import DescribedReplica
 
 CAUGHT_UP_WITHIN_MS = 2_000

@@ -21,7 +21,8 @@ from replica.consumer.values import (
     ResetPolicy,
 )
 from replica.errors import KraftlakeError
-from replica.types import UNDEFINED_OFFSET, ZERO_UUID, OffsetAndEpoch
+from replica.model.epochs import UNDEFINED_OFFSET, OffsetAndEpoch
+from replica.model.keys import ZERO_UUID
 from replica.wire.apis.fetching import Timestamp
 from replica.wire.error_codes import error_name
 from replica.wire.quorum import DescribedQuorum

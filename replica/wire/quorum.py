@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from replica.errors import CorruptDataError
-from replica.types import NO_NODE, UNDEFINED_EPOCH, UNDEFINED_OFFSET, ReplicaKey
+from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from replica.model.keys import ZERO_UUID
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.rpcs import RPCS
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.fetching import FETCH

@@ -22,9 +22,9 @@ from collections import Counter
 from pathlib import Path
 
 from replica.errors import KraftlakeError
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.partition import Partition
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.wire.apis import APIS
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import Connection

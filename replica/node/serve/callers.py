@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from replica.model.keys import NO_NODE
 from replica.node.authorizer import Role
 from replica.node.translate import fetches
-from replica.types import NO_NODE
 from replica.wire.apis.fetching import FETCH
 from replica.wire.header import Request
 

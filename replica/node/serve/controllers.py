@@ -10,13 +10,13 @@ from replica.machines.metadata import MetadataMachine
 from replica.metadata.changes.releases import release_of
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
+from replica.model.keys import NO_NODE
 from replica.node.driver import LeadershipLostError
 from replica.node.serve.partition import ServedPartition
 from replica.raft.accumulator import BufferAllocationError
 from replica.raft.inputs import Append
 from replica.raft.leading import NotLeaderError
 from replica.raft.roles.leader import Leader
-from replica.types import NO_NODE
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 

@@ -19,12 +19,13 @@ from replica.history.reader import (
     Uncommitted,
     reader_fetch,
 )
+from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.keys import NO_NODE
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import preferred_replica
 from replica.node.serve.quorum import LONGEST_WAIT_MS
 from replica.node.serve.shape import each_partition
 from replica.node.translate import clients
-from replica.types import NO_NODE, UNDEFINED_EPOCH
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 

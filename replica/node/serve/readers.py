@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from replica.history.epochs import end_offset_for, epoch_for_offset
+from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from replica.node.serve.by_time import At, by_time
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.shape import each_partition
 from replica.node.translate import clients
-from replica.types import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from replica.wire.apis.fetching import Timestamp
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message

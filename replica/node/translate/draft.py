@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replica.model.keys import ReplicaKey
 from replica.node.translate.partition import Partition, code_of, error_of
 from replica.node.translate.translation import ClientSide, ServerSide, Translation
 from replica.raft.messages import (
@@ -9,7 +10,6 @@ from replica.raft.messages import (
     FetchQuorumRecordsRequest,
     FetchQuorumRecordsResponse,
 )
-from replica.types import ReplicaKey
 from replica.wire.apis.draft import DRAFT_ERRORS, fetch_quorum_records
 from replica.wire.schema import Message
 

@@ -3,6 +3,8 @@ FetchSnapshot. Records are the bytes of the log, not encoded anew."""
 
 from __future__ import annotations
 
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from replica.node.translate.partition import (
     Partition,
     code_of,
@@ -20,7 +22,6 @@ from replica.raft.messages import (
     FetchSnapshotResponse,
 )
 from replica.storage.batches import batch_in, frames
-from replica.types import OffsetAndEpoch, ReplicaKey
 from replica.wire.apis.fetching import HIGH_WATERMARK_UNSUPPORTED
 from replica.wire.schema import Message
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replica.errors import KraftlakeError
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.node.translate.partition import (
     Partition,
     code_of,
@@ -20,7 +21,6 @@ from replica.raft.messages import (
     VoterChangeResponse,
 )
 from replica.raft.voters import Endpoint, Voter
-from replica.types import NO_NODE, ReplicaKey
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 from replica.wire.versions import KRAFT_VERSION, supported_feature

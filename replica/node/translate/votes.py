@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.node.translate.partition import (
     Partition,
     code_of,
@@ -26,7 +27,6 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.types import ZERO_UUID, ReplicaKey
 from replica.wire.schema import Message
 
 _R = TypeVar("_R", bound=PeerResponse)

@@ -14,7 +14,8 @@ from replica.consumer.translate import (
     with_lag,
 )
 from replica.consumer.values import EpochEnded, Fetched, LookedUp, ReadError
-from replica.types import OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from replica.wire.error_codes import ErrorCode
 from replica.wire.quorum import DescribedQuorum, DescribedReplica
 

@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.errors import CorruptDataError, DataError
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.membership import InvalidFeatureError
 from replica.node.translate.partition import InvalidPartitionError, Partition, is_top_level
 from replica.raft import messages as m
 from replica.raft.voters import Endpoint, Voter, voter_set
 from replica.storage.batches import batch_in, frames, value_batch
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, OffsetAndEpoch, ReplicaKey
 from replica.wire.codec import decode, encode
 from tests.replica.wire.messages import messages
 

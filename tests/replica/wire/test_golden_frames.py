@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from replica.model.keys import ReplicaKey
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.partition import Partition
 from replica.raft import messages as m
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaKey
 from replica.wire.apis import APIS
 from replica.wire.error_codes import ErrorCode
 from replica.wire.header import (

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from replica.errors import CorruptDataError
-from replica.types import METADATA_TOPIC, ZERO_UUID, ReplicaKey
+from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.model.topic import METADATA_TOPIC
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.codec import decode, encode
 from replica.wire.error_codes import ErrorCode
