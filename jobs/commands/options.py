@@ -181,6 +181,15 @@ RedactKey = Annotated[
     ),
 ]
 
+Redacted = Annotated[
+    bool,
+    typer.Option("--redacted", help="Copy without secrets, as `kraftlake redact` does."),
+]
+HashedNames = Annotated[
+    bool,
+    typer.Option("--names", help="Hash the names of topics, users, groups and clients, too."),
+]
+
 ReplicaA = Annotated[
     str, typer.Argument(metavar="A", help="A replica's directory.", callback=check_local)
 ]

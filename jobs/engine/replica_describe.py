@@ -15,7 +15,9 @@ from jobs.output import coloured, complain, time_text, write_json, write_line, w
 from replica.admin.describing import describe_quorum
 from replica.admin.quorum import CAUGHT_UP_WITHIN_MS, Quorum, Replica, Verdict, verdicts
 from replica.errors import NoLeaderError
-from replica.types import METADATA_TOPIC, ZERO_UUID, Severity
+from replica.model.keys import ZERO_UUID
+from replica.model.topic import METADATA_TOPIC
+from replica.severity import Severity
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address
 
