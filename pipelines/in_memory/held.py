@@ -16,7 +16,8 @@ from pipelines.in_memory.control import (
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
 from pipelines.tables.keys import BATCH_KEYS
 from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
-from replica.types import UNDEFINED_EPOCH, ZERO_UUID, OffsetAndEpoch, ReplicaId, ReplicaKey
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
+from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
 
 
 def replica_of(row: Mapping[str, Any]) -> ReplicaId:

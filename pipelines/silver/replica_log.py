@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
-from replica.types import UNDEFINED_EPOCH, ZERO_UUID, OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
+from replica.model.keys import ZERO_UUID, ReplicaKey
 
 _BATCH_FIELDS = ("base_offset", "last_offset", "epoch", "digest")
 _Interned = dict[tuple[int, ...], LogBatch]

@@ -18,7 +18,7 @@ from replica.errors import (
     UnreachablePeerError,
     UnsupportedByPeerError,
 )
-from replica.types import NO_NODE, ZERO_UUID
+from replica.model.keys import NO_NODE, ZERO_UUID
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from replica.admin.quorum import Quorum, Replica
 from replica.errors import NoLeaderError, PeerError
-from replica.types import METADATA_TOPIC, ReplicaKey
+from replica.model.keys import ReplicaKey
+from replica.model.topic import METADATA_TOPIC
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import Answer, ClientConfig, Connection
 from replica.wire.cluster import ClusterNodes, describe_cluster

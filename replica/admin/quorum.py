@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from replica.history.watermark import majority
-from replica.types import ReplicaKey, Severity
+from replica.model.keys import ReplicaKey
+from replica.severity import Severity
 
 CAUGHT_UP_WITHIN_MS = 2_000
 """The default of controller.quorum.fetch.timeout.ms."""

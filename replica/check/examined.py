@@ -24,8 +24,9 @@ from replica.format.reading import ReadFile
 from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
 from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
+from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
-from replica.types import NO_NODE, UNDEFINED_EPOCH, ZERO_UUID, ReplicaId, ReplicaKey
 
 LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 """The files whose bytes are judged."""

@@ -11,7 +11,7 @@ from replica.format.directory import SnapshotFile
 from replica.format.file_names import FileKind
 from replica.format.snapshot import BOOTSTRAP_ID
 from replica.history.log import LogBatch
-from replica.types import ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
 
 
 def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from replica.check.catalogue import groups
 from replica.check.rule import Finding
 from replica.history.log import LogBatch
-from replica.types import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from replica.check.epochs import LeaderChangeBatch
 from replica.check.examined import Examined, leaders_of, voter_sets
 from replica.history.voters import VoterSet, is_voter
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
 
 
 class Role(StrEnum):

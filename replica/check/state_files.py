@@ -13,7 +13,8 @@ from replica.format.directory import MetadataDirectory
 from replica.format.file_names import METADATA_FOLDER, FileKind
 from replica.format.quorum_state import QuorumState
 from replica.history.log import VoterSetAt
-from replica.types import METADATA_TOPIC_ID, NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.topic import METADATA_TOPIC_ID
 
 
 @dataclass(frozen=True, slots=True)

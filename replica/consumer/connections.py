@@ -29,7 +29,7 @@ from replica.errors import (
     UnreachablePeerError,
     UnsupportedByPeerError,
 )
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 from replica.wire.apis.cluster import API_VERSIONS, METADATA
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.apis.quorum import DESCRIBE_QUORUM

@@ -36,8 +36,9 @@ from replica.consumer.values import (
     Truncation,
 )
 from replica.errors import DataError, KraftlakeError
-from replica.history.epochs import Epochs, epoch_for_offset, truncate_from_end
-from replica.types import NO_NODE, UNDEFINED_OFFSET, OffsetAndEpoch
+from replica.history.epochs import epoch_for_offset, truncate_from_end
+from replica.model.epochs import UNDEFINED_OFFSET, Epochs, OffsetAndEpoch
+from replica.model.keys import NO_NODE
 
 NOTHING = Polled()
 

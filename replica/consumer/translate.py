@@ -21,7 +21,9 @@ from replica.consumer.values import (
     ResetPolicy,
 )
 from replica.errors import KraftlakeError
-from replica.types import UNDEFINED_OFFSET, ZERO_UUID, OffsetAndEpoch
+from replica.model.epochs import UNDEFINED_OFFSET, OffsetAndEpoch
+from replica.model.keys import ZERO_UUID
+from replica.wire.apis.fetching import Timestamp
 from replica.wire.error_codes import error_name
 from replica.wire.schema import Message
 
@@ -29,7 +31,10 @@ NEWEST_FETCH_BY_NAME = 12
 _CONSUMER = -1
 _NO_SESSION = -1
 _READ_UNCOMMITTED = 0
-_TIMESTAMPS = {ResetPolicy.EARLIEST: -2, ResetPolicy.LATEST: -1}
+_TIMESTAMPS = {
+    ResetPolicy.EARLIEST: Timestamp.EARLIEST,
+    ResetPolicy.LATEST: Timestamp.LATEST,
+}
 
 
 @dataclass(frozen=True, slots=True)

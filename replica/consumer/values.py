@@ -9,7 +9,8 @@ from typing import TypeAlias
 from replica.consumer.selector import PartitionView
 from replica.errors import KraftlakeError
 from replica.format.record import Record
-from replica.types import UNDEFINED_EPOCH, UNDEFINED_OFFSET, ZERO_UUID, OffsetAndEpoch
+from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, OffsetAndEpoch
+from replica.model.keys import ZERO_UUID
 
 
 class ResetPolicy(Enum):

@@ -12,7 +12,9 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from replica.errors import UsageError
-from replica.types import UNDEFINED_EPOCH, EpochStart, OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import UNDEFINED_EPOCH, EpochStart, OffsetAndEpoch, election_order
+from replica.model.keys import ReplicaKey
+from replica.model.snapshot_id import is_newer_than_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +151,9 @@ class ReplicaLog:
         Legal between a fetched snapshot's rename and the truncation (truncateToLatestSnapshot).
         """
         snapshot = self.newest_snapshot
-        if snapshot is None or snapshot == BOOTSTRAP_SNAPSHOT:
+        if snapshot is None:
             return False
-        if not self.batches:
-            return snapshot.offset > self.log_start
-        return election_order(snapshot) > (self.last_epoch, self.end_offset)
+        return is_newer_than_log(snapshot, self.end_offset, self.last_epoch)
 
     def position(self) -> OffsetAndEpoch:
         """End offset and last epoch with which this replica stands in an election.
@@ -164,15 +164,6 @@ class ReplicaLog:
         log = OffsetAndEpoch(self.end_offset, self.last_epoch) if self.batches else None
         candidates = [position for position in (log, snapshot) if position is not None]
         return max(candidates, key=election_order, default=OffsetAndEpoch(self.end_offset, 0))
-
-
-BOOTSTRAP_SNAPSHOT = OffsetAndEpoch(0, 0)
-"""Kafka.BOOTSTRAP_SNAPSHOT_ID: the snapshot that formatting writes; it contains no log entry."""
-
-
-def election_order(position: OffsetAndEpoch) -> tuple[int, int]:
-    """Raft's "at least as up to date" (KIP-595, Vote): last epoch first, then the end offset."""
-    return (position.epoch, position.offset)
 
 
 def epochs_of(batches: Iterable[LogBatch]) -> tuple[EpochStart, ...]:

@@ -25,11 +25,12 @@ from replica.history.commitment import (
     compare_group,
 )
 from replica.history.divergence import Relation, diverge_compared
-from replica.history.log import OffsetRange, ReplicaLog, VoterSetAt, election_order
+from replica.history.log import OffsetRange, ReplicaLog, VoterSetAt
 from replica.history.ranges import Ranges, difference, intersection, union
 from replica.history.truncation import fetch_rounds
 from replica.history.voters import VoterSet, is_majority, is_voter
-from replica.types import OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.keys import ReplicaKey
 
 
 class Answer(Enum):

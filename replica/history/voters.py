@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from replica.history.log import OffsetRange, ReplicaLog, VoterSetAt
 from replica.history.watermark import majority
-from replica.types import ZERO_UUID, ReplicaKey
+from replica.model.keys import ZERO_UUID, ReplicaKey
 
 VoterSet = frozenset[ReplicaKey]
 

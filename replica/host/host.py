@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 from replica.errors import DataError
 from replica.history.epochs import epoch_for_offset
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.topic import METADATA_TOPIC_ID
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Reply, SnapshotPart
 from replica.raft.inputs import (
@@ -32,7 +34,6 @@ from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from replica.types import METADATA_TOPIC_ID, OffsetAndEpoch
 
 
 @dataclass(frozen=True, slots=True)

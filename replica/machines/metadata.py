@@ -12,8 +12,8 @@ from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
 from replica.metadata.writer import encode
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.ports import Batch, LeaderAndEpoch, StateMachine
-from replica.types import OffsetAndEpoch
 
 
 class MetadataMachine(StateMachine):

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from replica.errors import CorruptDataError
 from replica.format.batch import decode_header
 from replica.format.record import records_of
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.ports import Batch, LeaderAndEpoch, StateMachine
-from replica.types import OffsetAndEpoch
 
 _STATE = struct.Struct(">q32s")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.ports import Batch, LeaderAndEpoch, StateMachine
-from replica.types import OffsetAndEpoch
 
 _EVERYTHING = 2**63 - 1
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.errors import UsageError
+from replica.model.keys import ReplicaId
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.authorizer import Authorizer, authorizer_in
 from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
@@ -15,7 +17,6 @@ from replica.raft.config import Config
 from replica.raft.ports import Endpoint, Voter, VoterSet
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.segment import LogConfig
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaId
 from replica.wire.apis.draft import fetch_quorum_records
 
 _MAX_INT = 2**31 - 1

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replica.model.keys import ReplicaKey
 from replica.raft.voters import VoterSet
-from replica.types import ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)

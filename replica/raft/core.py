@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.raft.accumulator import BatchAccumulator
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import Connections
@@ -33,7 +34,6 @@ from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Cause, Role, check
 from replica.raft.voters import Endpoints, Voter
-from replica.types import NO_NODE, ZERO_UUID, ReplicaKey
 
 Draw = Callable[[int], int]
 """Randomness from the host: a number from 0 to the argument (exclusive)."""

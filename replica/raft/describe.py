@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
 from replica.raft.messages import (
     DescribeQuorumRequest,
@@ -12,7 +13,6 @@ from replica.raft.messages import (
     ReplicaState,
 )
 from replica.raft.roles.leader import Leader, Progress
-from replica.types import ReplicaKey
 
 
 def handle_describe_quorum(

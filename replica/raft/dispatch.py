@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from replica.errors import KraftlakeError
+from replica.model.keys import NO_NODE
 from replica.raft.core import Core
 from replica.raft.describe import handle_describe_quorum
 from replica.raft.draft import handle_fetch_quorum_records
@@ -56,7 +57,6 @@ from replica.raft.messages import (
 from replica.raft.requests import is_of_other_cluster
 from replica.raft.serving import handle_fetch_request, handle_fetch_snapshot_request
 from replica.raft.voter_updates import handle_change_response, handle_update_voter_response
-from replica.types import NO_NODE
 
 
 class ClusterAuthorizationError(KraftlakeError):

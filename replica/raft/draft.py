@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from replica.history.fetch import DraftOutOfRange, MismatchEpoch, draft_fetch
+from replica.model.keys import NO_NODE
 from replica.raft.core import Core
 from replica.raft.effects import LogRead
 from replica.raft.messages import (
@@ -19,7 +20,6 @@ from replica.raft.messages import (
 )
 from replica.raft.roles.leader import Leader, Progress
 from replica.raft.serving import count_fetch
-from replica.types import NO_NODE
 
 
 def handle_fetch_quorum_records(

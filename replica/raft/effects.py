@@ -11,11 +11,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.batch import Batch
 from replica.raft.messages import PeerRequest, PeerResponse
 from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.voters import Endpoints
-from replica.types import OffsetAndEpoch
 
 
 @dataclass(frozen=True, slots=True)

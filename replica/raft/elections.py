@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from replica.history.log import election_order
+from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.keys import NO_NODE
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.epoch_bounds import MAX_EPOCH
@@ -22,7 +23,6 @@ from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.tally import IllegalVoteError, Tally
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Cause
-from replica.types import NO_NODE, OffsetAndEpoch
 
 
 def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
 from replica.raft.epoch_bounds import MAX_EPOCH
 from replica.raft.messages import (
@@ -22,7 +23,6 @@ from replica.raft.roles.follower import Follower
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Cause
-from replica.types import ReplicaKey
 
 
 def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequest) -> None:

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from replica.history.fetch import Diverging
-from replica.history.log import BOOTSTRAP_SNAPSHOT
 from replica.history.truncation import checked_truncation_offset
 from replica.history.watermark import (
     HighWatermarkRegressionError,
     checked_leader_watermark,
     follower_high_watermark,
 )
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.batch import Batch
 from replica.raft.core import Core
 from replica.raft.effects import SnapshotPart
@@ -26,7 +27,6 @@ from replica.raft.log_start import follow_log_start
 from replica.raft.messages import Error, FetchResponse, FetchSnapshotResponse, PeerRequest
 from replica.raft.roles.follower import Follower, SnapshotFetch
 from replica.raft.voter_updates import change_to_join, may_join, next_update, update
-from replica.types import OffsetAndEpoch
 
 
 def poll_follower(core: Core, role: Follower) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.messages import Error, PeerRequest, PeerResponse
 from replica.raft.ports import SnapshotFacts
-from replica.types import OffsetAndEpoch
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from replica.history.epochs import Epochs, assign, truncate_from_end, truncate_from_start
+from replica.history.epochs import assign, truncate_from_end, truncate_from_start
 from replica.history.fetch import LogView
-from replica.history.log import BOOTSTRAP_SNAPSHOT, election_order
+from replica.model.epochs import Epochs, OffsetAndEpoch, election_order, last_epoch_of
+from replica.model.snapshot_id import is_newer_than_log
 from replica.raft.batch import Batch, KRaftVersion, KRaftVoters
 from replica.raft.ports import LogFacts, SnapshotFacts
 from replica.raft.voters import VoterSet
-from replica.types import OffsetAndEpoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,10 @@ class LogState:
         snapshot = self.latest_snapshot
         return log if snapshot is None else max(log, snapshot, key=election_order)
 
+    def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
+        """Whether the log must restart at a snapshot (G25)."""
+        return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self.epochs))
+
     def snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts | None:
         return next((s for s in self.snapshots if s.snapshot_id == snapshot_id), None)
 
@@ -183,7 +187,7 @@ def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
         static_voters=static_voters,
     )
     start = facts.log_start
-    contained = [s for s in state.snapshots if not is_newer_than_log(state, s.snapshot_id)]
+    contained = [s for s in state.snapshots if not state.is_older_than(s.snapshot_id)]
     for snapshot in contained[-1:]:
         state = _with_snapshot_control(state, snapshot)
         start = max(start, snapshot.snapshot_id.offset)
@@ -191,16 +195,6 @@ def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
         if batch.base_offset >= start:
             state = _with_control(state, batch)
     return state
-
-
-def is_newer_than_log(state: LogState, snapshot_id: OffsetAndEpoch) -> bool:
-    """Whether the log must restart at it: higher epoch, or same epoch and further on (G25)."""
-    if snapshot_id == BOOTSTRAP_SNAPSHOT:
-        return False
-    if not state.epochs:
-        return snapshot_id.offset > state.log_end
-    log = OffsetAndEpoch(state.log_end, state.epochs[-1].epoch)
-    return election_order(snapshot_id) > election_order(log)
 
 
 def _with_control(state: LogState, batch: Batch) -> LogState:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.raft.batch import ControlRecord, KRaftVersion, KRaftVoters
 from replica.raft.core import Core
 from replica.raft.leading import append_control, finish_change, with_updated
@@ -27,7 +28,6 @@ from replica.raft.messages import (
 from replica.raft.requests import leader_only_error
 from replica.raft.roles.leader import ChangeKind, Leader, PendingChange, Progress
 from replica.raft.voters import Endpoints, Voter, VoterSet, voter_set
-from replica.types import ZERO_UUID, ReplicaKey
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
 """A new voter fetched within this time, and had caught up then (LeaderState.isReplicaCaughtUp)."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.raft.batch import Batch
 from replica.raft.voters import Endpoints, Voter
-from replica.types import NO_NODE, UNDEFINED_EPOCH, OffsetAndEpoch, ReplicaKey
 
 
 class Error(Enum):

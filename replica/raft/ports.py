@@ -15,9 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from replica.model.epochs import EpochStart, OffsetAndEpoch
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.raft.batch import Batch, ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.raft.voters import Endpoint, Voter, VoterSet
-from replica.types import NO_NODE, EpochStart, OffsetAndEpoch, ReplicaKey
 
 __all__ = [
     "Batch",

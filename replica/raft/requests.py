@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from replica.history.fetch import FencedLeaderEpoch, validate_leader_epoch
+from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
 from replica.raft.messages import Error, PeerRequest
 from replica.raft.roles.leader import Leader
-from replica.types import ReplicaKey
 
 
 def is_of_other_cluster(core: Core, request: PeerRequest) -> bool:

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from replica.history.fetch import Records, validate_position
-from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.model.keys import ReplicaKey
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core, ParkedFetch
 from replica.raft.effects import SnapshotRead
 from replica.raft.leading import update_high_watermark
 from replica.raft.messages import Error, FetchRequest, FetchSnapshotRequest, FetchSnapshotResponse
 from replica.raft.parked import answer, has_news
 from replica.raft.requests import leader_only_error
-from replica.types import ReplicaKey
 
 
 def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest) -> None:

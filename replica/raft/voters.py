@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from replica.types import ZERO_UUID, ReplicaKey
+from replica.model.keys import ZERO_UUID, ReplicaKey
 
 
 @dataclass(frozen=True, slots=True, order=True)

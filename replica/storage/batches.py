@@ -25,6 +25,7 @@ from replica.format.batch import (
 )
 from replica.format.primitives import Buffer
 from replica.format.record import Record, encode_records, records_of
+from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.raft.ports import (
     Batch,
     ControlRecord,
@@ -35,7 +36,6 @@ from replica.raft.ports import (
     Voter,
     VoterSet,
 )
-from replica.types import ZERO_UUID, ReplicaKey
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")

@@ -61,6 +61,11 @@ class Client:
     peer: tuple[str, int] = ("", 0)
     own: tuple[str, int] = ("", 0)
 
+    @property
+    def host(self) -> str:
+        """`address` without its port."""
+        return self.address.rpartition(":")[0]
+
 
 Handler = Callable[[Client, Request], Awaitable[Message | None]]
 """Answers a request by the message of its API's response, in the request's version; None for no

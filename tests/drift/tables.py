@@ -28,9 +28,9 @@ from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.records import RECORDS
 from replica.metadata.redact import is_secret_config
 from replica.metadata.schema import RecordSchema
+from replica.model.keys import ZERO_UUID
 from replica.node.properties import Properties
 from replica.node.settings import settings_in
-from replica.types import ZERO_UUID
 from replica.wire.apis import APIS
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Api

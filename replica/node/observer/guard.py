@@ -7,6 +7,7 @@ import asyncio
 from dataclasses import replace
 
 from replica.errors import KraftlakeError, UnreachablePeerError
+from replica.model.keys import ReplicaKey
 from replica.node.driver import Call
 from replica.node.observer.conflict import conflict
 from replica.raft.effects import Send
@@ -19,7 +20,6 @@ from replica.raft.messages import (
     PeerResponse,
 )
 from replica.raft.raft import Raft
-from replica.types import ReplicaKey
 
 RIGHTS = (
     "`kafka-acls --add --allow-principal User:NAME --cluster --operation ClusterAction "

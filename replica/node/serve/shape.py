@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from replica.model.keys import ZERO_UUID
 from replica.node.serve.partition import ServedPartition
-from replica.types import ZERO_UUID
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from replica.model.keys import ReplicaKey
 from replica.node.translate.partition import (
     Partition,
     code_of,
@@ -17,7 +18,6 @@ from replica.raft.messages import (
     Error,
     ReplicaState,
 )
-from replica.types import ReplicaKey
 from replica.wire.schema import Message
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from replica.model.keys import ReplicaKey
 from replica.node.translate.partition import Partition, code_of, error_of
-from replica.node.translate.table import ClientSide, ServerSide, Translation
+from replica.node.translate.translation import ClientSide, ServerSide, Translation
 from replica.raft.messages import (
     Error,
     FetchQuorumRecordsRequest,
     FetchQuorumRecordsResponse,
 )
-from replica.types import ReplicaKey
 from replica.wire.apis.draft import DRAFT_ERRORS, fetch_quorum_records
 from replica.wire.schema import Message
 
@@ -19,6 +19,7 @@ _DRAFT = {code: Error[name] for name, code in DRAFT_ERRORS.items()}
 def translation(key: int) -> Translation:
     """For the API key that the quorum agreed on; UsageError for one that can't be."""
     return Translation(
+        FetchQuorumRecordsRequest,
         fetch_quorum_records(key),
         ClientSide(write_request, read_response),
         ServerSide(read_request, write_response),

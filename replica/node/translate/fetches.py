@@ -3,6 +3,8 @@ FetchSnapshot. Records are the bytes of the log, not encoded anew."""
 
 from __future__ import annotations
 
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from replica.node.translate.partition import (
     Partition,
     code_of,
@@ -20,7 +22,6 @@ from replica.raft.messages import (
     FetchSnapshotResponse,
 )
 from replica.storage.batches import batch_in, frames
-from replica.types import OffsetAndEpoch, ReplicaKey
 from replica.wire.apis.fetching import HIGH_WATERMARK_UNSUPPORTED
 from replica.wire.schema import Message
 
@@ -30,6 +31,13 @@ _SINCE_TOPIC_ID, _SINCE_REPLICA_STATE = 13, 15
 
 def _topic(version: int) -> str:
     return "topicId" if version >= _SINCE_TOPIC_ID else "topic"
+
+
+def replica_id(message: Message, version: int) -> int:
+    """In whose name a Fetch asks; negative for a reader, and for an anonymous observer."""
+    has_state = version >= _SINCE_REPLICA_STATE
+    found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
+    return found
 
 
 def write_fetch(partition: Partition, request: FetchRequest, version: int) -> Message:
@@ -55,8 +63,7 @@ def write_fetch(partition: Partition, request: FetchRequest, version: int) -> Me
 
 def read_fetch(partition: Partition, message: Message, version: int) -> FetchRequest:
     entry = partition.of_request(message["topics"], _topic(version), "partition")
-    state, known = message["replicaState"], entry["highWatermark"]
-    node_id = state["replicaId"] if version >= _SINCE_REPLICA_STATE else message["replicaId"]
+    node_id, known = replica_id(message, version), entry["highWatermark"]
     return FetchRequest(
         cluster_id=message["clusterId"],
         replica=ReplicaKey(node_id, entry["replicaDirectoryId"]),
@@ -189,7 +196,7 @@ def _offset_and_epoch(found: OffsetAndEpoch) -> Message:
 
 
 def _named(found: Message) -> OffsetAndEpoch | None:
-    """None where neither is set; half of it is the core's to refuse."""
+    """None where neither is set. The core refuses an id of which one number is missing."""
     if found["endOffset"] < 0 and found["epoch"] < 0:
         return None
     return OffsetAndEpoch(found["endOffset"], found["epoch"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replica.errors import KraftlakeError
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.node.translate.partition import (
     Partition,
     code_of,
@@ -14,21 +15,18 @@ from replica.raft.messages import (
     AddVoterRequest,
     ApiVersionsRequest,
     ApiVersionsResponse,
-    Error,
     RemoveVoterRequest,
     UpdateFeaturesRequest,
     UpdateVoterRequest,
     VoterChangeResponse,
 )
 from replica.raft.voters import Endpoint, Voter
-from replica.types import NO_NODE, ReplicaKey
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 from replica.wire.versions import KRAFT_VERSION, supported_feature
 
 _WITHOUT_RESULTS = 2
 """The first version of UpdateFeatures that answers for all features together."""
-_DEFAULT_TIMEOUT_MS = 60_000
 
 
 class InvalidFeatureError(KraftlakeError):
@@ -141,16 +139,6 @@ def read_update_response(
     )
 
 
-def write_features(partition: Partition, request: UpdateFeaturesRequest, version: int) -> Message:
-    """Only from version 1 on can it be asked whether it would work."""
-    update = {"feature": KRAFT_VERSION, "maxVersionLevel": request.kraft_version}
-    return {
-        "timeoutMs": _DEFAULT_TIMEOUT_MS,
-        "featureUpdates": [update],
-        "validateOnly": request.validate_only,
-    }
-
-
 def read_features(partition: Partition, message: Message, version: int) -> UpdateFeaturesRequest:
     """Raises InvalidFeatureError for other features: no controller stands behind this quorum."""
     updates = message["featureUpdates"]
@@ -168,14 +156,6 @@ def write_features_response(
     if version >= _WITHOUT_RESULTS:
         return result
     return {"results": [{"feature": KRAFT_VERSION, **result}]}
-
-
-def read_features_response(
-    partition: Partition, message: Message, version: int
-) -> VoterChangeResponse:
-    results = [message, *message["results"]]
-    bad = next((each for each in results if error_of(each["errorCode"]) is not Error.NONE), message)
-    return VoterChangeResponse(error=error_of(bad["errorCode"]), message=bad["errorMessage"] or "")
 
 
 def write_api_versions(partition: Partition, request: ApiVersionsRequest, version: int) -> Message:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, KraftlakeError
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.raft.messages import Error, PeerResponse
 from replica.raft.voters import Endpoint, Endpoints, VoterSet
-from replica.types import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.node.translate.partition import (
     Partition,
     code_of,
@@ -26,10 +27,17 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.types import ZERO_UUID, ReplicaKey
 from replica.wire.schema import Message
 
 _R = TypeVar("_R", bound=PeerResponse)
+
+
+_SINCE_PRE_VOTES = 2
+
+
+def version_of_vote(request: VoteRequest) -> int:
+    """The first version that can say it: in an older one a pre-vote would read as a vote."""
+    return _SINCE_PRE_VOTES if request.pre_vote else 0
 
 
 def write_vote(partition: Partition, request: VoteRequest, version: int) -> Message:

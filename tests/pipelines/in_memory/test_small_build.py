@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from jobs import ingest
+from jobs.lake import ingest
 from pipelines import small_build
 from pipelines.delta import Lake
 from pipelines.small_build import build_small

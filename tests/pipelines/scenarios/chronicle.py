@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from replica.model.keys import ReplicaKey
 from replica.raft.effects import Effects
 from replica.raft.messages import VoteResponse
 from replica.raft.ports import LeaderChange, VoterSet
@@ -14,7 +15,6 @@ from replica.simulate.invariants import Invariants
 from replica.simulate.ledger import Entry, Shadow, read_back
 from replica.simulate.node import key_of
 from replica.simulate.workload import Workload
-from replica.types import ReplicaKey
 
 
 class BatchId(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 
 from replica.admin.describing import describe_quorum
 from replica.errors import NoLeaderError
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
 from replica.wire.client import ClientConfig

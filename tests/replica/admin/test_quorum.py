@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.admin.quorum import Quorum, Replica, verdicts
-from replica.types import ReplicaKey, Severity
+from replica.model.keys import ReplicaKey
+from replica.severity import Severity
 
 NOW = 1_000_000
 

@@ -19,7 +19,7 @@ from replica.consumer.values import (
     ResetPolicy,
 )
 from replica.errors import CorruptDataError, TruncatedDataError
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 from tests.replica.consumer.asking import (
     LEASE_MS,
     Asking,

@@ -14,7 +14,7 @@ from replica.consumer.translate import (
     with_quorums_lag,
 )
 from replica.consumer.values import EpochEnded, Fetched, LookedUp, ReadError
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 from replica.wire.error_codes import ErrorCode
 
 PARTITION = TopicPartition("t", 1)

@@ -17,7 +17,7 @@ from replica.consumer.values import (
     ResetPolicy,
     Truncation,
 )
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 from tests.replica.consumer.asking import Asking, Chosen, batch, fetched, metadata, reading
 
 UNDEFINED = EpochEnded(end=OffsetAndEpoch(-1, -1))

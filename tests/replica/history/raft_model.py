@@ -11,7 +11,8 @@ import random
 from dataclasses import dataclass, field
 
 from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
-from replica.types import OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 
 Voters = frozenset[ReplicaKey]
 

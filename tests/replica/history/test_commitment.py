@@ -16,7 +16,8 @@ from replica.history.commitment import (
 )
 from replica.history.divergence import diverge
 from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
-from replica.types import OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 
 KEYS = {n: ReplicaKey(n, f"directory-{n}") for n in range(1, 8)}
 PROVEN, SUPERSEDED, UNPROVEN = Verdict.PROVEN, Verdict.SUPERSEDED, Verdict.UNPROVEN

@@ -11,7 +11,8 @@ from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog, VoterSetAt
 from replica.history.recovery import Answer, plan_recovery
-from replica.types import OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from tests.replica.history.test_random_histories import QUICK, SEEDS, entries_of, model_of
 
 ONE, TWO, THREE = (ReplicaKey(node, f"directory-{node}") for node in (1, 2, 3))

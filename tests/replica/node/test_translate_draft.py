@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.errors import UsageError
+from replica.model.keys import ReplicaKey
 from replica.node.translate.draft import translation
 from replica.node.translate.partition import Partition
 from replica.raft.messages import Error, FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
-from replica.types import ReplicaKey
 from replica.wire.apis import APIS
 from replica.wire.codec import decode, encode
 from tests.replica.wire.loopback import SERVED, connected, running

@@ -3,6 +3,7 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.accumulator import BufferAllocationError, batch_size
 from replica.raft.batch import KRaftVoters
 from replica.raft.inputs import Append, Proposal, Propose, Resign, SchedulePrepared
@@ -15,7 +16,6 @@ from replica.raft.messages import (
 )
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
-from replica.types import OffsetAndEpoch
 from tests.replica.raft.host import (
     Host,
     begin,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.batch import KRaftVersion, KRaftVoters
 from replica.raft.messages import (
     AddVoterRequest,
@@ -14,7 +15,6 @@ from replica.raft.messages import (
     VoterChangeResponse,
 )
 from replica.raft.roles.follower import Follower
-from replica.types import OffsetAndEpoch
 from tests.replica.raft.host import (
     Host,
     batch,

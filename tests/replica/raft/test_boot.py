@@ -3,6 +3,8 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from replica.raft.leading import NotLeaderError
 from replica.raft.messages import EndQuorumEpochRequest, FetchRequest, VoteRequest
 from replica.raft.ports import ElectionState, LeaderAndEpoch
@@ -11,7 +13,6 @@ from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
-from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.raft.host import Disk, Host, batch, config, elect, key, stored, vote
 from tests.replica.raft.test_snapshots import content
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from replica.model.keys import ReplicaKey
 from replica.raft.batch import LeaderChange
 from replica.raft.config import FOREVER
 from replica.raft.inputs import Shutdown
@@ -21,7 +22,6 @@ from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.tally import Tally
 from replica.raft.roles.unattached import Unattached
-from replica.types import ReplicaKey
 from tests.replica.raft.host import (
     Disk,
     Host,

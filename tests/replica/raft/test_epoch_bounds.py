@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.format import quorum_state
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.batch import KRaftVoters
 from replica.raft.epoch_bounds import MAX_EPOCH, MOST_AT_ONCE, MS_EACH
 from replica.raft.messages import (
@@ -18,7 +19,6 @@ from replica.raft.messages import (
 from replica.raft.ports import ElectionState
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
-from replica.types import OffsetAndEpoch
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from replica.history.truncation import TruncationBelowHighWatermarkError
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.dispatch import ClusterAuthorizationError
 from replica.raft.inputs import Flushed, Request, Resign, Response
 from replica.raft.messages import (
@@ -19,7 +20,6 @@ from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.unattached import Unattached
-from replica.types import OffsetAndEpoch
 from tests.replica.raft.host import Host, batch, begin, config, elect, fetch, key, voter
 from tests.replica.raft.test_high_watermark import deliver, follower, leader
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.epochs import EpochStart
+from replica.model.keys import ReplicaKey
 from replica.raft.inputs import Flushed, Proposal, Propose, Request
 from replica.raft.messages import (
     AddVoterRequest,
@@ -19,7 +21,6 @@ from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.unattached import Unattached
 from replica.raft.voters import without_directories
-from replica.types import EpochStart, ReplicaKey
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica.history.truncation import TruncationBelowHighWatermarkError
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.batch import Batch, KRaftVersion, KRaftVoters
 from replica.raft.dispatch import ClusterAuthorizationError
 from replica.raft.inputs import Request, Response
 from replica.raft.messages import RESPONSE_OF, Error
 from replica.raft.ports import ElectionState
 from replica.raft.voters import Voter
-from replica.types import OffsetAndEpoch
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from replica.errors import UsageError
+from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.raft.batch import KRaftVersion, KRaftVoters
 from replica.raft.config import Config
 from replica.raft.log_state import opened
 from replica.raft.ports import LogFacts, SnapshotFacts
-from replica.types import EpochStart, OffsetAndEpoch
 from tests.replica.raft.host import batch, voter, voters
 
 STATIC = voters(1)

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from replica.raft.batch import KRaftVersion, KRaftVoters, LeaderChange
 from replica.raft.inputs import Request, Resign
 from replica.raft.messages import (
@@ -22,7 +24,6 @@ from replica.raft.roles.leader import Leader
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.voters import Voter
-from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -3,6 +3,7 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.config import FOREVER
 from replica.raft.effects import Stopped
 from replica.raft.inputs import Resign, Shutdown
@@ -25,7 +26,6 @@ from replica.raft.roles.leader import Leader
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
-from replica.types import OffsetAndEpoch
 from tests.replica.raft.host import (
     Disk,
     Host,

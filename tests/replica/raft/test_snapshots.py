@@ -1,10 +1,9 @@
 """Snapshots: served, fetched, created, restarted at (scenarios G)."""
 
-import pickle
-
 import pytest
 
 from replica.errors import UsageError
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.effects import SnapshotRead
 from replica.raft.inputs import Clean, Request, SnapshotFetched
 from replica.raft.messages import (
@@ -19,7 +18,6 @@ from replica.raft.roles.follower import Follower
 from replica.raft.roles.prospective import Prospective
 from replica.raft.serving import fair_shares
 from replica.raft.snapshots import SnapshotPolicy
-from replica.types import OffsetAndEpoch
 from tests.replica.raft.host import (
     Disk,
     Host,
@@ -32,13 +30,14 @@ from tests.replica.raft.host import (
     fetch,
     key,
 )
+from tests.replica.raft.snapshot_text import snapshot_text
 from tests.replica.raft.test_high_watermark import deliver, follower, leader
 
 
 def content(offset, epoch, *applied):
     """A snapshot's bytes."""
     facts = SnapshotFacts(OffsetAndEpoch(offset, epoch), 0)
-    return pickle.dumps((facts, list(applied)))
+    return snapshot_text(facts, applied)
 
 
 def leader_with_snapshot(*, trimmed=False):

@@ -9,6 +9,8 @@ from replica.format import control
 from replica.format.batch import decode_header
 from replica.format.control import SnapshotFooter, SnapshotHeader
 from replica.format.record import records_of
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from replica.raft.ports import (
     Endpoint,
     KRaftVersion,
@@ -20,7 +22,6 @@ from replica.raft.ports import (
 from replica.storage import snapshot_writer
 from replica.storage.batches import messages_in
 from replica.storage.snapshots import SnapshotFiles
-from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.storage.conftest import Place
 
 ID = OffsetAndEpoch(519, 5)

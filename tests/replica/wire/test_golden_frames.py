@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from replica.node.translate import table
+from replica.model.keys import ReplicaKey
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.partition import Partition
 from replica.raft import messages as m
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaKey
 from replica.wire.apis import APIS
 from replica.wire.error_codes import ErrorCode
 from replica.wire.header import (
@@ -50,10 +51,10 @@ def test_a_frame_comes_back_to_the_byte(frame):
 
 def test_every_request_of_a_quorum_is_there_in_every_version():
     there = {(f["api"], f["version"], f["side"]) for f in FRAMES}
-    for key, versions in table.SERVED.items():
-        for version in versions:
-            assert (APIS[key].name, version, "request") in there
-            assert (APIS[key].name, version, "response") in there
+    for translation in TRANSLATIONS.values():
+        for version in translation.versions:
+            assert (translation.api.name, version, "request") in there
+            assert (translation.api.name, version, "response") in there
 
 
 OF_KAFKA = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot")
@@ -64,7 +65,7 @@ OF_KAFKA = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot")
 )
 def test_a_request_says_the_same_after_the_core_has_read_it(frame):
     request = decode_request(bytes.fromhex(frame["hex"]))
-    translation = next(t for t in table.TRANSLATIONS.values() if t.api is request.api)
+    translation = next(t for t in TRANSLATIONS.values() if t.api is request.api)
     read = translation.server.read(PARTITION, request.message, request.version)
     said = translation.client.write(PARTITION, read, request.version)
     again = type(request)(
@@ -75,7 +76,7 @@ def test_a_request_says_the_same_after_the_core_has_read_it(frame):
 
 def kafkas(kind, side):
     """What Kafka's own client said or heard in the newest version, read for the core."""
-    translation = table.TRANSLATIONS[kind]
+    translation = TRANSLATIONS[kind]
     newest = translation.api.versions[-1]
     for frame in side_of(translation.api.name, side):
         if frame["version"] != newest:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from replica.errors import UnreachablePeerError
+from replica.model.keys import ReplicaKey
 from replica.node.observer.guard import Guard, RefusedObserverError
 from replica.raft.effects import Send
 from replica.raft.messages import (
@@ -18,7 +19,6 @@ from replica.raft.messages import (
     ReplicaState,
 )
 from replica.raft.voters import Voter, VoterSet, voter_set
-from replica.types import ReplicaKey
 
 KEY = ReplicaKey(70, "4nHfNbFbTIWzYIQBhTuVDA")
 OTHER = ReplicaKey(70, "sZ3XTpIORUSvUTLyzXIrrQ")

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from replica.errors import UnsupportedByPeerError
+from replica.model.keys import ReplicaKey
 from replica.node.translate.draft import translation
 from replica.raft.messages import Error, FetchQuorumRecordsRequest
-from replica.types import ReplicaKey
 from tests.replica.node.running import append, client_of, leads, running
 from tests.replica.node.serve.test_serving import values_in
 

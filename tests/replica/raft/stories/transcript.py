@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from enum import Enum
 
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.raft.batch import Batch, LeaderChange
 from replica.raft.config import FOREVER
 from replica.raft.effects import Effects, Reply, Send
@@ -19,7 +21,6 @@ from replica.raft.messages import PeerRequest, PeerResponse, ReplicaState
 from replica.raft.ports import ElectionState, LeaderAndEpoch, SnapshotFacts
 from replica.raft.roles.leader import Leader
 from replica.raft.voters import Endpoint, Voter, VoterSet
-from replica.types import NO_NODE, ZERO_UUID, OffsetAndEpoch, ReplicaKey
 from tests.replica.raft.host import Step, voter
 from tests.replica.raft.quorum import Letter, node_of
 

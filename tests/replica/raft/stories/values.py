@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from replica.raft import messages
 from replica.raft.messages import RESPONSE_OF, Error, PeerRequest, PeerResponse
 from replica.raft.voters import Endpoint
-from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.raft.host import batch, key, voter
 
 
