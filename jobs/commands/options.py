@@ -317,10 +317,6 @@ RetainDays = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")]
-Upgrade = Annotated[
-    bool,
-    typer.Option("--upgrade", help="Bring the tables of an earlier release to this one's."),
-]
 AtOffset = Annotated[
     Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
 ]
