@@ -23,6 +23,7 @@ from replica.consumer.values import (
     RefreshMetadata,
 )
 from replica.errors import (
+    DataError,
     MisroutedConnectionError,
     PeerError,
     UnreachablePeerError,
@@ -35,6 +36,7 @@ from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EP
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.pool import Address, Pool
+from replica.wire.quorum import quorum_request, read_quorum
 from replica.wire.schema import Api, Message
 from replica.wire.versions import Identity
 
@@ -182,11 +184,11 @@ class WireConnections:
             return seen
         try:
             connection = await self._pool.connection(self._addresses[view.leader_id])
-            message = translate.quorum_request(self._partition)
-            return translate.with_quorums_lag(
-                seen, await _call(connection, DESCRIBE_QUORUM, message)
-            )
-        except (PeerError, UnexpectedAnswerError):  # an ordinary topic's leader tells no lag
+            topic, number = self._partition.topic, self._partition.partition
+            answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic, number))
+            quorum = read_quorum(answer.message, answer.version, topic, number)
+            return translate.with_lag(seen, quorum)
+        except (PeerError, DataError):  # an ordinary topic's leader tells no lag
             return seen
 
     async def _timed(self, replica: ReplicaView) -> ReplicaView:

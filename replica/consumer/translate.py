@@ -24,6 +24,7 @@ from replica.model.epochs import UNDEFINED_OFFSET, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode, error_name, error_of
 from replica.model.keys import ZERO_UUID
 from replica.wire.apis.fetching import Timestamp
+from replica.wire.quorum import DescribedQuorum
 from replica.wire.schema import Message
 
 EXPECTED = frozenset(
@@ -184,20 +185,13 @@ def read_look_up(response: Message) -> LookedUp:
     return LookedUp(read_error(found["errorCode"]), found["offset"], found["leaderEpoch"])
 
 
-def quorum_request(partition: TopicPartition) -> Message:
-    asked = [{"partitionIndex": partition.partition}]
-    return {"topics": [{"topicName": partition.topic, "partitions": asked}]}
-
-
-def with_quorums_lag(view: PartitionView, response: Message) -> PartitionView:
-    """The view with the lag that DescribeQuorum tells; as it was where it tells none."""
-    if response["errorCode"] or not response["topics"]:
+def with_lag(view: PartitionView, quorum: DescribedQuorum) -> PartitionView:
+    """The view with the lag of its replicas by what their leader told; as it was where the leader
+    told nothing."""
+    end = quorum.high_watermark
+    if quorum.error or end == UNDEFINED_OFFSET:
         return view
-    found = _only_partition(response["topics"])
-    end = found["highWatermark"]
-    if found["errorCode"] or end == UNDEFINED_OFFSET:
-        return view
-    told = {r["replicaId"]: r["logEndOffset"] for r in found["currentVoters"] + found["observers"]}
+    told = {each.key.node_id: each.log_end for each in (*quorum.voters, *quorum.observers)}
     lags = {node_id: max(0, end - log_end) for node_id, log_end in told.items() if log_end >= 0}
     seen = (replace(replica, lag=lags.get(replica.node_id)) for replica in view.replicas)
     return replace(view, replicas=tuple(seen))

@@ -20,6 +20,7 @@ _PIPELINES_FROM_REPLICA = (
     "replica.scan",
     "replica.check",
     "replica.consumer",
+    "replica.redacted",
 )
 
 # Folder or module -> what it may import of ours, besides itself and EVERYONE. Not transitive.
@@ -32,6 +33,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.metadata": ("replica.format",),
     "replica.history": (),
     "replica.scan": ("replica.format", "replica.metadata"),
+    "replica.redacted": ("replica.format", "replica.metadata"),
     "replica.check": ("replica.scan", "replica.history", "replica.format", "replica.metadata"),
     "replica.raft": ("replica.history",),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),

@@ -124,6 +124,16 @@ def test_without_a_leader_every_reason_is_told():
     asyncio.run(main())
 
 
+def test_a_node_that_answers_about_another_partition_is_passed_over_with_the_reason():
+    class Other(Node):
+        async def __call__(self, client, request):
+            answer = await super().__call__(client, request)
+            return answer if request.api is DESCRIBE_CLUSTER else {**answer, "topics": []}
+
+    with pytest.raises(NoLeaderError, match="isn't about __cluster_metadata-0 alone"):
+        described(Other())
+
+
 @pytest.mark.parametrize(
     ("error", "hint"),
     [

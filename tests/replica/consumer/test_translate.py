@@ -11,11 +11,13 @@ from replica.consumer.translate import (
     read_fetch,
     read_look_up,
     read_metadata,
-    with_quorums_lag,
+    with_lag,
 )
 from replica.consumer.values import EpochEnded, Fetched, LookedUp
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import ReplicaKey
+from replica.wire.quorum import DescribedQuorum, DescribedReplica
 
 PARTITION = TopicPartition("t", 1)
 
@@ -126,20 +128,14 @@ def test_lookups_and_ends_of_epochs():
 
 
 def quorum(high_watermark, *ends, error=0):
-    voters = [{"replicaId": node_id, "logEndOffset": end} for node_id, end in ends]
-    found = {
-        "errorCode": error,
-        "highWatermark": high_watermark,
-        "currentVoters": voters[:2],
-        "observers": voters[2:],
-    }
-    return {"errorCode": 0, "topics": [{"partitions": [found]}]}
+    told = tuple(DescribedReplica(ReplicaKey(node_id), end, None, None) for node_id, end in ends)
+    return DescribedQuorum(error, 1, 7, high_watermark, told[:2], told[2:])
 
 
 def test_a_quorum_tells_lag_as_far_as_it_knows_it():
     view = PartitionView(1, tuple(ReplicaView(n, "h", 1) for n in (1, 2, 3)))
-    seen = with_quorums_lag(view, quorum(10, (1, 12), (2, 7), (3, -1)))
+    seen = with_lag(view, quorum(10, (1, 12), (2, 7), (3, -1)))
     assert [replica.lag for replica in seen.replicas] == [0, 3, None]
-    assert with_quorums_lag(view, quorum(-1, (1, 12))) == view
-    assert with_quorums_lag(view, quorum(10, error=ErrorCode.INVALID_REQUEST)) == view
-    assert with_quorums_lag(view, {"errorCode": 42, "topics": []}) == view
+    assert with_lag(view, quorum(-1, (1, 12))) == view
+    assert with_lag(view, quorum(10, error=ErrorCode.INVALID_REQUEST)) == view
+    assert with_lag(view, DescribedQuorum(42)) == view

@@ -121,6 +121,12 @@ def test_nobody_who_leads_is_an_error_that_a_later_try_may_not_have():
         discovered((CONTROLLER, cluster(), follower))
 
 
+def test_a_node_that_answers_about_another_partition_is_passed_over_with_the_reason():
+    other = {**quorum(), "topics": [{"topicName": "other", "partitions": []}]}
+    with pytest.raises(NoLeaderError, match="isn't about __cluster_metadata-0 alone"):
+        discovered((CONTROLLER, cluster(), other))
+
+
 def test_nodes_of_two_clusters_are_refused():
     def other(ports):
         return cluster((2, "127.0.0.1", ports[1]))
