@@ -11,8 +11,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.voters import Endpoints, Voter
 from replica.raft.accumulator import BatchAccumulator
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import Connections
@@ -26,14 +28,12 @@ from replica.raft.messages import (
     PeerResponse,
     VoterChangeResponse,
 )
-from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader, PendingChange
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Cause, Role, check
-from replica.raft.voters import Endpoints, Voter
 
 Draw = Callable[[int], int]
 """Randomness from the host: a number from 0 to the argument (exclusive)."""

@@ -16,10 +16,10 @@ from replica.history.watermark import (
     checked_leader_watermark,
     follower_high_watermark,
 )
+from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
-from replica.raft.batch import Batch
 from replica.raft.core import Core
 from replica.raft.effects import SnapshotPart
 from replica.raft.elections import become_prospective

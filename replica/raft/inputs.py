@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
+from replica.model.log_facts import SnapshotFacts
 from replica.raft.messages import PeerRequest, PeerResponse
-from replica.raft.ports import SnapshotFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from replica.errors import KraftlakeError, UsageError
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.kafka_errors import ErrorCode
+from replica.model.voters import Voter, VoterSet
 from replica.raft.accumulator import batch_size
-from replica.raft.batch import Batch, ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.inputs import Append, Propose, Resign, SchedulePrepared
@@ -21,7 +23,6 @@ from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.leader import Leader, check_quorum_deadline
 from replica.raft.roles.resigned import Resigned
 from replica.raft.transitions import Cause
-from replica.raft.voters import Voter, VoterSet
 
 
 class NotLeaderError(KraftlakeError):

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.raft.batch import ControlRecord, KRaftVersion, KRaftVoters
+from replica.model.voters import Endpoints, Voter, VoterSet, voter_set
 from replica.raft.core import Core
 from replica.raft.leading import append_control, finish_change, with_updated
 from replica.raft.messages import (
@@ -27,7 +28,6 @@ from replica.raft.messages import (
 )
 from replica.raft.requests import leader_only_error
 from replica.raft.roles.leader import ChangeKind, Leader, PendingChange, Progress
-from replica.raft.voters import Endpoints, Voter, VoterSet, voter_set
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
 """A new voter fetched within this time, and had caught up then (LeaderState.isReplicaCaughtUp)."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replica.model.batch import Batch
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ReplicaKey
-from replica.raft.batch import Batch
-from replica.raft.voters import Endpoints, Voter
+from replica.model.voters import Endpoints, Voter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@ FetchSnapshot. Records are the bytes of the log, not encoded anew."""
 
 from __future__ import annotations
 
+from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import ReplicaKey
@@ -12,7 +13,6 @@ from replica.node.translate.partition import (
     leader_endpoints,
     node_endpoints,
 )
-from replica.raft.batch import Batch
 from replica.raft.messages import (
     FetchRequest,
     FetchResponse,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from replica.errors import KraftlakeError
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.voters import Endpoint, Voter
 from replica.node.translate.partition import (
     Partition,
     endpoints_in,
@@ -19,7 +20,6 @@ from replica.raft.messages import (
     UpdateVoterRequest,
     VoterChangeResponse,
 )
-from replica.raft.voters import Endpoint, Voter
 from replica.wire.schema import Message
 from replica.wire.versions import KRAFT_VERSION, supported_feature
 

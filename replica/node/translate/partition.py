@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from replica.errors import CorruptDataError, KraftlakeError
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.voters import Endpoint, Endpoints, VoterSet
 from replica.raft.messages import PeerResponse
-from replica.raft.voters import Endpoint, Endpoints, VoterSet
 from replica.wire.schema import Message
 
 _TOP_LEVEL = (

@@ -13,11 +13,11 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.voters import Endpoint, Voter, voter_set
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.membership import InvalidFeatureError
 from replica.node.translate.partition import InvalidPartitionError, Partition, is_top_level
 from replica.raft import messages as m
-from replica.raft.voters import Endpoint, Voter, voter_set
 from replica.storage.batches import batch_in, frames, value_batch
 from replica.wire.codec import decode, encode
 from tests.replica.wire.messages import messages

@@ -3,10 +3,10 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.model.control import KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.raft.accumulator import BufferAllocationError, batch_size
-from replica.raft.batch import KRaftVoters
 from replica.raft.inputs import Append, Proposal, Propose, Resign, SchedulePrepared
 from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
 from replica.raft.messages import DescribeQuorumRequest, RemoveVoterRequest, ReplicaState

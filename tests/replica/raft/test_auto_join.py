@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.raft.batch import KRaftVersion, KRaftVoters
 from replica.raft.messages import (
     AddVoterRequest,
     FetchRequest,

@@ -2,9 +2,10 @@
 
 import pytest
 
+from replica.model.control import LeaderChange
+from replica.model.election_state import ElectionState
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
-from replica.raft.batch import LeaderChange
 from replica.raft.config import FOREVER
 from replica.raft.inputs import Shutdown
 from replica.raft.messages import (
@@ -14,7 +15,6 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.ports import ElectionState
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader

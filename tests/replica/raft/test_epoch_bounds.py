@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.format import quorum_state
+from replica.model.control import KRaftVoters
+from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.raft.batch import KRaftVoters
 from replica.raft.epoch_bounds import MAX_EPOCH, MOST_AT_ONCE, MS_EACH
 from replica.raft.messages import (
     EndQuorumEpochRequest,
@@ -16,7 +17,6 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.ports import ElectionState
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 from tests.replica.raft.host import (

@@ -7,14 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica.history.truncation import TruncationBelowHighWatermarkError
+from replica.model.batch import Batch
+from replica.model.control import KRaftVersion, KRaftVoters
+from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.raft.batch import Batch, KRaftVersion, KRaftVoters
+from replica.model.voters import Voter
 from replica.raft.dispatch import ClusterAuthorizationError
 from replica.raft.inputs import Request, Response
 from replica.raft.messages import RESPONSE_OF
-from replica.raft.ports import ElectionState
-from replica.raft.voters import Voter
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.control import KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.kafka_errors import ErrorCode
-from replica.raft.batch import KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.voters import without_directories
 from replica.raft.inputs import Request
 from replica.raft.messages import (
     FetchRequest,
@@ -14,7 +15,6 @@ from replica.raft.messages import (
     UpdateVoterRequest,
     VoterChangeResponse,
 )
-from replica.raft.voters import without_directories
 from tests.replica.raft.host import (
     Host,
     begin,

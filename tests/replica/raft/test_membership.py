@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.control import KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
-from replica.raft.batch import KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.voters import Voter
 from replica.raft.inputs import Request, Resign
 from replica.raft.messages import (
     AddVoterRequest,
@@ -23,7 +24,6 @@ from replica.raft.messages import (
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
-from replica.raft.voters import Voter
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from replica.model.election_state import ElectionState
 from replica.model.kafka_errors import ErrorCode
 from replica.raft.messages import (
     EndQuorumEpochRequest,
@@ -10,7 +11,6 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.ports import ElectionState
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.prospective import Prospective

@@ -3,6 +3,7 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.raft.config import FOREVER
@@ -20,7 +21,6 @@ from replica.raft.messages import (
     RemoveVoterRequest,
     VoteRequest,
 )
-from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.prospective import Prospective

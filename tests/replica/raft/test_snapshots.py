@@ -3,8 +3,10 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
+from replica.model.log_facts import SnapshotFacts
 from replica.raft.effects import SnapshotRead
 from replica.raft.inputs import Clean, Request, SnapshotFetched
 from replica.raft.messages import (
@@ -13,7 +15,6 @@ from replica.raft.messages import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
-from replica.raft.ports import ElectionState, SnapshotFacts
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.prospective import Prospective
 from replica.raft.serving import fair_shares

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from replica.model.batch import Batch
+from replica.model.control import KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.election_state import ElectionState
 from replica.model.kafka_errors import ErrorCode
+from replica.model.voters import VoterSet, without_directories
 from replica.raft.inputs import Request
 from replica.raft.messages import UpdateFeaturesRequest, UpdateVoterRequest
-from replica.raft.ports import Batch, ElectionState, KRaftVersion, KRaftVoters, LeaderChange
-from replica.raft.voters import VoterSet, without_directories
 from replica.storage.batches import batches_of, bytes_of
 from replica.storage.filesystem import LocalDisk
 from replica.storage.quorum_state_file import QuorumStateFile

@@ -8,6 +8,7 @@ import pytest
 from replica.errors import UnreachablePeerError
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
+from replica.model.voters import Voter, VoterSet, voter_set
 from replica.node.observer.guard import Guard, RefusedObserverError
 from replica.raft.effects import Send
 from replica.raft.messages import (
@@ -18,7 +19,6 @@ from replica.raft.messages import (
     FetchResponse,
     ReplicaState,
 )
-from replica.raft.voters import Voter, VoterSet, voter_set
 
 KEY = ReplicaKey(70, "4nHfNbFbTIWzYIQBhTuVDA")
 OTHER = ReplicaKey(70, "sZ3XTpIORUSvUTLyzXIrrQ")

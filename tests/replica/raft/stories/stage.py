@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from replica.errors import KraftlakeError
 from replica.model.kafka_errors import ErrorCode
+from replica.model.voters import without_directories
 from replica.raft.inputs import Clean, Failed, Request, Resign, Response, Shutdown
 from replica.raft.messages import PeerRequest, PeerResponse, VoteRequest, VoteResponse
 from replica.raft.roles.leader import Leader
 from replica.raft.serving import fair_shares
 from replica.raft.snapshots import SnapshotPolicy
-from replica.raft.voters import without_directories
 from tests.replica.raft.host import Disk, Host, batch, voter
 from tests.replica.raft.quorum import Letter, Quorum, node_of
 from tests.replica.raft.stories.files import files_of

@@ -8,9 +8,9 @@ from dataclasses import fields
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint
 from replica.raft import messages
 from replica.raft.messages import RESPONSE_OF, PeerRequest, PeerResponse
-from replica.raft.voters import Endpoint
 from tests.replica.raft.host import batch, key, voter
 
 
