@@ -15,7 +15,7 @@ from pipelines.in_memory.held import one_row_per_capture, replica_of
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.format.snapshot import BOOTSTRAP_ID
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 _ENTRY = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes")
 _STATE = ("leader_id", "leader_epoch", "current_voters")
