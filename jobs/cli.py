@@ -106,6 +106,7 @@ _GROUPS = {
         _Command(directories.explain, "Say what a finding of check means."),
         _Command(directories.recover, "Plan with which replica a broken quorum goes on."),
         _Command(directories.capture, "Copy running nodes' directories, with hashes."),
+        _Command(directories.redact, "Copy directories without their secrets."),
     ),
     "A lake": (
         _Command(lake.demo, "Show the whole way on recorded logs."),

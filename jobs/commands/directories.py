@@ -1,8 +1,8 @@
-"""Commands over logs as they lie on disk: dump, diff, check, recover, capture, explain."""
+"""Commands over logs on disk: dump, diff, check, recover, capture, redact, explain."""
 
 from __future__ import annotations
 
-from jobs.commands import options
+from jobs.commands import combinations, options
 from replica.errors import UsageError
 
 
@@ -224,6 +224,10 @@ def recover(
 def capture(
     paths: options.NodePaths,
     output: options.CaptureOutput,
+    redacted: options.Redacted = False,
+    redact_key: options.RedactKey = None,
+    names: options.HashedNames = False,
+    show_config: options.ShowConfig = None,
     json_output: options.Json = False,
 ) -> int:
     """Copy the metadata directories of running nodes, with their hashes, to a folder or a URI.
@@ -236,19 +240,65 @@ def capture(
     After an interruption the same command goes on: files that have arrived and not changed since
     are not sent again. ingest leaves a capture out until it is finished.
 
+    --redacted makes copies without secrets, as `kraftlake redact` does.
+
     --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
 
     \b
     Examples:
       kraftlake capture /var/kafka/metadata -o /backup/captures/$(date +%FT%H%M)
       kraftlake capture node1/ node2/ -o s3://bucket/captures/incident-7
+      kraftlake capture --redacted /var/kafka/metadata -o for-the-vendor
 
     Exit codes: 0, 1 when something was damaged (it is captured as it is) or never held still,
     2 usage.
     """
+    combinations.needs(
+        "--redacted",
+        redacted,
+        {"--redact-key": redact_key, "--names": names, "--show-config": show_config},
+    )
     from jobs.directories import capture as job
 
-    return job.run(paths, output=output, json_output=json_output)
+    redactor = None
+    if redacted:
+        redactor = job.record_redactor(redact_key, show_config or (), hashes_names=names)
+    return job.run(paths, output=output, redactor=redactor, json_output=json_output)
+
+
+def redact(
+    paths: options.NodePaths,
+    output: options.CaptureOutput,
+    redact_key: options.RedactKey = None,
+    names: options.HashedNames = False,
+    show_config: options.ShowConfig = None,
+    json_output: options.Json = False,
+) -> int:
+    """Copy metadata directories without their secrets, for a vendor or an issue.
+
+    The copy has the same offsets, epochs, batches and times, valid CRCs, and the findings of check
+    and diff. Kafka's own tools read it. Instead of each secret (SCRAM credentials, ids of
+    delegation tokens, values of secret and of unknown configs) it has a fingerprint, which is equal
+    where the secret is equal; so a change still shows. The sizes of such batches change, and with
+    them the positions in .index files. What is damaged is overwritten and stays damaged. Records
+    that this release doesn't know keep their type and version.
+
+    --names puts hashes in the place of the names of topics, users, groups, client ids and
+    transactional ids. Hosts, racks, IP addresses and node ids stay in either case.
+
+    --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
+
+    \b
+    Examples:
+      kraftlake redact captures/2026-11-21T0500 -o for-the-vendor
+      kraftlake redact --names --redact-key ticket.key node1/ node2/ node3/ -o ticket-4711
+
+    Exit codes: 0, 1 when something was damaged, 2 usage.
+    """
+    from jobs.directories import capture as job
+
+    redactor = job.record_redactor(redact_key, show_config or (), hashes_names=names)
+    return job.run_redact(paths, output=output, redactor=redactor, json_output=json_output)
 
 
 def explain(rule: options.RuleId = None, json_output: options.Json = False) -> int:

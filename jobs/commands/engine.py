@@ -8,7 +8,7 @@ from jobs.commands import node_options, options
 from jobs.commands.combinations import alone, needs, unless
 from jobs.output import write_line
 from replica.errors import UsageError
-from replica.types import METADATA_TOPIC
+from replica.model.topic import METADATA_TOPIC
 
 replica = typer.Typer(name="replica", invoke_without_command=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.commands import node_options, options
-from replica.types import METADATA_TOPIC
+from replica.model.topic import METADATA_TOPIC
 
 
 def consume(

@@ -32,7 +32,7 @@ from replica.check.damaged import bundle_damage
 from replica.check.group import JudgedGroup, judge_group
 from replica.check.rule import Finding, by_severity
 from replica.format.discovery import Found
-from replica.types import Severity
+from replica.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from replica.errors import UsageError
 from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
 from replica.health.of_directories import cluster_of
-from replica.types import Severity
+from replica.severity import Severity
 
 SHOWN_SUBJECTS = 5
 """Partitions, nodes and so on of one rule that are named in text; --json names all."""

@@ -16,8 +16,9 @@ from replica.format import meta_properties, partition_metadata
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, FilePath, Found, discover
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
+from replica.model.keys import ReplicaId
+from replica.model.topic import METADATA_TOPIC_ID
 from replica.scan.file_room import FileRoom
-from replica.types import METADATA_TOPIC_ID, ReplicaId
 
 
 @dataclass(frozen=True)

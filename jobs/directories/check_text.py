@@ -19,7 +19,7 @@ from jobs.output import coloured, counted, one_line
 from replica.check.examined import Examined
 from replica.check.group import Judged
 from replica.check.rule import Finding, Rule
-from replica.types import Severity
+from replica.severity import Severity
 
 SHOWN_PLACES = 10
 """Places of one rule that are listed; --json lists all."""

@@ -12,7 +12,7 @@ from replica.check.group import Judged
 from replica.check.rule import Finding
 from replica.check.snapshots import Validity
 from replica.errors import UsageError
-from replica.types import Severity
+from replica.severity import Severity
 
 NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 """What one finding is called, the worst first."""

@@ -11,7 +11,7 @@ from replica.errors import UsageError
 from replica.history.commitment import Losses, classify_compared, compare_group, losses
 from replica.history.divergence import Comparison, Divergence, diverge_compared
 from replica.history.log import ReplicaLog
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
 
 
 @dataclass(frozen=True)

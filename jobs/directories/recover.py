@@ -20,7 +20,7 @@ from replica.format import meta_properties
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
 from replica.history.recovery import Answer, RecoveryPlan, plan_recovery
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
 
 
 def run(paths: Sequence[str], *, json_output: bool) -> int:

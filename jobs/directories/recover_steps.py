@@ -13,7 +13,7 @@ from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
 from replica.format.quorum_state import encode, new_state
 from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.history.recovery import Answer, RecoveryPlan
-from replica.types import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 
 CONTROLLER_FILE = "config/controller.properties"
 """As Kafka's own archive has it; a comment of each command says where a node's own is meant."""

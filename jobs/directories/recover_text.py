@@ -11,10 +11,10 @@ from replica.check.examined import Examined
 from replica.check.partition import partition_of
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
-from replica.history.log import election_order
 from replica.history.ranges import Ranges
 from replica.history.recovery import Answer, RecoveryPlan, Standing
-from replica.types import ZERO_UUID, ReplicaKey
+from replica.model.epochs import election_order
+from replica.model.keys import ZERO_UUID, ReplicaKey
 
 _records = partial(counted, noun="record")
 

@@ -22,7 +22,7 @@ from replica.admin.appending import (
 from replica.admin.records import batch_of, record_of_json, record_of_value
 from replica.errors import KraftlakeError, UnreadableFileError, UsageError
 from replica.format.record import Record
-from replica.types import METADATA_TOPIC
+from replica.model.topic import METADATA_TOPIC
 from replica.wire.client import ClientConfig
 
 _CHUNK_BYTES = 256 * 1024

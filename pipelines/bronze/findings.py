@@ -21,7 +21,7 @@ from replica.check.landmarks import known_files
 from replica.check.replaying import Replayed
 from replica.check.rule import Finding
 from replica.format.known_file import KnownFile
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 
 Row = dict[str, Any]
 

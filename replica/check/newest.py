@@ -10,9 +10,8 @@ from replica.check.examined import Examined
 from replica.check.partition import partition_of
 from replica.check.replaying import NewestState, Watch, replay_log
 from replica.check.role import stated_voters
-from replica.history.log import election_order
-from replica.history.voters import VoterSet
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.voters import VoterKeys
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class ClusterState:
     cluster_id: str | None
     examined: Examined
     state: NewestState | None
-    voters: VoterSet
+    voters: VoterKeys
     last_timestamp: int | None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from replica.types import Severity
+from replica.severity import Severity
 
 
 class Family(StrEnum):

@@ -9,7 +9,7 @@ from functools import partial
 from replica.check.catalogue.health import nodes
 from replica.check.rule import Finding, Rule, Subject
 from replica.health.cluster import Cluster
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 
 UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
 """DirectoryId.UNASSIGNED: the broker is still to say where the replica lies (KIP-858)."""

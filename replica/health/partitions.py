@@ -9,7 +9,7 @@ from replica.check.catalogue.health import partitions
 from replica.check.rule import Finding, Rule, Subject
 from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.metadata.image.partition import Partition
-from replica.types import NO_NODE
+from replica.model.keys import NO_NODE
 
 _Judge: TypeAlias = Callable[[Cluster, PartitionKey, Partition], str | None]
 """What is so with a partition where a rule holds for it, else None."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from replica.check.catalogue.health import partitions
 from replica.check.rule import Finding, Rule, Subject
 from replica.health.cluster import Cluster, PartitionKey, listed
-from replica.types import NO_NODE
+from replica.model.keys import NO_NODE
 
 
 def judge_placement(cluster: Cluster) -> Iterator[Finding]:

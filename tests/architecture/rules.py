@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-EVERYONE = ("replica.types", "replica.errors")
+EVERYONE = ("replica.model", "replica.errors", "replica.severity")
 
 _PIPELINES_FROM_REPLICA = (
     "replica.format",
@@ -21,17 +21,20 @@ _PIPELINES_FROM_REPLICA = (
     "replica.check",
     "replica.health",
     "replica.consumer",
+    "replica.redacted",
 )
 
 # Folder or module -> what it may import of ours, besides itself and EVERYONE. Not transitive.
 ALLOWED: dict[str, tuple[str, ...]] = {
     "replica": (),
-    "replica.types": (),
+    "replica.model": (),
+    "replica.severity": (),
     "replica.errors": (),
     "replica.format": (),
     "replica.metadata": ("replica.format",),
     "replica.history": (),
     "replica.scan": ("replica.format", "replica.metadata"),
+    "replica.redacted": ("replica.format", "replica.metadata"),
     "replica.check": ("replica.scan", "replica.history", "replica.format", "replica.metadata"),
     "replica.health": (
         *("replica.check", "replica.format", "replica.metadata"),

@@ -94,7 +94,7 @@ HARMLESS = [
     ("replica/metadata/a.py", "from replica.format.batch import Batch"),
     ("replica/metadata/a.py", "from .schema import SCHEMA"),
     ("replica/storage/a.py", "from replica.raft.ports import Log\nimport os, time"),
-    ("replica/wire/a.py", "from replica.errors import DataError\nfrom replica import types"),
+    ("replica/wire/a.py", "from replica.errors import DataError\nfrom replica import model"),
     ("pipelines/gold/a.py", "from pipelines.silver import x\nfrom replica.history import epochs"),
     ("pipelines/delta/tables.py", "from delta.tables import DeltaTable\ndf.write.save(p)"),
     ("pipelines/session.py", "SparkSession.builder.getOrCreate()"),

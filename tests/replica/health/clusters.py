@@ -12,7 +12,7 @@ from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.schema import Value
-from replica.types import Severity
+from replica.severity import Severity
 from tests.replica.metadata.image.made import DIRECTORY, TOPIC, after, broker, feature, topic
 
 RELEASES = {"4.1-IV1": 27, "4.3-IV0": 30, "4.4-IV2": 33}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from replica.health.cluster import Cluster
 from replica.health.exposure import Exposure, Harm, exposures, min_isr_unknown
-from replica.types import NO_NODE
+from replica.model.keys import NO_NODE
 from tests.replica.health.clusters import a_broker, a_partition, cluster_after, healthy, voters
 from tests.replica.metadata.image.made import config, topic
 

@@ -6,7 +6,7 @@ import pytest
 
 from replica.health.cluster import ReassignmentStart
 from replica.health.reassignments import reassignment_starts
-from replica.types import NO_NODE
+from replica.model.keys import NO_NODE
 from tests.replica.health.clusters import (
     a_broker,
     a_partition,

@@ -15,7 +15,7 @@ from replica.format.segment import scan
 from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
 from replica.health.of_directories import cluster_of
-from replica.types import Severity
+from replica.severity import Severity
 from tests.replica.check.editing import append, flip, metadata
 
 DATA = Path(__file__).parents[2] / "data"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from replica.check.rule import Family, Rule
-from replica.types import Severity
+from replica.severity import Severity
 
 _WARNING, _INFO = Severity.WARNING, Severity.INFO
 _HealthRule = partial(Rule, family=Family.HEALTH)

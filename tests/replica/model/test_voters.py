@@ -2,8 +2,8 @@
 
 import pytest
 
-from replica.raft.voters import Voter, voter_set, without_directories
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Voter, voter_set, without_directories
 
 
 def key(node_id, directory="a"):

@@ -1,9 +1,12 @@
-"""A cluster's log replayed in parts by key, a part by a worker of Spark: see pipelines.replay."""
+"""The agreed branch of each cluster replayed once, in parts by key, a part by a worker of Spark.
+
+See pipelines.replay for what a worker does.
+"""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -14,17 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.replay.parts import (
-    OF_LOG,
-    OF_PLANNED,
-    OF_TAIL,
-    SOURCE_OF_SNAPSHOT,
-    Part,
-    part_of,
-)
+from pipelines.replay.parts import OF_LOG, OF_PLANNED, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
 from pipelines.replay.plan import CONTENT_IDS, PLAN, plan_of
 from pipelines.replay.stored import SPREAD
-from pipelines.silver.replay_plan import bases_of, plans
+from pipelines.replay.walk import WALKED, walk, walked
+from pipelines.silver.replay_plan import plans
 from pipelines.silver.stored_records import is_unknown, spread
 
 _RECORDS_OF_PART = 4_000_000
@@ -40,26 +37,20 @@ def buckets_for(spark: SparkSession, records: int) -> int:
     )
 
 
-def replay_in_parts(
+def agreed_replay(
     branch: DataFrame,
     snapshots: DataFrame,
     snapshot_records: DataFrame,
     buckets: int,
-    work: Callable[[Part], Iterator[pa.RecordBatch]],
-    schema: pa.Schema,
-    *,
-    every_snapshot: bool = False,
     tails: DataFrame | None = None,
 ) -> DataFrame:
-    """The rows that `work` makes of each part, in columns of `schema`.
+    """WALKED; to be persisted, as five tables read it.
 
     branch: from branch_records; tails: from lost_tails; the others bronze's; buckets: parts of
     each cluster.
 
     A record that this release doesn't know is a hole in the log, as behind it no state is the whole
     truth; and no replay begins with a snapshot that holds such a record.
-    every_snapshot: whether the parts see the contents of all whole snapshots, or only of those
-    with which a run begins.
     """
     hidden = is_unknown()
     contents = _contents(snapshots)
@@ -70,9 +61,6 @@ def replay_in_parts(
     begins = begins.withColumn("can_begin", F.col("is_partial").isNull())
     known = branch.where(~hidden)
     plan = plans(branch, known, begins)
-    if not every_snapshot:
-        bases = F.broadcast(bases_of(plan))
-        records = records.join(bases, on=list(CONTENT_IDS), how="left_semi")
     records = records.dropDuplicates([*CONTENT_IDS, "index"])  # of all replicas that have it
     log = known.withColumns({"source": F.lit(OF_LOG), "position": F.col("offset")})
     rows = log.unionByName(_placed(records), allowMissingColumns=True)
@@ -84,8 +72,8 @@ def replay_in_parts(
     ordered = rows.repartitionById(buckets, place.cast("int")).sortWithinPartitions(
         "cluster_id", "bucket", "position", "source", "offset"
     )
-    run = partial(_run, work=work, buckets=buckets, every_snapshot=every_snapshot)
-    return ordered.mapInArrow(run, from_arrow_schema(schema, prefer_timestamp_ntz=False))
+    schema = from_arrow_schema(WALKED, prefer_timestamp_ntz=False)
+    return ordered.mapInArrow(partial(_run, buckets=buckets), schema)
 
 
 def _contents(snapshots: DataFrame) -> DataFrame:
@@ -125,34 +113,20 @@ def _plan_rows(plan: DataFrame, buckets: int) -> DataFrame:
     )
 
 
-def _run(
-    batches: Iterator[pa.RecordBatch],
-    *,
-    work: Callable[[Part], Iterator[pa.RecordBatch]],
-    buckets: int,
-    every_snapshot: bool,
-) -> Iterator[pa.RecordBatch]:
+def _run(batches: Iterator[pa.RecordBatch], *, buckets: int) -> Iterator[pa.RecordBatch]:
     # What a replay makes has no cycles; to look for them takes a third of its time.
     gc.disable()
     try:
         for (cluster_id, bucket), rows in groupby(_rows(batches), _OWNER):
-            ids = cluster_id, bucket, buckets
-            yield from work(_part(*ids, rows, every_snapshot=every_snapshot))
+            yield from map(walked, walk(_part(cluster_id, bucket, buckets, rows)))
     finally:
         gc.enable()
 
 
-def _part(
-    cluster_id: str,
-    bucket: int,
-    buckets: int,
-    rows: Iterator[tuple[Any, ...]],
-    *,
-    every_snapshot: bool,
-) -> Part:
+def _part(cluster_id: str, bucket: int, buckets: int, rows: Iterator[tuple[Any, ...]]) -> Part:
     """rows: the plan's and all others."""
     plan = plan_of(next(rows)[_PAYLOAD])
-    return part_of(cluster_id, bucket, buckets, plan, rows, every_snapshot=every_snapshot)
+    return Part(cluster_id, bucket, buckets, plan, rows)
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
