@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.commands import combinations, options
+from jobs.commands import cluster_options, combinations, options
 from replica.errors import UsageError
 
 
@@ -115,9 +115,9 @@ def check(
     fail_on: options.FailOn = None,
     order: options.Order = None,
     no_replay: options.NoReplay = False,
-    family: options.Family = None,
-    broker_config: options.BrokerConfig = None,
-    limit: options.SubjectLimit = 5,
+    family: cluster_options.Family = None,
+    broker_config: cluster_options.BrokerConfig = None,
+    limit: cluster_options.SubjectLimit = 5,
 ) -> int:
     """Check whether directories are sound, and whether the cluster that they describe is well.
 
@@ -154,7 +154,6 @@ def check(
     \b
     Examples:
       kraftlake check /var/kafka/metadata
-      kraftlake check node1/ node2/ node3/
       kraftlake check --severity warning --json cluster.tar.gz | jq 'select(.rule) | .rule'
       kraftlake check --json --fail-on error node1/ node2/ node3/ | tail -1 | jq .summary
       kraftlake check --order live,split,final incident/
