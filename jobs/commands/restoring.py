@@ -81,7 +81,7 @@ def restore(
       kraftlake restore --release 4.4 --formatted /var/kafka/metadata left/ -o restored
       kraftlake restore --release 4.4 --map-brokers 1=11,2=12 left/ -o restored
 
-    --json: kind (restored, change), entity, count, and of a change detail and examples, a line
+    --json: kind (restored, change), entity, number, and of a change detail and examples, a line
     each. Exit codes: 0, 2 usage (also a state that isn't known to its last record).
     """
     from jobs.directories import restore as job

@@ -62,9 +62,8 @@ def run(request: Request) -> int:
     name = _CHECKPOINT if _is_in_the_log(request.release) else BOOTSTRAP_NAME
     _write(Path(request.output, name), content)
     if not request.json_output:
-        write_line(
-            f"written: {os.path.join(request.output, name)}, {counted(len(content), 'byte')}"
-        )
+        place = os.path.join(request.output, name)
+        write_line(f"written: {place}, {counted(len(content), 'byte')}")
         write_line(
             f"next: kafka-storage format each new controller, copy the file to {name} below its "
             "metadata.log.dir, then start the controllers, then the brokers"
@@ -133,7 +132,7 @@ def _tell(plan: RestorePlan, source: Source, *, json_output: bool) -> None:
         kinds[kind.name] = kinds.get(kind.name, 0) + 1
     if json_output:
         for name, count in kinds.items():
-            write_json({"kind": "restored", "entity": name, "count": count})
+            write_json({"kind": "restored", "entity": name, "number": count})
         for one in (*withheld, *plan.changes):
             write_json({"kind": "change", **one._asdict()})
         return
@@ -143,11 +142,11 @@ def _tell(plan: RestorePlan, source: Source, *, json_output: bool) -> None:
     write_line("different in the new cluster:")
     for one in (*withheld, *plan.changes):
         shown = f" ({', '.join(one.examples)}{_more(one)})" if one.examples else ""
-        write_line(f"  {one.entity}: {one.count}: {one.detail}{shown}")
+        write_line(f"  {one.entity}: {one.number}: {one.detail}{shown}")
 
 
 def _more(one: Change) -> str:
-    return ", ..." if one.count > len(one.examples) else ""
+    return ", ..." if one.number > len(one.examples) else ""
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,9 +1,9 @@
 """What of a cluster's state a new cluster begins with.
 
-Over go features, topics with their ids, partitions, configs, quotas, ACLs, SCRAM credentials and the
-next producer id. Left out is what belongs to the old nodes (registrations, the voter set), what can't
-be known (redacted values, delegation tokens, whose HMACs no log holds), and what describes replicas
-that have yet to start: leaders, eligible leader replicas, log directories, reassignments under way.
+Features, topics with their ids, partitions, configs, quotas, ACLs, SCRAM credentials and the next
+producer id go over. Left out is what belongs to the old nodes (registrations, the voter set), what
+can't be known (redacted values, delegation tokens, whose HMACs no log holds), and what describes
+replicas that have yet to start: leaders, eligible leader replicas, log directories, reassignments.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _Values = dict[Any, Any]
 
 
 class Change(NamedTuple):
-    """What will be different in the new cluster. entity: its kind; count: how many of them;
+    """What will be different in the new cluster. entity: its kind; number: how many of them;
     examples: the first of these, by name; detail: one line."""
 
     entity: str
-    count: int
+    number: int
     detail: str
     examples: tuple[str, ...] = ()
 
