@@ -49,8 +49,8 @@ def of_directories(paths: Sequence[str], at_offset: int | None) -> Source:
     image = _image(examined, end)
     if image is None:
         raise UsageError(
-            f"{examined.shown}: the state at offset {end.offset} isn't known: records before it are "
-            "missing, damaged or unknown, as `kraftlake check` says; name another --at-offset"
+            f"{examined.shown}: the state at offset {end.offset} isn't known: records before it "
+            "are missing, damaged or unknown, as `kraftlake check` says; name another --at-offset"
         )
     return Source(image, examined.shown, end.offset, Counter())
 

@@ -17,7 +17,7 @@ from replica.metadata.changes.releases import release_of
 from replica.metadata.image import Image, to_records
 from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.image.partition import Partition
-from replica.metadata.image.snapshot import LOWEST_METADATA_VERSION
+from replica.metadata.image.snapshot import ELR_VERSION, LOWEST_METADATA_VERSION
 from replica.metadata.image.state import TABLES, TOPIC_RESOURCE, Table
 from replica.metadata.record import MetadataRecord
 from replica.metadata.redact import MARK
@@ -106,6 +106,7 @@ class _Planning:
         self._forget("zk_migration", "zk_migration_state", "a new cluster has none to migrate")
         tokens = "no log holds their HMACs: clients ask for new ones"
         self._forget("delegation_tokens", "delegation_token", tokens)
+        self._features()
         self._configs()
         self._scram()
         self._partitions()
@@ -141,6 +142,18 @@ class _Planning:
         for key in gone:
             del values[key]
         self._tell(entity, f"left out: {why}", [_shown(key) for key in gone])
+
+    def _features(self) -> None:
+        """With eligible leader replicas, a broker that the controller has never seen leaves all
+        ISRs when it registers (Kafka: BrokerUncleanShutdownHandler): partitions would be left
+        without a replica that may lead."""
+        level = self.values["features"].pop(ELR_VERSION, None)
+        if level:
+            detail = (
+                f"left out, for with it brokers that register anew leave the ISR: finalize {level} "
+                "by `kafka-features upgrade` when all brokers have started"
+            )
+            self.changes.append(Change("feature", 1, detail, (ELR_VERSION,)))
 
     def _configs(self) -> None:
         topics = set(self.values["topics"].values())
