@@ -35,6 +35,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.history": (),
     "replica.scan": ("replica.format", "replica.metadata"),
     "replica.redacted": ("replica.format", "replica.metadata"),
+    "replica.restore": ("replica.format", "replica.metadata"),
     "replica.check": ("replica.scan", "replica.history", "replica.format", "replica.metadata"),
     "replica.health": (
         *("replica.check", "replica.format", "replica.metadata"),
