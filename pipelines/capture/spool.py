@@ -23,6 +23,7 @@ from replica.format.known_file import (
     KnownFile,
     Resumed,
     Stretch,
+    batches_around,
     resume_segment,
     resume_snapshot,
     wanted_of_segment,
@@ -179,19 +180,18 @@ class Copying:
         known = self.known.get(canonical(relative))
         if known is None or name.deleted:
             return None
-        is_segment, ends = name.kind is FileKind.SEGMENT, self.snapshot_ends
+        is_segment = name.kind is FileKind.SEGMENT
         with self._opened(path, MAX_LOG_BYTES) as file:
             if file.size < known.sound_bytes:
                 return None
-            wanted = (
-                wanted_of_segment(known, ends, file.size)
-                if is_segment
-                else wanted_of_snapshot(known)
-            )
+            around = batches_around(file, known, self.snapshot_ends if is_segment else ())
+            wanted = wanted_of_snapshot(known)
+            if is_segment:
+                wanted = wanted_of_segment(known, around, file.size)
             size = self._copy(relative, file, wanted)
         with open_file(str(self.copy_of(relative)), MAX_LOG_BYTES) as copy:
             if is_segment:
-                found = resume_segment(copy, known, self.room.scan, ends)
+                found = resume_segment(copy, known, self.room.scan, around)
             else:
                 found = resume_snapshot(copy, known)
         if found is not None:

@@ -266,14 +266,13 @@ class _Reading:
                 self.take(relative, name, data)
             except VanishedFileError:
                 vanished = True
-                detail = "listed, but gone when it was opened"
-                self._damage(relative, b"", DamageKind.CHANGED, detail)
+                self._damage(relative, 0, DamageKind.CHANGED, "listed, but gone when it was opened")
             except UnreadableFileError as error:
-                self._damage(relative, b"", DamageKind.UNREADABLE, error.reason)
+                self._damage(relative, 0, DamageKind.UNREADABLE, error.reason)
         settled = before == after
         if not settled:
             detail = "another one before the log was read than after it: not held against the log"
-            self._damage(self._epochs_path, b"", DamageKind.CHANGED, detail)
+            self._damage(self._epochs_path, 0, DamageKind.CHANGED, detail)
             self.singles.pop(FileKind.LEADER_EPOCH_CHECKPOINT, None)
         return settled and not vanished
 
@@ -317,29 +316,28 @@ class _Reading:
         self.files[relative] = file
         if name.kind is FileKind.SEGMENT:
             self._segment(file, read)
-            return
-        if name.kind in (FileKind.SNAPSHOT, FileKind.BOOTSTRAP):
+        elif name.kind in (FileKind.SNAPSHOT, FileKind.BOOTSTRAP):
             self._snapshot(file, read)
-            return
-        data = all_bytes(read)
-        if name.kind in INDEX_DECODERS:
+        else:
+            self._small_file(file, all_bytes(read))
+
+    def _small_file(self, file: FoundFile, data: bytes) -> None:
+        decode = INDEX_DECODERS.get(file.name.kind)
+        if decode is not None:
             # Kafka leaves indexes of 0 bytes behind; they are legal
-            decode = INDEX_DECODERS[name.kind]
             content = self._decoded(file, data, decode) if data else decode(b"")
             if content is not None:
                 self.indexes.append(IndexFile(file, content))
         else:
-            self.singles[name.kind] = self._decoded(file, data, STATE_DECODERS[name.kind])
+            kind = file.name.kind
+            self.singles[kind] = self._decoded(file, data, STATE_DECODERS[kind])
 
     def _found(self, relative: str, name: FileName, read: Source) -> FoundFile:
-        source = byte_source(read)
-        if not self.hashed:
-            return FoundFile(relative, name, source.size, "")
-        if name.kind is FileKind.SEGMENT:
-            chain = hash_chain(source)
-            return FoundFile(relative, name, source.size, chain.digest, chain)
-        digest = content_hash(name, source)
-        return FoundFile(relative, name, source.size, digest)
+        if self.hashed and name.kind is FileKind.SEGMENT:
+            chain = hash_chain(read)
+            return FoundFile(relative, name, byte_source(read).size, chain.digest, chain)
+        digest = content_hash(name, read) if self.hashed else ""
+        return FoundFile(relative, name, byte_source(read).size, digest)
 
     def _take_resumed(self, relative: str, name: FileName, found: Resumed) -> None:
         file = FoundFile(relative, name, found.size_bytes, found.content_hash, found.chain)
@@ -351,21 +349,19 @@ class _Reading:
             self.segments.append(SegmentFile(file, found.scan))
 
     def _damage(
-        self, file: str, data: bytes, kind: DamageKind, detail: str, position: int = 0
+        self, file: str, size: int, kind: DamageKind, detail: str, position: int = 0
     ) -> None:
-        length = max(0, len(data) - position)
-        self.damages.append(Damage(position, length, kind, detail, file))
+        self.damages.append(Damage(position, max(0, size - position), kind, detail, file))
 
     def _decoded(self, file: FoundFile, data: bytes, decode: Callable[[bytes], _T]) -> _T | None:
         if not data:
-            detail = f"a {file.name.kind} of 0 bytes"
-            self._damage(file.path, data, DamageKind.EMPTY_FILE, detail)
+            self._damage(file.path, 0, DamageKind.EMPTY_FILE, f"a {file.name.kind} of 0 bytes")
             return None
         try:
             return decode(data)
         except DataError as error:
-            position = error.position or 0
-            self._damage(file.path, data, DamageKind.CONTENT, error.reason, position)
+            told = DamageKind.CONTENT, error.reason, error.position or 0
+            self._damage(file.path, len(data), *told)
             return None
 
     def _segment(self, file: FoundFile, read: Source) -> None:
@@ -378,11 +374,12 @@ class _Reading:
         name = file.name.snapshot
         state = SnapshotState.COMPLETE if name is None else name.state
         if state is SnapshotState.COMPLETE and not file.size_bytes:
-            self._damage(file.path, b"", DamageKind.EMPTY_FILE, "a snapshot of 0 bytes")
+            self._damage(file.path, 0, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes")
         if state is SnapshotState.COMPLETE and found.zero_tail:
             detail = f"a snapshot with {found.zero_tail} zero bytes at its end"
-            place = found.end_position, found.zero_tail
-            self.damages.append(Damage(*place, DamageKind.ZERO_HOLE, detail, file.path))
+            self._damage(
+                file.path, file.size_bytes, DamageKind.ZERO_HOLE, detail, found.end_position
+            )
         # a .part file is being written: its end is no damage
         unfinished = {DamageKind.TORN_TAIL} if state is SnapshotState.PART else set()
         for damage in found.damages:

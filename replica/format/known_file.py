@@ -10,7 +10,7 @@ is a bit that flipped in bytes between the landmarks.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -18,6 +18,7 @@ from replica.format import segment
 from replica.format.batch import HEADER, decode_header
 from replica.format.byte_source import OpenFile, ShrankError
 from replica.format.content_hash import CHUNK_BYTES, HashChain, hash_chain
+from replica.format.primitives import Buffer
 from replica.format.segment import LocatedBatch, SegmentScan
 from replica.format.snapshot_content import SnapshotContent, inspect
 
@@ -83,35 +84,38 @@ def headers_hash(headers: Sequence[bytes]) -> str:
     return hashlib.sha256(b"".join(headers)).hexdigest()
 
 
-def wanted_of_segment(known: KnownFile, ends: Sequence[int], size: int) -> Iterator[Stretch]:
+def batches_around(file: OpenFile, known: KnownFile, ends: Iterable[int]) -> tuple[Place, ...]:
+    """The known batches that hold the offsets just before and at each of `ends`."""
+    return tuple(found for end in ends for found in _batches_around(file, known, end))
+
+
+def wanted_of_segment(known: KnownFile, around: Iterable[Place], size: int) -> Iterator[Stretch]:
     """What resume_segment reads of a segment that holds `size` bytes by now; some of it twice."""
-    yield from _landmark_stretches(known)
-    for end in ends:
-        around = _around(known, end)
-        if around is not None:
-            yield around.position, around.size_bytes
+    for place in (*known.landmarks, *around):
+        yield place.position, place.size_bytes
     boundary = _boundary(known)
     yield boundary, max(0, size - boundary)
 
 
 def wanted_of_snapshot(known: KnownFile) -> Iterator[Stretch]:
     """What resume_snapshot reads."""
-    yield from _landmark_stretches(known)
+    for place in known.landmarks:
+        yield place.position, place.size_bytes
 
 
 def resume_segment(
-    file: OpenFile, known: KnownFile, scan: segment.ScanLog, ends: Sequence[int]
+    file: OpenFile, known: KnownFile, scan: segment.ScanLog, around: Sequence[Place]
 ) -> Resumed | None:
     """Read what is new of a segment; None where its head is not the known one.
 
-    ends: offsets at which snapshots end; the batches around them are read, too.
+    around: the batches around the offsets at which snapshots end; they are read, too.
     """
     boundary = _boundary(known)
     try:
         landmarks = _landmarks(file, known)
-        if landmarks is None:
+        if landmarks is None or not all(_is_sound(file, place) for place in around):
             return None
-        around = [found for end in ends for found in _batches_around(file, known, end)]
+        others = [_batch(place, file.read(place.position, HEADER.size)) for place in around]
     except ShrankError:
         return None
     found = scan(
@@ -119,7 +123,7 @@ def resume_segment(
         start=known.sound_bytes,
         expected_offset=known.next_offset,
     )
-    told = {batch.position: batch for batch in [*landmarks, *around]}
+    told = {batch.position: batch for batch in [*landmarks, *others]}
     batches = tuple(told[position] for position in sorted(told))
     chain = hash_chain(file.part(boundary), start=boundary, link=known.chunk_hash)
     return Resumed(
@@ -157,11 +161,6 @@ def _boundary(known: KnownFile) -> int:
     return known.sound_bytes - known.sound_bytes % CHUNK_BYTES
 
 
-def _landmark_stretches(known: KnownFile) -> Iterator[Stretch]:
-    for place in known.landmarks:
-        yield place.position, place.size_bytes
-
-
 def _landmarks(file: OpenFile, known: KnownFile) -> tuple[LocatedBatch, ...] | None:
     """The batches at the landmarks, None where one of them isn't as it was."""
     if file.size < known.sound_bytes:
@@ -171,11 +170,15 @@ def _landmarks(file: OpenFile, known: KnownFile) -> tuple[LocatedBatch, ...] | N
         return None
     found: list[LocatedBatch] = []
     for place, header in zip(known.landmarks, headers, strict=True):
-        batch = LocatedBatch(place.position, decode_header(header), True)
+        batch = _batch(place, header)
         found.append(batch)
         if place.size_bytes == batch.header.size_bytes and not _is_sound(file, place):
             return None
     return tuple(found)
+
+
+def _batch(place: Place, header: Buffer) -> LocatedBatch:
+    return LocatedBatch(place.position, decode_header(header), True)
 
 
 def _is_sound(file: OpenFile, place: Place) -> bool:
@@ -188,22 +191,14 @@ def _scanned(file: OpenFile, place: Place) -> SegmentScan:
     return segment.scan(part, start=place.position, expected_offset=place.base_offset)
 
 
-def _around(known: KnownFile, end: int) -> Place | None:
-    """What to read to find the known batches that hold the offsets just before and at `end`; None
-    where the known bytes don't hold them."""
+def _batches_around(file: OpenFile, known: KnownFile, end: int) -> Iterator[Place]:
     if not known.first_offset < end <= known.next_offset:
-        return None
+        return
     places = [*known.places, Place(known.sound_bytes, known.next_offset, 0)]
     number = max(n for n, place in enumerate(places) if place.base_offset < end)
     start, following = places[number], places[min(number + 2, len(places) - 1)]
-    return start._replace(size_bytes=following.position - start.position)
-
-
-def _batches_around(file: OpenFile, known: KnownFile, end: int) -> Iterator[LocatedBatch]:
-    place = _around(known, end)
-    if place is None:
-        return
-    for batch in _scanned(file, place).batches:
+    size = following.position - start.position
+    for batch in _scanned(file, start._replace(size_bytes=size)).batches:
         header = batch.header
         if batch.crc_valid and header.base_offset <= end and header.last_offset >= end - 1:
-            yield batch
+            yield Place(batch.position, header.base_offset, header.size_bytes)
