@@ -1,1 +1,5 @@
-"""The entry points: the `kraftlake` command (cli) and the jobs that spark-submit runs."""
+"""The `kraftlake` command: cli, and a folder for each group of commands that its help shows.
+
+build.py, ingest.py and the other files with a command's name are the jobs that spark-submit runs:
+each starts its command by cli, as `kraftlake` does.
+"""

@@ -1,79 +1,13 @@
-"""`kraftlake build`: a lake's silver and gold tables from its bronze tables.
+"""`kraftlake build` as a Spark application, with the same options:
 
-Also a Spark application with the same options:
-
-    spark-submit jobs/build.py --lake /data/lake
+spark-submit jobs/build.py --lake /data/lake
 """
 
 from __future__ import annotations
 
 import sys
 
-from jobs.interrupts import interruptible, started_spark
-from jobs.lake_tables import check_lake
-from jobs.output import complain, write_counts
-from jobs.waiting import check_ready, check_whole, waiting
-
-
-def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> int:
-    """Build the lake and print the rows per table; 0. Raises KraftlakeError.
-
-    run_id: a UUID, of gold.quality_results and lineage.
-    """
-    write_counts(run_build(lake, run_id), json_output=json_output)
-    return 0
-
-
-def run_build(lake: str, run_id: str | None = None) -> dict[str, int]:
-    """`build_tables`, which Ctrl-C ends with one line."""
-    with interruptible("build", lambda: _again(lake)):
-        return build_tables(lake, run_id)
-
-
-def build_tables(lake: str, run_id: str | None = None) -> dict[str, int]:
-    """Rows by table. Spark starts where something has changed since the last build, and the lake is
-    not small. Raises KraftlakeError."""
-    from pipelines.lake_lock import locked_in_store
-    from pipelines.last_build import last_build
-    from pipelines.lineage.job_events import job_events
-
-    check_lake(lake)
-    check_whole(lake)
-    check_ready(lake, "silver", "gold")
-    with locked_in_store(lake, waiting("build", lake)):
-        check_whole(lake)
-        with job_events("build", lake, complain, tables="bronze", run_id=run_id) as named:
-            last = last_build(lake)
-            if last is not None and last.still_holds(lake):
-                complain("build: nothing has changed since the last build")
-                return dict(last.rows)
-            return _build(lake, named)
-
-
-def _build(lake: str, run_id: str) -> dict[str, int]:
-    from pipelines.delta import Lake
-    from pipelines.delta.failures import told
-    from pipelines.small_build import build_small
-
-    def progress(line: str) -> None:
-        complain(f"build: {line}")
-
-    with told(lake):
-        counts = build_small(Lake(lake), progress, run_id)
-    if counts is None:
-        from pipelines.build import build
-
-        spark = started_spark("build", lake)
-        with told(lake):
-            counts = build(spark, Lake(lake), progress, run_id)
-    return counts
-
-
-def _again(lake: str) -> str:
-    return f"what was committed stays: run `kraftlake build --lake {lake}` again"
-
+from jobs.cli import main
 
 if __name__ == "__main__":
-    from jobs.cli import main
-
     main(["build", *sys.argv[1:]])

@@ -1,5 +1,5 @@
 """The `kraftlake` command: `jobs.commands` has options and help, each command's work is in the
-module of its name.
+folder of its group.
 
 Those modules are imported when their command runs, so `kraftlake --help` and `kraftlake dump`
 load neither pyspark nor pyarrow nor deltalake. `main` is the one place that turns errors into
@@ -9,16 +9,37 @@ lines and exit codes.
 from __future__ import annotations
 
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from jobs.commands import asking, engine, feeds, lake, logs, reading
+from jobs.commands import asking, directories, engine, lake, reading, restoring, sharing
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
+
+class _GroupedCommands(TyperGroup):
+    """Shows the commands below the heading of their group."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes each heading with its commands, and what each is for, in a column of its own."""
+        rows: dict[str, list[tuple[str, str]]] = {}
+        width = max(map(len, self.commands))
+        for name, command in self.commands.items():
+            short_help = command.get_short_help_str(formatter.width - width - 4)
+            heading = str(getattr(command, "rich_help_panel", ""))
+            rows.setdefault(heading, []).append((name.ljust(width), short_help))
+        for heading, commands in rows.items():
+            with formatter.section(heading):
+                formatter.write_dl(commands)
+
+
 app = typer.Typer(
     name="kraftlake",
+    cls=_GroupedCommands,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -68,29 +89,55 @@ def _kraftlake(
     """
 
 
-app.command(short_help="Print the records of segments, snapshots or directories.")(logs.dump)
-app.command(short_help="Compare two directories: where they part, what is lost.")(logs.diff)
-app.command(short_help="Check directories: what is wrong where, what to do.")(logs.check)
-app.command(short_help="Say what a finding of check means.")(logs.explain)
-app.command(short_help="Plan with which replica a broken quorum goes on.")(logs.recover)
-app.command(short_help="Copy running nodes' directories, with hashes.")(logs.capture)
-app.command(short_help="Bring metadata directories into bronze tables.")(lake.ingest)
-app.command(short_help="Make the silver and gold tables from bronze.")(lake.build)
-app.command(short_help="Hold every table to what is expected of it.")(lake.quality)
-app.command(short_help="Ask the tables with SQL.")(asking.sql)
-app.command("lake", short_help="Show what a lake holds: captures, offsets, gaps, sizes.")(
-    lake.contents
-)
-app.command(short_help="Compact the tables, delete what nobody may ask for.")(lake.maintain)
-app.command(short_help="Take captures out of a lake, as if never ingested.")(lake.forget)
-app.command(short_help="What the metadata was at an offset or a moment.")(asking.state)
-app.command(short_help="Give a lake's tables names in a Hive metastore.")(lake.register)
-app.command(short_help="An incident as one HTML page, the verdict first.")(lake.report)
-app.command(short_help="Publish a table's changes: Kafka, files, a webhook.")(feeds.publish)
-app.command(short_help="Show the whole way on recorded logs.")(lake.demo)
-app.command(short_help="Log directories of named incidents; runs under faults.")(engine.simulate)
-app.command(short_help="Print a partition's records, from any replica.")(reading.consume)
-app.add_typer(engine.replica)
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A line of the overview. name: None for the function's own; short_help: of that line."""
+
+    run: Callable[..., int]
+    short_help: str
+    name: str | None = None
+
+
+_GROUPS = {
+    "Directories of nodes": (
+        _Command(directories.dump, "Print the records of segments, snapshots or directories."),
+        _Command(directories.diff, "Compare two directories: where they part, what is lost."),
+        _Command(directories.check, "Check directories: what is wrong where, what to do."),
+        _Command(directories.explain, "Say what a finding of check means."),
+        _Command(directories.recover, "Plan with which replica a broken quorum goes on."),
+        _Command(restoring.restore, "Make what a new cluster boots from with old metadata."),
+        _Command(directories.capture, "Copy running nodes' directories, with hashes."),
+        _Command(directories.redact, "Copy directories without their secrets."),
+    ),
+    "A lake": (
+        _Command(lake.demo, "Show the whole way on recorded logs."),
+        _Command(lake.ingest, "Bring metadata directories into bronze tables."),
+        _Command(lake.build, "Make the silver and gold tables from bronze."),
+        _Command(lake.quality, "Hold every table to what is expected of it."),
+        _Command(lake.contents, "Show what a lake holds: captures, offsets, gaps, sizes.", "lake"),
+        _Command(lake.maintain, "Compact the tables, delete what nobody may ask for."),
+        _Command(lake.forget, "Take captures out of a lake, as if never ingested."),
+    ),
+    "Questions to a lake": (
+        _Command(asking.sql, "Ask the tables with SQL."),
+        _Command(asking.state, "What the metadata was at an offset or a moment."),
+    ),
+    "A lake for others": (
+        _Command(sharing.report, "An incident as one HTML page, the verdict first."),
+        _Command(sharing.register, "Give a lake's tables names in a Hive metastore."),
+        _Command(sharing.publish, "Publish a table's changes: Kafka, files, a webhook."),
+    ),
+    "Replicas": (
+        _Command(engine.simulate, "Log directories of named incidents; runs under faults."),
+        _Command(reading.consume, "Print a partition's records, from any replica."),
+    ),
+}
+"""The overview, heading by heading; the folders of jobs/ are these groups."""
+
+for _heading, _commands in _GROUPS.items():
+    for _one in _commands:
+        app.command(_one.name, short_help=_one.short_help, rich_help_panel=_heading)(_one.run)
+app.add_typer(engine.replica, rich_help_panel="Replicas")
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

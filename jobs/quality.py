@@ -1,86 +1,13 @@
-"""`kraftlake quality`: every table of a lake held to what is expected of it.
+"""`kraftlake quality` as a Spark application, with the same options:
 
-Also a Spark application with the same options:
-
-    spark-submit jobs/quality.py --lake /data/lake
+spark-submit jobs/quality.py --lake /data/lake
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from jobs.interrupts import interruptible, started_spark
-from jobs.lake_tables import check_lake
-from jobs.output import complain, write_json, write_table
-from jobs.waiting import check_ready, check_whole, waiting
-
-if TYPE_CHECKING:
-    from pipelines.quality.verdicts import TableResult
-
-
-def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> int:
-    """Judge the lake's tables and print what was found; 0, or 1 where an expectation is broken.
-
-    Nothing is derived and nothing quarantined; the results go to the lake. run_id: as of build.
-    Raises KraftlakeError.
-    """
-    with interruptible("quality", lambda: f"run `kraftlake quality --lake {lake}` again"):
-        results = _judged(lake, run_id)
-    _print(results, json_output=json_output)
-    return int(any(not verdict.success for one in results for verdict in one.judged.verdicts))
-
-
-def _judged(lake: str, run_id: str | None) -> list[TableResult]:
-    from pipelines.delta import Lake, exists
-    from pipelines.delta.failures import told
-    from pipelines.lake_lock import locked_in_store
-    from pipelines.lineage.job_events import job_events
-    from pipelines.tables.bronze import BRONZE
-
-    check_lake(lake)
-    check_whole(lake)
-    check_ready(lake, "gold")
-    spark = started_spark("quality", lake)
-    from pipelines.quality.gate import Gate
-    from pipelines.quality.suites import SUITES
-
-    place = Lake(lake)
-    with told(lake), locked_in_store(lake, waiting("quality", lake)):
-        check_whole(lake)
-        built = [
-            suite.contract
-            for suite in SUITES.values()
-            if suite.contract not in BRONZE and exists(spark, place, suite.contract)
-        ]
-        with (
-            job_events("quality", lake, complain, run_id=run_id) as named,
-            Gate(spark, place, lambda line: complain(f"quality: {line}"), named) as gate,
-        ):
-            for schema in ("bronze", "silver", "gold"):
-                gate.judge([one for one in (*BRONZE, *built) if one.schema_name == schema])
-    return gate.results
-
-
-def _print(results: list[TableResult], *, json_output: bool) -> None:
-    if json_output:
-        for one in results:
-            for verdict in one.judged.verdicts:
-                write_json({"table": one.table.name, "version": one.version, **verdict.fields})
-        return
-    rows = [
-        (
-            one.table.name,
-            one.judged.verdicts[0].evaluated_rows,
-            len(one.judged.verdicts),
-            sum(not verdict.success for verdict in one.judged.verdicts),
-        )
-        for one in results
-    ]
-    write_table(("table", "rows", "expectations", "broken"), rows)
-
+from jobs.cli import main
 
 if __name__ == "__main__":
-    from jobs.cli import main
-
     main(["quality", *sys.argv[1:]])

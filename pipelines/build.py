@@ -25,6 +25,7 @@ from pipelines.gold.truncations import truncations
 from pipelines.last_build import note_build
 from pipelines.quality.gate import Gate
 from pipelines.session_settings import settings
+from pipelines.silver.agreed_replay import agreed_replay, buckets_for
 from pipelines.silver.branch_batches import branch_batches
 from pipelines.silver.branch_pieces import proven_ranges
 from pipelines.silver.branch_records import branch_records
@@ -35,12 +36,10 @@ from pipelines.silver.held_batches import held_batches
 from pipelines.silver.known_epochs import known_epochs
 from pipelines.silver.leader_epochs import leader_epochs
 from pipelines.silver.lost_tails import lost_tails
-from pipelines.silver.metadata_replay import metadata_replay
-from pipelines.silver.replay_parts import buckets_for
 from pipelines.silver.replica_logs import replica_logs
 from pipelines.silver.snapshot_replay import (
+    compared_rows,
     refused_records,
-    replayed,
     same_snapshots,
     snapshot_replay,
 )
@@ -135,10 +134,9 @@ class _Building:
     def _derive(self, tables: _Bronze) -> None:
         derived = self._silver(tables)
         self._history(tables, derived)
-        branch = branch_records(derived.committed, tables.records)
-        buckets = buckets_for(self.spark, derived.entries)
-        self._judgements(tables, derived, branch, buckets)
-        self._metadata(tables, derived, branch, buckets)
+        written = self._replayed(tables, derived)
+        self._judgements(tables, derived, self._keep(compared_rows(written)))
+        self._metadata(written)
         self._quorum(tables, derived)
         self.progress("quality of gold")
         self.gate.admit(gold.GOLD)
@@ -185,13 +183,19 @@ class _Building:
         gone = truncations(of.batches, derived.committed, proven, of.captures)
         self._write(gold.TRUNCATIONS, gone)
 
-    def _judgements(self, of: _Bronze, derived: _Silver, branch: DataFrame, buckets: int) -> None:
-        replay = self._keep(replayed(branch, of.snapshots, of.snapshot_records, buckets))
-        compared = snapshot_replay(replay)
-        judged = self._keep(judged_snapshots(of.captures, of.snapshots, of.found, compared))
+    def _replayed(self, of: _Bronze, derived: _Silver) -> DataFrame:
+        branch = branch_records(derived.committed, of.records)
+        tails = lost_tails(derived.held, derived.committed, of.records)
+        buckets = buckets_for(self.spark, derived.entries)
+        written = agreed_replay(branch, of.snapshots, of.snapshot_records, buckets, tails)
+        return self._keep(written, StorageLevel.DISK_ONLY)  # as large as two tables
+
+    def _judgements(self, of: _Bronze, derived: _Silver, compared: DataFrame) -> None:
+        of_log = snapshot_replay(compared)
+        judged = self._keep(judged_snapshots(of.captures, of.snapshots, of.found, of_log))
         self._write(gold.SNAPSHOT_VALIDITY, snapshot_validity(judged))
-        refused = refused_records(replay, derived.committed)
-        same = same_snapshots(replay)
+        refused = refused_records(compared, derived.committed)
+        same = same_snapshots(compared)
         between = (
             membership_findings(of.captures, of.snapshot_records, of.state, derived.held),
             same_snapshot_findings(of.captures, of.snapshots, of.found, same),
@@ -199,10 +203,7 @@ class _Building:
         inputs = of.captures, of.batches, of.found, judged, refused, derived.groups
         self._write(gold.FINDINGS, gold_findings(*inputs, between))
 
-    def _metadata(self, of: _Bronze, derived: _Silver, branch: DataFrame, buckets: int) -> None:
-        tails = lost_tails(derived.held, derived.committed, of.records)
-        written = metadata_replay(branch, of.snapshots, of.snapshot_records, tails, buckets)
-        written = self._keep(written, StorageLevel.DISK_ONLY)  # as large as two tables
+    def _metadata(self, written: DataFrame) -> None:
         self._write(gold.METADATA_HISTORY, metadata_history(written))
         self._write(gold.METADATA_CHANGES, metadata_changes(written))
         self._write(gold.STATE_RANGES, state_ranges(written))

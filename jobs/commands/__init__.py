@@ -1,5 +1,5 @@
-"""What each command is called with, and its help; the work is in the module of its name.
+"""What each command is called with, and its help. A command's work is in the folder of its group.
 
-`logs` and `lake` are what is asked of, `reading` asks running nodes, `engine` runs replicas;
-`options` are shared.
+A module here has the name of that folder; `reading` and `engine` belong to one. `options` and the
+other modules hold what several commands take.
 """

@@ -48,8 +48,8 @@ def sql(
 
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
     """
-    from jobs import sql as job
-    from jobs.answer import CSV, PLAIN_CSV
+    from jobs.asking import sql as job
+    from jobs.asking.answer import CSV, PLAIN_CSV
     from jobs.moments import Moment, moment_of
 
     exclusive({"--json": json_output, "--csv": csv, "--plain-csv": plain_csv})
@@ -109,7 +109,7 @@ def state(
     --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. Exit
     codes: 0, 2 usage (also a moment that the lake can't tell about).
     """
-    from jobs import state as job
+    from jobs.asking import state as job
     from jobs.moments import Moment, either_of, moment_of
 
     moment = Moment(at_offset, moment_of("--at-time", at_time))

@@ -8,7 +8,7 @@ from jobs.commands import node_options, options
 from jobs.commands.combinations import alone, needs, unless
 from jobs.output import write_line
 from replica.errors import UsageError
-from replica.types import METADATA_TOPIC
+from replica.model.topic import METADATA_TOPIC
 
 replica = typer.Typer(name="replica", invoke_without_command=True)
 
@@ -54,13 +54,13 @@ def simulate(
     if seeds is not None:
         if scenario is not None or output is not None or list_scenarios:
             raise UsageError("--seeds goes with no scenario, -o or --list")
-        from jobs import simulate as campaign
+        from jobs.engine import simulate as campaign
 
         return campaign.campaign(campaign.Options(seeds, events, state, jobs, json_output))
     of_a_campaign = {"--state": state, "--jobs": unless(1, jobs)}
     needs("--seeds", seeds, {**of_a_campaign, "--events": unless(_EVENTS, events)})
     alone("--list", list_scenarios, {"SCENARIO": scenario, "-o": output})
-    from jobs import scenarios
+    from jobs.engine import scenarios
 
     if list_scenarios or (scenario is None and output is None):
         return scenarios.list_scenarios(json_output=json_output)
@@ -95,7 +95,7 @@ def format_(
     --json: directory, cluster_id, node_id, directory_id, voters, formatted. Exit codes: 0, 2 usage
     (also a directory that is formatted already).
     """
-    from jobs import replica_format as job
+    from jobs.engine import replica_format as job
 
     return job.run(
         job.Options(
@@ -155,7 +155,7 @@ def run(
 
     Exit codes: 0 stopped in order, 1 stopped by an error or too late, 2 usage.
     """
-    from jobs import replica_run as job
+    from jobs.engine import replica_run as job
 
     return job.run(job.Options(config, workload, log_format))
 
@@ -179,7 +179,7 @@ def scram(
 
     Exit codes: 0, 2 usage.
     """
-    from jobs import replica_scram as job
+    from jobs.engine import replica_scram as job
 
     return job.run(job.Options(user, mechanism, iterations))
 
@@ -210,7 +210,7 @@ def describe(
     last_caught_up_ms_ago, listeners), verdicts (severity, text); an object for each look. Exit
     codes: 0 all replicas keep up, 1 one doesn't, 75 no leader answers, 2 usage, 130 ctrl-C.
     """
-    from jobs import replica_describe as job
+    from jobs.engine import replica_describe as job
 
     return job.run(
         job.Options(
@@ -258,7 +258,7 @@ def append(
     --json: offset, epoch, a line for each record. Exit codes: 0 all are committed, 1 refused, not
     in time, or nobody knows, 2 usage.
     """
-    from jobs import replica_append as job
+    from jobs.engine import replica_append as job
 
     return job.run(
         job.Options(
@@ -322,7 +322,7 @@ def observe(
     high_watermark. Exit codes: 0 stopped in order or caught up, 1 stopped by an error, or not
     caught up in time, 2 usage.
     """
-    from jobs import replica_observe as job
+    from jobs.engine import replica_observe as job
 
     needs("--until-caught-up", until_caught_up, {"--timeout": unless(_CATCH_UP_S, timeout)})
     return job.run(

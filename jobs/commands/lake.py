@@ -1,10 +1,9 @@
-"""Commands that fill a lake and keep it, with what is made of a whole one: report and demo."""
+"""Commands that fill a lake and keep it."""
 
 from __future__ import annotations
 
 from jobs.commands import options
 from jobs.commands.combinations import Given, alone, exclusive
-from replica.errors import UsageError
 
 
 def ingest(
@@ -54,7 +53,7 @@ def ingest(
     when a row went to bronze.damage (--dry-run: when a place is damaged), 2 usage, 75 another
     writer was faster: run it again.
     """
-    from jobs import ingest as job
+    from jobs.lake import ingest as job
 
     streams: Given = {"--follow": follow, "--available-now": available_now}
     exclusive(streams)
@@ -96,7 +95,7 @@ def build(
     --json: table and rows, a line per table. Exit codes: 0, 1 when a table ends the build, 2 usage,
     75 another writer was faster: run it again.
     """
-    from jobs import build as job
+    from jobs.lake import build as job
 
     return int(job.run(lake=lake, run_id=options.uuid_of(run_id), json_output=json_output))
 
@@ -117,15 +116,13 @@ def quality(
     follows in a build), success, evaluated_rows, unexpected_rows, sample_keys, a line per
     expectation. Exit codes: 0, 1 when an expectation is broken, 2 usage.
     """
-    from jobs import quality as job
+    from jobs.lake import quality as job
 
     return int(job.run(lake=lake, run_id=options.uuid_of(run_id), json_output=json_output))
 
 
 def contents(
     lake: options.Lake,
-    upgrade: options.Upgrade = False,
-    dry_run: options.DryRun = False,
     json_output: options.Json = False,
 ) -> int:
     """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
@@ -137,26 +134,15 @@ def contents(
     together. Where no capture.json and no --captured-at told when, it is called by its name in
     `ingest --order` and by its newest record.
 
-    --upgrade brings the tables of a lake that an earlier release made to this one's: columns are
-    added, and told from what is there; nothing that was captured is lost. Make a copy of the lake
-    first. Interrupted, it is run again; then `kraftlake build` makes the silver and gold tables.
-
     \b
     Examples:
       kraftlake lake --lake lake
-      kraftlake lake --lake lake --upgrade --dry-run
 
     --json: kind (cluster, replica, round, capture, table, version) and its fields, sizes in bytes,
-    captured_at of a round null where nothing told it; with --upgrade table, what, detail. Exit
-    codes: 0, 1 when a table can't be read, 2 usage.
+    captured_at of a round null where nothing told it. Exit codes: 0, 1 when a table can't be read,
+    2 usage.
     """
-    if upgrade:
-        from jobs import upgrade as upgrading
-
-        return upgrading.run(lake=lake, dry_run=dry_run, json_output=json_output)
-    if dry_run:
-        raise UsageError("--dry-run goes with --upgrade")
-    from jobs import lake as job
+    from jobs.lake import contents as job
 
     return job.run(lake=lake, json_output=json_output)
 
@@ -187,7 +173,7 @@ def maintain(
     per table; null is what --dry-run can't tell. Exit codes: 0, 2 usage,
     75 another writer was faster: run it again.
     """
-    from jobs import maintain as job
+    from jobs.lake import maintain as job
 
     return job.run(
         lake=lake,
@@ -226,7 +212,7 @@ def forget(
 
     --json: the captures, or with --yes table and rows removed, a line each. Exit codes: 0, 2 usage.
     """
-    from jobs import forget as job
+    from jobs.lake import forget as job
 
     return job.run(
         lake=lake,
@@ -238,73 +224,6 @@ def forget(
     )
 
 
-def register(
-    lake: options.Lake,
-    catalog: options.Catalog = None,
-    prefix: options.Prefix = "",
-    client_file: options.ClientFile = None,
-    drop: options.DropNames = False,
-    json_output: options.Json = False,
-) -> int:
-    """Give a lake's tables and views names in a Hive metastore, for whatever else reads one.
-
-    For Spark SQL, BI tools through the Spark Thrift server and notebooks, which then know
-    gold.leader_epoch_history and so on by name. The tables are external: nothing in the lake is
-    written, and names stay right after any ingest and build. Views are those of `kraftlake sql`, at
-    the end of the log. To run it again is safe; a name that stands for something else is refused.
-
-    A folder as the catalog serves one process at a time, and gets a file spark.conf with all that
-    spark-sql and spark-submit need. Without --catalog it is what spark-submit's own settings name.
-
-    \b
-    Examples:
-      kraftlake register --lake lake --catalog catalog
-      kraftlake register --lake s3://bucket/lake --catalog thrift://metastore:9083 --prefix kraft_
-      kraftlake register --lake lake --catalog catalog --drop
-
-    --json: action (registered, kept, dropped), kind (table, view), name, location, a line each.
-    Exit codes: 0, 1 when the metastore fails, 2 usage (also a name that is taken).
-    """
-    from jobs import register as job
-
-    exclusive({"--drop": drop, "--client-file": client_file})
-    return job.run(
-        lake=lake,
-        catalog=catalog,
-        prefix=prefix,
-        client_file=client_file,
-        drop=drop,
-        json_output=json_output,
-    )
-
-
-def report(
-    lake: options.Lake,
-    output: options.ReportOutput = "report.html",
-    cluster: options.Cluster = None,
-    json_output: options.Json = False,
-) -> int:
-    """Write what the lake knows of an incident as one HTML file, and print the verdict.
-
-    For whoever has to understand it, or show it to others: a sentence on each cluster, epochs of
-    each replica, divergences with both branches decoded, what was truncated, snapshots, activity,
-    findings with evidence, and the SQL behind each figure. The file asks the network for nothing,
-    and holds secrets only where the lake does. Needs no Java; run build first.
-
-    \b
-    Examples:
-      kraftlake report --lake lake
-      kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
-
-    --json: file, cluster_id, level (sound, recovered, attention or broken), sentence, clauses,
-    findings, a line per cluster. Exit codes: 0, 2 usage (also a lake that was not built).
-    """
-    from jobs import report as job
-
-    exclusive({"-o -": output == "-", "--json": json_output})
-    return job.run(lake=lake, output=output, cluster=cluster, json_output=json_output)
-
-
 def demo(lake: options.DemoLake = None) -> int:
     """Show the whole way on metadata logs recorded from real Kafka: ingest, build, ask.
 
@@ -312,6 +231,6 @@ def demo(lake: options.DemoLake = None) -> int:
 
     Exit codes: 0, 1 when an answer is not the expected one, 2 usage.
     """
-    from jobs import demo as job
+    from jobs.lake import demo as job
 
     return int(job.run(lake=lake))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.commands import node_options, options
-from replica.types import METADATA_TOPIC
+from replica.model.topic import METADATA_TOPIC
 
 
 def consume(
@@ -45,7 +45,7 @@ def consume(
     Exit codes: 0, 1 when a record could not be decoded or was lost after it was printed, or
     nobody answered, 2 usage, 130 ctrl-C.
     """
-    from jobs import consume as job
+    from jobs.engine import consume as job
 
     return job.run(
         job.Options(

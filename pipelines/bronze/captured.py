@@ -13,7 +13,7 @@ from pipelines.capture.known import replica_of
 from pipelines.capture.looks import Group, Look, next_free
 from pipelines.tables.bronze import CAPTURES, REPLICA_KEYS
 from replica.errors import UsageError
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 _CLOCK_STEP = timedelta(seconds=1)
 """More than captures of one call are apart, which have no times of their own."""

@@ -21,7 +21,7 @@ from replica.check.rule import Finding
 from replica.format.content import Content
 from replica.format.known_file import KnownFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 
 Row = dict[str, Any]
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from pipelines.bronze.batch_spans import FOLDED_COLUMNS, HELD_BY, Later, Moment, folded
 from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES, REPLICA_KEYS
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 __all__ = ["FOLDED_COLUMNS", "Later", "Moment", "fold"]
 

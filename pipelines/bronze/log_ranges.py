@@ -20,7 +20,7 @@ from pipelines.sources.ranges import (
     size_of_file,
 )
 from replica.metadata.redact import Redactor
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 _OWN_COLUMNS = [name for name, _ in RECORD_COLUMNS if name not in ("file", "position")]
 _UNREADABLE = ["file", "position", "base_offset", "leader_epoch", "crc", "error", "value"]

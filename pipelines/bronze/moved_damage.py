@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from pipelines.bronze.remaining import Moment, Moments, Row, file_in, first_ingested
 from replica.format.file_names import FileKind, classify
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 
 def moved_damage(damage: Sequence[Row], batches: DataFrame, moments: Moments) -> list[Row]:

@@ -24,7 +24,7 @@ from pipelines.delta_rs import open_if_there
 from pipelines.tables.bronze import BRONZE, LOG_RECORDS
 from replica.format.directory import SnapshotFile
 from replica.metadata.redact import Redactor
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 from replica.format.capture import group_id
 from replica.format.file_names import FileKind, classify
 from replica.format.snapshot import SnapshotState
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 Row = dict[str, Any]
 _DELETED = ".deleted"

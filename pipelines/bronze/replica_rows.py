@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from pipelines import delta
 from pipelines.tables.bronze import REPLICA_KEYS
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 
 def of_replica(replica: ReplicaId) -> Column:

@@ -23,7 +23,8 @@ from pipelines.tables.bronze import SNAPSHOT_KEYS, SNAPSHOT_RECORDS
 from pipelines.tasks import Tasks
 from replica.format.directory import SnapshotFile
 from replica.metadata.redact import Redactor
-from replica.types import OffsetAndEpoch, ReplicaId
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaId
 
 _UNREADABLE = ["file", "position", "error", "value"]
 

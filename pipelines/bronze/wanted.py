@@ -13,7 +13,7 @@ from pipelines.bronze.replica_rows import sql_of_replica
 from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
 from replica.format.directory import SegmentFile
 from replica.metadata.redact import Redactor
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 _HEADER_KEYS = BATCH_KEYS[len(REPLICA_KEYS) :]
 _HeaderKey = tuple[int, int, int]

@@ -10,7 +10,7 @@ from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import capture, meta_properties
 from replica.format.discovery import DirectoryPath
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 
 def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from pipelines.seal import OPEN, Seal, is_sealed
 from replica.errors import UsageError
 from replica.format.file_names import classify
 from replica.format.known_file import KnownFile, Place
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 _NEWEST = """
 SELECT cluster_id, node_id, directory_id, capture_id, captured_at, files

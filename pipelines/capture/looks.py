@@ -36,8 +36,8 @@ from replica.format.directory import (
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.known_file import KnownFile
+from replica.model.keys import ZERO_UUID, ReplicaId
 from replica.scan.file_room import FileRoom
-from replica.types import ZERO_UUID, ReplicaId
 
 _REPLICA = re.compile(r"(?P<cluster>[^:]+):(?P<node>[0-9]{1,10})(:(?P<directory>[^:]+))?")
 _MAX_NODE_ID = 2**31 - 1

@@ -1,5 +1,5 @@
 """gold.metadata_history, gold.metadata_changes and gold.state_ranges, out of silver's
-metadata_replay."""
+agreed_replay."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY, STATE_RANG
 
 
 def metadata_history(written: DataFrame) -> DataFrame:
-    """The table of versions; written: from metadata_replay."""
+    """The table of versions; written: from agreed_replay."""
     return METADATA_HISTORY.select(written.where(F.col("what") == VERSION))
 
 
 def metadata_changes(written: DataFrame) -> DataFrame:
-    """The table of changes; written: from metadata_replay."""
+    """The table of changes; written: from agreed_replay."""
     changes = written.where(F.col("what") == CHANGE).withColumns(
         {"offset": F.col("record_offset"), "at": F.col("valid_from")}
     )
@@ -27,7 +27,7 @@ def metadata_changes(written: DataFrame) -> DataFrame:
 
 
 def state_ranges(written: DataFrame) -> DataFrame:
-    """The table of the end offsets at which the state is known; written: from metadata_replay."""
+    """The table of the end offsets at which the state is known; written: from agreed_replay."""
     columns = {"valid_from_offset": "from_offset", "valid_to_offset": "to_offset"}
     ranges = written.where(F.col("what") == RANGE).withColumnsRenamed(columns)
     return STATE_RANGES.select(ranges)

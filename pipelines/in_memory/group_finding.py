@@ -18,7 +18,8 @@ from replica.history.commitment import (
 from replica.history.divergence import diverge_compared
 from replica.history.log import OffsetRange, ReplicaLog, epochs_of
 from replica.history.progress import Progress, progress_of
-from replica.types import EpochStart, ReplicaKey
+from replica.model.epochs import EpochStart
+from replica.model.keys import ReplicaKey
 
 
 def finding_of_group(captures: Sequence[tuple[str, ReplicaLog]]) -> dict[str, Any]:

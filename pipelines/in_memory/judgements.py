@@ -18,7 +18,7 @@ from pipelines.in_memory.snapshots import (
     snapshot_validity,
 )
 from pipelines.tables.keys import FINDING_KEYS
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 _COLUMNS = (
     *("rule", "severity", "cluster_id", "node_id", "directory_id", "file"),

@@ -1,4 +1,4 @@
-"""The agreed branch replayed in this process: pipelines.silver.replay_parts, on rows.
+"""The agreed branch replayed in this process: pipelines.silver.agreed_replay, on rows.
 
 Each cluster is one part, walked by the same functions that Spark's workers call.
 """
@@ -17,11 +17,12 @@ import pyarrow as pa
 
 from pipelines.in_memory.plan import PlannedContent, plans_of
 from pipelines.in_memory.rows import Row, microseconds
-from pipelines.replay.compared import REPLAYED, Comparing
-from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part, part_of
+from pipelines.replay.compared import REPLAYED
+from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
 from pipelines.replay.plan import CONTENT_IDS
 from pipelines.replay.stored import KNOWN_CONTROL, SPREAD, STATEFUL_CONTROL
-from pipelines.replay.written import WRITTEN, History
+from pipelines.replay.walk import walk
+from pipelines.replay.written import WRITTEN
 from replica.metadata.image import BROADCAST, KEY_FIELDS
 from replica.metadata.variant_reader import decode_variant, variant_json
 
@@ -52,7 +53,7 @@ def replayed(
     snapshot_records: Sequence[Row],
     tails: Iterable[Row] = (),
 ) -> Replayed:
-    """For the holes of the branch see replay_in_parts.
+    """For the holes of the branch see pipelines.silver.agreed_replay.
 
     branch: rows of the agreed branch; tails: of branches that lost, each with position, tail_id and
     commitment; the others bronze's.
@@ -69,28 +70,16 @@ def replayed(
     rows: defaultdict[str, list[_Placed]] = defaultdict(list)
     for placed in (*_of_log(known), *_of_snapshots(mine, times), *_of_tails(tails)):
         rows[placed[0]].append(placed)
-    written: list[pa.RecordBatch] = []
-    compared: list[Row] = []
+    batches: list[pa.RecordBatch] = []
     with _no_search_for_cycles():
         for cluster_id, plan in plans.items():
             ordered = iter(sorted(rows[cluster_id], key=_ORDER))
-            part = part_of(cluster_id, 0, 1, plan, ordered, every_snapshot=True)
-            for step in _walk(part, written):
-                compared.extend(step)
-    whole = pa.Table.from_pylist(compared, REPLAYED).to_pylist()
-    return Replayed(pa.Table.from_batches(written, schema=WRITTEN), whole)
-
-
-def _walk(part: Part, written: list[pa.RecordBatch]) -> Iterator[Iterable[Row]]:
-    """Rows of REPLAYED, step by step; WRITTEN is added to `written`."""
-    history, comparing = History(part), Comparing(part)
-    for step in part.steps():
-        yield comparing.take(step)
-        history.take(step)
-        if history.is_full:
-            written.extend(history.taken())
-    yield comparing.rest()
-    written.extend(history.taken())
+            batches += walk(Part(cluster_id, 0, 1, plan, ordered))
+    written, compared = (
+        pa.Table.from_batches([one for one in batches if one.schema.equals(kind)], kind)
+        for kind in (WRITTEN, REPLAYED)
+    )
+    return Replayed(written, compared.to_pylist())
 
 
 @contextmanager

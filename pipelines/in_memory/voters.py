@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipelines.in_memory.rows import Row, nulls_first
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 
 
 def known_directory(directory: str | None) -> str | None:

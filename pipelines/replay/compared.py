@@ -4,14 +4,24 @@ branch refuses."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, combinations
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
 
-from pipelines.replay.parts import Begin, Content, End, Entry, Part, Step, batches_of
+from pipelines.replay.parts import Begin, Content, End, Part, Step
+from pipelines.replay.plan import Run
 from replica.check.snapshots import KIND_ORDER, Differing, compare_images
-from replica.metadata.image import Difference, Image, Refusal, Replay
+from replica.metadata.image import (
+    Difference,
+    Image,
+    Refusal,
+    ReplayedRecord,
+    VersionedReplay,
+)
+
+Row = dict[str, Any]
 
 SAMPLE = 20
 """Differences of one snapshot that are kept with their values."""
@@ -59,79 +69,68 @@ COUNTS = ("different", "orphans", "dropped", "refused")
 SNAPSHOT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 
 
-def compared_by(part: Part) -> Iterator[pa.RecordBatch]:
-    """REPLAYED of one part."""
-    comparing = Comparing(part)
-    rows = (row for step in part.steps() for row in comparing.take(step))
-    return batches_of(chain(rows, comparing.rest()), REPLAYED)
-
-
 class Comparing:
     """Tells of the steps of one part, which it is given in their order, rows of REPLAYED."""
 
     def __init__(self, part: Part) -> None:
         self._part = part
-        self._run: _RunReplay | None = None
+        self._run: _Run | None = None
         self._same_id: list[Content] = []
 
-    def take(self, step: Step) -> Iterator[dict[str, Any]]:
-        """The rows that this step completes; to be read before the next step is taken."""
-        for row in self._take(step):
+    def refuse(self, record: ReplayedRecord, refusal: Refusal) -> None:
+        """The next step is an entry whose record can't be applied; other entries tell nothing."""
+        assert self._run is not None, "entries belong to a run"
+        if self._part.owns_record(record):
+            self._run.refused += 1
+            self._run.first = self._run.first or refusal
+
+    def take(self, step: Step, replay: VersionedReplay) -> Iterator[Row]:
+        """The rows that a step completes, which is no entry; to be read before the next step.
+
+        replay: of the run, up to this step.
+        """
+        for row in self._take(step, replay):
             yield {"cluster_id": self._part.cluster_id} | row
 
-    def rest(self) -> Iterator[dict[str, Any]]:
+    def rest(self) -> Iterator[Row]:
         """The rows that the end of the steps completes."""
         for row in _of_contents(self._part, self._same_id):
             yield {"cluster_id": self._part.cluster_id} | row
 
-    def _take(self, step: Step) -> Iterator[dict[str, Any]]:
-        run = self._run
-        if isinstance(step, Entry):
-            assert run is not None
-            run.apply(step)
-        elif isinstance(step, Begin):
-            self._run = _RunReplay(self._part, step)
+    def _take(self, step: Step, replay: VersionedReplay) -> Iterator[Row]:
+        if isinstance(step, Begin):
+            self._run = _Run(step.run)
         elif isinstance(step, Content):
-            if run is not None and step.snapshot.is_on_branch:
-                yield run.about() | _of_snapshot(self._part, step, run.image())
+            if self._run is not None and step.snapshot.is_on_branch:
+                yield self._run.about() | _of_snapshot(self._part, step, replay.image())
             if self._same_id and self._same_id[0].snapshot[:2] != step.snapshot[:2]:
                 yield from _of_contents(self._part, self._same_id)
                 self._same_id = []
             self._same_id.append(step)
         elif isinstance(step, End):
-            assert run is not None
-            yield run.about() | run.refusals(step.run.end)
+            assert self._run is not None, "a run that ends has begun"
+            yield self._run.about() | self._run.refusals()
             self._run = None
 
 
-class _RunReplay:
-    """A run from its beginning on, and which of its records that the part owns can't be applied."""
+@dataclass
+class _Run:
+    """A run that has begun. refused: how many of its records, which the part owns, can't be
+    applied; first: the first of them."""
 
-    def __init__(self, part: Part, begin: Begin) -> None:
-        self._part = part
-        self._begin = begin
-        self._replay = Replay(begin.image)
-        self._first: Refusal | None = None
-        self._refused = 0
+    run: Run
+    refused: int = 0
+    first: Refusal | None = None
 
-    def apply(self, entry: Entry) -> None:
-        refusal = self._replay.apply(entry.offset, entry.record)
-        if refusal is not None and self._part.owns_record(entry.record):
-            self._refused += 1
-            self._first = self._first or refusal
+    def about(self) -> Row:
+        return {"base_offset": self.run.base_offset}
 
-    def image(self) -> Image:
-        return self._replay.image()
-
-    def about(self) -> dict[str, Any]:
-        return {"base_offset": self._begin.run.base_offset}
-
-    def refusals(self, end: int) -> dict[str, Any]:
-        first = None if self._first is None else self._first._asdict()
-        return {"end_offset": end, "refused": self._refused, "first_refused": first}
+    def refusals(self) -> Row:
+        first = None if self.first is None else self.first._asdict()
+        return {"end_offset": self.run.end, "refused": self.refused, "first_refused": first}
 
 
-def _of_contents(part: Part, contents: list[Content]) -> Iterator[dict[str, Any]]:
+def _of_contents(part: Part, contents: list[Content]) -> Iterator[Row]:
     """Each two contents of one id, as far as this part's keys go."""
     for one, other in combinations(contents, 2):
         found = _owned(part, one.image, other.image)
@@ -156,7 +155,7 @@ def _owned(part: Part, a: Image, b: Image) -> Differing:
     return Differing(orphans, dropped, others)
 
 
-def _counted(found: Differing) -> dict[str, Any]:
+def _counted(found: Differing) -> Row:
     return {
         "different": len(found.others),
         "orphans": len(found.orphans),
@@ -165,7 +164,7 @@ def _counted(found: Differing) -> dict[str, Any]:
     }
 
 
-def _of_snapshot(part: Part, held: Content, replay: Image) -> dict[str, Any]:
+def _of_snapshot(part: Part, held: Content, replay: Image) -> Row:
     return {
         "end_offset": held.snapshot.end_offset,
         "epoch": held.snapshot.epoch,
@@ -175,11 +174,11 @@ def _of_snapshot(part: Part, held: Content, replay: Image) -> dict[str, Any]:
     }
 
 
-def difference_of(row: dict[str, Any]) -> Difference:
+def difference_of(row: Row) -> Difference:
     """An element of a sample as a value."""
     return Difference(row["entity"], row["key"], row["in_snapshot"], row["in_log"])
 
 
-def _row(found: Difference) -> dict[str, Any]:
+def _row(found: Difference) -> Row:
     values = KIND_ORDER[found.kind], *found
     return dict(zip((field.name for field in _DIFFERENCE), values, strict=True))

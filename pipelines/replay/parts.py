@@ -77,13 +77,13 @@ Step: TypeAlias = Content | Begin | End | Tail | Entry
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a cluster's replay. snapshots: those whose contents it is given."""
+    """One part of a cluster's replay. rows: SPREAD's, with times as microseconds, sorted by
+    position, source and offset; the contents of all whole snapshots are among them."""
 
     cluster_id: str
     bucket: int
     buckets: int
     plan: Plan
-    snapshots: tuple[PlannedSnapshot, ...]
     rows: Iterator[tuple[Any, ...]]
 
     def owns(self, kind: str, key: str) -> bool:
@@ -135,7 +135,7 @@ class _Schedule:
         replayed = [run for run in plan.runs if run.base_offset is not None]
         due: list[tuple[int, str, PlannedSnapshot | Begin | End]] = [
             (one.end_offset, SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
-            for one in part.snapshots
+            for one in plan.snapshots
         ]
         due += [(run.base_offset or 0, OF_TAIL, Begin(run, EMPTY)) for run in replayed]
         due += [(run.end, OF_LOG, End(run, run.end == plan.log_end)) for run in replayed]
@@ -171,25 +171,6 @@ class _Schedule:
         if isinstance(what, End):
             return what
         return Begin(what.run, self._images.pop(what.run.base, EMPTY))
-
-
-def part_of(
-    cluster_id: str,
-    bucket: int,
-    buckets: int,
-    plan: Plan,
-    rows: Iterator[tuple[Any, ...]],
-    *,
-    every_snapshot: bool,
-) -> Part:
-    """rows: SPREAD's, times as microseconds, sorted by position, source and offset.
-
-    every_snapshot: whether `rows` hold the contents of all whole snapshots, or only of those with
-    which a run begins.
-    """
-    bases = (run.base for run in plan.runs)
-    snapshots = plan.snapshots if every_snapshot else tuple(one for one in bases if one)
-    return Part(cluster_id, bucket, buckets, plan, snapshots, rows)
 
 
 def batches_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -42,16 +42,6 @@ OF_RANGE = ("valid_from_offset", "valid_to_offset")
 _ROWS_AT_ONCE = 8192
 
 
-def written_by(part: Part) -> Iterator[pa.RecordBatch]:
-    """WRITTEN of one part, some thousand rows at a time."""
-    history = History(part)
-    for step in part.steps():
-        history.take(step)
-        if history.is_full:
-            yield from history.taken()
-    yield from history.taken()
-
-
 class _Since(NamedTuple):
     """From where on a version is valid, and the record that made it."""
 
@@ -75,11 +65,14 @@ class History:
         self._teller = ChangeTeller()
         self._open: dict[tuple[str, Any], tuple[Kind, _Since]] = {}
 
+    @property
+    def replay(self) -> VersionedReplay:
+        """Of the run, as the last step left it."""
+        return self._replay
+
     def take(self, step: Step) -> None:
-        """The next step; a Tail's entries are read."""
-        if isinstance(step, Entry):
-            self._apply(step)
-        elif isinstance(step, Begin):
+        """The next step, which is no entry; a Tail's entries are read."""
+        if isinstance(step, Begin):
             self._begin(step)
         elif isinstance(step, Tail):
             self._tell_tail(step)
@@ -96,7 +89,8 @@ class History:
         for kind, key, _ in step.image.items():
             self._open[kind.name, key] = kind, since
 
-    def _apply(self, entry: Entry) -> None:
+    def apply(self, entry: Entry) -> None:
+        """The next step, where it is an entry."""
         writes = self._replay.apply(entry.offset, entry.record)
         if not writes:
             return

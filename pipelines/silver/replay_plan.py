@@ -38,14 +38,6 @@ def plans(branch: DataFrame, known: DataFrame, contents: DataFrame) -> DataFrame
     return planned.join(ends, on="cluster_id", how="left").select("cluster_id", plan)
 
 
-def bases_of(plan: DataFrame) -> DataFrame:
-    """CONTENT_IDS of the snapshots with which a run begins; plan: from `plans`."""
-    ids = "struct<end_offset:bigint,epoch:int,content_sha256:string>"
-    runs = F.from_json("plan", f"runs array<struct<base:{ids}>>")["runs"]
-    bases = plan.select("cluster_id", F.explode(runs["base"]).alias("base"))
-    return bases.where("base IS NOT NULL").select("cluster_id", "base.*")
-
-
 def _with_bases(runs: DataFrame, placed: DataFrame) -> DataFrame:
     """cluster_id, start, end, base (NULL for a run from 0, and where there is none)."""
     snapshot = placed.where("can_begin").select("cluster_id", "snapshot")

@@ -14,13 +14,13 @@ from replica.format.content import Content
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.segment import LocatedBatch
 from replica.metadata.image import Image, Refusal
+from replica.model.epochs import OffsetAndEpoch
 from replica.scan import frames
 from replica.scan.bulk_replay import BulkReplay
 from replica.scan.file_room import Growth
 from replica.scan.native import Longs
 from replica.scan.regions import Chunk, Region, Regions
 from replica.scan.tables import program_table
-from replica.types import OffsetAndEpoch
 
 
 def replay_large_log(

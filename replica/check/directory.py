@@ -31,7 +31,7 @@ from replica.check.snapshots import (
 )
 from replica.check.state_files import judge_state_files, known_of
 from replica.metadata.image import Image, Refusal
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 
 OF_ANY_LOG = (log.CRC_MISMATCH, log.FRAMING, log.ZERO_HOLE, log.TORN_TAIL, log.TORN_SEGMENT)
 """What is damage in an ordinary topic's partition, too, of which compaction takes offsets out."""

@@ -14,7 +14,7 @@ from replica.format.directory import FoundFile, MetadataDirectory
 from replica.format.file_names import FileKind
 from replica.format.leader_epoch_checkpoint import encode
 from replica.history.epochs import truncate_from_start
-from replica.types import EpochStart
+from replica.model.epochs import EpochStart
 
 
 def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iterator[Finding]:

@@ -24,9 +24,11 @@ from replica.format.file_names import FileKind, classify
 from replica.format.reading import ReadFile
 from replica.format.record import Record
 from replica.format.segment import LocatedBatch
-from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
+from replica.history.log import LogBatch, ReplicaLog
+from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.voters import VoterKeys, VotersAt
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
-from replica.types import NO_NODE, UNDEFINED_EPOCH, ZERO_UUID, ReplicaId, ReplicaKey
 
 LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 """The files whose bytes are judged."""
@@ -201,14 +203,14 @@ def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
     )
 
 
-def voter_sets(examined: Examined) -> Iterator[VoterSetAt]:
+def voter_sets(examined: Examined) -> Iterator[VotersAt]:
     """The voters records of the log and of usable snapshots."""
     for offset, epoch, message in voters_records(examined):
-        yield VoterSetAt(offset, epoch, keys_of(message))
+        yield VotersAt(offset, epoch, keys_of(message))
 
 
 def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]:
-    """The same as they were written: offset and epoch, as VoterSetAt has them, and the record."""
+    """The same as they were written: offset and epoch, as VotersAt has them, and the record."""
     for segment in examined.directory.segments:
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, KRaftVoters):
@@ -221,12 +223,12 @@ def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]
                 yield snapshot.id.offset - 1, snapshot.id.epoch, message
 
 
-def _leader_changes(examined: Examined) -> Iterator[LeaderChangeAt]:
+def _leader_changes(examined: Examined) -> Iterator[VotersAt]:
     for segment in examined.directory.segments:
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, LeaderChange):
                 epoch = batch.header.leader_epoch
-                yield LeaderChangeAt(record.offset, epoch, leaders_of(message))
+                yield VotersAt(record.offset, epoch, leaders_of(message))
 
 
 def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
@@ -239,12 +241,12 @@ def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
             yield LogBatch(header.base_offset, last_offset, header.leader_epoch, digest)
 
 
-def keys_of(message: KRaftVoters) -> frozenset[ReplicaKey]:
+def keys_of(message: KRaftVoters) -> VoterKeys:
     """The voters of a voters record, without their endpoints."""
     return frozenset(ReplicaKey(voter.voter_id, voter.directory_id) for voter in message.voters)
 
 
-def leaders_of(message: LeaderChange) -> frozenset[ReplicaKey]:
+def leaders_of(message: LeaderChange) -> VoterKeys:
     """The voters that a LeaderChange record names, ZERO_UUID where it has no directory id."""
     return frozenset(
         ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID) for voter in message.voters

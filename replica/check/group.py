@@ -20,7 +20,7 @@ from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict
 from replica.format.snapshot import SnapshotState
 from replica.metadata.image import Image
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 
 
 @dataclass(frozen=True)

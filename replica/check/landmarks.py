@@ -21,7 +21,7 @@ from replica.format.file_names import FileKind
 from replica.format.known_file import PLACE_BYTES, KnownFile, Place, headers_hash
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
-from replica.types import Severity
+from replica.severity import Severity
 
 MIN_BATCHES = 3
 """Of a known segment: the base offset of a batch is judged by the two behind it."""

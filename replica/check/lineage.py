@@ -19,7 +19,7 @@ from replica.history.commitment import (
 )
 from replica.history.divergence import Divergence, Relation, diverge_compared
 from replica.history.log import OffsetRange, ReplicaLog
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
 
 MAX_COMPARED = 400
 """Logs of one cluster that are compared pair by pair: voters are fewer than ten, and the rest are

@@ -22,7 +22,7 @@ from replica.format.discovery import DirectoryPath, Found
 from replica.format.file_names import METADATA_FOLDER, FileKind
 from replica.format.segment import LocatedBatch
 from replica.metadata.reader import decode
-from replica.types import METADATA_TOPIC_ID
+from replica.model.topic import METADATA_TOPIC_ID
 
 SAMPLED_RECORDS = 64
 """Where less than half of the first so many are metadata records, the log is no metadata log."""

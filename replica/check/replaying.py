@@ -21,9 +21,9 @@ from replica.format.record import records_of
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
 from replica.metadata.image import EMPTY, Image, Refusal, Replay, ReplayedRecord, meaning
+from replica.model.epochs import OffsetAndEpoch
 from replica.scan.file_room import TooMuchMemoryError
 from replica.scan.segments import is_large
-from replica.types import OffsetAndEpoch
 
 Watch = Callable[[str], None]
 """Told now and then how far long work is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from replica.types import Severity
+from replica.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from replica.check.rule import Finding
 from replica.check.snapshots import Compared, compare_images, describe
 from replica.format.directory import SnapshotFile
 from replica.format.snapshot import BOOTSTRAP_ID
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 
 
 def judge_same_snapshots(group: Sequence[Examined]) -> Iterator[Finding]:

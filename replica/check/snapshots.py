@@ -16,7 +16,6 @@ from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory, SnapshotFile
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import BOOTSTRAP_ID, SnapshotState
-from replica.history.log import election_order
 from replica.metadata.image import (
     KINDS,
     Difference,
@@ -27,7 +26,9 @@ from replica.metadata.image import (
 )
 from replica.metadata.image.zk_migration import ZK_MIGRATION
 from replica.metadata.records import NEWEST_KAFKA
-from replica.types import OffsetAndEpoch, Severity
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.snapshot_id import is_newer_than_log
+from replica.severity import Severity
 
 _SHOWN_DIFFERENCES = 3
 _NOT_JUDGED = {
@@ -221,7 +222,7 @@ def _judge_end(
     if last is None or snapshot_id.offset <= log_end:
         return
     log_position = OffsetAndEpoch(log_end, last.header.leader_epoch)
-    newer = election_order(snapshot_id) > election_order(log_position)
+    newer = is_newer_than_log(snapshot_id, log_end, log_position.epoch)
     rule = snapshots.SNAPSHOT_NEWER_THAN_LOG if newer else snapshots.SNAPSHOT_BEYOND_LOG
     message = (
         f"it ends at offset {snapshot_id.offset} in epoch {snapshot_id.epoch}, the log at "

@@ -8,7 +8,8 @@ from replica.consumer.values import ConsumerRecord, Position
 from replica.errors import CorruptDataError, DataError, TruncatedDataError
 from replica.format.batch import BatchHeader, computed_crc, decode_header
 from replica.format.record import records_of
-from replica.history.epochs import Epochs, assign
+from replica.history.epochs import assign
+from replica.model.epochs import Epochs
 
 
 @dataclass(frozen=True, slots=True)

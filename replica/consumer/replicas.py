@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from replica.consumer.selector import PartitionView, ReplicaSelector, ReplicaView
-from replica.types import NO_NODE, UNDEFINED_EPOCH, ZERO_UUID
+from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.keys import NO_NODE, ZERO_UUID
 
 PATIENCE = 10
 """Answers in a row by which a follower may say that it isn't that far yet."""

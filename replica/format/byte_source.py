@@ -19,6 +19,7 @@ from replica.format.primitives import Buffer
 
 BLOCK_BYTES = 1024 * 1024
 """Read at a time by those who go through a whole file."""
+_ZEROS = bytes(BLOCK_BYTES)
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -186,6 +187,21 @@ def blocks(data: Source, size: int = BLOCK_BYTES) -> Iterator[memoryview]:
 def all_bytes(data: Source) -> bytes:
     """All of them at once, as far as a file still reaches."""
     return data if isinstance(data, bytes) else b"".join(blocks(data))
+
+
+def end_of_content(data: bytes) -> int:
+    """The byte after the last one that isn't zero, 0 for none.
+
+    rstrip looks at a byte at a time, so blocks of zeros are compared first.
+    """
+    end = len(data)
+    while end:
+        begin = max(0, end - BLOCK_BYTES)
+        block = data[begin:end]  # all of the data, where that is one block, and no copy
+        if block != _ZEROS[: len(block)]:
+            return begin + len(block.rstrip(b"\0"))
+        end = begin
+    return 0
 
 
 Source: TypeAlias = "Buffer | mmap.mmap | InMemory | OpenFile"

@@ -20,7 +20,7 @@ from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.directory import FoundFile
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.text_file import text_of
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 FILE_NAME = "capture.json"
 PART_NAME = f"{FILE_NAME}.part"

@@ -29,7 +29,8 @@ from replica.format.segment import ScanLog, SegmentScan
 from replica.format.small_files import INDEX_DECODERS, STATE_DECODERS, size_limit
 from replica.format.snapshot import SnapshotState
 from replica.format.snapshot_content import SnapshotContent, inspect
-from replica.types import EpochStart, OffsetAndEpoch, ReplicaId
+from replica.model.epochs import EpochStart, OffsetAndEpoch
+from replica.model.keys import ReplicaId
 
 LOOKS = 3
 """How often a directory is read before what still moves is called changed-while-read."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from replica.errors import CorruptDataError, TruncatedDataError, UnsupportedDataError
 from replica.format.text_file import integer, text_of
-from replica.types import EpochStart
+from replica.model.epochs import EpochStart
 
 FILE_NAME = "leader-epoch-checkpoint"
 _VERSION = 0

@@ -13,7 +13,7 @@ from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.java_properties import ENCODING, escape, properties_in
 from replica.format.primitives import uuid_bytes
 from replica.format.text_file import integer
-from replica.types import ZERO_UUID, ReplicaId
+from replica.model.keys import ZERO_UUID, ReplicaId
 
 FILE_NAME = "meta.properties"
 _MAX_NODE_ID = 2**31 - 1

@@ -14,7 +14,7 @@ from typing import Any
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.primitives import uuid_bytes
 from replica.format.text_file import text_of
-from replica.types import NO_NODE, ZERO_UUID
+from replica.model.keys import NO_NODE, ZERO_UUID
 
 FILE_NAME = "quorum-state"
 _VERSIONS = (0, 1)

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 
 BOOTSTRAP_NAME = "bootstrap.checkpoint"
 DRAFT_FOLDER = "checkpoints"

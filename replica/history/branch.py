@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replica.history.commitment import Commitment, GroupComparison, Verdict
-from replica.history.log import OffsetRange, ReplicaLog, election_order
+from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, below, difference, intersection, union
-from replica.types import ReplicaKey
+from replica.model.epochs import election_order
+from replica.model.keys import ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)

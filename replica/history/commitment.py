@@ -17,10 +17,12 @@ from itertools import combinations
 
 from replica.errors import UsageError
 from replica.history.divergence import Comparison, Divergence, compare
-from replica.history.log import BOOTSTRAP_SNAPSHOT, OffsetRange, ReplicaLog, contiguous_runs
+from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.history.voters import is_majority, voter_sets_in_force
-from replica.types import OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 class Verdict(Enum):

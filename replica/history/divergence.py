@@ -11,15 +11,10 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 
-from replica.history.log import (
-    LogBatch,
-    OffsetRange,
-    ReplicaLog,
-    contiguous_runs,
-    election_order,
-)
+from replica.history.log import LogBatch, OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.truncation import draft_fetch_rounds, fetch_rounds
-from replica.types import OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.keys import ReplicaKey
 
 
 class Relation(Enum):

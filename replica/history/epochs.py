@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from replica.types import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochStart, OffsetAndEpoch
+from replica.model.epochs import (
+    UNDEFINED_EPOCH,
+    UNDEFINED_OFFSET,
+    Epochs,
+    EpochStart,
+    OffsetAndEpoch,
+)
 
 UNDEFINED = OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)
-
-Epochs = tuple[EpochStart, ...]
 
 
 def end_offset_for(entries: Epochs, log_end_offset: int, epoch: int) -> OffsetAndEpoch:

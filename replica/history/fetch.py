@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replica.history.epochs import (
-    Epochs,
-    kraft_end_offset_for,
-    last_fetched_epoch,
-    truncate_from_start,
-)
-from replica.history.log import BOOTSTRAP_SNAPSHOT, ReplicaLog, epochs_of
-from replica.types import EpochStart, OffsetAndEpoch
+from replica.history.epochs import kraft_end_offset_for, last_fetched_epoch, truncate_from_start
+from replica.history.log import ReplicaLog, epochs_of
+from replica.model.epochs import Epochs, EpochStart, OffsetAndEpoch, election_order
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ class LogView:
 
 def view_of(log: ReplicaLog) -> LogView:
     """`log` as Kafka sees it once started: leftovers hidden, emptied where a snapshot is newer."""
-    ordered = sorted(log.snapshots, key=lambda snapshot: (snapshot.epoch, snapshot.offset))
+    ordered = sorted(log.snapshots, key=election_order)
     earliest = ordered[0] if ordered else None
     latest = ordered[-1] if ordered else None
     if latest is not None and log.restarted_from_snapshot():

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from replica.history.branch import BranchPart
 from replica.history.commitment import Commitment, GroupComparison, Proof, Verdict
-from replica.history.log import BOOTSTRAP_SNAPSHOT, ReplicaLog
-from replica.types import ReplicaKey
+from replica.history.log import ReplicaLog
+from replica.model.keys import ReplicaKey
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from replica.history.epochs import UNDEFINED, end_offset_for, truncate_from_end
 from replica.history.fetch import Diverging, EpochMismatch, LogView, validate_leader_epoch
-from replica.types import UNDEFINED_EPOCH
+from replica.model.epochs import UNDEFINED_EPOCH
 
 
 @dataclass(frozen=True, slots=True)

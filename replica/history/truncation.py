@@ -21,7 +21,7 @@ from replica.history.fetch import (
     view_of,
 )
 from replica.history.log import ReplicaLog, epochs_of
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 
 
 class TruncationBelowHighWatermarkError(KraftlakeError):

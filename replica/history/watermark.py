@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from replica.errors import KraftlakeError
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
 
 
 class HighWatermarkRegressionError(KraftlakeError):

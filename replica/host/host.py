@@ -11,6 +11,10 @@ from dataclasses import dataclass, replace
 
 from replica.errors import DataError
 from replica.history.epochs import epoch_for_offset
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.topic import METADATA_TOPIC_ID
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Reply, SnapshotPart
 from replica.raft.inputs import (
@@ -23,7 +27,7 @@ from replica.raft.inputs import (
     Truncated,
 )
 from replica.raft.messages import FetchQuorumRecordsResponse, PeerResponse
-from replica.raft.ports import Batch, ControlRecord, KRaftVersion, KRaftVoters, StateMachine
+from replica.raft.ports import StateMachine
 from replica.raft.raft import Raft
 from replica.storage.archive import Archive
 from replica.storage.batches import batch_in, frames
@@ -32,7 +36,6 @@ from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from replica.types import METADATA_TOPIC_ID, OffsetAndEpoch
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.machines.recording import RecordingMachine
+from replica.model.keys import ReplicaId
 from replica.node.descriptors import fitting, open_files_limit
 from replica.node.driver import Clock, Driver
 from replica.node.node import Node
@@ -32,7 +33,6 @@ from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
 from replica.storage.spare_files import SpareFiles
-from replica.types import ReplicaId
 from replica.wire.client import ClientConfig
 from replica.wire.limits import NodeLimits
 from replica.wire.pool import Address

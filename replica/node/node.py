@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from replica.errors import UsageError
+from replica.model.keys import ReplicaId
 from replica.node.driver import Driver
 from replica.node.listeners import Listener
 from replica.node.metrics import Metrics, Sources
@@ -17,7 +18,6 @@ from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
 from replica.node.workload import Load, run_load
 from replica.raft.effects import Stopped
-from replica.types import ReplicaId
 from replica.wire.server import Server
 
 

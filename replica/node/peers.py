@@ -18,8 +18,8 @@ from replica.errors import (
 from replica.node.authorizer import VOTERS
 from replica.node.local_processes import is_supported, is_within, peer_uid
 from replica.node.notice import Notice, Report
+from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.partition import Partition
-from replica.node.translate.table import TRANSLATIONS
 from replica.raft.effects import Send
 from replica.raft.messages import (
     AddVoterRequest,
@@ -85,14 +85,16 @@ class Peers:
 
     async def _exchange(self, address: Address, send: Send) -> PeerResponse:
         translation = TRANSLATIONS[type(send.message)]
+        side = translation.client
+        assert side is not None, f"no replica sends {translation.api}"
         connection = await self._pool.connection(address)
         if self._are_ours and connection not in self._checked:
             await self._check_owner(connection)
         least = translation.least_version(send.message)
         version = connection.version_of(translation.api, least)
-        message = translation.client.write(self._partition, send.message, version)
+        message = side.write(self._partition, send.message, version)
         answer = await connection.call(translation.api, message, version)
-        return translation.client.read(self._partition, answer.message, answer.version)
+        return side.read(self._partition, answer.message, answer.version)
 
     async def _check_owner(self, connection: Connection) -> None:
         """Another user may have taken the port of a voter that doesn't run."""
@@ -130,4 +132,4 @@ class Peers:
 
 
 def _said(response: VoterChangeResponse) -> str:
-    return response.error.value + (f" ({response.message})" if response.message else "")
+    return response.error.name + (f" ({response.message})" if response.message else "")

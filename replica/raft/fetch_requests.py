@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.messages import FetchRequest, FetchSnapshotRequest
 from replica.raft.roles.follower import Follower, SnapshotFetch
-from replica.types import NO_NODE, ReplicaKey
 
 ANONYMOUS = ReplicaKey(NO_NODE)
 

@@ -9,34 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from replica.history.epochs import Epochs, assign, truncate_from_end, truncate_from_start
+from replica.history.epochs import assign, truncate_from_end, truncate_from_start
 from replica.history.fetch import LogView
-from replica.history.log import BOOTSTRAP_SNAPSHOT, election_order
-from replica.raft.batch import Batch, KRaftVersion, KRaftVoters
-from replica.raft.ports import LogFacts, SnapshotFacts
-from replica.raft.voters import VoterSet
-from replica.types import OffsetAndEpoch
+from replica.model.batch import Batch
+from replica.model.control import KRaftVersion, KRaftVoters
+from replica.model.epochs import Epochs, OffsetAndEpoch, election_order, last_epoch_of
+from replica.model.log_facts import LogFacts, SnapshotFacts
+from replica.model.snapshot_id import is_newer_than_log
+from replica.model.voters import VoterSet
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
-class VotersAt:
-    """In force from `offset` on; for a snapshot's set its end offset - 1, so -1 for 0-0."""
+class Entry(Generic[_Value]):
+    """A value in force from `offset` on (Kafka: LogHistory.Entry); one of a snapshot from its end
+    offset - 1 on, so from -1 on for the bootstrap snapshot 0-0."""
 
     offset: int
-    voters: VoterSet
-
-
-@dataclass(frozen=True, slots=True)
-class VersionAt:
-    """The finalized kraft.version from `offset` on."""
-
-    offset: int
-    kraft_version: int
-
-
-_Entry = TypeVar("_Entry", bound=VotersAt | VersionAt)
+    value: _Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +45,13 @@ class LogState:
     epochs: Epochs
     snapshots: tuple[SnapshotFacts, ...]
     static_voters: VoterSet
-    voter_sets: tuple[VotersAt, ...] = ()
-    versions: tuple[VersionAt, ...] = ()
+    voter_sets: tuple[Entry[VoterSet], ...] = ()
+    versions: tuple[Entry[int], ...] = ()
 
     @property
     def voters(self) -> VoterSet:
         """The voter set in force, committed or not."""
-        return self.voter_sets[-1].voters if self.voter_sets else self.static_voters
+        return self.voter_sets[-1].value if self.voter_sets else self.static_voters
 
     @property
     def voters_offset(self) -> int | None:
@@ -67,16 +60,16 @@ class LogState:
 
     @property
     def kraft_version(self) -> int:
-        return self.versions[-1].kraft_version if self.versions else 0
+        return self.versions[-1].value if self.versions else 0
 
     def voters_at(self, offset: int) -> VoterSet:
         """The set in force at `offset` (inclusive)."""
-        known = [entry.voters for entry in self.voter_sets if entry.offset <= offset]
+        known = [entry.value for entry in self.voter_sets if entry.offset <= offset]
         return known[-1] if known else self.static_voters
 
     def voters_since(self, offset: int) -> tuple[VoterSet, ...]:
         """The set in force at `offset` (inclusive) and all newer ones."""
-        newer = (entry.voters for entry in self.voter_sets if entry.offset > offset)
+        newer = (entry.value for entry in self.voter_sets if entry.offset > offset)
         return (self.voters_at(offset), *newer)
 
     @property
@@ -100,6 +93,10 @@ class LogState:
         log = OffsetAndEpoch(self.log_end, self.last_epoch)
         snapshot = self.latest_snapshot
         return log if snapshot is None else max(log, snapshot, key=election_order)
+
+    def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
+        """Whether the log must restart at a snapshot (G25)."""
+        return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self.epochs))
 
     def snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts | None:
         return next((s for s in self.snapshots if s.snapshot_id == snapshot_id), None)
@@ -183,7 +180,7 @@ def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
         static_voters=static_voters,
     )
     start = facts.log_start
-    contained = [s for s in state.snapshots if not is_newer_than_log(state, s.snapshot_id)]
+    contained = [s for s in state.snapshots if not state.is_older_than(s.snapshot_id)]
     for snapshot in contained[-1:]:
         state = _with_snapshot_control(state, snapshot)
         start = max(start, snapshot.snapshot_id.offset)
@@ -193,24 +190,14 @@ def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
     return state
 
 
-def is_newer_than_log(state: LogState, snapshot_id: OffsetAndEpoch) -> bool:
-    """Whether the log must restart at it: higher epoch, or same epoch and further on (G25)."""
-    if snapshot_id == BOOTSTRAP_SNAPSHOT:
-        return False
-    if not state.epochs:
-        return snapshot_id.offset > state.log_end
-    log = OffsetAndEpoch(state.log_end, state.epochs[-1].epoch)
-    return election_order(snapshot_id) > election_order(log)
-
-
 def _with_control(state: LogState, batch: Batch) -> LogState:
     for index, record in enumerate(batch.control):
         offset = batch.base_offset + index
         if isinstance(record, KRaftVoters):
-            entry = VotersAt(offset, record.voters)
+            entry = Entry(offset, record.voters)
             state = replace(state, voter_sets=(*state.voter_sets, entry))
         elif isinstance(record, KRaftVersion):
-            version = VersionAt(offset, record.kraft_version)
+            version = Entry(offset, record.kraft_version)
             state = replace(state, versions=(*state.versions, version))
     return state
 
@@ -218,8 +205,8 @@ def _with_control(state: LogState, batch: Batch) -> LogState:
 def _with_snapshot_control(state: LogState, facts: SnapshotFacts) -> LogState:
     """Start the histories with what the snapshot says; it says nothing in a static quorum."""
     offset = facts.snapshot_id.offset - 1
-    voters = () if facts.voters is None else (VotersAt(offset, facts.voters),)
-    versions = (VersionAt(offset, facts.kraft_version),) if facts.kraft_version else ()
+    voters = () if facts.voters is None else (Entry(offset, facts.voters),)
+    versions = (Entry(offset, facts.kraft_version),) if facts.kraft_version else ()
     return replace(state, voter_sets=voters, versions=versions)
 
 
@@ -228,7 +215,7 @@ def _ascending(snapshots: Sequence[SnapshotFacts]) -> tuple[SnapshotFacts, ...]:
     return tuple(sorted(snapshots, key=lambda facts: election_order(facts.snapshot_id)))
 
 
-def _since(entries: tuple[_Entry, ...], offset: int) -> tuple[_Entry, ...]:
+def _since(entries: tuple[Entry[_Value], ...], offset: int) -> tuple[Entry[_Value], ...]:
     """From the entry in force at `offset` on (H29)."""
     older = [entry for entry in entries if entry.offset <= offset]
     return (*older[-1:], *(entry for entry in entries if entry.offset > offset))

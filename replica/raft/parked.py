@@ -7,10 +7,10 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from replica.history.fetch import Diverging, Records, Snapshot
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft.core import Core
 from replica.raft.effects import LogRead
 from replica.raft.messages import FetchRequest, FetchResponse
-from replica.types import OffsetAndEpoch
 
 
 def serve_parked(core: Core) -> None:

@@ -11,7 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from replica.errors import UsageError
-from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.model.election_state import ElectionState
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import NO_NODE
+from replica.model.log_facts import LogFacts
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft import snapshots
 from replica.raft.config import FOREVER, Config
 from replica.raft.core import Core, Draw
@@ -47,9 +51,8 @@ from replica.raft.leading import (
     update_high_watermark,
 )
 from replica.raft.log_start import handle_clean
-from replica.raft.log_state import LogState, is_newer_than_log, opened
+from replica.raft.log_state import LogState, opened
 from replica.raft.parked import expire_parked
-from replica.raft.ports import ElectionState, LogFacts
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
@@ -58,7 +61,6 @@ from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Role
 from replica.raft.voter_updates import may_join, remember_joining
-from replica.types import NO_NODE, OffsetAndEpoch
 
 _MOST_TRANSITIONS = 8
 """In one step: a lone voter goes from resigned to leader in four."""
@@ -84,7 +86,7 @@ class Raft:
         self._core.now = self._core.began = now_ms
         self._core.persisted = state
         newest = view.snapshots[-1] if view.snapshots else None
-        if newest is not None and is_newer_than_log(view, newest.snapshot_id):
+        if newest is not None and view.is_older_than(newest.snapshot_id):
             snapshots.restart_at(self._core, newest)
         elif newest is not None and newest.snapshot_id != BOOTSTRAP_SNAPSHOT:
             # what a snapshot holds is committed; the rest is known when a leader says so

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 
 from replica.errors import UsageError
 from replica.history.fetch import Records, validate_position
-from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.log_facts import SnapshotFacts
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core
-from replica.raft.log_state import is_newer_than_log
-from replica.raft.ports import SnapshotFacts
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
-from replica.types import OffsetAndEpoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
     """A whole snapshot of the leader: the log restarts at it, wherever the epoch has gone since;
     it holds nothing that isn't committed."""
     _end_fetch(core, facts.snapshot_id)
-    if isinstance(core.role, Leader) or not is_newer_than_log(core.log, facts.snapshot_id):
+    if isinstance(core.role, Leader) or not core.log.is_older_than(facts.snapshot_id):
         core.log = core.log.with_snapshot(facts)
         return
     restart_at(core, facts)

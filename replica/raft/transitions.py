@@ -9,13 +9,13 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TypeAlias
 
+from replica.model.keys import NO_NODE
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
-from replica.types import NO_NODE
 
 Role: TypeAlias = Unattached | Prospective | Candidate | Follower | Leader | Resigned
 

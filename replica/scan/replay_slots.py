@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from replica.format.primitives import uuid_bytes, uuid_text
 from replica.metadata.image.state import State
+from replica.model.keys import ZERO_UUID
 from replica.scan import replay_tables as t
 from replica.scan.compiled import index_slots
 from replica.scan.native import Bytes, Longs
 from replica.scan.tables import SLACK
-from replica.types import ZERO_UUID
 
 Number = TypeVar("Number", bound=np.generic)
 Table = npt.NDArray[np.int64]

@@ -13,12 +13,12 @@ from replica.metadata.image import Replay
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import TOPIC_RESOURCE, State
 from replica.metadata.reader import decode
+from replica.model.keys import ZERO_UUID
 from replica.scan import replay_tables as t
 from replica.scan.log_bytes import LogBytes
 from replica.scan.native import Longs
 from replica.scan.replay_slots import ReplaySlots, Table, topic_ids
 from replica.scan.tables import CONFIG_PROGRAM, KERNEL_PROGRAMS
-from replica.types import ZERO_UUID
 
 _CONFIG = t.PUT + KERNEL_PROGRAMS[CONFIG_PROGRAM].schema.api_key
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.raft.effects import Effects
 from replica.raft.messages import VoteResponse
 from replica.raft.roles.leader import Leader
@@ -9,7 +10,6 @@ from replica.simulate.broken import broken, demand
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Shadow
 from replica.simulate.node import key_of
-from replica.types import NO_NODE, ZERO_UUID, ReplicaKey
 
 
 class Elections:

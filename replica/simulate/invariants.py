@@ -7,12 +7,13 @@ RaftEventSimulationTest, checks some of them.
 
 from __future__ import annotations
 
-from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.model.keys import ReplicaKey
+from replica.model.log_facts import SnapshotFacts
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.voters import VoterSet, without_directories
 from replica.raft.effects import Effects
-from replica.raft.ports import SnapshotFacts, VoterSet
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.resigned import Resigned
-from replica.raft.voters import without_directories
 from replica.simulate.appends import Appends
 from replica.simulate.broken import broken, demand
 from replica.simulate.elections import Elections
@@ -20,7 +21,6 @@ from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Entry, Ledger, Shadow, read_back, shadows_holding
 from replica.simulate.node import key_of
 from replica.simulate.workload import Workload
-from replica.types import ReplicaKey
 
 
 class Invariants:

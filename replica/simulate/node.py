@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from replica.history.log import BOOTSTRAP_SNAPSHOT
+from replica.model.control import KRaftVersion, KRaftVoters
+from replica.model.keys import ReplicaKey
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.voters import Endpoint, Voter, VoterSet, voter_set, without_directories
 from replica.raft.config import FOREVER, Config
-from replica.raft.ports import Endpoint, KRaftVersion, KRaftVoters, Voter, VoterSet
-from replica.raft.voters import voter_set, without_directories
 from replica.simulate.disk import DiskFaults, SimulatedDisk
 from replica.simulate.host import FOLDER, LOG_CONFIG, SimulatedHost, Stepped
 from replica.simulate.workload import METADATA, OPAQUE, Workload
 from replica.storage.recovery import open_log
-from replica.types import ReplicaKey
 
 QUORUM_CHARACTERS = 16
 """How many at the beginning of a directory id are the quorum's."""

@@ -20,9 +20,10 @@ from replica.format import capture
 from replica.format.capture import CaptureInfo
 from replica.format.file_names import FileKind, FileName, classify, segment_file_name
 from replica.format.snapshot import SnapshotState
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaId
 from replica.storage.filesystem import FileSystem, replace_durably
 from replica.storage.identity import read_identity, write_identity
-from replica.types import OffsetAndEpoch, ReplicaId
 
 
 @dataclass(frozen=True, slots=True)

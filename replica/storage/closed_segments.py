@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from replica.errors import CorruptDataError, DataError
 from replica.format.file_names import FileKind, segment_file_name
 from replica.history import epochs
-from replica.history.epochs import Epochs
+from replica.model.epochs import Epochs
 from replica.storage.batch_walk import walk
 from replica.storage.batches import Frame
 from replica.storage.filesystem import File, FileSystem, read_whole

@@ -8,7 +8,7 @@ from replica.errors import DataError
 from replica.format import leader_epoch_checkpoint
 from replica.format.leader_epoch_checkpoint import FILE_NAME
 from replica.history import epochs
-from replica.history.epochs import Epochs
+from replica.model.epochs import Epochs
 from replica.storage.filesystem import FileSystem, read_whole, replace_durably
 
 _MAX_BYTES = 16 * 1024 * 1024

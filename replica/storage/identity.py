@@ -5,8 +5,8 @@ from __future__ import annotations
 from replica.errors import DataError, UsageError
 from replica.format import meta_properties
 from replica.format.meta_properties import FILE_NAME
+from replica.model.keys import ReplicaId
 from replica.storage.filesystem import FileSystem, read_whole, replace_durably
-from replica.types import ReplicaId
 
 _MAX_BYTES = 1024 * 1024
 

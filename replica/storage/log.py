@@ -15,7 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from replica.errors import CorruptDataError, KraftlakeError
-from replica.raft.ports import Batch, Log, LogFacts
+from replica.model.batch import Batch
+from replica.model.epochs import OffsetAndEpoch, last_epoch_of
+from replica.model.log_facts import LogFacts
+from replica.model.snapshot_id import is_newer_than_log
+from replica.raft.ports import Log
 from replica.storage.archive import Archive, Tail
 from replica.storage.batches import Frame, batch_in, bytes_of, frames
 from replica.storage.epoch_checkpoint import EpochCheckpoint
@@ -27,8 +31,7 @@ from replica.storage.segment import (
     create_segment,
     remove_segment,
 )
-from replica.storage.snapshots import SnapshotFiles, is_newer
-from replica.types import OffsetAndEpoch
+from replica.storage.snapshots import SnapshotFiles
 
 READ_BYTES = 1024 * 1024
 _NO_LIMIT = 2**63 - 1
@@ -82,7 +85,7 @@ class FileLog(Log):
 
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
         """Whether the log must restart at a snapshot."""
-        return is_newer(snapshot_id, self._checkpoint.entries, self.log_end)
+        return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self._checkpoint.entries))
 
     def facts(self) -> LogFacts:
         return LogFacts(

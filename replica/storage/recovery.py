@@ -18,8 +18,10 @@ from replica.format.primitives import Buffer
 from replica.format.segment import scan
 from replica.format.snapshot import SnapshotState, parse_name
 from replica.history import epochs
-from replica.history.epochs import Epochs
-from replica.raft.ports import Batch
+from replica.model.batch import Batch
+from replica.model.epochs import Epochs, last_epoch_of
+from replica.model.snapshot_id import is_newer_than_log
+from replica.model.topic import METADATA_TOPIC_ID
 from replica.storage.archive import Archive
 from replica.storage.batches import Frame, batch_in
 from replica.storage.closed_segments import (
@@ -42,8 +44,7 @@ from replica.storage.segment import (
     scan_segment,
     segment_path,
 )
-from replica.storage.snapshots import SnapshotFiles, is_newer
-from replica.types import METADATA_TOPIC_ID
+from replica.storage.snapshots import SnapshotFiles
 
 ADVICE = (
     "committed records may be lost here, so this log is not opened: move the directory away and "
@@ -130,7 +131,9 @@ class _Opening:
     def _without_segments(self, saved: Epochs | None) -> FileLog:
         """A new directory, or one where a crash came while a snapshot took the log's place."""
         newest = self.snapshots.newest
-        if saved and (newest is None or not is_newer(newest, saved, saved[-1].start_offset)):
+        if saved and (
+            newest is None or not is_newer_than_log(newest, saved[-1].start_offset, saved[-1].epoch)
+        ):
             path = segment_path(self.folder, saved[0].start_offset, FileKind.SEGMENT)
             raise CorruptDataError(f"the log's segments are gone; {ADVICE}", None, path)
         start = 0 if newest is None else newest.offset
@@ -285,7 +288,11 @@ class _Opening:
             path = segment_path(self.folder, log_start, FileKind.SEGMENT)
             reason = f"no snapshot ends at or above the log start {log_start}"
             raise _refusal(CorruptDataError(reason, None, path))
-        if newest and newest.offset > log_end and not is_newer(newest, entries, log_end):
+        if (
+            newest
+            and newest.offset > log_end
+            and not is_newer_than_log(newest, log_end, last_epoch_of(entries))
+        ):
             reason = (
                 f"the log ends at offset {log_end} of epoch {entries[-1].epoch}, its snapshot at "
                 f"{newest.offset} of epoch {newest.epoch}"

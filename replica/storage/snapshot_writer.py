@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from replica.format import control
-from replica.raft.ports import ControlRecord, SnapshotFacts, SnapshotWriter
+from replica.model.control import ControlRecord
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.log_facts import SnapshotFacts
+from replica.raft.ports import SnapshotWriter
 from replica.storage.batches import control_batch, message_of, value_batch
 from replica.storage.filesystem import FileSystem
-from replica.types import OffsetAndEpoch
 
 BATCH_BYTES = 1024 * 1024
 """Values gathered in one batch; Kafka's own limit for a batch of metadata is 8 MiB."""

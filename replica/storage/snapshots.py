@@ -13,38 +13,18 @@ from replica.errors import CorruptDataError, DataError
 from replica.format import control
 from replica.format.primitives import Buffer
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
-from replica.history.epochs import Epochs
-from replica.raft.ports import (
-    Batch,
-    ControlRecord,
-    KRaftVersion,
-    KRaftVoters,
-    SnapshotFacts,
-    Snapshots,
-)
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
+from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.log_facts import SnapshotFacts
+from replica.raft.ports import Snapshots
 from replica.storage.batch_walk import walk
 from replica.storage.batches import batch_in, messages_in, record_of
 from replica.storage.filesystem import File, FileSystem
 from replica.storage.snapshot_writer import FileSnapshotWriter
-from replica.types import OffsetAndEpoch
 
 _FETCHED, _WRITTEN = "-1", "-2"
 """Tell the .part of a snapshot that comes from the leader from one that is made here."""
-
-
-def age(snapshot_id: OffsetAndEpoch) -> tuple[int, int]:
-    """Sorts snapshots as Kafka does: by epoch, then by offset (OffsetAndEpoch.compareTo)."""
-    return snapshot_id.epoch, snapshot_id.offset
-
-
-def is_newer(snapshot_id: OffsetAndEpoch, epochs: Epochs, log_end: int) -> bool:
-    """Whether a snapshot takes the place of a log (KafkaMetadataLog.truncateToLatestSnapshot, G25).
-
-    A log without epochs has none to compare: it holds nothing, or nothing but what a snapshot held.
-    """
-    if not epochs:
-        return snapshot_id.offset > log_end
-    return age(snapshot_id) > (epochs[-1].epoch, log_end)
 
 
 def file_name(snapshot_id: OffsetAndEpoch, state: SnapshotState = SnapshotState.COMPLETE) -> str:
@@ -123,7 +103,7 @@ class SnapshotFiles(Snapshots):
 
     def delete_before(self, snapshot_id: OffsetAndEpoch) -> None:
         """Durable: delete every older one."""
-        self.delete([id for id in self if age(id) < age(snapshot_id)])
+        self.delete([id for id in self if election_order(id) < election_order(snapshot_id)])
 
     def _path(self, snapshot_id: OffsetAndEpoch) -> str:
         return f"{self._folder}/{file_name(snapshot_id)}"
@@ -148,7 +128,7 @@ class SnapshotFiles(Snapshots):
 
     def _add(self, facts: SnapshotFacts) -> None:
         kept = [*self._facts.values(), facts]
-        kept.sort(key=lambda each: age(each.snapshot_id))
+        kept.sort(key=lambda each: election_order(each.snapshot_id))
         self._facts = {each.snapshot_id: each for each in kept}
 
 

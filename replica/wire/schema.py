@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 
 Message: TypeAlias = dict[str, Any]
 """Field name -> int, bool, str, bytes, None, a list of those, or of Messages. A uuid is its

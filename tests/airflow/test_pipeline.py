@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.lake_content import captures
+from jobs.lake.held import captures
 from replica.format.batch import HEADER
 from tests.airflow.conftest import Airflow
 from tests.replica.check.editing import batches, flip, segment

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-EVERYONE = ("replica.types", "replica.errors")
+EVERYONE = ("replica.model", "replica.errors", "replica.severity")
 
 _PIPELINES_FROM_REPLICA = (
     "replica.format",
@@ -20,17 +20,21 @@ _PIPELINES_FROM_REPLICA = (
     "replica.scan",
     "replica.check",
     "replica.consumer",
+    "replica.redacted",
 )
 
 # Folder or module -> what it may import of ours, besides itself and EVERYONE. Not transitive.
 ALLOWED: dict[str, tuple[str, ...]] = {
     "replica": (),
-    "replica.types": (),
+    "replica.model": (),
+    "replica.severity": (),
     "replica.errors": (),
     "replica.format": (),
     "replica.metadata": ("replica.format",),
     "replica.history": (),
     "replica.scan": ("replica.format", "replica.metadata"),
+    "replica.redacted": ("replica.format", "replica.metadata"),
+    "replica.restore": ("replica.format", "replica.metadata"),
     "replica.check": ("replica.scan", "replica.history", "replica.format", "replica.metadata"),
     "replica.raft": ("replica.history",),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
@@ -206,3 +210,42 @@ def _writes_table(node: ast.AST) -> bool:
         isinstance(part, ast.Attribute) and part.attr in ("write", "writeStream")
         for part in ast.walk(node.func.value)
     )
+
+
+def circles(root: Path) -> list[tuple[str, ...]]:
+    """Modules of ours that import each other, in a circle or in several: each group once, sorted.
+
+    Imports inside functions count, because a circle that such an import hides is one all the same.
+    """
+    known = modules(root)
+    graph = {name: _imported_modules(name, path, known) for name, path in known.items()}
+    reached = {name: _reached(name, graph) for name in graph}
+    groups = {
+        tuple(sorted(other for other in reached[name] if name in reached[other]))
+        for name in graph
+        if name in reached[name]
+    }
+    return sorted(groups)
+
+
+def _imported_modules(name: str, path: Path, known: dict[str, Path]) -> set[str]:
+    """The modules that one imports. Of `from a.b import c` it is a.b.c where that is a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    targets = [used.target for used in imports(tree, name, is_package=path.name == "__init__.py")]
+    named = (
+        target if target in known else target.rpartition(".")[0]
+        for target in targets
+        if target.partition(".")[0] in ("replica", "pipelines", "jobs")
+    )
+    return {target for target in named if target in known and target != name}
+
+
+def _reached(start: str, graph: dict[str, set[str]]) -> set[str]:
+    """Every module that `start` imports, at once or by way of others."""
+    found: set[str] = set()
+    waiting = set(graph[start])
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        waiting |= graph[name] - found
+    return found

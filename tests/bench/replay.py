@@ -25,11 +25,10 @@ from pyspark.sql import functions as F
 
 from pipelines import delta
 from pipelines.gold.metadata_history import metadata_changes, metadata_history
+from pipelines.silver.agreed_replay import agreed_replay, buckets_for
 from pipelines.silver.branch_records import branch_records
 from pipelines.silver.held_batches import held_batches
 from pipelines.silver.lost_tails import lost_tails
-from pipelines.silver.metadata_replay import metadata_replay
-from pipelines.silver.replay_parts import buckets_for
 from pipelines.tables import bronze, gold, silver
 from tests.bench.memory import Peak, peak
 from tests.bench.processes import timed
@@ -110,7 +109,7 @@ def _build(spark: SparkSession, lake: delta.Lake, buckets: int) -> None:
     control = spark.createDataFrame([], _CONTROL)
     tails = lost_tails(held_batches(captures, batches, control), committed, log)
     branch = branch_records(committed, log)
-    written = metadata_replay(branch, snapshots, snapshot_records, tails, buckets)
+    written = agreed_replay(branch, snapshots, snapshot_records, buckets, tails)
     written = written.persist(StorageLevel.DISK_ONLY)
     for table, rows in (
         (gold.METADATA_HISTORY, metadata_history(written)),

@@ -24,7 +24,7 @@ from pipelines.sources import register
 from pipelines.sources.files import log_files
 from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tasks import OnSpark
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 from tests.bench import kafka, report, rounds
 from tests.bench.processes import process, timed
 

@@ -22,12 +22,12 @@ from functools import partial
 from pathlib import Path
 
 from replica.format.batch import decode_header
-from replica.raft.ports import Batch
+from replica.model.batch import Batch
+from replica.model.epochs import OffsetAndEpoch
 from replica.storage.batches import value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from replica.types import OffsetAndEpoch
 from tests.bench.rounds import Measure, Spread, measure
 
 MEBIBYTE = 1024 * 1024

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.demo import run
+from jobs.lake.demo import run
 from tests.docs.pages import ROOT, steps
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from replica.node.serve.dispatch import SERVED
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
+from replica.model.keys import ZERO_UUID
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.node.rpcs import RPCS
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.fetching import FETCH
@@ -20,7 +21,7 @@ from replica.wire.schema import Field, Kind, Message, fields_at
 from tests.fuzz.hostile_batches import records
 
 _GOLDEN = Path(__file__).parents[1] / "golden" / "wire.jsonl"
-_ALL = {**SERVED, API_VERSIONS.key: API_VERSIONS.versions}
+_ALL = {**{key: rpc.versions for key, rpc in RPCS.items()}, API_VERSIONS.key: API_VERSIONS.versions}
 _CHOSEN = (*_ALL, *(api.key for api in (FETCH, PRODUCE) for _ in range(5)))
 """Most is to be broken in these two."""
 _MOST = {Kind.INT8: 127, Kind.INT16: 2**15 - 1, Kind.INT32: 2**31 - 1, Kind.INT64: 2**63 - 1}

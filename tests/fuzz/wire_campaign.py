@@ -22,9 +22,9 @@ from collections import Counter
 from pathlib import Path
 
 from replica.errors import KraftlakeError
-from replica.node.translate import table
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.partition import Partition
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.wire.apis import APIS
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import Connection
@@ -42,7 +42,8 @@ from replica.wire.server import Client, Server, Service
 
 _GOLDEN = Path(__file__).parents[1] / "golden" / "wire.jsonl"
 _PARTITION = Partition(METADATA_TOPIC, METADATA_TOPIC_ID)
-_CLIENTS = {each.api.key: each.client for each in table.TRANSLATIONS.values()}
+_BY_KEY = {each.api.key: each for each in TRANSLATIONS.values()}
+_SERVED = {key: each.versions for key, each in _BY_KEY.items() if each.server is not None}
 _EXTREMES = (
     b"\xff" * 4,
     b"\x7f\xff\xff\xff",
@@ -119,9 +120,8 @@ def _request(frame: bytes) -> str:
     request = decode_request(frame)
     again = decode_request(encode_request(request))
     assert again == request, "a request must come back from its own bytes"
-    side = table.BY_KEY.get(request.api.key)
-    if side is not None and request.version in table.SERVED[request.api.key]:
-        side.read(_PARTITION, request.message, request.version)
+    if request.version in _SERVED.get(request.api.key, ()):
+        _BY_KEY[request.api.key].server.read(_PARTITION, request.message, request.version)
     return "request"
 
 
@@ -129,25 +129,24 @@ def _response(api: Api, version: int, frame: bytes) -> str:
     message = decode_response(api, version, frame)
     again = encode_response(api, version, correlation_id_of(frame), message)
     assert decode_response(api, version, again) == message, "a response must come back"
-    client = _CLIENTS.get(api.key)
-    if client is not None and version >= table.SERVED.get(api.key, api.versions)[0]:
-        client.read(_PARTITION, message, version)
+    translation = _BY_KEY.get(api.key)
+    if translation is not None and translation.client and version in translation.versions:
+        translation.client.read(_PARTITION, message, version)
     return "response"
 
 
 async def _served(client: Client, request: Request) -> Message | None:
     """As a replica does before its core is asked; errors of ours close the connection."""
-    side = table.BY_KEY[request.api.key]
-    side.read(_PARTITION, request.message, request.version)
+    _BY_KEY[request.api.key].server.read(_PARTITION, request.message, request.version)
     return {}
 
 
 async def at_server(pool: list[Seed], seed: int, frames: int) -> Counter[str]:
     """Each frame on a connection of its own; then one good request, which must be answered."""
-    server = Server(Service(_served, table.SERVED))
+    server = Server(Service(_served, _SERVED))
     port = await server.start(_HOST, 0)
     answered: Counter[str] = Counter()
-    asked = [each for each in pool if each[2] and each[0].key in table.SERVED]
+    asked = [each for each in pool if each[2] and each[0].key in _SERVED]
     for number in range(frames):
         _, _, _, frame = one(asked, seed, number)
         reader, writer = await asyncio.open_connection(_HOST, port)

@@ -33,7 +33,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from jobs import publish as job
+from jobs.sharing import publish as job
 from pipelines.feeds import kafka_topics
 from pipelines.feeds.kafka import Destination, KafkaTarget, kafka_target
 from pipelines.feeds.publishing import publish

@@ -12,8 +12,8 @@ import pytest
 
 from replica.errors import KraftlakeError
 from replica.format.segment import scan
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.security.scram_file import line_for
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
 from tests.interop.kafka_jars import class_path_or_skip

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from replica.node.translate import table
+from replica.model.kafka_errors import ErrorCode
+from replica.node.rpcs import TRANSLATIONS
 from replica.wire.apis import APIS
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import correlation_id_of, decode_request, decode_response, encode_response
 from replica.wire.schema import Message
 from tests.interop.kafka_jars import class_path_or_skip
@@ -33,7 +33,7 @@ def test_real_controllers_and_our_wire_understand_each_other(tmp_path: Path) -> 
         assert encode_response(api, version, correlation_id_of(raw), message) == raw
         assert ErrorCode.UNSUPPORTED_VERSION not in _codes(message)
         answered.add((api.key, version))
-    asked = {(key, version) for key, versions in table.SERVED.items() for version in versions}
+    asked = {(each.api.key, v) for each in TRANSLATIONS.values() for v in each.versions}
     assert asked <= answered
 
 

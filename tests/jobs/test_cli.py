@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import dump as dump_job
+from jobs.directories import dump as dump_job
 from jobs.outcome import TEMPORARY
 from replica.errors import BusyError, KraftlakeError, NoLeaderError, UnreadableFileError
 from tests.jobs.conftest import Kraftlake
@@ -30,6 +30,24 @@ def test_help_teaches_every_command(kraftlake: Kraftlake) -> None:
         assert ended.code == 0
         assert "Exit codes: 0" in ended.out
         assert "\x1b" not in ended.out
+
+
+def test_help_has_a_heading_for_each_folder_of_commands(kraftlake: Kraftlake) -> None:
+    commands = kraftlake("--help").out.partition("Show this message and exit.")[2]
+    headings = [line for line in commands.splitlines() if line.endswith(":")]
+    folders = {
+        path.parent.name
+        for path in (REPOSITORY / "jobs").glob("*/__init__.py")
+        if path.parent.name != "commands"
+    }
+    assert folders == {"directories", "lake", "asking", "sharing", "engine"}
+    assert headings == [
+        "Directories of nodes:",
+        "A lake:",
+        "Questions to a lake:",
+        "A lake for others:",
+        "Replicas:",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +203,7 @@ def test_a_missing_extra_says_what_to_install(
 ) -> None:
     (tmp_path / "gold/t/_delta_log").mkdir(parents=True)
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    monkeypatch.delitem(sys.modules, "jobs.sql_delta_rs", raising=False)
+    monkeypatch.delitem(sys.modules, "jobs.asking.sql_delta_rs", raising=False)
     ended = kraftlake("sql", "--lake", tmp_path, "select 1")
     assert (ended.code, ended.error) == (
         1,

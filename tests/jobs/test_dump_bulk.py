@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.dump import Options, run
-from jobs.selection import Selection, select
+from jobs.directories.dump import Options, run
+from jobs.directories.selection import Selection, select
 from replica.format.batch import CONTROL_ATTRIBUTE, decode_header, encode_batch
 from replica.format.control import LeaderChange, encode_control
 from replica.format.record import Record, encode_records
@@ -217,7 +217,7 @@ def test_large_files_are_printed_without_arrow_and_without_pandas(
     raw = b"".join(batch for batch, _ in batches(segments.MIN_BYTES, pool=500))
     path.write_bytes(raw)
     code = (
-        "import sys; from jobs.dump import *; "
+        "import sys; from jobs.directories.dump import *; "
         "code = run([sys.argv[1]], Selection(), Options(json_output=True)); "
         "heavy = {'pyarrow', 'pandas', 'pyspark', 'rich'} & set(sys.modules); "
         "sys.exit(f'{code} {heavy}' if code or heavy else 0)"

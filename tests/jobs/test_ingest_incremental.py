@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from jobs.ingest import Stream, run
+from jobs.lake.ingest import Stream, run
 from replica.errors import UsageError
 from tests.fuzz.ingest_kills import TABLES
 from tests.pipelines.growing import grow, large_node
@@ -144,7 +144,7 @@ def test_two_clusters_under_one_cluster_id_are_both_kept_and_told_apart(
     spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     """A cluster that was set up anew with the old one's id: same offsets and epochs, other logs."""
-    from jobs.build import run as build
+    from jobs.lake.build import run as build
 
     lake = tmp_path / "lake"
     for name, source in (("1", CLUSTERS[0]), ("2", CLUSTERS[1])):

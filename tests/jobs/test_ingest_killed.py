@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.ingest import run
+from jobs.lake.ingest import run
 from tests.fuzz import ingest_kills
 
 POINTS = (

@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from jobs.ingest import run
+from jobs.lake.ingest import run
 from pipelines.seal import is_sealed
 from replica.format.capture import capture_id
 from replica.format.content_hash import hash_chain

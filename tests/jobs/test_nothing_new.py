@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs import build, ingest
+from jobs.lake import build, ingest
 from pipelines.last_build import FILE_NAME, last_build
 from tests.jobs.conftest import Kraftlake
 

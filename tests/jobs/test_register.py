@@ -24,8 +24,8 @@ from urllib.parse import unquote
 import pytest
 from deltalake import DeltaTable
 
+from jobs.asking.sql_views import VIEWS
 from jobs.lake_tables import tables_of
-from jobs.sql_views import VIEWS
 from pipelines.catalog.metastore import metastore_settings, properties_text
 from pipelines.tables.gold import DIVERGENCE_POINTS
 from tests.interop.kafka_node import free_ports

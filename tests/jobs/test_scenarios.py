@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from replica.check.catalogue import RULES_BY_ID
+from replica.severity import Severity
 from replica.simulate.node import key_of
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.scenario import Scenario
-from replica.types import Severity
 from tests.jobs.conftest import Kraftlake
 
 

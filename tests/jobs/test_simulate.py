@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.campaign_state import remembering
+from jobs.engine.campaign_state import remembering
 from replica.raft.roles import leader
 from replica.simulate.simulation import Result
 from tests.jobs.conftest import Kraftlake
@@ -138,7 +138,7 @@ def test_an_interrupt_right_after_a_seed_was_remembered_counts_it(
 
             yield remember_and_stop
 
-    monkeypatch.setattr("jobs.simulate.remembering", interrupted)
+    monkeypatch.setattr("jobs.engine.simulate.remembering", interrupted)
     state = str(tmp_path / "campaign.jsonl")
     ended = kraftlake("simulate", "--seeds", "0:9", "--events", "100", "--state", state)
     assert ended.code == 130

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from jobs.questions import QUESTIONS
-from jobs.sql_text import check_reads_only, tables_named
+from jobs.asking.questions import QUESTIONS
+from jobs.asking.sql_text import check_reads_only, tables_named
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
 

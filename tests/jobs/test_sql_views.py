@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from jobs.sql_views import VIEWS
+from jobs.asking.sql_views import VIEWS
 from replica.metadata.image import Replay
 from tests.jobs.conftest import Kraftlake
 from tests.pipelines.report.small_lake import write_lake

@@ -22,7 +22,7 @@ from pipelines.silver.replica_logs import replica_logs
 from pipelines.tables import bronze
 from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.contract import Contract
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 VOTERS = (1, 2, 3)

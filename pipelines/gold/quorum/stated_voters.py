@@ -13,7 +13,7 @@ from pipelines.silver.control_records import (
 )
 from pipelines.silver.held_batches import one_row_per_capture
 from pipelines.tables.bronze import REPLICA_KEYS, SNAPSHOT_KEYS
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 
 SOURCES = ("configuration", "log", "snapshot", "quorum_state", "meta_properties")
 

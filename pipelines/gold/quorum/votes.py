@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pipelines.tables.quorum import VOTES
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 
 _VOTE = ("cluster_id", "epoch", "voter_id", "candidate_id")
 

@@ -16,7 +16,7 @@ from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 from replica.history.log import OffsetRange
 from replica.metadata.image import Refusal
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
 
 WORDED = pa.schema(
     [

@@ -13,7 +13,7 @@ from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, FileName, classify
 from replica.format.snapshot import BOOTSTRAP_ID, SnapshotName
 from replica.history.log import LogBatch
-from replica.types import ReplicaId, ReplicaKey
+from replica.model.keys import ReplicaId, ReplicaKey
 
 
 def told(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from pipelines.tables.keys import REPLICA_KEYS
 from replica.check.same_snapshots import judge_contents
 from replica.check.snapshots import Compared
 from replica.metadata.image import Difference
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 
 
 def told(row: dict[str, Any]) -> Iterator[dict[str, Any]]:

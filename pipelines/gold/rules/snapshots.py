@@ -13,7 +13,8 @@ from pipelines.tables.keys import REPLICA_KEYS
 from replica.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD
 from replica.check.snapshots import Compared, is_broken, is_newer, judge_compared, validity_of
 from replica.format.snapshot import BOOTSTRAP_ID
-from replica.types import OffsetAndEpoch, Severity
+from replica.model.epochs import OffsetAndEpoch
+from replica.severity import Severity
 
 FOUND = pa.struct(FINDING)
 """A finding of a snapshot."""

@@ -13,7 +13,7 @@ from pipelines.in_memory.held import replica_of
 from pipelines.in_memory.rows import BranchBatch, Row, milliseconds, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.format.timestamps import moment
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 # MetadataLogConfig's defaults; KafkaMetadataLog.maybeClean is what keeps to them
 _MAX_BYTES = 100 * 1024 * 1024

@@ -15,7 +15,7 @@ from replica.format.batch import HEADER
 from replica.format.damage import DamageKind
 from replica.format.snapshot import SnapshotState
 from replica.metadata.redact import SECRET_FIELDS
-from replica.types import Severity
+from replica.severity import Severity
 
 WARN, QUARANTINE, STOP = Action
 

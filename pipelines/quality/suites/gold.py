@@ -9,7 +9,7 @@ from replica.check.catalogue import RULES
 from replica.check.snapshots import Validity
 from replica.history.divergence import Relation
 from replica.metadata.image import KINDS
-from replica.types import Severity
+from replica.severity import Severity
 
 WARN, _, STOP = Action
 

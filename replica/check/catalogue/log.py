@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replica.check.rule import Rule
-from replica.types import Severity
+from replica.severity import Severity
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 _TRUNCATE = (

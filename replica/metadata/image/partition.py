@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 
 LEADER_UNCHANGED = -2
 """leader of a PARTITION_CHANGE that says nothing about it (LeaderConstants.NO_LEADER_CHANGE)."""

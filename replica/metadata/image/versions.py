@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from replica.metadata.image.image import EMPTY, KINDS, Image
 from replica.metadata.image.kind import Kind
-from replica.metadata.image.replay import MARKERS, Replay, ReplayedRecord
+from replica.metadata.image.replay import MARKERS, Refusal, Replay, ReplayedRecord
 from replica.metadata.image.state import State, Table
 from replica.metadata.record import MetadataRecord
 
@@ -72,14 +72,18 @@ class _WatchedTable(Table[Any, Any]):
 
 
 class VersionedReplay:
-    """As Replay, but every record answers with what it made visible."""
+    """As Replay, but every record answers with what it made visible.
 
-    __slots__ = ("_journal", "_pending", "_replay")
+    refusal: of the last record, None where it could be applied.
+    """
+
+    __slots__ = ("_journal", "_pending", "_replay", "refusal")
 
     def __init__(self, image: Image = EMPTY) -> None:
         self._replay = Replay(image)
         self._journal: list[tuple[Kind, Hashable, Any]] = []
         self._pending: _Touched = []
+        self.refusal: Refusal | None = None  # of the last record
         for kind in KINDS:
             table = getattr(self._replay.state, kind.table)
             watched = _WatchedTable(table.values, table.offsets, kind, self._journal)
@@ -96,6 +100,7 @@ class VersionedReplay:
         twin._journal = self._journal  # empty between records, and the tables' own
         twin._pending = self._pending.copy()
         twin._replay = self._replay.copy()
+        twin.refusal = self.refusal
         return twin
 
     def image(self) -> Image:
@@ -105,7 +110,7 @@ class VersionedReplay:
     def apply(self, offset: int, record: ReplayedRecord) -> list[Write]:
         """What is visible from this record on, in the order of the first write to each entity."""
         was_open = self._replay.in_transaction
-        self._replay.apply(offset, record)
+        self.refusal = self._replay.apply(offset, record)
         record_type = record.type if isinstance(record, MetadataRecord) else ""
         if not was_open and not self._replay.in_transaction and len(self._journal) < 2:
             return self._single(offset, record_type)

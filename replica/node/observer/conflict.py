@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.raft.messages import DescribeQuorumResponse, ReplicaState
-from replica.types import ZERO_UUID, ReplicaKey
 
 RECENT_MS = 5_000
 """Whoever fetched within this time is alive; an observer fetches at least every 500 ms."""

@@ -9,10 +9,10 @@ from replica.errors import DataError, UsageError
 from replica.format.file_names import ARCHIVE_FOLDER
 from replica.format.meta_properties import FILE_NAME
 from replica.format.primitives import uuid_bytes
+from replica.model.keys import ReplicaId
 from replica.node.formatting import new_uuid
 from replica.storage.filesystem import FileSystem
 from replica.storage.identity import read_identity, write_identity
-from replica.types import ReplicaId
 
 LOWEST_ID, IDS = 1_000_000_000, 1_000_000_000
 """An observer that isn't told its id draws one of so many, far above those that people give."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replica.model.epochs import OffsetAndEpoch
 from replica.node.notice import Fields, Notice
 from replica.raft.raft import Raft
 from replica.raft.roles.follower import Follower
-from replica.types import OffsetAndEpoch
 
 EVERY_S = 10.0
 """How often it is said that a recording lags, or has no leader."""

@@ -10,6 +10,7 @@ from typing import Any
 from replica.errors import KraftlakeError, NoLeaderError, UsageError
 from replica.format.file_names import ARCHIVE_FOLDER
 from replica.history.truncation import TruncationBelowHighWatermarkError
+from replica.model.keys import ReplicaId
 from replica.node.assembly import opened
 from replica.node.authorizer import EVERYBODY, Authorizer, Role
 from replica.node.node import Node
@@ -29,7 +30,6 @@ from replica.node.settings import Recording, Settings, Topic, settings_in
 from replica.raft.effects import Stopped
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
-from replica.types import ReplicaId
 from replica.wire.client import ClientConfig, address_text
 from replica.wire.pool import Address
 

@@ -1,7 +1,11 @@
-"""What a replica answers on the wire, an API family a module.
+"""What a replica answers on the wire, a module for each family of APIs. replica.node.rpcs has a row
+for every API, which names what it takes from here.
 
-- `quorum`: what goes to the consensus core. `readers`: ordinary clients reading the log (KIP-392).
-- `cluster`: who is there. `writing`: appends by administrators, and what a metadata log refuses.
-  `controllers`: registrations of Kafka's controllers in the log.
-- `shape`: topics and partitions of requests; `dispatch`: which function, and who may.
+- `quorum`: requests that the consensus core answers.
+- `readers`, `reader_fetch`: ordinary clients that read the log (KIP-392).
+- `cluster`, `configs`: the nodes, and how the topic is configured.
+- `writing`: what administrators append, and what a metadata log refuses. `controllers`:
+  registrations of Kafka's controllers in the log.
+- `callers`, `refusals`: who may send a request, and what everybody else is answered.
+- `dispatch`: from a request to its row, and to the leader.
 """

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from replica.node.serve.partition import ServedPartition
+from replica.wire.apis.fetching import Timestamp
 
-MAX_TIMESTAMP = -3
-"""Stands for the newest record in ListOffsets."""
 STEP_BATCHES, STEP_BYTES = 256, 1024 * 1024
 """Of one step, whichever comes first: some milliseconds."""
 
@@ -20,8 +19,9 @@ class At(NamedTuple):
 
 
 async def by_time(partition: ServedPartition, timestamp: int, address: str) -> At | None:
-    """The first committed record at or after `timestamp`, or the newest one for MAX_TIMESTAMP;
-    batches tell by their largest time, so the offset is that of the batch (a KRaft batch has one
+    """The first committed record at or after `timestamp`, or the newest one for NEWEST_RECORD.
+
+    Batches tell by their largest time, so the offset is that of the batch (a KRaft batch has one
     append time).
 
     The log is walked up to what is committed when the search begins; another turn of `address` is
@@ -34,7 +34,7 @@ async def by_time(partition: ServedPartition, timestamp: int, address: str) -> A
         count = size = 0
         for batch in partition.driver.host.log.batches(position, end):
             found = At(batch.timestamp, batch.base_offset)
-            if timestamp != MAX_TIMESTAMP and found.timestamp >= timestamp:
+            if timestamp != Timestamp.NEWEST_RECORD and found.timestamp >= timestamp:
                 return found
             if newest is None or found.timestamp > newest.timestamp:
                 newest = found
@@ -45,4 +45,4 @@ async def by_time(partition: ServedPartition, timestamp: int, address: str) -> A
             break
         if position < end:
             await partition.turn(address)
-    return newest if timestamp == MAX_TIMESTAMP else None
+    return newest if timestamp == Timestamp.NEWEST_RECORD else None

@@ -7,17 +7,15 @@ name.
 
 from __future__ import annotations
 
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import NO_NODE
+from replica.model.voters import Endpoint, Endpoints
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import in_sync
+from replica.node.translate import clients
 from replica.raft.roles.leader import Leader
-from replica.raft.voters import Endpoint, Endpoints
-from replica.types import NO_NODE
 from replica.wire.apis.cluster import BROKERS, CONTROLLERS
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
-
-_NULL_NAME_SINCE = 12
-"""The first version of Metadata that has answers without a name."""
 
 
 def metadata(partition: ServedPartition, request: Message, version: int, listener: str) -> Message:
@@ -28,7 +26,7 @@ def metadata(partition: ServedPartition, request: Message, version: int, listene
     if wanted is None:
         topics = [served]
     else:
-        no_name = None if version >= _NULL_NAME_SINCE else ""
+        no_name = clients.absent_name(version)
         topics = [_answered(partition, asked, served, no_name) for asked in wanted]
     return {
         "brokers": [

@@ -6,20 +6,18 @@ controllers that wrote it before, or of Kafka's nodes in a quorum with this one.
 
 from __future__ import annotations
 
-import asyncio
-
 from replica.machines.metadata import MetadataMachine
 from replica.metadata.changes.releases import release_of
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import NO_NODE
 from replica.node.driver import LeadershipLostError
 from replica.node.serve.partition import ServedPartition
 from replica.raft.accumulator import BufferAllocationError
 from replica.raft.inputs import Append
 from replica.raft.leading import NotLeaderError
 from replica.raft.roles.leader import Leader
-from replica.types import NO_NODE
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
 UNREGISTRATION_LEVEL = 33
@@ -35,61 +33,55 @@ class _Refused(Exception):
         self.why = why
 
 
-class Controllers:
-    """The registered controllers of a served partition. Use from one event loop."""
+async def unregister(partition: ServedPartition, request: Message) -> Message:
+    """Append the record, and answer once it is committed.
 
-    def __init__(self, partition: ServedPartition) -> None:
-        self._partition = partition
-        self._one_at_a_time = asyncio.Lock()
-
-    async def unregister(self, request: Message) -> Message:
-        """Append the record, and answer once it is committed.
-
-        One at a time: Kafka's controllers stop at the record of a controller that isn't registered
-        any more, so a second request must see what came of the first.
-        """
-        async with self._one_at_a_time:
-            try:
-                await self._unregister(request["controllerId"])
-            except _Refused as refused:
-                return {"errorCode": int(refused.error), "errorMessage": refused.why}
-        return {"errorCode": int(ErrorCode.NONE), "errorMessage": None}
-
-    async def _unregister(self, controller_id: int) -> None:
-        machine, epoch = self._leading(), self._partition.epoch
-        if controller_id == self._partition.leader_id:
-            why = f"node {controller_id} leads: no controller unregisters itself"
-            raise _Refused(ErrorCode.INVALID_REQUEST, why)
-        _check(machine, controller_id)
-        record = new_record("UNREGISTER_CONTROLLER_RECORD", 0, {"controllerId": controller_id})
+    One at a time: Kafka's controllers stop at the record of a controller that isn't registered
+    any more, so a second request must see what came of the first.
+    """
+    async with partition.unregistering:
         try:
-            await self._partition.driver.append(Append(epoch, (encode(record),)))
-        except LeadershipLostError as error:
-            why = f"{error}: it may still be unregistered"
-            raise _Refused(ErrorCode.NOT_CONTROLLER, why) from error
-        except NotLeaderError as error:
-            raise _Refused(ErrorCode.NOT_CONTROLLER, str(error)) from error
-        except BufferAllocationError as error:
-            raise _Refused(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error
+            await _unregister(partition, request["controllerId"])
+        except _Refused as refused:
+            return {"errorCode": int(refused.error), "errorMessage": refused.why}
+    return {"errorCode": int(ErrorCode.NONE), "errorMessage": None}
 
-    def _leading(self) -> MetadataMachine:
-        """What this leader has committed, of its own epoch too: only then does it know all."""
-        partition = self._partition
-        raft, machine = partition.driver.host.raft, partition.driver.host.machine
-        if not partition.topic.is_metadata:
-            why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"
-            raise _Refused(ErrorCode.INVALID_REQUEST, why)
-        if not isinstance(raft.role, Leader) or not isinstance(machine, MetadataMachine):
-            leader = raft.role.leader_id
-            known = "nobody leads" if leader == NO_NODE else f"node {leader} leads"
-            raise _Refused(ErrorCode.NOT_CONTROLLER, f"{known}, as far as is known here")
-        if raft.high_watermark is None:
-            why = f"nothing is committed in epoch {raft.role.epoch} yet"
-            raise _Refused(ErrorCode.NOT_CONTROLLER, why)
-        if not machine.can_snapshot:
-            why = "a transaction of the metadata log is open: ask again"
-            raise _Refused(ErrorCode.REQUEST_TIMED_OUT, why)
-        return machine
+
+async def _unregister(partition: ServedPartition, controller_id: int) -> None:
+    machine, epoch = _leading(partition), partition.epoch
+    if controller_id == partition.leader_id:
+        why = f"node {controller_id} leads: no controller unregisters itself"
+        raise _Refused(ErrorCode.INVALID_REQUEST, why)
+    _check(machine, controller_id)
+    record = new_record("UNREGISTER_CONTROLLER_RECORD", 0, {"controllerId": controller_id})
+    try:
+        await partition.driver.append(Append(epoch, (encode(record),)))
+    except LeadershipLostError as error:
+        why = f"{error}: it may still be unregistered"
+        raise _Refused(ErrorCode.NOT_CONTROLLER, why) from error
+    except NotLeaderError as error:
+        raise _Refused(ErrorCode.NOT_CONTROLLER, str(error)) from error
+    except BufferAllocationError as error:
+        raise _Refused(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error
+
+
+def _leading(partition: ServedPartition) -> MetadataMachine:
+    """What this leader has committed, of its own epoch too: only then does it know all."""
+    raft, machine = partition.driver.host.raft, partition.driver.host.machine
+    if not partition.topic.is_metadata:
+        why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"
+        raise _Refused(ErrorCode.INVALID_REQUEST, why)
+    if not isinstance(raft.role, Leader) or not isinstance(machine, MetadataMachine):
+        leader = raft.role.leader_id
+        known = "nobody leads" if leader == NO_NODE else f"node {leader} leads"
+        raise _Refused(ErrorCode.NOT_CONTROLLER, f"{known}, as far as is known here")
+    if raft.high_watermark is None:
+        why = f"nothing is committed in epoch {raft.role.epoch} yet"
+        raise _Refused(ErrorCode.NOT_CONTROLLER, why)
+    if not machine.can_snapshot:
+        why = "a transaction of the metadata log is open: ask again"
+        raise _Refused(ErrorCode.REQUEST_TIMED_OUT, why)
+    return machine
 
 
 def _check(machine: MetadataMachine, controller_id: int) -> None:

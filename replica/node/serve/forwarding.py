@@ -10,17 +10,12 @@ import asyncio
 from dataclasses import replace
 
 from replica.errors import PeerError, UnsupportedByPeerError
+from replica.model.kafka_errors import ErrorCode
 from replica.node.leader import ask_leader, leader_address
+from replica.node.serve.callers import ADMINISTRATORS
 from replica.node.serve.partition import ServedPartition
-from replica.wire.apis.membership import (
-    ADD_RAFT_VOTER,
-    REMOVE_RAFT_VOTER,
-    UNREGISTER_CONTROLLER,
-    UPDATE_FEATURES,
-)
-from replica.wire.apis.quorum import DESCRIBE_QUORUM
+from replica.node.serve.rpc import Rpc
 from replica.wire.client import ClientConfig
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.pool import Address
 from replica.wire.schema import Message
@@ -29,22 +24,13 @@ FORWARDER = "kraftlake-forwarder"
 """The client id of what is forwarded: who doesn't lead either answers so, and forwards no more."""
 
 AT_ONCE = 8
-"""Connections to the leader for what anybody asks for, and as many for changes: each has one of its
-own."""
-
-FORWARDED = frozenset(
-    api.key
-    for api in (
-        *(DESCRIBE_QUORUM, ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_FEATURES),
-        UNREGISTER_CONTROLLER,
-    )
-)
-"""API keys; each of their responses has one error code for all."""
+"""How many requests that anybody may send are at the leader at once, and how many changes beside
+them: each takes a connection of its own."""
 
 
-def is_forwarded(request: Request) -> bool:
+def was_forwarded(request: Request, rpc: Rpc) -> bool:
     """Whether a replica sent it on. Anybody can say so; it gives no right to who isn't a voter."""
-    return request.api.key in FORWARDED and request.client_id == FORWARDER
+    return rpc.is_forwarded and request.client_id == FORWARDER
 
 
 class Forwarder:
@@ -53,20 +39,19 @@ class Forwarder:
     def __init__(self, partition: ServedPartition, config: ClientConfig) -> None:
         self._partition = partition
         self._config = replace(config, client_id=FORWARDER)
-        self._describing = asyncio.Semaphore(AT_ONCE)
+        self._anybodys = asyncio.Semaphore(AT_ONCE)
         self._changing = asyncio.Semaphore(AT_ONCE)
 
-    def leader_of(self, request: Request) -> Address | None:
+    def leader_of(self, request: Request, rpc: Rpc) -> Address | None:
         """Where to send it on to; None where it is to be answered here."""
-        partition = self._partition
-        if request.api.key not in FORWARDED or is_forwarded(request) or partition.always_leads:
+        if not rpc.is_forwarded or was_forwarded(request, rpc) or self._partition.always_leads:
             return None
-        return leader_address(partition.driver)
+        return leader_address(self._partition.driver)
 
-    async def forward(self, request: Request, leader: Address) -> Message:
+    async def forward(self, request: Request, leader: Address, rpc: Rpc) -> Message:
         """The leader's answer. REQUEST_TIMED_OUT where none came: a change may still happen."""
-        # apart: anybody may ask for a description, and must not delay who changes the quorum
-        slots = self._describing if request.api is DESCRIBE_QUORUM else self._changing
+        # Apart: what anybody may ask must not delay an administrator who changes the quorum.
+        slots = self._changing if rpc.callers is ADMINISTRATORS else self._anybodys
         try:
             async with slots:
                 answer = await ask_leader(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from replica.history.fetch import FencedLeaderEpoch, validate_leader_epoch
 from replica.history.log import OffsetRange
+from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import NO_NODE
+from replica.model.voters import Endpoint
 from replica.node.driver import Driver
 from replica.node.settings import Topic
 from replica.raft.roles.leader import Leader
-from replica.raft.voters import Endpoint
-from replica.types import NO_NODE, UNDEFINED_EPOCH
-from replica.wire.error_codes import ErrorCode
 
 
 async def _at_once(address: str) -> None:
@@ -27,9 +29,9 @@ class ServedPartition:
     always_leads: an observer of a real quorum presents itself as the leader of what it serves, for
     its clients know no other node. uncommitted_is_empty: answer a fetch of offsets that are not
     known to be committed as released Kafka does, without records, instead of OFFSET_NOT_AVAILABLE
-    (DESIGN section 8). racks: by node id, of the replicas that fetch from here,
-    as they told. turn: awaited, with the reader's address, before work that costs time; see Turns.
-    fetches: how many fetches of readers were answered here with records.
+    (KIP-392). racks: by node id, as the replicas that fetch from here told. turn: awaited, with the
+    reader's address, before work that costs time; see Turns. fetches: how many fetches of readers
+    were answered here with records. unregistering: held while a controller is unregistered.
     """
 
     topic: Topic
@@ -42,6 +44,7 @@ class ServedPartition:
     turn: Callable[[str], Awaitable[None]] = _at_once
     racks: dict[int, str] = field(default_factory=dict)
     fetches: int = 0
+    unregistering: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def epoch(self) -> int:

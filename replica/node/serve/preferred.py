@@ -3,9 +3,9 @@ RackAwareReplicaSelector)."""
 
 from __future__ import annotations
 
+from replica.model.keys import ReplicaKey
 from replica.node.serve.partition import ServedPartition
 from replica.raft.roles.leader import Leader, Progress
-from replica.types import ReplicaKey
 
 
 def preferred_replica(partition: ServedPartition, rack: str) -> int | None:

@@ -4,19 +4,41 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from replica.node.serve.callers import Callers
 from replica.node.serve.partition import ServedPartition
+from replica.node.serve.rpc import Refusal, Rpc, error_alone
 from replica.node.translate.membership import InvalidFeatureError
 from replica.node.translate.partition import InvalidPartitionError, Partition
-from replica.node.translate.table import ServerSide, refusal
+from replica.node.translate.translation import ServerSide, Translation
 from replica.raft.messages import FetchRequest
 from replica.wire.header import Request
 from replica.wire.schema import Message
+from replica.wire.server import Client
 
 LONGEST_WAIT_MS = 60_000
-"""Of a fetch, whatever it asks for: a client that is gone is noticed when it is answered."""
+"""How long a fetch may wait, whatever it asks for: that a client is gone is noticed only when it is
+answered."""
 
 
-async def answer_by_core(partition: ServedPartition, side: ServerSide, request: Request) -> Message:
+def core_rpc(
+    translation: Translation,
+    callers: Callers,
+    refusal: Refusal = error_alone,
+    *,
+    is_forwarded: bool = False,
+    is_fetch: bool = False,
+) -> Rpc:
+    """The row of an RPC that the consensus core answers."""
+    side = translation.server
+    assert side is not None, f"{translation.api} is answered elsewhere"
+
+    async def answer(partition: ServedPartition, client: Client, request: Request) -> Message:
+        return await _answer(partition, side, request)
+
+    return Rpc(translation.api, callers, answer, refusal, is_forwarded, is_fetch, translation)
+
+
+async def _answer(partition: ServedPartition, side: ServerSide, request: Request) -> Message:
     """The response to a peer or an administrator. Raises DataError for what is no request."""
     raft = partition.driver.host.raft
     listener = partition.driver.host.config.default_listener
@@ -24,7 +46,7 @@ async def answer_by_core(partition: ServedPartition, side: ServerSide, request: 
     try:
         asked = side.read(about, request.message, request.version)
     except (InvalidPartitionError, InvalidFeatureError) as error:
-        return refusal(int(error.code))
+        return {"errorCode": int(error.code)}
     if isinstance(asked, FetchRequest):
         asked = replace(asked, max_wait_ms=min(asked.max_wait_ms, LONGEST_WAIT_MS))
         rack = request.message.get("rackId")

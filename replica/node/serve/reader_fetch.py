@@ -19,16 +19,15 @@ from replica.history.reader import (
     Uncommitted,
     reader_fetch,
 )
+from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import NO_NODE
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import preferred_replica
 from replica.node.serve.quorum import LONGEST_WAIT_MS
 from replica.node.serve.shape import each_partition
-from replica.types import NO_NODE, UNDEFINED_EPOCH
-from replica.wire.error_codes import ErrorCode
+from replica.node.translate import clients
 from replica.wire.schema import Message
-
-FOLLOWER_FETCH_SINCE = 11
-"""The first version of Fetch in which a client says that it knows of followers (KIP-392, K28)."""
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 """Between looks for a fetch whose minBytes aren't there yet."""
@@ -79,7 +78,7 @@ def _look(partition: ServedPartition, request: Message, version: int) -> tuple[M
         if error is not ErrorCode.NONE:
             found.is_final = True
             return _empty(partition, error)
-        chosen = preferred_replica(partition, rack) if version >= FOLLOWER_FETCH_SINCE else None
+        chosen = preferred_replica(partition, rack) if clients.knows_followers(version) else None
         if chosen is not None:
             found.is_final = True  # at once, whatever it would wait for (K30)
             return {**_empty(partition), "preferredReadReplica": chosen}
@@ -100,7 +99,7 @@ def _refusal(partition: ServedPartition, asked: Message, version: int) -> ErrorC
     error = partition.epoch_error(asked.get("currentLeaderEpoch", UNDEFINED_EPOCH))
     if error is not ErrorCode.NONE:
         return error
-    may_read = partition.leads or version >= FOLLOWER_FETCH_SINCE
+    may_read = partition.leads or clients.knows_followers(version)
     return ErrorCode.NONE if may_read else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 

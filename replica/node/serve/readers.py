@@ -1,5 +1,5 @@
-"""Ordinary clients reading the log from any replica: OffsetForLeaderEpoch, ListOffsets (seeds 002
-and 004, KIP-320, KIP-392). Fetch has a module of its own.
+"""Ordinary clients reading the log from any replica: OffsetForLeaderEpoch and ListOffsets (KIP-320,
+KIP-392). Fetch has a module of its own.
 
 Readers see what is committed: the high watermark is their end of the log.
 """
@@ -9,23 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from replica.history.epochs import end_offset_for, epoch_for_offset
-from replica.node.serve.by_time import MAX_TIMESTAMP, At, by_time
+from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET
+from replica.model.kafka_errors import ErrorCode
+from replica.node.serve.by_time import At, by_time
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.shape import each_partition
-from replica.types import UNDEFINED_EPOCH, UNDEFINED_OFFSET
-from replica.wire.error_codes import ErrorCode
+from replica.node.translate import clients
+from replica.wire.apis.fetching import Timestamp
 from replica.wire.schema import Message
 
 CONSUMER = -1
-EARLIEST, LATEST = -2, -1
-EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
-_SINCE = {
-    **{LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7},
-    **{EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11},
-}
-"""Timestamps that stand for something else -> the first version of ListOffsets that has them."""
-_NEVER = 2**15
-_TIERED = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
+_TIERED = (Timestamp.LATEST_TIERED, Timestamp.EARLIEST_PENDING_UPLOAD)
 
 
 class _NotSearchedError(Exception):
@@ -93,10 +87,10 @@ def _listed(
 ) -> Message:
     """The answer about a partition. _NotSearchedError where `searched` lacks its timestamp."""
     timestamp = asked["timestamp"]
-    if timestamp < 0 and version < _SINCE.get(timestamp, _NEVER):
+    if not clients.knows_timestamp(version, timestamp):
         return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION)}
     epoch = asked.get("currentLeaderEpoch", UNDEFINED_EPOCH)
-    is_earliest = timestamp in (EARLIEST, EARLIEST_LOCAL)
+    is_earliest = timestamp in (Timestamp.EARLIEST, Timestamp.EARLIEST_LOCAL)
     error = partition.epoch_error(epoch) if is_earliest else _leader_error(partition, epoch)
     if error is not ErrorCode.NONE:
         return {"errorCode": int(error)}
@@ -106,7 +100,7 @@ def _listed(
         return {"errorCode": int(ErrorCode.OFFSET_NOT_AVAILABLE)}
     if timestamp in _TIERED:
         return _nothing()
-    if timestamp == LATEST:
+    if timestamp == Timestamp.LATEST:
         return _offset(partition, partition.committed, timestamp=-1)
     if timestamp not in searched:
         raise _NotSearchedError(timestamp)

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from replica.errors import KraftlakeError
+from replica.model.kafka_errors import ErrorCode, error_of
+from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.voters import Endpoint, Voter
 from replica.node.translate.partition import (
     Partition,
-    code_of,
     endpoints_in,
-    error_of,
     listeners,
 )
 from replica.raft.messages import (
     AddVoterRequest,
     ApiVersionsRequest,
     ApiVersionsResponse,
-    Error,
     RemoveVoterRequest,
     UpdateFeaturesRequest,
     UpdateVoterRequest,
     VoterChangeResponse,
 )
-from replica.raft.voters import Endpoint, Voter
-from replica.types import NO_NODE, ReplicaKey
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 from replica.wire.versions import KRAFT_VERSION, supported_feature
 
 _WITHOUT_RESULTS = 2
 """The first version of UpdateFeatures that answers for all features together."""
-_DEFAULT_TIMEOUT_MS = 60_000
 
 
 class InvalidFeatureError(KraftlakeError):
@@ -78,7 +74,7 @@ def write_change_response(
 ) -> Message:
     """To AddRaftVoter and RemoveRaftVoter."""
     return {
-        "errorCode": code_of(response.error),
+        "errorCode": response.error,
         "errorMessage": response.message or None,
     }
 
@@ -125,7 +121,7 @@ def write_update_response(
     for each in response.leader_endpoints:
         if each.name == partition.listener and response.leader_id != NO_NODE:
             leader |= {"host": each.host, "port": each.port}
-    return {"errorCode": code_of(response.error), "currentLeader": leader}
+    return {"errorCode": response.error, "currentLeader": leader}
 
 
 def read_update_response(
@@ -141,16 +137,6 @@ def read_update_response(
     )
 
 
-def write_features(partition: Partition, request: UpdateFeaturesRequest, version: int) -> Message:
-    """Only from version 1 on can it be asked whether it would work."""
-    update = {"feature": KRAFT_VERSION, "maxVersionLevel": request.kraft_version}
-    return {
-        "timeoutMs": _DEFAULT_TIMEOUT_MS,
-        "featureUpdates": [update],
-        "validateOnly": request.validate_only,
-    }
-
-
 def read_features(partition: Partition, message: Message, version: int) -> UpdateFeaturesRequest:
     """Raises InvalidFeatureError for other features: no controller stands behind this quorum."""
     updates = message["featureUpdates"]
@@ -164,18 +150,10 @@ def read_features(partition: Partition, message: Message, version: int) -> Updat
 def write_features_response(
     partition: Partition, response: VoterChangeResponse, version: int
 ) -> Message:
-    result = {"errorCode": code_of(response.error), "errorMessage": response.message or None}
+    result = {"errorCode": response.error, "errorMessage": response.message or None}
     if version >= _WITHOUT_RESULTS:
         return result
     return {"results": [{"feature": KRAFT_VERSION, **result}]}
-
-
-def read_features_response(
-    partition: Partition, message: Message, version: int
-) -> VoterChangeResponse:
-    results = [message, *message["results"]]
-    bad = next((each for each in results if error_of(each["errorCode"]) is not Error.NONE), message)
-    return VoterChangeResponse(error=error_of(bad["errorCode"]), message=bad["errorMessage"] or "")
 
 
 def write_api_versions(partition: Partition, request: ApiVersionsRequest, version: int) -> Message:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from replica.model.kafka_errors import ErrorCode, error_of
+from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.node.translate.partition import (
     Partition,
-    code_of,
     directory,
     endpoints_in,
-    error_of,
     is_top_level,
     leader_endpoints,
     listeners,
@@ -21,15 +21,21 @@ from replica.raft.messages import (
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
-    Error,
     PeerResponse,
     VoteRequest,
     VoteResponse,
 )
-from replica.types import ZERO_UUID, ReplicaKey
 from replica.wire.schema import Message
 
 _R = TypeVar("_R", bound=PeerResponse)
+
+
+_SINCE_PRE_VOTES = 2
+
+
+def version_of_vote(request: VoteRequest) -> int:
+    """The first version that can say it: in an older one a pre-vote would read as a vote."""
+    return _SINCE_PRE_VOTES if request.pre_vote else 0
 
 
 def write_vote(partition: Partition, request: VoteRequest, version: int) -> Message:
@@ -69,7 +75,7 @@ def write_vote_response(partition: Partition, response: VoteResponse, version: i
 
 def read_vote_response(partition: Partition, message: Message, version: int) -> VoteResponse:
     error = error_of(message["errorCode"])
-    if error is not Error.NONE:
+    if error is not ErrorCode.NONE:
         return VoteResponse(error=error)
     entry = partition.of_response(message["topics"])
     return _read_response(partition, message, entry, VoteResponse(granted=entry["voteGranted"]))
@@ -111,7 +117,7 @@ def read_begin_response(
     partition: Partition, message: Message, version: int
 ) -> BeginQuorumEpochResponse:
     error = error_of(message["errorCode"])
-    if error is not Error.NONE:
+    if error is not ErrorCode.NONE:
         return BeginQuorumEpochResponse(error=error)
     entry = partition.of_response(message["topics"])
     return _read_response(partition, message, entry, BeginQuorumEpochResponse())
@@ -163,7 +169,7 @@ def read_end_response(
     partition: Partition, message: Message, version: int
 ) -> EndQuorumEpochResponse:
     error = error_of(message["errorCode"])
-    if error is not Error.NONE:
+    if error is not ErrorCode.NONE:
         return EndQuorumEpochResponse(error=error)
     entry = partition.of_response(message["topics"])
     return _read_response(partition, message, entry, EndQuorumEpochResponse())
@@ -171,9 +177,9 @@ def read_end_response(
 
 def _write_response(partition: Partition, response: PeerResponse, more: Message) -> Message:
     if is_top_level(response.error):
-        return {"errorCode": code_of(response.error)}
+        return {"errorCode": response.error}
     entry = {
-        "errorCode": code_of(response.error),
+        "errorCode": response.error,
         "leaderId": response.leader_id,
         "leaderEpoch": response.epoch,
         **more,

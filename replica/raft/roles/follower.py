@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from replica.raft.voters import Endpoints
-from replica.types import OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoints
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replica.raft.voters import Endpoints
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoints
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from replica.metadata.writer import encode
+from replica.model.keys import ReplicaId
 from replica.raft import inputs
 from replica.raft.effects import Effects
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
@@ -27,7 +28,6 @@ from replica.simulate.simulation import Simulation
 from replica.simulate.workload import MetadataWorkload, Values
 from replica.storage.batches import frames, value_batch
 from replica.storage.identity import write_identity
-from replica.types import ReplicaId
 
 START_MS = 1_767_225_600_000
 """What all clocks show in the beginning: 2026-01-01T00:00:00Z."""

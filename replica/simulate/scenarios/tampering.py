@@ -9,9 +9,9 @@ from collections.abc import Callable
 from replica.format import leader_epoch_checkpoint
 from replica.format.control import SnapshotHeader
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
+from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.simulate.scenarios.quorum import Files
 from replica.storage.batches import Frame, control_batch, frames, messages_in
-from replica.types import EpochStart, OffsetAndEpoch
 
 _FOLDER = "__cluster_metadata-0/"
 _SEGMENT_SUFFIXES = (".log", ".index", ".timeindex")

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from replica.wire.apis.quorum import NODE_ENDPOINTS
 from replica.wire.schema import api, field
 
 HIGH_WATERMARK_UNSUPPORTED = 2**63 - 1
 """The highWatermark of a fetch request from a replica that doesn't tell (KIP-1166)."""
+
+
+class Timestamp(IntEnum):
+    """Numbers that stand in ListOffsets for an end of the log, not for a time (Kafka:
+    ListOffsetsRequest)."""
+
+    LATEST = -1
+    EARLIEST = -2
+    NEWEST_RECORD = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+    EARLIEST_PENDING_UPLOAD = -6
+
 
 _FETCH_REQUEST = (
     field("clusterId", "string", since=12, nullable=True, tag=0, default=None),

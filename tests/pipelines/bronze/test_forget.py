@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs import build, ingest
-from jobs import forget as job
+from jobs.lake import build, ingest
+from jobs.lake import forget as job
 from pipelines import forgetting
 from pipelines.bronze.forget import forget
 from pipelines.delta import Lake, append, read

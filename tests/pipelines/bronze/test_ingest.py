@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.ingest import run
+from jobs.lake.ingest import run
 from pipelines.delta import Lake, last_commit, read
 from pipelines.tables import bronze
 from replica.errors import UsageError

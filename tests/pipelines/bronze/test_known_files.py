@@ -20,7 +20,7 @@ from pipelines.capture.spool import Spool
 from replica.format.capture import canonical
 from replica.format.known_file import KnownFile
 from replica.format.segment import scan
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 from tests.pipelines.growing import grow, large_node, last_segment
 
 THEN = datetime(2026, 11, 21, tzinfo=UTC)

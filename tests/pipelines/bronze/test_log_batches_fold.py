@@ -13,7 +13,7 @@ import pytest
 from pipelines.bronze import batch_spans, log_batches
 from pipelines.bronze.coverage import Uncovered
 from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 from tests.pipelines.bronze.batch_history import (
     ABSENT,
     DAMAGED,

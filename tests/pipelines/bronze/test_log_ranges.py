@@ -21,7 +21,7 @@ from pipelines.tasks import OnSpark
 from replica.errors import UnreadableFileError
 from replica.format.batch import encode_batch
 from replica.metadata.redact import Redactor
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import ingest
+from jobs.lake import ingest
 from pipelines.bronze import work
 from replica.format.batch import encode_batch
 from replica.scan.segments import scan

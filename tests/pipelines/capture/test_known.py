@@ -15,7 +15,7 @@ from pipelines.capture.known import KnownCaptures, known_column, seal_of
 from pipelines.seal import OPEN, Seal
 from replica.errors import UsageError
 from replica.format.known_file import KnownFile, Place
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 123_456, tzinfo=UTC)
 ONE, OTHER = ReplicaId("cluster", 1, "disk-a"), ReplicaId("cluster", 1, "disk-b")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.check_inputs import find_inputs
+from jobs.directories.check_inputs import find_inputs
 from pipelines.capture.grouping import replica_at
 from pipelines.sources.files import log_files
 from replica.check.partition_folder import partition_at

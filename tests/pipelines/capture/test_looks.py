@@ -18,7 +18,7 @@ from pipelines.capture.spool import Spool
 from replica.errors import UsageError
 from replica.format.damage import DamageKind
 from replica.format.file_names import METADATA_FOLDER
-from replica.types import ZERO_UUID, ReplicaId
+from replica.model.keys import ZERO_UUID, ReplicaId
 
 STATIC, DYNAMIC = "kafka-3.7.2-static", "kafka-4.1.1-dynamic"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 from pipelines.capture.looks import Options, look_at
 from pipelines.capture.spool import Spool
 from replica.errors import UsageError
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 NODE = "kafka-3.7.2-static/final/11"
 

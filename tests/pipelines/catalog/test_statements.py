@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.register import views_of
-from jobs.sql_views import VIEWS
+from jobs.asking.sql_views import VIEWS
+from jobs.sharing.register import views_of
 from pipelines.catalog.metastore import metastore_settings, properties_text
 from pipelines.catalog.registration import Entry, entry_of, explained, same_place
 from pipelines.catalog.statements import (

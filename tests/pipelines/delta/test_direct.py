@@ -14,7 +14,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import VariantVal
 
-from jobs.sql_delta_rs import answer
+from jobs.asking.sql_delta_rs import answer
 from pipelines import delta
 from pipelines.delta import Append, Lake, NewFile, Target, Written
 from pipelines.delta.direct import refusal

@@ -24,8 +24,8 @@ class Edited:
 
 @pytest.fixture(scope="session")
 def edited(spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Edited:
-    from jobs.build import run as build
-    from jobs.ingest import run as ingest
+    from jobs.lake.build import run as build
+    from jobs.lake.ingest import run as ingest
 
     folder = tmp_path_factory.mktemp("edited")
     damaged, disagreeing = folder / "damaged", folder / "disagreeing"

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.ingest import run as ingest
+from jobs.lake.ingest import run as ingest
 from pipelines.delta import Lake, read
 from pipelines.tables import bronze, gold
 from replica.check.group import Judged

@@ -18,8 +18,8 @@ from pipelines.delta import Lake, read
 from pipelines.gold.metadata_history import metadata_changes, metadata_history
 from pipelines.redaction import FILE_NAME
 from pipelines.replay.stored import bucket_of, stored_record
+from pipelines.silver.agreed_replay import agreed_replay
 from pipelines.silver.branch_records import branch_records
-from pipelines.silver.metadata_replay import metadata_replay
 from pipelines.silver.stored_records import spread
 from pipelines.tables import bronze, silver
 from replica.metadata.changes import CHANGES
@@ -217,7 +217,7 @@ def test_without_the_head_and_in_any_number_of_parts_it_is_the_same_from_a_snaps
     """The branch from 300 on, with a hole: 600 to 620 of one cluster are gone."""
     hole = f"cluster_id = '{DYNAMIC}' AND offset BETWEEN 600 AND 620"
     headless = {**inputs, "branch": inputs["branch"].where(f"offset >= 300 AND NOT ({hole})")}
-    written = metadata_replay(**headless, buckets=5).persist()
+    written = agreed_replay(**headless, buckets=5).persist()
     rows = [row.asDict() for row in metadata_history(written).collect()]
     told = [row.asDict() for row in metadata_changes(written).collect()]
     written.unpersist()

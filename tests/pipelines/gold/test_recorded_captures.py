@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.build import run
+from jobs.lake.build import run
 from pipelines.delta import Lake, last_commit, read
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.silver.group_findings import group_findings

@@ -17,7 +17,7 @@ from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
 from pipelines.in_memory.quorum.views import Sources, quorum_tables
 from pipelines.in_memory.quorum.votes import votes
 from pipelines.in_memory.rows import BranchBatch, BronzeRows, Row
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 from tests.pipelines.in_memory.looks import bronze_rows, quorum_sources
 from tests.pipelines.quorums import START, Batch, Look, epoch
 

@@ -12,16 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines.delta import Lake
-from pipelines.delta.contents import content_of
+from pipelines.delta_rs import newest_versions
 from pipelines.in_memory.branch import branch_records, lost_tails
 from pipelines.in_memory.derived import derived
 from pipelines.in_memory.replay import replayed as replayed_here
 from pipelines.in_memory.rows import BronzeRows, Row
+from pipelines.quality.admitted import Admitted
 from pipelines.replay.compared import REPLAYED
 from pipelines.replay.written import WRITTEN
-from pipelines.silver.metadata_replay import metadata_replay
-from pipelines.silver.snapshot_replay import replayed
+from pipelines.silver.agreed_replay import agreed_replay
+from pipelines.silver.snapshot_replay import compared_rows
 from pipelines.tables import bronze
 from replica.metadata.record import UnknownRecord
 from tests.pipelines.in_memory.record_rows import content
@@ -42,7 +42,9 @@ def test_a_log_without_its_head_with_holes_and_unknown_records_is_replayed_alike
         *(bronze.CAPTURES, bronze.LOG_BATCHES, bronze.LOG_RECORDS, bronze.SNAPSHOTS),
         *(bronze.SNAPSHOT_RECORDS, bronze.REPLICA_STATE, bronze.FINDINGS),
     )
-    of = derived(BronzeRows(*(content_of(Lake(built_lake), one).to_pylist() for one in tables)))
+    versions = newest_versions(str(built_lake), (one.name for one in tables))
+    held = Admitted(str(built_lake), versions)
+    of = derived(BronzeRows(*(held.rows_of(one).to_pylist() for one in tables)))
     branch = _with_holes(branch_records(of.committed, of.bronze.records))
     snapshots = _with_a_broken_one(of.bronze.snapshots)
     tails = list(lost_tails(of.held, of.committed, of.bronze.records))
@@ -54,13 +56,15 @@ def test_a_log_without_its_head_with_holes_and_unknown_records_is_replayed_alike
     )
     tail_rows = _frame(spark, tails, _record_types(_TAIL, bronze.LOG_RECORDS.keys))
     for buckets in (1, 3):
-        on_spark = metadata_replay(*inputs, tail_rows, buckets)
+        on_spark = agreed_replay(*inputs, buckets, tail_rows).where("what <> 'compared'")
         here = replayed_here(branch, snapshots, of.bronze.snapshot_records, tails).written
-        assert _counted(here) == _counted(_collected(on_spark, WRITTEN))
+        assert _counted(here) == _counted(_collected(on_spark.drop("compared"), WRITTEN))
         assert here.num_rows > 5000
     compared = replayed_here(branch, snapshots, of.bronze.snapshot_records).compared
     here = pa.Table.from_pylist(compared, REPLAYED)
-    assert _counted(here) == _counted(_collected(replayed(*inputs, 1), REPLAYED))
+    assert _counted(here) == _counted(
+        _collected(compared_rows(agreed_replay(*inputs, 1)), REPLAYED)
+    )
     assert {row["base_offset"] for row in here.to_pylist()} >= {531, 792}
 
 

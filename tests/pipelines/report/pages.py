@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.report import source
+from jobs.sharing.report import source
 from pipelines.report.page import Report, make_report
 from tests.pipelines.report.reading import Page
 from tests.pipelines.report.small_lake import CLUSTER, at

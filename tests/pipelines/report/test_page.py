@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.report import source
+from jobs.sharing.report import source
 from pipelines.report import queries
 from pipelines.report.page import render
 from pipelines.report.verdict import Level

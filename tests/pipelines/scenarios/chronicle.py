@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from replica.model.control import LeaderChange
+from replica.model.keys import ReplicaKey
+from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
 from replica.raft.messages import VoteResponse
-from replica.raft.ports import LeaderChange, VoterSet
 from replica.raft.roles.leader import Leader
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
 from replica.simulate.ledger import Entry, Shadow, read_back
 from replica.simulate.node import key_of
 from replica.simulate.workload import Workload
-from replica.types import ReplicaKey
 
 
 class BatchId(NamedTuple):

@@ -86,8 +86,8 @@ def lake(
 
 
 def built(plays: list[Played], folder: Path) -> ScenarioLake:
-    from jobs.build import run as build
-    from jobs.ingest import run as ingest
+    from jobs.lake.build import run as build
+    from jobs.lake.ingest import run as ingest
 
     names = set()
     for played in plays:

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.tables.gold import DIVERGENCE_POINTS, LEADER_EPOCH_HISTORY, TRUNCATIONS
 from pipelines.tables.silver import COMMITTED_LOG
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
 from tests.pipelines.scenarios.chronicle import BatchId
 from tests.pipelines.scenarios.conftest import Row, ScenarioLake, each_scenario
 from tests.pipelines.scenarios.played import (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pipelines.tables.quorum import ELECTIONS, REPLICA_STATUS, VOTER_BELIEFS, VOTES
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 from tests.pipelines.scenarios.conftest import Row, ScenarioLake, each_scenario
 from tests.pipelines.scenarios.played import HEALED, TOLD, Moment, Played, Standing, seen_epochs
 

@@ -11,9 +11,9 @@ from replica.check.examined import Examined, examine, replica_log
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
 from replica.history.recovery import Answer, RecoveryPlan, plan_recovery
+from replica.model.keys import ReplicaKey
 from replica.simulate.scenarios.library import SCENARIOS
 from replica.simulate.scenarios.writing import write_capture
-from replica.types import ReplicaKey
 from tests.pipelines.scenarios.chronicle import BatchId
 from tests.pipelines.scenarios.played import TOLD, Moment, Played, batches
 

@@ -48,7 +48,7 @@ def part(
     rows.sort(key=lambda row: row[2:5])
     bases = tuple(run.base for run in runs if run.base is not None)
     plan = Plan(tuple(runs), bases, runs[-1].end if log_end is None else log_end)
-    return Part(CLUSTER, bucket, buckets, plan, bases, iter(rows))
+    return Part(CLUSTER, bucket, buckets, plan, iter(rows))
 
 
 def _is_in(record: ReplayedRecord, bucket: int, buckets: int) -> bool:

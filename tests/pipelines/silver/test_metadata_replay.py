@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.replay.plan import Run
-from pipelines.replay.written import CHANGE, RANGE, VERSION, WRITTEN, written_by
+from pipelines.replay.walk import walk
+from pipelines.replay.written import CHANGE, RANGE, VERSION, WRITTEN
 from replica.metadata.image import Image, Replay, ReplayedRecord, to_records
 from replica.metadata.record import UnknownRecord
 from tests.pipelines.silver.parts import Placed, of_snapshot, part, snapshot_id
@@ -44,7 +45,8 @@ def all_written(
     batches = [
         batch
         for n in range(buckets)
-        for batch in written_by(part(placed, runs, n, buckets, log_end))
+        for batch in walk(part(placed, runs, n, buckets, log_end))
+        if batch.schema.equals(WRITTEN)
     ]
     rows = pa.Table.from_batches(batches, schema=WRITTEN).to_pylist()
     return {what: [r for r in rows if r["what"] == what] for what in (VERSION, CHANGE, RANGE)}

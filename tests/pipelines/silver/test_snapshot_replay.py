@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 
 from pipelines.delta import Lake, read
 from pipelines.replay.compared import SNAPSHOT_IDS
+from pipelines.silver.agreed_replay import agreed_replay
 from pipelines.silver.branch_records import branch_records
-from pipelines.silver.snapshot_replay import replayed, snapshot_replay
+from pipelines.silver.snapshot_replay import compared_rows, snapshot_replay
 from pipelines.tables import bronze, silver
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
@@ -35,7 +36,7 @@ def tables(spark: SparkSession, built_lake: Path) -> dict[str, DataFrame]:
 
 
 def _rows(tables: dict[str, DataFrame], buckets: int = 3) -> list[Row]:
-    rows = snapshot_replay(replayed(**tables, buckets=buckets))
+    rows = snapshot_replay(compared_rows(agreed_replay(**tables, buckets=buckets)))
     return rows.orderBy(*SNAPSHOT_IDS).collect()
 
 

@@ -18,7 +18,7 @@ from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import LocatedBatch, scan
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
-from replica.types import Severity
+from replica.severity import Severity
 from tests.replica.scan.damaging import with_right_crc
 
 FOLDER = "__cluster_metadata-0"

@@ -17,7 +17,7 @@ from replica.check.examined import Examined, examine
 from replica.check.replaying import Replayed, replay_log, snapshot_image
 from replica.errors import KraftlakeError
 from replica.format.discovery import discover
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 from tests.replica.check.editing import append, metadata
 from tests.replica.check.test_totality import NODES, _damage
 from tests.replica.metadata.image import made

@@ -17,7 +17,7 @@ from replica.errors import UnreadableFileError
 from replica.format.discovery import discover
 from replica.format.leader_epoch_checkpoint import encode as encode_epochs
 from replica.format.reading import VanishedFileError, read_file
-from replica.types import EpochStart
+from replica.model.epochs import EpochStart
 from tests.replica.check.editing import (
     Place,
     edit_quorum_state,

@@ -9,7 +9,7 @@ import pytest
 
 from replica.format.record import records_of
 from replica.format.segment import LocatedBatch
-from replica.types import Severity
+from replica.severity import Severity
 from tests.replica.check.editing import (
     append,
     batches,

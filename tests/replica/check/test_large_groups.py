@@ -16,7 +16,7 @@ from replica.check.membership import Member, judge_membership
 from replica.format.discovery import discover
 from replica.history import commitment
 from replica.history.log import LogBatch, ReplicaLog
-from replica.types import ReplicaId, ReplicaKey
+from replica.model.keys import ReplicaId, ReplicaKey
 
 _DATA = Path(__file__).parents[2] / "data"
 _CLUSTER = "kWkWkWkWkWkWkWkWkWkWkQ"

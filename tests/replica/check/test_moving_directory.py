@@ -17,7 +17,7 @@ from replica.check.rule import Finding
 from replica.format.discovery import discover
 from replica.format.leader_epoch_checkpoint import decode, encode
 from replica.format.reading import read_file
-from replica.types import EpochStart
+from replica.model.epochs import EpochStart
 from tests.replica.check.editing import FOLDER, batches, file, places, segment
 
 DATA = Path(__file__).parents[2] / "data"

@@ -10,7 +10,7 @@ import pytest
 
 from replica.check.partition import PartitionKind, partition_named
 from replica.check.partition_folder import partition_at
-from replica.types import METADATA_TOPIC_ID
+from replica.model.topic import METADATA_TOPIC_ID
 from tests.replica.check.editing import findings, metadata
 
 OTHER_ID = "AAAAAAAAAAAAAAAAAAAAAg"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replica.check.snapshots import Validity
-from replica.types import Severity
+from replica.severity import Severity
 from tests.replica.check.editing import judged, places
 
 DATA = Path(__file__).parents[2] / "data"

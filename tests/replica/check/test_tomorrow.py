@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replica.check.group import JudgedGroup
-from replica.types import Severity
+from replica.severity import Severity
 from tests.replica.check.editing import judged
 from tests.replica.check.tomorrow import FIRST_OFFSET, write_tomorrow
 

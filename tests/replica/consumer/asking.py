@@ -16,7 +16,7 @@ from replica.consumer.values import (
 )
 from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
 from replica.format.record import Record, encode_records
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 
 LEASE_MS = 300_000
 

@@ -22,7 +22,7 @@ from replica.format.capture import (
 )
 from replica.format.directory import FoundFile
 from replica.format.file_names import classify
-from replica.types import ReplicaId
+from replica.model.keys import ReplicaId
 
 REPLICA = ReplicaId("cluster", 1, "dir")
 

@@ -14,7 +14,8 @@ from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import DamageKind
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.reading import VanishedFileError, read_file
-from replica.types import ZERO_UUID, EpochStart, ReplicaId
+from replica.model.epochs import EpochStart
+from replica.model.keys import ZERO_UUID, ReplicaId
 
 DATA = Path(__file__).parents[2] / "data"
 FOLDER = "__cluster_metadata-0"

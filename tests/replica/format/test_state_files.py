@@ -16,7 +16,9 @@ from replica.format import (
 )
 from replica.format.file_names import FileKind, classify
 from replica.format.snapshot import SnapshotName, SnapshotState, parse_name
-from replica.types import METADATA_TOPIC_ID, ZERO_UUID, EpochStart, OffsetAndEpoch, ReplicaId
+from replica.model.epochs import EpochStart, OffsetAndEpoch
+from replica.model.keys import ZERO_UUID, ReplicaId
+from replica.model.topic import METADATA_TOPIC_ID
 
 DIRECTORY = "vVWAweqkRhqksC9dk42J8Q"
 

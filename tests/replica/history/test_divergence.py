@@ -7,7 +7,8 @@ import pytest
 from replica.errors import UsageError
 from replica.history.divergence import Divergence, Relation, Span, compare, diverge
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog
-from replica.types import OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 
 A, B = ReplicaKey(1, "directory-a"), ReplicaKey(2, "directory-b")
 

@@ -14,7 +14,7 @@ from replica.history.epochs import (
     truncate_from_start,
 )
 from replica.history.log import LogBatch, epochs_of
-from replica.types import EpochStart, OffsetAndEpoch
+from replica.model.epochs import EpochStart, OffsetAndEpoch
 
 
 def entries(*pairs: tuple[int, int]) -> tuple[EpochStart, ...]:

@@ -27,7 +27,8 @@ from replica.history.reader import (
     Uncommitted,
     reader_fetch,
 )
-from replica.types import EpochStart, OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import EpochStart, OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 
 
 def view(start, end, *epochs, snapshots=()):

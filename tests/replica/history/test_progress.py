@@ -6,7 +6,7 @@ from replica.history.branch import agreed_branch
 from replica.history.commitment import classify_compared, compare_group
 from replica.history.log import LogBatch, ReplicaLog
 from replica.history.progress import Progress, progress_of
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 from tests.replica.history.test_commitment import KEYS, replica
 from tests.replica.history.test_random_histories import QUICK, SEEDS, entries_of, model_of
 

@@ -10,7 +10,7 @@ from replica.history.commitment import Commitment, Verdict, classify
 from replica.history.divergence import Relation, diverge
 from replica.history.log import ReplicaLog
 from replica.history.truncation import draft_fetch_rounds, fetch_rounds
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
 from tests.replica.history.raft_model import Elected, RaftModel
 
 SEEDS = st.integers(0, 2**32)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import below, difference, intersection, union
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
 
 RAW = st.lists(
     st.tuples(st.integers(0, 30), st.integers(0, 6)).map(lambda p: OffsetRange(p[0], p[0] + p[1])),

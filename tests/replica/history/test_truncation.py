@@ -13,7 +13,8 @@ from replica.history.truncation import (
     fetch_rounds,
     truncation_offset,
 )
-from replica.types import EpochStart, OffsetAndEpoch, ReplicaKey
+from replica.model.epochs import EpochStart, OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 
 
 def log_of(node, *epochs, start=0, snapshots=()):

@@ -11,7 +11,7 @@ from replica.history.watermark import (
     leader_high_watermark,
     majority,
 )
-from replica.types import ReplicaKey
+from replica.model.keys import ReplicaKey
 
 KEYS = [ReplicaKey(n, f"directory-{n}") for n in range(5)]
 

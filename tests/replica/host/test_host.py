@@ -7,23 +7,24 @@ import pytest
 
 from replica.format.batch import decode_header
 from replica.format.record import records_of
-from replica.history.log import BOOTSTRAP_SNAPSHOT
 from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.metadata.writer import encode
+from replica.model.control import KRaftVersion, KRaftVoters
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.voters import Endpoint, Voter, voter_set, without_directories
 from replica.raft.config import Config
 from replica.raft.inputs import Append, Proposal, Propose, Request, Response
 from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse
-from replica.raft.ports import Endpoint, KRaftVersion, KRaftVoters, Voter
 from replica.raft.roles.leader import Leader
-from replica.raft.voters import voter_set, without_directories
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batches import batch_in, frames, value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.metadata.image.made import OTHER_TOPIC, TOPIC, topic
 
 LOCAL = Voter(ReplicaKey(1, "directoryofvoter00000A"), (Endpoint("CONTROLLER", "localhost", 9093),))

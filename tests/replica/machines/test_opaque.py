@@ -4,7 +4,7 @@ import pytest
 
 from replica.errors import CorruptDataError
 from replica.machines.opaque import OpaqueMachine, OpaqueState
-from replica.types import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch
 from tests.replica.machines.batches import leader_change, snapshot, values
 
 SNAPSHOT = OffsetAndEpoch(3, 1)

@@ -30,7 +30,7 @@ from replica.metadata.reader import decode
 from replica.metadata.record import new_record
 from replica.metadata.schema import Value
 from replica.metadata.writer import encode
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 
 TESTS = Path(__file__).parents[2]
 MARK = " payload: "

@@ -25,7 +25,7 @@ from replica.metadata.log_record import UNREADABLE, LogRecordReader, may_hold_se
 from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
 from replica.metadata.writer import encode
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 from tests.secret_log import PLAIN_CONFIGS, batch, config, control_batch, plain, secret_values
 
 KEPT, REDACTED = LogRecordReader(None), LogRecordReader(Redactor(b"key"))

@@ -6,12 +6,12 @@ import pytest
 
 from replica.errors import UsageError
 from replica.format.partition_metadata import decode
+from replica.model.keys import ZERO_UUID
 from replica.node.assembly import opened
 from replica.node.formatting import format_node, new_uuid
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
 from replica.storage.recovery import open_log
-from replica.types import ZERO_UUID
 from tests.replica.node.server_properties import settings
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"

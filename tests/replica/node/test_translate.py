@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.errors import CorruptDataError, DataError
-from replica.node.translate import table
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode
+from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.voters import Endpoint, Voter, voter_set
+from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.membership import InvalidFeatureError
 from replica.node.translate.partition import InvalidPartitionError, Partition, is_top_level
 from replica.raft import messages as m
-from replica.raft.voters import Endpoint, Voter, voter_set
 from replica.storage.batches import batch_in, frames, value_batch
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, OffsetAndEpoch, ReplicaKey
 from replica.wire.codec import decode, encode
 from tests.replica.wire.messages import messages
 
@@ -36,9 +39,7 @@ ENDPOINT = st.builds(
 )
 ENDPOINTS = st.lists(ENDPOINT, max_size=2).map(tuple)
 LEADERS = st.integers(0, 65535).map(lambda port: (Endpoint("CONTROLLER", "h", port),))
-BESIDE = st.sampled_from(
-    [e for e in m.Error if not is_top_level(e) and e.name not in ("MISMATCH_EPOCH", "NOT_FOLLOWER")]
-)
+BESIDE = st.sampled_from([e for e in ErrorCode if not is_top_level(e) and e not in DRAFT_ERRORS])
 SNAPSHOTS = st.builds(OffsetAndEpoch, OFFSET, EPOCH)
 CLUSTER = {"cluster_id": st.none() | st.text(max_size=5)}
 ANSWER = {"error": BESIDE, "epoch": INT32, "leader_id": ID, "leader_endpoints": LEADERS}
@@ -102,10 +103,6 @@ REQUESTS = {
         "epoch": INT32,
         "voter": st.builds(Voter, ANY_KEY, ENDPOINTS, st.integers(0, 3), st.integers(0, 3)),
     },
-    m.UpdateFeaturesRequest: {
-        "kraft_version": st.integers(-(2**15), 2**15 - 1),
-        "validate_only": st.booleans(),
-    },
 }
 RESPONSES = {
     m.VoteRequest: {**ANSWER, "granted": st.booleans()},
@@ -121,7 +118,7 @@ RESPONSES = {
     },
     m.FetchSnapshotRequest: {
         **ANSWER,
-        "error": st.just(m.Error.NONE),
+        "error": st.just(ErrorCode.NONE),
         "snapshot_id": SNAPSHOTS,
         "size": INT64,
         "position": INT64,
@@ -136,27 +133,22 @@ RESPONSES = {
     m.AddVoterRequest: ONLY_ERROR,
     m.RemoveVoterRequest: ONLY_ERROR,
     m.UpdateVoterRequest: ANSWER,
-    m.UpdateFeaturesRequest: ONLY_ERROR,
 }
-CASES = [
-    (kind, version)
-    for kind in REQUESTS
-    for version in table.SERVED[table.TRANSLATIONS[kind].api.key]
-]
+CASES = [(kind, version) for kind in REQUESTS for version in TRANSLATIONS[kind].versions]
 every_version = pytest.mark.parametrize(
     ("kind", "version"), CASES, ids=lambda x: getattr(x, "__name__", f"v{x}")
 )
 
 
 def request_through(kind, version, value):
-    side = table.TRANSLATIONS[kind]
+    side = TRANSLATIONS[kind]
     wire = side.client.write(PARTITION, value, version)
     raw = encode(side.api.request, version, wire)
     return side.server.read(PARTITION, decode(side.api.request, version, raw), version)
 
 
 def response_through(kind, version, value):
-    side = table.TRANSLATIONS[kind]
+    side = TRANSLATIONS[kind]
     wire = side.server.write(PARTITION, value, version)
     raw = encode(side.api.response, version, wire)
     return side.client.read(PARTITION, decode(side.api.response, version, raw), version)
@@ -168,7 +160,7 @@ def test_a_request_arrives_as_it_was_sent(kind, version, data):
     sent = data.draw(st.builds(kind, **REQUESTS[kind]))
     arrived = request_through(kind, version, sent)
     assert request_through(kind, version, arrived) == arrived
-    if version == table.TRANSLATIONS[kind].api.versions[-1]:
+    if version == TRANSLATIONS[kind].api.versions[-1]:
         assert arrived == sent
 
 
@@ -180,7 +172,7 @@ def test_a_response_arrives_as_it_was_sent(kind, version, data):
     arrived = response_through(kind, version, sent)
     assert arrived.error is sent.error
     assert response_through(kind, version, arrived) == arrived
-    if version == table.TRANSLATIONS[kind].api.versions[-1]:
+    if version == TRANSLATIONS[kind].api.versions[-1]:
         assert arrived == sent
 
 
@@ -206,7 +198,7 @@ NAMES = [(name, METADATA_TOPIC) for name in ("topicName", "topic", "name")]
 @every_version
 @given(data=st.data())
 def test_whatever_a_peer_says_is_a_message_or_an_error_of_ours(kind, version, data):
-    side = table.TRANSLATIONS[kind]
+    side = TRANSLATIONS[kind]
     said = about_our_partition(data.draw(messages(side.api.response, version)))
     raw = encode(side.api.response, version, said)
     with contextlib.suppress(DataError):
@@ -218,12 +210,12 @@ def test_whatever_a_peer_says_is_a_message_or_an_error_of_ours(kind, version, da
 
 
 @every_version
-@pytest.mark.parametrize("error", [e for e in m.Error if is_top_level(e)])
+@pytest.mark.parametrize("error", [e for e in ErrorCode if is_top_level(e)])
 def test_an_error_of_the_whole_request_stands_alone(kind, version, error):
     response = m.RESPONSE_OF[kind](error=error, epoch=5, leader_id=1)
     arrived = response_through(kind, version, response)
     assert arrived.error is error
-    if table.TRANSLATIONS[kind].api.key not in (57, 80, 81, 82):
+    if TRANSLATIONS[kind].api.key not in (57, 80, 81, 82):
         assert arrived.epoch == -1
 
 
@@ -248,13 +240,33 @@ def test_old_versions_lose_what_they_have_no_field_for():
 
 def test_what_an_old_version_cannot_say_is_not_said_in_it():
     key = ReplicaKey(2, DIRECTORY)
-    side = table.TRANSLATIONS[m.VoteRequest]
+    side = TRANSLATIONS[m.VoteRequest]
     vote = m.VoteRequest(epoch=1, candidate=key, last_epoch=0, end_offset=0, pre_vote=True)
     assert side.least_version(vote) == 2
-    features = table.TRANSLATIONS[m.UpdateFeaturesRequest]
-    asked = m.UpdateFeaturesRequest(kraft_version=1, validate_only=True)
-    assert features.least_version(asked) == 1
-    assert table.SERVED[1] == range(12, 19)
+    assert TRANSLATIONS[m.FetchRequest].versions == range(12, 19)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_an_administrator_may_update_kraft_version_alone(version):
+    side = TRANSLATIONS[m.UpdateFeaturesRequest]
+    level, other = ({"feature": name, "maxVersionLevel": 1} for name in ("kraft.version", "a"))
+    asked = {"featureUpdates": [level], "validateOnly": version > 0}
+    raw = encode(side.api.request, version, asked)
+    read = side.server.read(PARTITION, decode(side.api.request, version, raw), version)
+    assert read == m.UpdateFeaturesRequest(kraft_version=1, validate_only=version > 0)
+    with pytest.raises(InvalidFeatureError, match="the only feature here"):
+        side.server.read(PARTITION, {**asked, "featureUpdates": [level, other]}, version)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_an_answer_about_features_names_the_error_where_its_version_looks_for_it(version):
+    side = TRANSLATIONS[m.UpdateFeaturesRequest]
+    refused = m.VoterChangeResponse(error=ErrorCode.INVALID_UPDATE_VERSION, message="why")
+    answer = side.server.write(PARTITION, refused, version)
+    wire = decode(side.api.response, version, encode(side.api.response, version, answer))
+    found = wire if version == 2 else wire["results"][0]
+    assert (found["errorCode"], found["errorMessage"]) == (95, "why")
+    assert wire["errorCode"] == (95 if version == 2 else 0)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +280,7 @@ def test_what_an_old_version_cannot_say_is_not_said_in_it():
     ],
 )
 def test_other_partitions_are_refused(topics):
-    side = table.TRANSLATIONS[m.VoteRequest]
+    side = TRANSLATIONS[m.VoteRequest]
     raw = encode(side.api.request, 2, {"topics": topics})
     with pytest.raises(InvalidPartitionError, match="only __cluster_metadata-0 is replicated"):
         side.server.read(PARTITION, decode(side.api.request, 2, raw), 2)
@@ -279,27 +291,27 @@ def test_other_partitions_are_refused(topics):
 
 def test_fetched_records_are_the_bytes_of_the_log():
     response = m.FetchResponse(epoch=3, leader_id=1, batches=BATCHES, high_watermark=7)
-    wire = table.TRANSLATIONS[m.FetchRequest].server.write(PARTITION, response, 18)
+    wire = TRANSLATIONS[m.FetchRequest].server.write(PARTITION, response, 18)
     assert wire["responses"][0]["partitions"][0]["records"] == RECORDS
     assert wire["responses"][0]["topicId"] == METADATA_TOPIC_ID
     damaged = bytearray(RECORDS)
     damaged[70] ^= 1
     wire["responses"][0]["partitions"][0]["records"] = bytes(damaged)
-    raw = encode(table.TRANSLATIONS[m.FetchRequest].api.response, 18, wire)
-    decoded = decode(table.TRANSLATIONS[m.FetchRequest].api.response, 18, raw)
+    raw = encode(TRANSLATIONS[m.FetchRequest].api.response, 18, wire)
+    decoded = decode(TRANSLATIONS[m.FetchRequest].api.response, 18, raw)
     with pytest.raises(CorruptDataError, match="CRC"):
-        table.TRANSLATIONS[m.FetchRequest].client.read(PARTITION, decoded, 18)
+        TRANSLATIONS[m.FetchRequest].client.read(PARTITION, decoded, 18)
 
 
 def test_the_answers_of_describe_quorum_name_the_voters_endpoints():
     response = m.DescribeQuorumResponse(epoch=3, leader_id=1)
-    wire = table.TRANSLATIONS[m.DescribeQuorumRequest].server.write(PARTITION, response, 2)
+    wire = TRANSLATIONS[m.DescribeQuorumRequest].server.write(PARTITION, response, 2)
     listener = {"name": "CONTROLLER", "host": "h", "port": 9001}
     assert wire["nodes"][0] == {"nodeId": 1, "listeners": [listener]}
 
 
 def test_a_nodes_range_of_kraft_version_is_read_from_its_features():
-    side = table.TRANSLATIONS[m.ApiVersionsRequest]
+    side = TRANSLATIONS[m.ApiVersionsRequest]
     feature = {"name": "kraft.version", "minVersion": 0, "maxVersion": 1}
     told = {"supportedFeatures": [feature]}
     wire = decode(side.api.response, 4, encode(side.api.response, 4, told))

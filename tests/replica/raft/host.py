@@ -1,18 +1,22 @@
 """One core on an in-memory disk: carries out effects as the driver will, and remembers messages.
 
-`lose_unflushed` makes a crash cost what was not flushed. A snapshot's bytes are a pickle of its
-facts and of the state machine, which is the list of committed batches that hold data.
+`lose_unflushed` makes a crash cost what was not flushed. A snapshot's bytes are a JSON
+text of its facts and of the state machine, which is the list of committed batches that hold data.
 """
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from replica.history.epochs import assign
-from replica.history.log import BOOTSTRAP_SNAPSHOT
-from replica.raft.batch import Batch
+from replica.model.batch import Batch
+from replica.model.election_state import ElectionState
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
+from replica.model.log_facts import LogFacts, SnapshotFacts
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Send, SnapshotPart
 from replica.raft.inputs import (
@@ -37,12 +41,10 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.ports import ElectionState, LogFacts, SnapshotFacts
 from replica.raft.raft import Raft
 from replica.raft.roles.leader import Leader
 from replica.raft.transitions import Role
-from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
-from replica.types import OffsetAndEpoch, ReplicaKey
+from tests.replica.raft.snapshot_text import read_snapshot, snapshot_text
 
 
 def key(node_id, directory="a"):
@@ -78,7 +80,7 @@ def dynamic(configuration):
 def bootstrapped(*voter_ids):
     """The disk that formatting leaves on a first voter: kraft.version 1 and the voters in 0-0."""
     facts = SnapshotFacts(BOOTSTRAP_SNAPSHOT, 0, 0, voters(*voter_ids), 1)
-    return Disk(snapshots={BOOTSTRAP_SNAPSHOT: pickle.dumps((facts, []))})
+    return Disk(snapshots={BOOTSTRAP_SNAPSHOT: snapshot_text(facts, [])})
 
 
 @dataclass
@@ -110,7 +112,7 @@ class Disk:
 
     def snapshot_facts(self, snapshot_id):
         data = self.snapshots[snapshot_id]
-        return replace(pickle.loads(data)[0], size=len(data))  # noqa: S301 (our own bytes)
+        return read_snapshot(data)[0]
 
     def read(self, start_offset, max_bytes=2**31):
         found, size = [], 0
@@ -205,8 +207,8 @@ class Host:
 
     def _tell_machine(self, effects):
         if effects.load_snapshot is not None:
-            _, applied = pickle.loads(self.disk.snapshots[effects.load_snapshot])  # noqa: S301
-            self.applied, self.next_offset = list(applied), effects.load_snapshot.offset
+            _, self.applied = read_snapshot(self.disk.snapshots[effects.load_snapshot])
+            self.next_offset = effects.load_snapshot.offset
             self.loaded.append(effects.load_snapshot)
         if effects.commit is not None:
             for batch in self.disk.read(self.next_offset):
@@ -225,11 +227,11 @@ class Host:
             return []
         data = self._parts.pop(part.snapshot_id)
         try:
-            facts = pickle.loads(data)[0]  # noqa: S301
+            facts, _ = read_snapshot(data)
         except Exception:  # noqa: BLE001 (whatever garbage gives)
             return [SnapshotRejected(part.snapshot_id)]
         self.disk.snapshots[part.snapshot_id] = data
-        return [SnapshotFetched(replace(facts, size=len(data)))]
+        return [SnapshotFetched(facts)]
 
     def _filled(self, reply):
         if reply.read is None:
@@ -305,7 +307,7 @@ class Host:
         in_force = log.voters_at(end - 1) if log.kraft_version else None
         facts = SnapshotFacts(snapshot_id, 0, self.now, in_force, log.kraft_version)
         applied = [entry for entry in self.applied if entry[0] < end]
-        data = pickle.dumps((facts, applied))
+        data = snapshot_text(facts, applied)
         self.disk.snapshots[snapshot_id] = data
         self.step(SnapshotFrozen(replace(facts, size=len(data))))
         return snapshot_id

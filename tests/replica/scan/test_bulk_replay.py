@@ -19,10 +19,10 @@ from replica.metadata.image import EMPTY, Image, Refusal, Replay, meaning
 from replica.metadata.image.state import TABLES, State
 from replica.metadata.record import MetadataRecord
 from replica.metadata.writer import encode
+from replica.model.keys import ZERO_UUID
 from replica.scan.bulk_replay import BulkReplay
 from replica.scan.regions import Chunk, Regions
 from replica.scan.tables import program_table
-from replica.types import ZERO_UUID
 from tests.bench.segments import record_values
 from tests.replica.metadata.image import made
 from tests.replica.metadata.image.sequences import Sequence as Records

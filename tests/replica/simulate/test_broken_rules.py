@@ -7,11 +7,12 @@ import pytest
 
 from replica.history.fetch import Diverging, Records
 from replica.history.watermark import majority
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from replica.raft import core, fetch_requests, leading, membership, raft, serving
 from replica.raft.log_state import LogState
 from replica.raft.roles import leader
 from replica.simulate import nemesis
-from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.simulate.finding import found
 
 

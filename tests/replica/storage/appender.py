@@ -15,14 +15,16 @@ from collections.abc import Iterator
 from random import Random
 
 from replica.history.epochs import epoch_for_offset
-from replica.raft.ports import Batch, ElectionState
+from replica.model.batch import Batch
+from replica.model.election_state import ElectionState
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.storage.content import batch, leader_change
 
 CONFIG = LogConfig(segment_bytes=20_000, index_interval_bytes=500)

@@ -14,13 +14,13 @@ from replica.format.batch import decode_header
 from replica.format.directory import read_directory
 from replica.format.record import records_of
 from replica.history.epochs import epoch_for_offset
+from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.storage.batches import bytes_of
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
-from replica.types import EpochStart, OffsetAndEpoch
 from tests.replica.storage.appender import (
     CONFIG,
     PARTITION,

@@ -9,6 +9,8 @@ import pytest
 
 from replica.format.capture import decode
 from replica.format.discovery import discover
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaId
 from replica.simulate.disk import PowerLossError, SimulatedDisk
 from replica.storage.archive import Archive
 from replica.storage.batches import bytes_of
@@ -17,7 +19,6 @@ from replica.storage.identity import read_identity, write_identity
 from replica.storage.log import FileLog
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from replica.types import OffsetAndEpoch, ReplicaId
 from tests.replica.storage.content import batch, batches, on_disk
 
 REPLICA = ReplicaId("Lr3UIdBxT-GFPYE5uprmrg", 900, "4nHfNbFbTIWzYIQBhTuVDA")

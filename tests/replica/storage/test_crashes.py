@@ -17,15 +17,16 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from replica.errors import DataError, FileSystemError
 from replica.history.epochs import epoch_for_offset
-from replica.raft.ports import Batch, ElectionState
+from replica.model.batch import Batch
+from replica.model.election_state import ElectionState
+from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.keys import ReplicaKey
 from replica.simulate.disk import DiskFaults, PowerLossError, SimulatedDisk
 from replica.storage.batches import bytes_of
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from replica.storage.snapshots import age
-from replica.types import OffsetAndEpoch, ReplicaKey
 from tests.replica.storage.content import batch, leader_change
 
 FOLDER = "/log"
@@ -147,8 +148,8 @@ class CrashingLog(RuleBasedStateMachine):
     @rule(place=st.integers(0, 10**6))
     def trim(self, place: int) -> None:
         """Start the log at a snapshot and delete the older ones."""
-        chosen = sorted(self.state.snapshots, key=age)[place % len(self.state.snapshots)]
-        older = {s for s in self.state.snapshots if age(s) < age(chosen)}
+        chosen = sorted(self.state.snapshots, key=election_order)[place % len(self.state.snapshots)]
+        older = {s for s in self.state.snapshots if election_order(s) < election_order(chosen)}
         if chosen.offset < self.state.start:
             return
 

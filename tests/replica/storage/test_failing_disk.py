@@ -9,13 +9,13 @@ from random import Random
 import pytest
 
 from replica.errors import UnreadableFileError, UnwritableFileError
-from replica.raft.ports import ElectionState
+from replica.model.election_state import ElectionState
+from replica.model.epochs import OffsetAndEpoch
 from replica.simulate.disk import DiskFaults, SimulatedDisk
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
-from replica.types import OffsetAndEpoch
 from tests.replica.storage.content import batch, batches
 
 FOLDER = "/log"

@@ -17,14 +17,15 @@ from replica.format.directory import read_directory
 from replica.format.record import Record, records_of
 from replica.format.segment import scan
 from replica.format.snapshot import parse_name
-from replica.raft.ports import Batch, KRaftVersion
+from replica.model.batch import Batch
+from replica.model.control import KRaftVersion
+from replica.model.epochs import OffsetAndEpoch
 from replica.storage.batches import batches_of, bytes_of, control_batch, messages_in, value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 from replica.storage.snapshots import SnapshotFiles
-from replica.types import OffsetAndEpoch
 from tests.bench.kafka import dump_log_command
 
 RECORDED = "kafka-4.1.1-dynamic/final/12/__cluster_metadata-0"

@@ -12,13 +12,13 @@ import pytest
 
 from replica.errors import CorruptDataError
 from replica.format.file_names import FileKind
-from replica.raft.ports import LogFacts
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.log_facts import LogFacts
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig, scan_segment, segment_path
-from replica.types import OffsetAndEpoch
 from tests.replica.storage.content import batch, leader_change
 
 FOLDER = "__cluster_metadata-0"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from replica.errors import DataError, UsageError
-from replica.raft.ports import ElectionState
+from replica.model.election_state import ElectionState
+from replica.model.keys import NO_NODE, ReplicaId, ReplicaKey
 from replica.storage.identity import read_identity, write_identity
 from replica.storage.quorum_state_file import QuorumStateFile
-from replica.types import NO_NODE, ReplicaId, ReplicaKey
 from tests.replica.storage.conftest import Place
 
 DIRECTORY = "YabyXINkS7WFoc_9PzSg0w"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from replica.errors import CorruptDataError, DataError
+from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.storage.log import FileLog
 from replica.storage.recovery import ADVICE
-from replica.types import EpochStart, OffsetAndEpoch
 from tests.replica.storage.conftest import Place
 from tests.replica.storage.content import batch, batches, offsets, on_disk
 

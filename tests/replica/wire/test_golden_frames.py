@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from replica.node.translate import table
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import ReplicaKey
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.partition import Partition
 from replica.raft import messages as m
-from replica.types import METADATA_TOPIC, METADATA_TOPIC_ID, ReplicaKey
 from replica.wire.apis import APIS
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import (
     correlation_id_of,
     decode_request,
@@ -50,10 +51,10 @@ def test_a_frame_comes_back_to_the_byte(frame):
 
 def test_every_request_of_a_quorum_is_there_in_every_version():
     there = {(f["api"], f["version"], f["side"]) for f in FRAMES}
-    for key, versions in table.SERVED.items():
-        for version in versions:
-            assert (APIS[key].name, version, "request") in there
-            assert (APIS[key].name, version, "response") in there
+    for translation in TRANSLATIONS.values():
+        for version in translation.versions:
+            assert (translation.api.name, version, "request") in there
+            assert (translation.api.name, version, "response") in there
 
 
 OF_KAFKA = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot")
@@ -64,7 +65,7 @@ OF_KAFKA = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot")
 )
 def test_a_request_says_the_same_after_the_core_has_read_it(frame):
     request = decode_request(bytes.fromhex(frame["hex"]))
-    translation = next(t for t in table.TRANSLATIONS.values() if t.api is request.api)
+    translation = next(t for t in TRANSLATIONS.values() if t.api is request.api)
     read = translation.server.read(PARTITION, request.message, request.version)
     said = translation.client.write(PARTITION, read, request.version)
     again = type(request)(
@@ -75,7 +76,7 @@ def test_a_request_says_the_same_after_the_core_has_read_it(frame):
 
 def kafkas(kind, side):
     """What Kafka's own client said or heard in the newest version, read for the core."""
-    translation = table.TRANSLATIONS[kind]
+    translation = TRANSLATIONS[kind]
     newest = translation.api.versions[-1]
     for frame in side_of(translation.api.name, side):
         if frame["version"] != newest:
@@ -101,7 +102,7 @@ def test_a_fetch_of_kafka_names_the_replica_and_what_it_knows():
 
 
 def test_an_answer_of_kafka_brings_the_batches_of_its_log():
-    answers = [a for a in kafkas(m.FetchRequest, "response") if a.error is m.Error.NONE]
+    answers = [a for a in kafkas(m.FetchRequest, "response") if a.error is ErrorCode.NONE]
     batches = [batch for answer in answers for batch in answer.batches]
     assert batches
     assert all(batch.data and batch.last_offset >= batch.base_offset for batch in batches)
@@ -109,7 +110,7 @@ def test_an_answer_of_kafka_brings_the_batches_of_its_log():
 
 
 def test_a_snapshot_of_kafka_comes_in_slices():
-    slices = [a for a in kafkas(m.FetchSnapshotRequest, "response") if a.error is m.Error.NONE]
+    slices = [a for a in kafkas(m.FetchSnapshotRequest, "response") if a.error is ErrorCode.NONE]
     assert slices
     for part in slices:
         assert part.snapshot_id.offset > 0
@@ -127,7 +128,7 @@ def test_pre_votes_and_votes_of_kafka_are_told_apart():
 
 def test_kafka_supports_what_it_says_of_kraft_version():
     said = kafkas(m.ApiVersionsRequest, "response")
-    answers = [answer for answer in said if answer.error is m.Error.NONE]
+    answers = [answer for answer in said if answer.error is ErrorCode.NONE]
     assert {(a.min_kraft_version, a.max_kraft_version) for a in answers} == {(0, 1)}
 
 

@@ -17,7 +17,7 @@ from replica.format.primitives import uuid_text
 from replica.metadata.image.replay import MARKERS
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import RECORDS, schema_named
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 
 _BROKERS = (1, 2, 3, 4)
 _EPOCHS = (10, 11)

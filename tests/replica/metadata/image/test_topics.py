@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replica.types import ZERO_UUID
+from replica.model.keys import ZERO_UUID
 from tests.replica.metadata.image.made import (
     DIRECTORY,
     OTHER_DIRECTORY,

@@ -33,7 +33,7 @@ def test_the_writes_up_to_any_record_make_its_image(seed: int) -> None:
             assert write.old == (None if before is None else before.new)
             if write.new is not None:
                 held[key] = write
-        plain.apply(offset, record)
+        assert replay.refusal == plain.apply(offset, record)
         tables = plain.image().tables.items()
         expected = {(name, key): v for name, t in tables for key, v in t.values.items()}
         assert {key: write.new for key, write in held.items()} == expected

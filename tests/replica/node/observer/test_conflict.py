@@ -2,9 +2,9 @@
 
 import pytest
 
+from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.node.observer.conflict import RECENT_MS, conflict, may_be_alive
 from replica.raft.messages import DescribeQuorumResponse, ReplicaState
-from replica.types import ZERO_UUID, ReplicaKey
 
 OURS, THEIRS = "4nHfNbFbTIWzYIQBhTuVDA", "sZ3XTpIORUSvUTLyzXIrrQ"
 NOW_MS = 1_795_231_128_672

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from replica.model.epochs import OffsetAndEpoch
 from replica.node.observer.progress import EVERY_S, Look, Progress
-from replica.types import OffsetAndEpoch
 
 EMPTY = Look(False, None, 0, 0, 0)
 SNAPSHOT = OffsetAndEpoch(519, 5)

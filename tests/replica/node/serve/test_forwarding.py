@@ -5,18 +5,19 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import NO_NODE
 from replica.node.authorizer import Authorizer, Role
+from replica.node.rpcs import RPCS
 from replica.node.serve.forwarding import FORWARDER, Forwarder
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.resigned import Resigned
 from replica.storage.batches import value_batch
-from replica.types import NO_NODE
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.membership import REMOVE_RAFT_VOTER, UPDATE_FEATURES
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.server import Client
 from tests.replica.node.running import TOPIC, at, client_of, free_port, leads, running, the
@@ -126,7 +127,9 @@ def test_a_leader_out_of_reach_is_named_with_the_reason(tmp_path):
             forwarder = Forwarder(node.partition, ClientConfig(timeout_s=1.0))
             request = Request(REMOVE_RAFT_VOTER, 0, 1, None, REMOVE)
             port = free_port()
-            answer = await forwarder.forward(request, ("127.0.0.1", port))
+            answer = await forwarder.forward(
+                request, ("127.0.0.1", port), RPCS[REMOVE_RAFT_VOTER.key]
+            )
             assert answer["errorCode"] == ErrorCode.REQUEST_TIMED_OUT
             assert f"127.0.0.1:{port}: no connection" in answer["errorMessage"]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
 from dataclasses import replace
 from random import Random
 
-from replica.raft.ports import KRaftVersion, KRaftVoters
+from replica.model.control import KRaftVersion, KRaftVoters
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batches import value_batch
 from replica.storage.filesystem import read_whole
@@ -15,6 +14,7 @@ from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 from tests.replica.raft.host import Disk
+from tests.replica.raft.snapshot_text import read_snapshot
 
 FOLDER = "__cluster_metadata-0"
 TEXT_FILES = ("quorum-state", "leader-epoch-checkpoint")
@@ -47,7 +47,7 @@ def _encoded(batch):
 
 
 def _write_snapshot(snapshots, data):
-    facts, applied = pickle.loads(data)  # noqa: S301 (our own bytes)
+    facts, applied = read_snapshot(data)
     records = []
     if facts.kraft_version:
         records = [KRaftVersion(facts.kraft_version), KRaftVoters(facts.voters)]

@@ -1,0 +1,186 @@
+"""A cluster's metadata over time, read from gold.metadata_history by delta-rs: no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from jobs.asking.known_states import RANGES, why_unknown
+from jobs.asking.sql_delta_rs import answer
+from jobs.asking.sql_views import HISTORY, literal, valid_at
+from jobs.lake_tables import tables_of
+from jobs.moments import Moment
+from jobs.output import time_text
+from replica.errors import UsageError
+
+LOG = "silver.committed_log"
+BATCHES = "bronze.log_batches"
+RECORDS = "bronze.log_records"
+STATUS = "gold.replica_status"
+_THEIR_BATCHES = (
+    f'JOIN {BATCHES} b ON b.cluster_id = c.cluster_id AND b.base_offset = c."offset" '
+    "AND b.leader_epoch = c.leader_epoch AND b.crc = c.crc"
+)
+
+
+@dataclass(frozen=True)
+class ClusterHistory:
+    """One cluster of a lake; offsets are exclusive ends, as of snapshots."""
+
+    lake: str
+    cluster_id: str
+    committed_only: bool = False
+
+    def end_offset(self, moment: Moment) -> int:
+        """What stands for the moment. UsageError for one that the lake's captures don't reach, or
+        from before what they tell."""
+        end = self._end_of_log()
+        if moment.at_time is not None:
+            end = self._at_time(moment, moment.at_time)
+        elif moment.at_offset is not None:
+            if moment.at_offset > end:
+                option = moment.option or "--at-offset"
+                raise UsageError(f"{option} {moment.at_offset}: the log ends at {end}")
+            end = moment.at_offset
+        self._check_told(end)
+        return end
+
+    def is_before_whole_log(self, moment: Moment) -> bool:
+        """Whether the moment is a time at which there was nothing yet: before a log that the lake
+        has from offset 0 on."""
+        if moment.at_time is None or not self._has_log_below(1):
+            return False
+        return self._batch_at(moment.at_time) is None
+
+    def entities(self, end_offset: int) -> Iterator[Sequence[Any]]:
+        """entity, key, value, offset (NULL: from before what the lake knows), sorted.
+
+        end_offset: from `end_offset`.
+        """
+        columns = "entity, key, value, record_offset"
+        return self._history(columns, valid_at(end_offset), "ORDER BY entity, key")
+
+    def versions_that_differ(self, a: int, b: int) -> Iterator[Sequence[Any]]:
+        """entity, name, value, whether it's a's: the versions that one of two states holds alone.
+
+        a, b: from `end_offset`.
+        """
+        at_a, at_b = valid_at(a), valid_at(b)
+        return self._history(
+            f"entity, name, value, {at_a}", f"({at_a} OR {at_b}) AND NOT ({at_a} AND {at_b})"
+        )
+
+    def _end_of_log(self) -> int:
+        ((end,),) = self._log('max("offset") + 1')
+        if end is None:
+            raise UsageError(
+                "nothing of this log is proven to be committed: leave --committed-only out"
+            )
+        return int(end)
+
+    def _check_told(self, end_offset: int) -> None:
+        """UsageError where the state of this end offset is not known."""
+        why = why_unknown(self.lake, self.cluster_id, end_offset)
+        if why is not None:
+            raise UsageError(why)
+
+    def _has_log_below(self, end_offset: int) -> bool:
+        """Whether each record below it is there."""
+        ((count,),) = self._log(f'count(CASE WHEN "offset" < {end_offset} THEN 1 END)')
+        return int(count) == end_offset
+
+    def _at_time(self, moment: Moment, at_time: datetime) -> int:
+        option = f"{moment.option or '--at-time'} {time_text(at_time)}"
+        captured_at, end, last_record_at = self._told_until()
+        if at_time > max(captured_at, last_record_at):
+            raise UsageError(
+                f"{option}: the newest capture in the built tables is of {time_text(captured_at)}; "
+                f"its log ends at offset {end}, {time_text(last_record_at)}"
+            )
+        found = self._batch_at(at_time)
+        if found is None:
+            ((since,),) = self._log("min(b.base_timestamp)", _THEIR_BATCHES)
+            raise UsageError(f"{option}: the log begins at {time_text(since)}")
+        return found
+
+    def _told_until(self) -> tuple[datetime, int, datetime]:
+        """captured_at of the newest capture whose replica agrees with the branch to its end, as far
+        as it was built; that end, and the time of the last record."""
+        mine = self._mine("s.")
+        query = (
+            "SELECT max(s.captured_at), max(e.end_offset), max(s.last_append_time) "  # noqa: S608, names of ours
+            f'FROM {STATUS} s JOIN (SELECT max("offset") + 1 AS end_offset FROM {LOG} '
+            f"WHERE {self._mine()}) e ON s.agreed_end_offset >= e.end_offset WHERE {mine}"
+        )
+        ((captured_at, end, last_record_at),) = answer(self.lake, (LOG, STATUS), query).rows
+        if captured_at is None:
+            raise UsageError(
+                f"{self.lake}: no capture holds the end of the log of {self.cluster_id}: run "
+                f"`kraftlake build --lake {self.lake}`"
+            )
+        return _utc(captured_at), int(end), _utc(last_record_at or captured_at)
+
+    def _batch_at(self, at_time: datetime) -> int | None:
+        """The end offset of the records up to and including a time; None where there are none."""
+        asked = _timestamp(at_time)
+        columns = "b.base_offset, b.last_offset, b.max_timestamp, b.leader_epoch, b.crc"
+        found = self._log(
+            columns,
+            _THEIR_BATCHES,
+            f"AND b.base_timestamp <= {asked} ORDER BY b.base_offset DESC LIMIT 1",
+        )
+        if not found:
+            return None
+        ((base, last, newest, epoch, crc),) = found
+        if newest is None or _utc(newest) <= at_time:
+            return int(last) + 1
+        query = (
+            f'SELECT max("offset") FROM {RECORDS} WHERE {self._mine()} '  # noqa: S608, ours
+            f"AND base_offset = {base} AND leader_epoch = {epoch} AND crc = {crc} "
+            f"AND timestamp <= {asked}"
+        )
+        ((offset,),) = answer(self.lake, (RECORDS,), query).rows
+        return int(base if offset is None else offset) + 1
+
+    def _log(self, columns: str, joined: str = "", rest: str = "") -> list[Sequence[Any]]:
+        proven = " AND c.commitment = 'proven'" if self.committed_only else ""
+        query = f"SELECT {columns} FROM {LOG} c {joined} WHERE {self._mine('c.')}{proven} {rest}"  # noqa: S608
+        return list(answer(self.lake, (LOG, BATCHES) if joined else (LOG,), query).rows)
+
+    def _history(self, columns: str, where: str, rest: str = "") -> Iterator[Sequence[Any]]:
+        query = f"SELECT {columns} FROM {HISTORY} WHERE {self._mine()} AND {where} {rest}"  # noqa: S608
+        return answer(self.lake, (HISTORY,), query).rows
+
+    def _mine(self, table: str = "") -> str:
+        return f"{table}cluster_id = {literal(self.cluster_id)}"
+
+
+def cluster_history(lake: str, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
+    """The lake's only cluster, or the one that is named. UsageError where there is none."""
+    names = clusters_of(lake)
+    if cluster is not None and cluster not in names:
+        raise UsageError(f"--cluster {cluster}: the lake has {', '.join(names) or 'no log'}")
+    if cluster is None and len(names) != 1:
+        raise UsageError(f"the lake has {len(names)} clusters: --cluster {' or '.join(names)}")
+    return ClusterHistory(lake, cluster or names[0], committed_only)
+
+
+def clusters_of(lake: str) -> list[str]:
+    """The ids of the clusters that a built lake has a log of. UsageError where it isn't built."""
+    in_lake = tables_of(lake)
+    missing = [table for table in (LOG, HISTORY, STATUS, RANGES) if table not in in_lake]
+    if missing:
+        raise UsageError(f"{lake} has no {missing[0]}: run `kraftlake build --lake {lake}`")
+    query = f"SELECT DISTINCT cluster_id FROM {LOG} ORDER BY 1"  # noqa: S608, names of ours
+    return [row[0] for row in answer(lake, (LOG,), query).rows]
+
+
+def _timestamp(moment: datetime) -> str:
+    # the tables hold microseconds of UTC
+    return f"arrow_cast('{moment.isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

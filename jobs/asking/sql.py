@@ -1,0 +1,207 @@
+"""`kraftlake sql`: one query over a lake's tables.
+
+delta-rs' QueryBuilder (DataFusion) answers at once and needs no Java; Spark knows more SQL. In
+both, bronze.x, silver.x and gold.x are the tables, and only those that the query names are opened.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jobs.asking.answer import Answer, QueryError, write_answer
+from jobs.asking.sql_text import check_reads_only, lists_tables, tables_named
+from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, views_in
+from jobs.lake_tables import tables_of
+from jobs.moments import NOW, Moment
+from jobs.output import complain
+from replica.errors import UsageError
+
+if TYPE_CHECKING:
+    from jobs.asking.lake_history import ClusterHistory
+
+DELTA_RS = "delta-rs"
+SPARK = "spark"
+ENGINES = (DELTA_RS, SPARK)
+_MISSING_TABLE = re.compile(r"table '(?:datafusion\.)?(?:public\.)?([^']+)' not found")
+_MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What `sql` was asked for: one of query, file, question, tables and questions.
+
+    form: text, json or csv; moment, cluster: of the views' state, None for all clusters.
+    """
+
+    lake: str
+    query: str | None = None
+    file: str | None = None
+    engine: str = DELTA_RS
+    form: str = "text"
+    tables: bool = False
+    moment: Moment = NOW
+    cluster: str | None = None
+    question: str | None = None
+    questions: bool = False
+
+
+def run(request: Request) -> int:
+    """Print the answer; 0."""
+    if request.engine not in ENGINES:
+        raise UsageError(f"--engine {request.engine}: choose {' or '.join(ENGINES)}")
+    if request.tables or request.questions:
+        return _list(request)
+    query = _query(request)
+    check_reads_only(query)
+    in_lake = tables_of(request.lake)
+    wanted = tables_named(query)
+    named: Sequence[str] = [name for name in wanted if name in in_lake]
+    views = _views(request, wanted, in_lake)
+    missing = sorted({*wanted} - {*named, *(view.name for view in views)})
+    if request.question is not None and missing:
+        raise QueryError(
+            f"--question {request.question} asks {', '.join(missing)}, which the lake doesn't "
+            f"have: run `kraftlake build --lake {request.lake}`"
+        )
+    if lists_tables(query):
+        named, views = in_lake, VIEWS if HISTORY in in_lake else ()
+    elif views:
+        named = sorted({*named, HISTORY})
+    valid = _valid(request) if views else AT_END
+    asking: AbstractContextManager[None] = nullcontext()
+    if request.engine == SPARK:
+        from jobs.asking.sql_spark import answer
+        from jobs.interrupts import interruptible
+
+        asking = interruptible("sql", lambda: "nothing was changed: ask again")
+    else:
+        from jobs.asking.sql_delta_rs import answer
+    try:
+        with asking:
+            write_answer(answer(request.lake, named, query, views, valid), request.form)
+    except QueryError as error:
+        raise QueryError(explained(str(error), in_lake)) from error
+    return 0
+
+
+def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
+    """Those that the query names and the lake doesn't have as tables."""
+    views = views_in(name for name in wanted if name not in in_lake)
+    if (request.moment != NOW or request.cluster is not None) and not views:
+        raise UsageError(
+            "--at-offset, --at-time and --cluster are for the views, and the query names none: "
+            f"{', '.join(view.name for view in VIEWS)}"
+        )
+    if views and HISTORY not in in_lake:
+        raise QueryError(
+            f"{views[0].name} is a view of {HISTORY}, which the lake doesn't have: run "
+            f"`kraftlake build --lake {request.lake}`"
+        )
+    return views
+
+
+def _valid(request: Request) -> str:
+    """The condition that the views show a version. UsageError for a moment that the lake can't tell
+    about, whatever the engine."""
+    from jobs.asking.lake_history import ClusterHistory, cluster_history, clusters_of
+
+    if request.cluster is not None:
+        history = cluster_history(request.lake, request.cluster, committed_only=False)
+        return valid_in({history.cluster_id: history.end_offset(request.moment)})
+    clusters = clusters_of(request.lake)
+    only = len(clusters) == 1
+    if request.moment == NOW and not only:
+        _tell_of_unknown_ends(request.lake)
+        return AT_END
+    histories = [ClusterHistory(request.lake, name) for name in clusters]
+    return valid_in({one.cluster_id: _end_offset(one, request, only) for one in histories})
+
+
+def _tell_of_unknown_ends(lake: str) -> None:
+    """Of clusters whose state at the log's end is not known the views show nothing."""
+    from jobs.asking.known_states import ends_that_are_not_known, why_unknown
+
+    for cluster_id, log_end in ends_that_are_not_known(lake).items():
+        why = why_unknown(lake, cluster_id, log_end)
+        complain(f"sql: the views show nothing of cluster {cluster_id}: {why}")
+
+
+def _end_offset(history: ClusterHistory, request: Request, is_only_one: bool) -> int:
+    if is_only_one:
+        return history.end_offset(request.moment)
+    if history.is_before_whole_log(request.moment):
+        return 0
+    try:
+        return history.end_offset(request.moment)
+    except UsageError as error:
+        raise UsageError(
+            f"{error} in cluster {history.cluster_id}; --cluster C asks the views about one cluster"
+        ) from error
+
+
+def _list(request: Request) -> int:
+    """What can be asked: the lake's tables, or the ready-made questions."""
+    asked = (request.query, request.file, request.question, request.tables and request.questions)
+    if any(one not in (None, False) for one in asked):
+        raise UsageError("--tables and --questions list what can be asked, alone: drop the rest")
+    if request.tables:
+        from jobs.asking.sql_tables import list_tables
+
+        return list_tables(request.lake, request.form)
+    from jobs.asking.questions import rows
+
+    if request.form == "text":
+        write_answer(Answer(("question", "answers"), (row[:2] for row in rows())), "text")
+    else:
+        write_answer(Answer(("question", "answers", "sql"), rows()), request.form)
+    return 0
+
+
+def _query(request: Request) -> str:
+    """The query's text, from the argument, a file, stdin or the ready-made questions."""
+    given = (request.query, request.file, request.question)
+    if sum(one is not None for one in given) != 1:
+        raise UsageError(
+            "give one query: as an argument, with -f FILE, - for stdin, or --question NAME"
+        )
+    if request.question is not None:
+        from jobs.asking.questions import question
+
+        return question(request.question).sql
+    try:
+        if "-" in (request.query, request.file):
+            return sys.stdin.read()
+        if request.file is not None:
+            with open(request.file, encoding="utf-8") as file:
+                return file.read()
+    except OSError as error:
+        raise UsageError(f"-f {request.file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError("the query is not UTF-8 text") from error
+    return request.query or ""
+
+
+def explained(message: str, in_lake: Sequence[str]) -> str:
+    """An engine's message in one line; for a table that isn't there, with those that are."""
+    text = " ".join(message.split())
+    table = _MISSING_TABLE.search(text)
+    schema = _MISSING_SCHEMA.search(text)
+    if "TABLE_OR_VIEW_NOT_FOUND" in text or "SCHEMA_NOT_FOUND" in text:
+        text = text.split(" cannot be found")[0] + " cannot be found"
+    elif table is not None:
+        text = f"no table {table.group(1)}"
+        same_name = [name for name in in_lake if name.endswith("." + table.group(1))]
+        if same_name:
+            return f"{text}; write {' or '.join(same_name)}"
+    elif schema is not None:
+        text = f"no schema {schema.group(1)}"
+    elif "found: : at" in text:
+        return f"{text}; looking into a VARIANT, as in payload:name, needs --engine spark"
+    else:
+        return text
+    return f"{text}; the lake has {', '.join(in_lake)}"

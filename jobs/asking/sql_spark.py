@@ -1,0 +1,76 @@
+"""Queries by Spark SQL, for what delta-rs' dialect lacks. A session takes some seconds to start."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+from pyspark.sql import DataFrame, Row
+from pyspark.sql.types import VariantVal
+
+from jobs.asking.answer import Answer, QueryError
+from jobs.asking.sql_views import AT_END, Spark, View, statements
+from jobs.interrupts import started_spark
+from pipelines.catalog.metastore import IMPLEMENTATION
+from pipelines.delta import Lake, register
+from pipelines.session import WAREHOUSE, scratch_warehouse
+from pipelines.tables.of_a_lake import TABLES
+
+
+def answer(
+    lake: str,
+    tables: Sequence[str],
+    query: str,
+    views: Sequence[View] = (),
+    valid: str = AT_END,
+) -> Answer:
+    """Run `query`, with `tables` registered and `views` of them made.
+
+    valid: the condition that views show a version. QueryError where it fails, also as rows are
+    read.
+    """
+    # pyspark turns timestamps into naive times of this process's zone
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    # it would print what QueryError says, with a page of stack traces
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    # names for this query alone, whatever metastore the user's own settings name
+    own = {IMPLEMENTATION: "in-memory", WAREHOUSE: scratch_warehouse()}
+    spark = started_spark("sql", lake, own)
+    try:
+        register(spark, Lake(lake), [one for one in TABLES if one.name in tables])
+        for statement in statements(views, Spark(), valid):
+            spark.sql(statement)
+        frame = spark.sql(query)
+        return Answer(tuple(frame.columns), _rows(frame))
+    except PySparkException as error:
+        raise QueryError(_line(error)) from error
+
+
+def _rows(frame: DataFrame) -> Iterator[Sequence[Any]]:
+    try:
+        for row in frame.toLocalIterator():
+            yield [_plain(value) for value in row]
+    except PySparkException as error:
+        raise QueryError(_line(error)) from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Row):
+        return {key: _plain(item) for key, item in zip(value.__fields__, value, strict=True)}
+    if isinstance(value, VariantVal):
+        return json.loads(value.toJson())
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _line(error: PySparkException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

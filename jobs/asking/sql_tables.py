@@ -1,0 +1,84 @@
+"""The list of a lake's tables and columns with what they mean, for `kraftlake sql --tables`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from deltalake.exceptions import DeltaError
+
+from jobs.asking.answer import Answer, write_answer
+from jobs.asking.sql_views import HISTORY, VIEWS, View
+from jobs.lake_tables import tables_of
+from jobs.output import one_line, write_line, write_table
+from pipelines.delta_rs import open_table
+from pipelines.lake_paths import table_uri
+from replica.errors import UnreadableFileError
+
+
+def list_tables(lake: str, form: str) -> int:
+    """Print every table: as text below its description, else a row per column; 0."""
+    names = tables_of(lake)
+    tables = [_opened(lake, name) for name in names]
+    if HISTORY in names:
+        tables += [_of_view(view) for view in VIEWS]
+    if form != "text":
+        columns = ("table", "column", "type", "nullable", "comment")
+        rows = ((table.name, *column) for table in tables for column in table.columns)
+        write_answer(Answer(columns, rows), form)
+        return 0
+    for number, table in enumerate(tables):
+        if number:
+            write_line("")
+        write_line(one_line(f"{table.name}: {table.description}".removesuffix(": ")))
+        write_table(
+            ("  column", "type", "comment"),
+            [(f"  {name}", kind, comment) for name, kind, _, comment in table.columns],
+        )
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """columns: name, type, nullable, comment."""
+
+    name: str
+    description: str
+    columns: tuple[tuple[str, str, bool, str], ...]
+
+
+def _opened(lake: str, table: str) -> _Table:
+    uri = table_uri(lake, table)
+    try:
+        opened = open_table(uri)
+        fields = opened.schema().fields
+        description = opened.metadata().description or ""
+    except (DeltaError, OSError) as error:
+        raise UnreadableFileError(uri, str(error).splitlines()[0]) from error
+    columns = tuple(
+        (field.name, _type_text(field.type), field.nullable, _comment(field)) for field in fields
+    )
+    return _Table(table, description, columns)
+
+
+def _of_view(view: View) -> _Table:
+    columns = ((name, kind, True, comment) for name, kind, comment in view.columns)
+    return _Table(view.name, f"View. {view.description}", tuple(columns))
+
+
+def _comment(field: Any) -> str:
+    return str((field.metadata or {}).get("comment", ""))
+
+
+def _type_text(kind: Any) -> str:
+    """A type as SQL writes it: array<struct<a:int>>."""
+    if hasattr(kind, "element_type"):
+        return f"array<{_type_text(kind.element_type)}>"
+    if hasattr(kind, "key_type"):
+        return f"map<{_type_text(kind.key_type)},{_type_text(kind.value_type)}>"
+    if hasattr(kind, "fields"):
+        inner = ",".join(f"{field.name}:{_type_text(field.type)}" for field in kind.fields)
+        return f"struct<{inner}>"
+    if not hasattr(kind, "type"):
+        return type(kind).__name__.removesuffix("Type").lower()
+    return {"long": "bigint", "integer": "int"}.get(kind.type, str(kind.type))

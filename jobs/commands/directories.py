@@ -1,0 +1,302 @@
+"""Commands over logs on disk: dump, diff, check, recover, capture, redact, explain."""
+
+from __future__ import annotations
+
+from jobs.commands import combinations, options
+from replica.errors import UsageError
+
+
+def dump(
+    paths: options.Paths,
+    json_output: options.Json = False,
+    batches: options.Batches = False,
+    logs_only: options.LogsOnly = False,
+    snapshots_only: options.SnapshotsOnly = False,
+    all_files: options.AllFiles = False,
+    from_offset: options.FromOffset = None,
+    to_offset: options.ToOffset = None,
+    epoch: options.Epoch = None,
+    types: options.Types = None,
+    from_time: options.FromTime = None,
+    to_time: options.ToTime = None,
+    keep_secrets: options.KeepSecrets = False,
+    show_config: options.ShowConfig = None,
+    redact_key: options.RedactKey = None,
+) -> int:
+    """Print the records of segments, snapshots or whole directories, offline.
+
+    For whoever asks what a node's metadata log really holds. A directory gives its .log segments
+    in offset order, then its complete snapshots; a file that is named gives itself, also a
+    .deleted or .part one. Small files (quorum-state, leader-epoch-checkpoint, meta.properties,
+    partition.metadata, indexes, producer snapshots) give one object each. An offset range leaves
+    out a directory's snapshots: their offsets count their own records.
+
+    Text: offset, epoch, time (UTC), type, version, Kafka's JSON, under a line per file. --json:
+    file, offset, epoch, timestamp (ms), type, version, data; with --batches file, position,
+    base_offset, last_offset, epoch, is_control, count, size, crc (null where the batch may hold a
+    secret, which could be guessed by it), crc_valid. Secrets show as *** and a fingerprint. Records
+    of a partition that is no metadata log (kraftlake.topic.name, a broker's topics) are printed as
+    they are: file, offset, epoch, timestamp, key, value, headers, with {"base64": ...} for bytes
+    that are no text. What can't be decoded is named on stderr, with file, byte and reason, and the
+    rest is printed; a batch whose CRC is wrong is named, its records are not shown as truth.
+
+    \b
+    Examples:
+      kraftlake dump /var/kafka/metadata
+      kraftlake dump --type topic --type 'partition*' --from-offset 1500 node2/
+      kraftlake dump --json --logs-only node2/ | jq 'select(.type == "LEADER_CHANGE")'
+      kraftlake dump --batches 00000000000000000000.log
+      kraftlake dump node2/__cluster_metadata-0/quorum-state
+
+    Exit codes: 0, 1 when something could not be decoded, 2 usage.
+    """
+    from jobs.directories import dump as job
+    from jobs.directories.selection import select
+
+    selection = select(
+        offsets=(from_offset, to_offset), epoch=epoch, types=types or [], times=(from_time, to_time)
+    )
+    wanted = job.Options(
+        json_output=json_output,
+        batches=batches,
+        logs=not snapshots_only,
+        snapshots=not logs_only,
+        all_files=all_files,
+        keep_secrets=keep_secrets,
+        redact_key=redact_key,
+        show_configs=tuple(show_config or ()),
+    )
+    return job.run(paths, selection, wanted)
+
+
+def diff(
+    a: options.ReplicaA,
+    b: options.ReplicaB,
+    json_output: options.Json = False,
+    keep_secrets: options.KeepSecrets = False,
+    show_config: options.ShowConfig = None,
+) -> int:
+    """Compare two replicas' directories: where their logs part, who truncates, what is lost.
+
+    For the moment before a restart, when two nodes of a cluster may not hold the same history.
+    A and B are metadata directories, or folders above exactly one; two copies of one replica are
+    fine. Batches with a wrong CRC are left out and named. The records lost are counted as
+    committed, superseded (another record is proven there) or unproven, as far as these two
+    replicas can prove it.
+
+    --json: cluster_id, node_a, directory_a, node_b, directory_b, relation (identical, prefix,
+    diverged, conflict, disjoint), divergence_offset, epoch_a, epoch_b, truncating_node,
+    truncation_offset, fetch_rounds, draft_fetch_rounds, records_lost, committed_lost,
+    unproven_lost, superseded_lost.
+
+    \b
+    Examples:
+      kraftlake diff node2/ node3/
+      kraftlake diff --json live/2 split/2 | jq .relation
+
+    Exit codes: 0 identical or one is merely behind, 1 diverged, conflict, disjoint, or a file
+    could not be decoded, 2 usage (also directories of two clusters).
+    """
+    from jobs.directories import diff as job
+
+    return job.run(
+        a,
+        b,
+        json_output=json_output,
+        keep_secrets=keep_secrets,
+        show_configs=tuple(show_config or ()),
+    )
+
+
+def check(
+    paths: options.Paths,
+    json_output: options.Json = False,
+    severity: options.LeastSeverity = "info",
+    fail_on: options.FailOn = None,
+    order: options.Order = None,
+    no_replay: options.NoReplay = False,
+) -> int:
+    """Check whether directories are sound: each file, against each other, and node against node.
+
+    For the moment before a restart or after a crash. Every batch and record is read, snapshots
+    are compared with the replay of the log, and directories that are given together are compared
+    with each other: name all nodes of a cluster. A running node's directory gives no false alarm;
+    damage leaves the rest judged. `kraftlake explain RULE` says more about a finding. Of a
+    partition that is no metadata log all is judged but its records, which mean nothing here.
+
+    Captures of one replica from several moments are told apart by capture.json, or by --order.
+
+    Text: a verdict per directory with its cluster, node and role, the findings by severity with
+    file, byte and offset, what they mean and what to do next. sound: nothing above a note, and each
+    snapshot equals the replay of the log. no fault found: a file alone, or a snapshot that no log
+    here could be compared with. voter: by the newest voters record, in a static quorum by the
+    newest LeaderChange record or quorum-state; else observer, which is a broker or a controller
+    that doesn't vote.
+
+    --json: rule, severity (info, which text calls a note, warning, error), file, position (byte),
+    offset, epoch, message. The last line is the summary, an object with the one field summary:
+    checked, errors, warnings, notes (all that were found, shown or not), exit_code, and directories
+    with directory, cluster_id, node_id, directory_id, role (voter, observer), partition, verdict
+    (sound, no-fault-found, warning, error), errors, warnings, notes, log_start_offset,
+    log_end_offset, epoch, snapshots (how many are valid, invalid, unverifiable).
+
+    \b
+    Examples:
+      kraftlake check /var/kafka/metadata
+      kraftlake check node1/ node2/ node3/
+      kraftlake check --severity warning --json cluster.tar.gz | jq 'select(.rule) | .rule'
+      kraftlake check --json --fail-on error node1/ node2/ node3/ | tail -1 | jq .summary
+      kraftlake check --order live,split,final incident/
+
+    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage.
+    """
+    from jobs.directories import check as job
+
+    names = tuple(name for name in (order or "").split(",") if name)
+    wanted = job.Options(
+        json_output=json_output,
+        severity=severity,
+        fail_on=fail_on,
+        order=names,
+        replay=not no_replay,
+    )
+    return job.run(paths, wanted)
+
+
+def recover(
+    paths: options.Paths, plan: options.PlanOnly = False, json_output: options.Json = False
+) -> int:
+    """Say which of the replicas that are left a quorum should go on with, and what that costs.
+
+    For the moment after disks were lost. Stop all controllers and name every directory that is
+    left, of voters and observers. They are ranked as Raft does: the newest last epoch first, then
+    the log's end; a longer log of an older epoch may hold what was undone. Only voters stand for
+    election: with a majority of them the best of theirs comes first, without one the newest of all,
+    which is given to stand-ins for the lost voters. Each record that the first one lacks is counted
+    by what the directories prove, and it is said what becomes of it. The steps are commands to
+    paste, of Kafka 3.7 and newer and of kraftlake. Nothing is ever changed.
+
+    \b
+    The answer for each cluster:
+      safe      a majority of the voters is left, so the first one holds all that was committed;
+                as long as no disk among them was wiped or put back from a backup
+      unproven  no majority is left: what only the others held is lost with them
+      refused   committed records would be lost, or the histories can't both be right
+
+    --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
+    log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
+    superseded_lost, answer, has_majority, missing, reasons, partition, wins_election,
+    truncates_to (the log's end once it follows the first one), on_no_voter ([first, end) pairs:
+    what the first one, an observer's, holds and no voter here).
+
+    \b
+    Examples:
+      kraftlake recover --plan node2/ node3/
+      kraftlake recover --plan --json left/ | jq -r 'select(.rank == 1) | .directory'
+
+    Exit codes: 0 safe, 1 unproven or refused, 2 usage.
+    """
+    if not plan:
+        raise UsageError("recover: --plan is missing; kraftlake plans, and changes no directory")
+    from jobs.directories import recover as job
+
+    return job.run(paths, json_output=json_output)
+
+
+def capture(
+    paths: options.NodePaths,
+    output: options.CaptureOutput,
+    redacted: options.Redacted = False,
+    redact_key: options.RedactKey = None,
+    names: options.HashedNames = False,
+    show_config: options.ShowConfig = None,
+    json_output: options.Json = False,
+) -> int:
+    """Copy the metadata directories of running nodes, with their hashes, to a folder or a URI.
+
+    For keeping what a node holds before it restarts, and for bringing it to where the lake is.
+    Nothing is locked or changed; each directory is read until it held still for a moment, three
+    times at most. capture.json, written last, names the time and the hash of every file, so
+    that ingest notices what a copy lost on its way.
+
+    After an interruption the same command goes on: files that have arrived and not changed since
+    are not sent again. ingest leaves a capture out until it is finished.
+
+    --redacted makes copies without secrets, as `kraftlake redact` does.
+
+    --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
+
+    \b
+    Examples:
+      kraftlake capture /var/kafka/metadata -o /backup/captures/$(date +%FT%H%M)
+      kraftlake capture node1/ node2/ -o s3://bucket/captures/incident-7
+      kraftlake capture --redacted /var/kafka/metadata -o for-the-vendor
+
+    Exit codes: 0, 1 when something was damaged (it is captured as it is) or never held still,
+    2 usage.
+    """
+    combinations.needs(
+        "--redacted",
+        redacted,
+        {"--redact-key": redact_key, "--names": names, "--show-config": show_config},
+    )
+    from jobs.directories import capture as job
+
+    redactor = None
+    if redacted:
+        redactor = job.record_redactor(redact_key, show_config or (), hashes_names=names)
+    return job.run(paths, output=output, redactor=redactor, json_output=json_output)
+
+
+def redact(
+    paths: options.NodePaths,
+    output: options.CaptureOutput,
+    redact_key: options.RedactKey = None,
+    names: options.HashedNames = False,
+    show_config: options.ShowConfig = None,
+    json_output: options.Json = False,
+) -> int:
+    """Copy metadata directories without their secrets, for a vendor or an issue.
+
+    The copy has the same offsets, epochs, batches and times, valid CRCs, and the findings of check
+    and diff. Kafka's own tools read it. Instead of each secret (SCRAM credentials, ids of
+    delegation tokens, values of secret and of unknown configs) it has a fingerprint, which is equal
+    where the secret is equal; so a change still shows. The sizes of such batches change, and with
+    them the positions in .index files. What is damaged is overwritten and stays damaged. Records
+    that this release doesn't know keep their type and version.
+
+    --names puts hashes in the place of the names of topics, users, groups, client ids and
+    transactional ids. Hosts, racks, IP addresses and node ids stay in either case.
+
+    --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
+
+    \b
+    Examples:
+      kraftlake redact captures/2026-11-21T0500 -o for-the-vendor
+      kraftlake redact --names --redact-key ticket.key node1/ node2/ node3/ -o ticket-4711
+
+    Exit codes: 0, 1 when something was damaged, 2 usage.
+    """
+    from jobs.directories import capture as job
+
+    redactor = job.record_redactor(redact_key, show_config or (), hashes_names=names)
+    return job.run_redact(paths, output=output, redactor=redactor, json_output=json_output)
+
+
+def explain(rule: options.RuleId = None, json_output: options.Json = False) -> int:
+    """Say what a rule of `kraftlake check` means, what Kafka does then, and what to do.
+
+    Without a rule: the list of all.
+
+    --json: rule, severity, meaning, kafka, next_step, issues (incidents that it would have caught).
+
+    \b
+    Examples:
+      kraftlake explain snapshot-log-hole
+      kraftlake explain --json | jq 'select(.severity == "error") | .rule'
+
+    Exit codes: 0, 2 usage (no such rule).
+    """
+    from jobs.directories import explain as job
+
+    return job.run(rule, json_output=json_output)

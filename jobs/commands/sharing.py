@@ -1,0 +1,168 @@
+"""Commands that give what a lake holds to others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jobs.commands import feed_options, options
+from jobs.commands.combinations import alone, exclusive, needs, unless
+from replica.errors import UsageError
+
+if TYPE_CHECKING:
+    from jobs.sharing.publish import Hook, Kafka, Pace
+
+
+def report(
+    lake: options.Lake,
+    output: options.ReportOutput = "report.html",
+    cluster: options.Cluster = None,
+    json_output: options.Json = False,
+) -> int:
+    """Write what the lake knows of an incident as one HTML file, and print the verdict.
+
+    For whoever has to understand it, or show it to others: a sentence on each cluster, epochs of
+    each replica, divergences with both branches decoded, what was truncated, snapshots, activity,
+    findings with evidence, and the SQL behind each figure. The file asks the network for nothing,
+    and holds secrets only where the lake does. Needs no Java; run build first.
+
+    \b
+    Examples:
+      kraftlake report --lake lake
+      kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
+
+    --json: file, cluster_id, level (sound, recovered, attention or broken), sentence, clauses,
+    findings, a line per cluster. Exit codes: 0, 2 usage (also a lake that was not built).
+    """
+    from jobs.sharing import report as job
+
+    exclusive({"-o -": output == "-", "--json": json_output})
+    return job.run(lake=lake, output=output, cluster=cluster, json_output=json_output)
+
+
+def register(
+    lake: options.Lake,
+    catalog: options.Catalog = None,
+    prefix: options.Prefix = "",
+    client_file: options.ClientFile = None,
+    drop: options.DropNames = False,
+    json_output: options.Json = False,
+) -> int:
+    """Give a lake's tables and views names in a Hive metastore, for whatever else reads one.
+
+    For Spark SQL, BI tools through the Spark Thrift server and notebooks, which then know
+    gold.leader_epoch_history and so on by name. The tables are external: nothing in the lake is
+    written, and names stay right after any ingest and build. Views are those of `kraftlake sql`, at
+    the end of the log. To run it again is safe; a name that stands for something else is refused.
+
+    A folder as the catalog serves one process at a time, and gets a file spark.conf with all that
+    spark-sql and spark-submit need. Without --catalog it is what spark-submit's own settings name.
+
+    \b
+    Examples:
+      kraftlake register --lake lake --catalog catalog
+      kraftlake register --lake s3://bucket/lake --catalog thrift://metastore:9083 --prefix kraft_
+      kraftlake register --lake lake --catalog catalog --drop
+
+    --json: action (registered, kept, dropped), kind (table, view), name, location, a line each.
+    Exit codes: 0, 1 when the metastore fails, 2 usage (also a name that is taken).
+    """
+    from jobs.sharing import register as job
+
+    exclusive({"--drop": drop, "--client-file": client_file})
+    return job.run(
+        lake=lake,
+        catalog=catalog,
+        prefix=prefix,
+        client_file=client_file,
+        drop=drop,
+        json_output=json_output,
+    )
+
+
+def publish(
+    lake: feed_options.Lake = None,
+    table: feed_options.Table = "gold.metadata_changes",
+    bootstrap: feed_options.Bootstrap = None,
+    topic: feed_options.Topic = None,
+    progress_topic: feed_options.ProgressTopic = "kraftlake-publish-progress",
+    producer_config: feed_options.ProducerConfig = None,
+    properties: feed_options.Properties = None,
+    to: feed_options.Folder = None,
+    webhook: feed_options.WebhookUrl = None,
+    webhook_header: feed_options.WebhookHeaders = None,
+    progress: feed_options.ProgressPath = None,
+    start: feed_options.StartAt = "snapshot",
+    restart: feed_options.Restart = False,
+    follow: feed_options.Follow = False,
+    interval: feed_options.Interval = 5.0,
+    schema: feed_options.Schema = False,
+    run_id: options.RunId = None,
+    json_output: options.Json = False,
+) -> int:
+    """Publish what changed in a table: to a Kafka topic, to files, or new errors to a webhook.
+
+    For those who act on changes. The first run publishes all rows that the table holds, or with
+    --from latest none; each later run, and --follow, what `kraftlake build` has changed since.
+    Delta keeps changes for 30 days: whoever stays away longer begins anew with --restart.
+
+    \b
+    A message is a line of JSON, described by --schema:
+      op               insert, update, delete; read: a row of the first run
+      before, after    the row, times in ms; null where there was, is none
+      version, ordinal the Delta commit and the place in it; both rise
+
+    --topic: exactly once for consumers with isolation.level=read_committed, also across kill -9:
+    progress goes to a compacted topic in the same transactions. Keys are JSON: cluster_id, entity
+    and key of a change, so that an entity's changes stay in order. A row that is gone is op
+    delete, no tombstone. Missing topics are made with the cluster's defaults. Needs WRITE and
+    DESCRIBE on the topics and on the transactional id kraftlake-publish.TABLE.TOPIC, READ on the
+    progress topic.
+
+    --to: DIR/VERSION.jsonl for each version with changes, whole or not at all.
+
+    --webhook: each new finding of severity error (--table gold.findings), at least once; a later
+    capture that shows it again is nothing new. The Idempotency-Key of a message sent twice is the
+    same. No answer, 408, 429 and 5xx are tried again, six times, with --follow for ever; any other
+    answer but 2xx ends it.
+
+    --json: table, version, is_snapshot, changes, a line for each version.
+
+    \b
+    Examples:
+      kraftlake publish --lake lake -b localhost:9092 --topic cluster-changes --follow
+      kraftlake publish --lake lake --to changes/
+      kraftlake publish --lake lake --table gold.findings --webhook @url.txt --progress sent.json
+      kraftlake publish --table gold.findings --schema
+
+    Exit codes: 0, 1 when the other side refuses, 75 when it doesn't answer or another publish is at
+    work on the same (a later run goes on), 2 usage.
+    """
+    from jobs.sharing import publish as job
+
+    kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
+    hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
+    pace = job.Pace(start, restart, follow, interval)
+    _check(kafka, to, hook, pace, schema=schema)
+    if schema:
+        return job.print_schema(table)
+    if lake is None:
+        raise UsageError("publish: --lake L is missing")
+    run = options.uuid_of(run_id)
+    return job.run(lake, table, kafka, to, hook, pace, run_id=run, json_output=json_output)
+
+
+def _check(kafka: Kafka, to: str | None, hook: Hook, pace: Pace, *, schema: bool) -> None:
+    """UsageError where an option would be left out."""
+    from jobs.sharing import publish as job
+
+    targets = {"--topic": kafka.topic, "--to": to, "--webhook": hook.url}
+    alone("--schema", schema, {**targets, "--follow": pace.follow, "--restart": pace.restart})
+    of_a_topic = {
+        **{"--bootstrap": kafka.bootstrap, "-X": kafka.properties},
+        "--producer-config": kafka.producer_config,
+        "--progress-topic": unless(job.PROGRESS_TOPIC, kafka.progress_topic),
+    }
+    needs("--topic", kafka.topic, of_a_topic)
+    of_a_webhook = {"--webhook-header": hook.headers, "--progress": hook.progress}
+    needs("--webhook", hook.url, of_a_webhook)
+    needs("--follow", pace.follow, {"--interval": unless(job.INTERVAL_S, pace.interval_s)})

@@ -1,0 +1,1 @@
+"""Commands that examine directories of nodes: dump, diff, check, explain, recover, capture."""

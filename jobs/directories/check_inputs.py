@@ -1,0 +1,145 @@
+"""What `check` reads, from the paths that a user names: which directories belong together."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from pipelines.capture.bundle import is_bundle, unpack
+from pipelines.capture.grouping import ambiguous, batch_of, unused_names
+from replica.check.examined import Examined, examine
+from replica.errors import DataError, UnreadableFileError, UsageError
+from replica.format import meta_properties, partition_metadata
+from replica.format.damage import Damage, DamageKind
+from replica.format.discovery import DirectoryPath, FilePath, Found, discover
+from replica.format.reading import MAX_STATE_BYTES, read_own_file
+from replica.model.keys import ReplicaId
+from replica.model.topic import METADATA_TOPIC_ID
+from replica.scan.file_room import FileRoom
+
+
+@dataclass(frozen=True)
+class CheckInputs:
+    """groups: what was looked at together, a file on its own a group of its own. damages: of
+    bundles and of folders that can't be listed, as the user names them."""
+
+    groups: tuple[tuple[Found, ...], ...]
+    damages: tuple[Damage, ...]
+
+
+def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) -> CheckInputs:
+    """Everything to check. Bundles are unpacked into a folder that goes when `stack` closes.
+
+    UsageError: a path doesn't exist or has nothing to check below it, or a group would hold two
+    captures of one replica without a word about their order.
+    """
+    finding = _Finding(order)
+    for path in paths:
+        if is_bundle(path):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
+            finding.bundle(path, folder)
+        else:
+            finding.below(path)
+    unused = unused_names(order, list(finding.batches))
+    if unused is not None:
+        raise unused
+    named = sorted(finding.batches, key=lambda batch: order.index(batch) if order else 0)
+    groups = [tuple(finding.batches[batch]) for batch in named]
+    return CheckInputs((*groups, *((file,) for file in finding.files)), tuple(finding.damages))
+
+
+def examine_all(
+    found: Iterable[Found], show: Callable[[str], None]
+) -> tuple[list[Examined], list[Damage]]:
+    """Read each directory or file once; a damage for each that can't be read at all, named as the
+    user would. show: is told which is read now."""
+    room = FileRoom.of_environment()
+    examined: list[Examined] = []
+    damages: list[Damage] = []
+    for one in found:
+        show(f"{one.shown}: reading")
+        try:
+            examined.append(examine(one, room=room))
+        except UnreadableFileError as error:
+            damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, one.shown))
+    return examined, damages
+
+
+@dataclass
+class _Finding:
+    """One call: what it has come across. batches: by what tells that they belong together."""
+
+    order: Sequence[str]
+    batches: dict[str, list[DirectoryPath]] = field(default_factory=dict)
+    files: list[FilePath] = field(default_factory=list)
+    damages: list[Damage] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    owners: dict[tuple[ReplicaId, str], DirectoryPath] = field(default_factory=dict)
+    """By replica and topic id, of the batch that nothing names, in which one replica of a partition
+    must not be found twice."""
+
+    def below(self, path: str) -> None:
+        for found in discover([path], on_error=self._unlisted):
+            self._take(found, path)
+
+    def bundle(self, path: str, folder: str) -> None:
+        unpacked = unpack(path, folder, shown=path)
+        self.damages.extend(unpacked.damages)
+        try:
+            below = discover([folder])
+        except UsageError as error:
+            if unpacked.damages:  # they say why
+                return
+            reason = f"{path}: holds no segment, snapshot or metadata directory"
+            raise UsageError(reason) from error
+        for found in below:
+            self._take(replace(found, shown=path + found.shown.removeprefix(folder)), path)
+
+    def _take(self, found: Found, argument: str) -> None:
+        real = os.path.realpath(found.path)
+        if real in self.seen:
+            return
+        self.seen.add(real)
+        if isinstance(found, FilePath):
+            self.files.append(found)
+            return
+        batch = batch_of(found, argument, self.order)
+        replica = None if batch else _replica_of(found)
+        if replica is not None:
+            other = self.owners.setdefault((replica, _topic_of(found)), found)
+            if other is not found:
+                raise ambiguous(other.shown, found.shown, replica.node_id)
+        self.batches.setdefault(batch, []).append(found)
+
+    def _unlisted(self, error: UnreadableFileError) -> None:
+        self.damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, error.path))
+
+
+def _replica_of(found: DirectoryPath) -> ReplicaId | None:
+    """Whose the directory is, None where that can't be told."""
+    for path in _meta_paths(found):
+        try:
+            return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica
+        except (DataError, UnreadableFileError):
+            continue
+    return None
+
+
+def _topic_of(found: DirectoryPath) -> str:
+    """The topic id by partition.metadata, the metadata topic's where nothing tells another."""
+    try:
+        data = read_own_file(
+            os.path.join(found.path, partition_metadata.FILE_NAME), MAX_STATE_BYTES
+        )
+        return partition_metadata.decode(data)
+    except (DataError, UnreadableFileError):
+        return METADATA_TOPIC_ID
+
+
+def _meta_paths(found: DirectoryPath) -> Iterator[str]:
+    folder = os.path.abspath(found.path)
+    for place in (folder, os.path.dirname(folder)):
+        yield os.path.join(place, meta_properties.FILE_NAME)

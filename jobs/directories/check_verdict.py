@@ -1,0 +1,107 @@
+"""What `kraftlake check` says of a directory or file as a whole, and of a run as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from replica.check.examined import Examined
+from replica.check.group import Judged
+from replica.check.rule import Finding
+from replica.check.snapshots import Validity
+from replica.errors import UsageError
+from replica.severity import Severity
+
+NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+"""What one finding is called, the worst first."""
+
+
+class Verdict(StrEnum):
+    """The values are part of the output of --json."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NO_FAULT_FOUND = "no-fault-found"
+    """Nothing is wrong with what was looked at, but not all could be judged: a file on its own, a
+    snapshot that was compared with no log, or a partition whose records are no metadata."""
+    SOUND = "sound"
+
+
+def verdict_of(member: Judged) -> Verdict:
+    """The verdict on one directory or file."""
+    found = {finding.severity for finding in member.findings}
+    for severity, verdict in (
+        (Severity.ERROR, Verdict.ERROR),
+        (Severity.WARNING, Verdict.WARNING),
+    ):
+        if severity in found:
+            return verdict
+    judged = all(one.validity is Validity.VALID for one in member.verdicts)
+    whole = member.examined.is_directory and member.partition.is_metadata and judged
+    return Verdict.SOUND if whole else Verdict.NO_FAULT_FOUND
+
+
+def last_epoch(examined: Examined) -> int | None:
+    """The leader epoch of the log's last batch, None for a log without one."""
+    held = [segment.scan.batches for segment in examined.directory.segments]
+    batches = next((each for each in reversed(held) if each), None)
+    return None if batches is None else batches[-1].header.leader_epoch
+
+
+def validities(member: Judged) -> Mapping[str, int]:
+    """How many snapshots have which verdict, in the order in which they are met."""
+    return Counter(str(one.validity) for one in member.verdicts)
+
+
+def member_summary(member: Judged) -> dict[str, Any]:
+    """A directory or file as the summary of --json has it. None where nobody can tell."""
+    examined = member.examined
+    replica, directory = examined.replica, examined.directory
+    epoch = last_epoch(examined)
+    return {
+        "directory": examined.shown,
+        "cluster_id": None if replica is None else replica.cluster_id,
+        "node_id": None if replica is None else replica.node_id,
+        "directory_id": None if replica is None else replica.directory_id,
+        "role": None if member.role is None else str(member.role),
+        "partition": member.partition.shown,
+        "verdict": str(verdict_of(member)),
+        **_counts(counted_by(member.findings)),
+        "log_start_offset": None if epoch is None else directory.log_start_offset,
+        "log_end_offset": None if epoch is None else directory.log_end_offset,
+        "epoch": epoch,
+        "snapshots": dict(validities(member)),
+    }
+
+
+def summary(
+    members: Sequence[dict[str, Any]], counts: Mapping[Severity, int], exit_code: int
+) -> dict[str, Any]:
+    """The last line of --json: an object whose one field no finding has."""
+    told = {"checked": len(members), **_counts(counts), "exit_code": exit_code}
+    return {"summary": {**told, "directories": list(members)}}
+
+
+def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
+    """Whether anything of this severity, or worse, was found."""
+    return any(count and one.rank <= level.rank for one, count in counts.items())
+
+
+def severity_of(option: str, text: str) -> Severity:
+    """A severity by its name in --json, or by what text calls its findings; UsageError for
+    another word. option: its name, for the error."""
+    for severity, noun in NOUNS.items():
+        if text.lower() in (severity, noun):
+            return severity
+    raise UsageError(f"{option} {text}: expected note (or info), warning or error")
+
+
+def counted_by(findings: Sequence[Finding]) -> Counter[Severity]:
+    """How many findings there are of each severity."""
+    return Counter(finding.severity for finding in findings)
+
+
+def _counts(counts: Mapping[Severity, int]) -> dict[str, int]:
+    return {f"{noun}s": counts.get(severity, 0) for severity, noun in NOUNS.items()}

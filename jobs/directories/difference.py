@@ -1,0 +1,94 @@
+"""What two directories' logs say about each other, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from replica.check.examined import Examined, replica_log
+from replica.check.partition import partition_of
+from replica.errors import UsageError
+from replica.history.commitment import Losses, classify_compared, compare_group, losses
+from replica.history.divergence import Comparison, Divergence, diverge_compared
+from replica.history.log import ReplicaLog
+from replica.model.keys import ReplicaKey
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two replicas, how their logs compare, and what the loser of the two would lose.
+
+    same_replica: one replica at two moments. log_b then has a key of its own.
+    """
+
+    a: Examined
+    b: Examined
+    log_a: ReplicaLog
+    log_b: ReplicaLog
+    same_replica: bool
+    comparison: Comparison
+    divergence: Divergence
+    losses: Losses | None
+
+
+def compare_directories(a: Examined, b: Examined) -> Difference:
+    """UsageError where the two are known to be of different clusters or partitions, or of a
+    partition that no quorum replicates."""
+    _refuse_others(a, b)
+    if a.replica and b.replica and a.replica.cluster_id != b.replica.cluster_id:
+        raise UsageError(
+            f"{a.shown} is of cluster {a.replica.cluster_id}, {b.shown} of cluster "
+            f"{b.replica.cluster_id}: diff compares replicas of one cluster"
+        )
+    log_a, log_b = replica_log(a, "A"), replica_log(b, "B")
+    same = log_a.key == log_b.key
+    if same:
+        # a group holds each replica once; a directory that no voter set names proves nothing extra
+        key = ReplicaKey(log_b.key.node_id, f"{log_b.key.directory_id} (B)")
+        log_b = replace(log_b, key=key)
+    group = compare_group((log_a, log_b))
+    comparison = group.between(log_a.key, log_b.key)
+    divergence = diverge_compared(log_a, log_b, comparison)
+    lost = losses(divergence, classify_compared(group))
+    return Difference(a, b, log_a, log_b, same, comparison, divergence, lost)
+
+
+def _refuse_others(a: Examined, b: Examined) -> None:
+    partitions = (partition_of(a), partition_of(b))
+    for one, partition in zip((a, b), partitions, strict=True):
+        if not partition.is_of_a_quorum:
+            raise UsageError(
+                f"{one.shown}: {partition.what}: no rule of KRaft says which replica truncates"
+            )
+    if partitions[0].key != partitions[1].key:
+        raise UsageError(
+            f"{a.shown} is partition {partitions[0].shown}, {b.shown} partition "
+            f"{partitions[1].shown}: diff compares replicas of one partition"
+        )
+
+
+def as_row(difference: Difference) -> dict[str, Any]:
+    """The fields of gold.divergence_points that exist without a lake; A and B as given."""
+    divergence, lost = difference.divergence, difference.losses
+    a, b = difference.a.replica, difference.b.replica
+    owner = a or b
+    loser = divergence.truncating
+    return {
+        "cluster_id": None if owner is None else owner.cluster_id,
+        "node_a": None if a is None else a.node_id,
+        "directory_a": None if a is None else a.directory_id,
+        "node_b": None if b is None else b.node_id,
+        "directory_b": None if b is None else b.directory_id,
+        "relation": divergence.relation.value,
+        "divergence_offset": divergence.divergence_offset,
+        "epoch_a": divergence.epoch_a,
+        "epoch_b": divergence.epoch_b,
+        "truncating_node": None if loser is None or loser.node_id < 0 else loser.node_id,
+        "truncation_offset": divergence.truncation_offset,
+        "fetch_rounds": divergence.fetch_rounds,
+        "draft_fetch_rounds": divergence.draft_fetch_rounds,
+        "records_lost": divergence.records_lost,
+        "committed_lost": None if lost is None else lost.committed,
+        "unproven_lost": None if lost is None else lost.unproven,
+        "superseded_lost": None if lost is None else lost.superseded,
+    }

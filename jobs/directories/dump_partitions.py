@@ -1,0 +1,47 @@
+"""Which partitions `dump` prints: of those that are no metadata log it says so, once each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from jobs.directories.dump_files import DumpFile
+from replica.check.partition import Partition
+from replica.check.partition_folder import partition_at, partition_of_file
+from replica.metadata.redact import Redactor
+
+
+@dataclass
+class DumpPartitions:
+    """tell: prints a line on stderr. redactor: hides what may be secret, None where nothing is
+    hidden."""
+
+    tell: Callable[[str], None]
+    redactor: Redactor | None
+    _known: dict[str, Partition] = field(default_factory=dict)
+
+    def of(self, file: DumpFile) -> Partition:
+        """The partition of a segment or snapshot."""
+        place = file.path if file.log_folder is None else file.log_folder
+        known = self._known.get(place)
+        if known is None:
+            known = self._known[place] = self._look(file)
+            if not known.is_metadata:
+                self.tell(f"{file.shown_log}: {known.what}: its records are {self._how(known)}")
+        return known
+
+    def hiding(self, partition: Partition) -> Redactor | None:
+        """What hides the records of a partition that is no metadata log, None where they are
+        printed as they are. Without a name or a topic id it may as well be a metadata log, with
+        secrets in it, that this release can't read."""
+        return None if partition.is_proven else self.redactor
+
+    def _look(self, file: DumpFile) -> Partition:
+        if file.log_folder is None:
+            return partition_of_file(file.path)
+        return partition_at(file.log_folder)
+
+    def _how(self, partition: Partition) -> str:
+        if self.hiding(partition) is None:
+            return "printed as they are"
+        return "hidden, --keep-secrets shows them"

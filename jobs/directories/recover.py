@@ -1,0 +1,153 @@
+"""`kraftlake recover --plan`: with which of the directories that are left should a quorum go on?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from jobs.directories.check_inputs import CheckInputs, examine_all, find_inputs
+from jobs.directories.recover_text import describe
+from jobs.output import Progress, complain, write_json, write_line
+from pipelines.capture.grouping import AmbiguousOrderError
+from replica.check.damaged import bundle_damage
+from replica.check.examined import Examined, replica_log
+from replica.check.members import by_cluster
+from replica.check.partition import by_partition, partition_of
+from replica.errors import UnreadableFileError, UsageError
+from replica.format import meta_properties
+from replica.format.damage import Damage
+from replica.format.discovery import DirectoryPath
+from replica.history.recovery import Answer, RecoveryPlan, plan_recovery
+from replica.model.keys import ReplicaKey
+
+
+def run(paths: Sequence[str], *, json_output: bool) -> int:
+    """Print a plan for each cluster; 0 where all are safe, else 1. Nothing is ever changed."""
+    codes = []
+    found = examined_nodes(paths)
+    for members in (m for part in by_partition(found, partition_of) for m in by_cluster(part)):
+        _refuse_copies(members)
+        by_key = {_key(one): one for one in members}
+        unreliable = {key for key, one in by_key.items() if one.hides_entries}
+        plan = plan_recovery([replica_log(one, one.shown) for one in members], unreliable)
+        codes.append(0 if plan.answer is Answer.SAFE else 1)
+        if json_output:
+            _write_rows(plan, by_key)
+        else:
+            for line in describe(plan, by_key):
+                write_line(line)
+    return max(codes)
+
+
+def examined_nodes(paths: Sequence[str]) -> list[Examined]:
+    """The directories of all paths, each read once; those that can't be planned with are named."""
+    progress = Progress()
+    with ExitStack() as stack:
+        inputs = _inputs(paths, stack)
+        directories: list[DirectoryPath] = []
+        for named in (each for group in inputs.groups for each in group):
+            if isinstance(named, DirectoryPath):
+                directories.append(named)
+            else:
+                complain(f"{named.shown}: left out: only a whole directory can be gone on with")
+        examined, unread = examine_all(directories, progress.show)
+    progress.clear()
+    damages = (*inputs.damages, *unread)
+    found = [one for one in examined if _why_left_out(one) is None]
+    if not found and damages and not examined:
+        raise UnreadableFileError(damages[0].file, _what_to_do(damages[0]))
+    for damage in damages:
+        complain(f"{damage.file}: {damage.kind}: {_what_to_do(damage)}")
+    for one in examined:
+        reason = _why_left_out(one)
+        if reason is not None:
+            complain(f"{one.shown}: left out: {reason}")
+    if not found:
+        raise UsageError(f"{', '.join(paths)}: no node's directory; name those that are left")
+    for one in found:
+        for damage in one.damages:
+            complain(str(damage))
+    return found
+
+
+def _what_to_do(damage: Damage) -> str:
+    """What `check` says of a bundle or a directory that could not be read."""
+    (finding,) = bundle_damage([damage])
+    return f"{finding.message}. {finding.rule.next_step}"
+
+
+def _why_left_out(examined: Examined) -> str | None:
+    """Why no quorum can go on with a directory, None where it can."""
+    partition = partition_of(examined)
+    if not partition.is_of_a_quorum:
+        return f"{partition.what}, which no quorum keeps"
+    if examined.replica is not None:
+        return None
+    for damage in examined.directory.damages:
+        if os.path.basename(damage.file) == meta_properties.FILE_NAME:
+            return f"{examined.shown_file(damage.file)}: {damage.detail}"
+    return "no meta.properties tells whose it is"
+
+
+def _inputs(paths: Sequence[str], stack: ExitStack) -> CheckInputs:
+    """Raises UsageError where they hold two captures of one replica: only the newest counts."""
+    try:
+        inputs = find_inputs(paths, (), stack)
+    except AmbiguousOrderError as error:
+        raise UsageError(f"{error.captures}: name only what is left now") from error
+    directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
+    if len(directories) > 1:
+        complain(
+            f"{len(directories)} captures: a plan holds only where every controller was stopped "
+            "before the first of them was taken"
+        )
+    return inputs
+
+
+def _refuse_copies(members: Sequence[Examined]) -> None:
+    seen: dict[ReplicaKey, Examined] = {}
+    for one in members:
+        other = seen.setdefault(_key(one), one)
+        if other is not one:
+            raise UsageError(
+                f"{other.shown} and {one.shown} are two copies of node {_key(one).node_id}: name "
+                "the newest"
+            )
+
+
+def _write_rows(plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined]) -> None:
+    for rank, standing in enumerate(plan.ranking, start=1):
+        log, lost = standing.log, standing.lost
+        examined, position = by_key[log.key], log.position()
+        assert examined.replica is not None, "by_cluster takes no others"
+        row: dict[str, Any] = {
+            "rank": rank,
+            "directory": examined.shown,
+            "cluster_id": examined.replica.cluster_id,
+            "node_id": log.key.node_id,
+            "directory_id": log.key.directory_id,
+            "is_voter": standing.is_voter,
+            "last_epoch": position.epoch,
+            "log_end_offset": position.offset,
+            "relation": None if standing.relation is None else standing.relation.value,
+            "at_risk": [[each.start, each.end] for each in standing.at_risk],
+            "committed_lost": lost.committed,
+            "unproven_lost": lost.unproven,
+            "superseded_lost": lost.superseded,
+            "answer": plan.answer.value,
+            "has_majority": plan.has_majority,
+            "missing": sorted([v.node_id, v.directory_id] for v in plan.missing),
+            "reasons": list(plan.reasons),
+            "partition": partition_of(examined).shown,
+            "wins_election": log is plan.leader,
+            "truncates_to": standing.truncates_to,
+            "on_no_voter": [[each.start, each.end] for each in plan.on_no_voter],
+        }
+        write_json(row)
+
+
+def _key(examined: Examined) -> ReplicaKey:
+    assert examined.replica is not None, "by_cluster takes no others"
+    return examined.replica.key

@@ -1,0 +1,300 @@
+"""The steps of a recovery plan, with the commands of Kafka's and of kraftlake that do them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from replica.check.examined import Examined, voters_records
+from replica.check.partition import Partition, partition_of
+from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
+from replica.format.quorum_state import encode, new_state
+from replica.format.snapshot import BOOTSTRAP_NAME
+from replica.history.recovery import Answer, RecoveryPlan
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+
+CONTROLLER_FILE = "config/controller.properties"
+"""As Kafka's own archive has it; a comment of each command says where a node's own is meant."""
+_START = f"bin/kafka-server-start.sh -daemon {CONTROLLER_FILE}"
+_STATIC_VOTERS = (
+    f"\"$(sed -n 's/^controller.quorum.voters=//p' {CONTROLLER_FILE} | sed 's/[0-9]*@//g')\""
+)
+"""host:port of each voter of a static quorum, whose logs don't tell them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """text: what is to be done. commands: lines for a shell; a # begins a comment.
+    makes_stand_ins: whether it copies the winner's log."""
+
+    text: str
+    commands: tuple[str, ...]
+    makes_stand_ins: bool = False
+
+
+def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[Step]:
+    """What a person would do, in this order. Nothing here does any of it."""
+    quorum = _Quorum(plan, by_key)
+    if quorum.bundles:
+        yield quorum.unpack()
+        return
+    yield quorum.stop()
+    yield quorum.keep()
+    if plan.answer is Answer.REFUSED:
+        yield quorum.look()
+    elif plan.has_majority:
+        yield quorum.start(
+            "Start the voters that are left, with their directories as they are.", quorum.left
+        )
+        yield quorum.describe("See that one of them leads and the others follow it.")
+        for voter in sorted(plan.missing):
+            yield quorum.replace(voter)
+    else:
+        yield from quorum.without_majority()
+
+
+class _Quorum:
+    """The quorum that a plan is for, and how its commands name it."""
+
+    def __init__(self, plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> None:
+        self.plan = plan
+        self.winner = by_key[plan.winner.key]
+        assert self.winner.replica is not None, "plans are made for known replicas"
+        self.cluster_id = self.winner.replica.cluster_id
+        self.partition: Partition = partition_of(self.winner)
+        self.shown = [by_key[standing.log.key].shown for standing in plan.ranking]
+        self.bundles = sorted({b for path in self.shown if (b := _bundle_of(path)) is not None})
+        self.hosts = _endpoints(by_key.values())
+        self.voters = sorted(plan.voters or ())
+        self.left = [voter for voter in self.voters if voter not in plan.missing]
+
+    @property
+    def _bootstrap(self) -> str:
+        known = [self.hosts[v.node_id] for v in self.voters if v.node_id in self.hosts]
+        if not known:
+            return _STATIC_VOTERS
+        return shlex.quote(",".join(f"{host}:{port}" for host, port in known))
+
+    @property
+    def _is_dynamic(self) -> bool:
+        return any(voter.directory_id != ZERO_UUID for voter in self.voters)
+
+    def _on(self, node_id: int) -> str:
+        host = self.hosts.get(node_id)
+        return f"# on node {node_id}" + ("" if host is None else f", {host[0]}")
+
+    def unpack(self) -> Step:
+        """Commands can't name what lies in a bundle."""
+        unpacking = (
+            f"unzip {shlex.quote(bundle)} -d unpacked"
+            if bundle.endswith(".zip")
+            else f"tar -xf {shlex.quote(bundle)} -C unpacked"
+            for bundle in self.bundles
+        )
+        folders = [path for path in self.shown if _bundle_of(path) is None]
+        return Step(
+            "Unpack the bundles, and make the plan again for the folders: its commands name what "
+            "they hold.",
+            (
+                "mkdir unpacked",
+                *unpacking,
+                f"kraftlake recover --plan {_quoted(['unpacked', *folders])}",
+            ),
+        )
+
+    def stop(self) -> Step:
+        nodes = [voter.node_id for voter in self.voters] or [self.plan.winner.key.node_id]
+        if not self.partition.is_metadata:
+            command = "kill $(pgrep -f 'kraftlake replica run')"
+            stopping = (f"{command}  {self._on(node)}" for node in nodes)
+            return Step("Stop every replica of the quorum.", tuple(stopping))
+        stopping = (f"bin/kafka-server-stop.sh --node-id={n}  {self._on(n)}" for n in nodes)
+        return Step("Stop every controller.", tuple(stopping))
+
+    def keep(self) -> Step:
+        folder = shlex.quote(f"kept-{self.cluster_id}")
+        return Step(
+            "Keep a copy of each directory named above.",
+            (f"kraftlake capture {_quoted(self.shown)} -o {folder}",),
+        )
+
+    def look(self) -> Step:
+        winner, others = self.shown[0], self.shown[1:]
+        return Step(
+            "Start none of them before it is known which history is right: `check` says what is "
+            "damaged, `diff` shows both branches.",
+            (
+                f"kraftlake check {_quoted(self.shown)}",
+                *(f"kraftlake diff {_quoted((winner, other))}" for other in others),
+            ),
+        )
+
+    def start(self, text: str, voters: Iterable[ReplicaKey]) -> Step:
+        if not self.partition.is_metadata:
+            command = "kraftlake replica run -c server.properties"
+        else:
+            command = _START
+        return Step(text, tuple(f"{command}  {self._on(voter.node_id)}" for voter in voters))
+
+    def describe(self, text: str) -> Step:
+        if not self.partition.is_metadata:
+            topic = shlex.quote(self.partition.name.rpartition("-")[0])
+            return Step(text, (f"kraftlake replica describe -b {self._bootstrap} --topic {topic}",))
+        tool = f"bin/kafka-metadata-quorum.sh --bootstrap-controller {self._bootstrap}"
+        return Step(text, (f"{tool} describe --replication",))
+
+    def replace(self, voter: ReplicaKey) -> Step:
+        """A voter that is gone, by a node of its id with an empty disk, once the others go on."""
+        here = self._on(voter.node_id)
+        if not self.partition.is_metadata:
+            return Step(
+                f"Format node {voter.node_id} anew, on an empty log.dirs, and start it.",
+                (
+                    f"kraftlake replica format -c server.properties -t {self.cluster_id}  {here}",
+                    f"kraftlake replica run -c server.properties  {here}",
+                ),
+            )
+        form = f"bin/kafka-storage.sh format --cluster-id {self.cluster_id}"
+        if not self._is_dynamic:
+            return Step(
+                f"Format node {voter.node_id} anew, on an empty disk; not before the others have a "
+                "leader, for an empty voter votes for anybody.",
+                (f"{form} --config {CONTROLLER_FILE}  {here}", f"{_START}  {here}"),
+            )
+        tool = "bin/kafka-metadata-quorum.sh"
+        return Step(
+            f"Take node {voter.node_id} out of the voters, format an empty disk for it, and add it "
+            "again once it has caught up (see the step before).",
+            (
+                f"{tool} --bootstrap-controller {self._bootstrap} remove-controller "
+                f"--controller-id {voter.node_id} --controller-directory-id={voter.directory_id}",
+                f"{form} --config {CONTROLLER_FILE} --no-initial-controllers  {here}",
+                f"{_START}  {here}",
+                f"{tool} --command-config {CONTROLLER_FILE} --bootstrap-controller "
+                f"{self._bootstrap} add-controller  {here}",
+            ),
+        )
+
+    def without_majority(self) -> Iterator[Step]:
+        """Kafka has no command for it: a voter is its node id and directory id, so a copy of the
+        newest log under both stands in for a voter that is gone."""
+        yield Step(
+            "Try to bring back a voter that is missing, with its old disk, and plan again: a "
+            "majority can't have forgotten anything.",
+            (
+                "OLD_DISK=/mnt/old-disk  # where it is mounted",
+                f'kraftlake recover --plan {_quoted(self.shown)} "$OLD_DISK"',
+            ),
+        )
+        if not self.voters:
+            yield Step(
+                "Otherwise find out who the voters are.",
+                (
+                    "kraftlake dump --type KRAFT_VOTERS --type LEADER_CHANGE "
+                    f"{_quoted(self.shown)}",
+                    f"grep controller.quorum {CONTROLLER_FILE}  # on each controller",
+                ),
+            )
+            return
+        missing = sorted(self.plan.missing)
+        yield self._stand_ins(missing)
+        yield Step(
+            "Copy each of them into the empty log directory of its node: metadata.log.dir, or the "
+            "first of log.dirs.",
+            (
+                "LOG_DIR=/var/lib/kafka/metadata  # of each of these nodes",
+                *(f'scp -rp stand-in-{v.node_id}/. {self._host(v)}:"$LOG_DIR"/' for v in missing),
+            ),
+        )
+        yield self.start("Start all voters.", self.voters)
+        yield self.describe("See that one of them leads and the others follow it.")
+        if self.partition.is_metadata:
+            yield _BROKERS
+
+    def _host(self, voter: ReplicaKey) -> str:
+        host = self.hosts.get(voter.node_id)
+        return f"node{voter.node_id}" if host is None else shlex.quote(host[0])
+
+    def _stand_ins(self, missing: Sequence[ReplicaKey]) -> Step:
+        source = self.winner.shown
+        nodes = ", ".join(str(voter.node_id) for voter in missing)
+        commands = [line for voter in missing for line in self._stand_in(voter, source)]
+        return Step(
+            "Otherwise accept that what only they held is lost. Make directories for nodes "
+            f"{nodes} from the log of node {self.plan.winner.key.node_id}, each with a "
+            "quorum-state without a vote, in an epoch that nobody has voted in.",
+            tuple(commands),
+            makes_stand_ins=True,
+        )
+
+    def _quorum_state(self) -> str:
+        """Of a stand-in. Without the file Kafka would take the log's last epoch, in which the lost
+        voter may have voted or led: whoever heard so then tells the stand-in that itself leads, and
+        Kafka ends with "Cannot transition to Follower"."""
+        logs = [standing.log for standing in self.plan.ranking]
+        epoch = max(max(log.quorum_epoch, log.position().epoch) for log in logs) + 1
+        own = self.winner.directory.quorum_state
+        version = int(self._is_dynamic) if own is None else own.version
+        voters = tuple(voter.node_id for voter in self.voters)
+        state = new_state(
+            version=version, leader_id=NO_NODE, leader_epoch=epoch, current_voters=voters
+        )
+        return encode(state).decode()
+
+    def _stand_in(self, voter: ReplicaKey, source: str) -> Iterator[str]:
+        folder = f"stand-in-{voter.node_id}"
+        inner = shlex.quote(f"{folder}/{self.partition.shown}")
+        yield f"mkdir {folder}"
+        yield f"cp -a {shlex.quote(source)} {inner}"
+        yield f"printf %s {shlex.quote(self._quorum_state())} > {inner}/{QUORUM_STATE}"
+        if self.winner.directory.bootstrap is not None:
+            beside = self.winner.shown_file(BOOTSTRAP_NAME)
+            yield f"cp -a {shlex.quote(beside)} {folder}/"
+        lines = ["version=1", f"cluster.id={self.cluster_id}", f"node.id={voter.node_id}"]
+        if voter.directory_id != ZERO_UUID:
+            lines.append(f"directory.id={voter.directory_id}")
+        told = " ".join(shlex.quote(line) for line in lines)
+        yield f"printf '%s\\n' {told} > {folder}/meta.properties"
+
+
+_BROKERS = Step(
+    "Restart the brokers, which may have applied records that are lost now, and compare the topics "
+    "with what brokers hold before clients are let in.",
+    (
+        "bin/kafka-server-stop.sh --process-role=broker  # on each broker, one after another",
+        "bin/kafka-server-start.sh -daemon config/broker.properties  # on the same broker",
+        "BROKER=localhost:9092",
+        'bin/kafka-topics.sh --bootstrap-server "$BROKER" --describe',
+        'bin/kafka-log-dirs.sh --bootstrap-server "$BROKER" --describe',
+    ),
+)
+
+
+def _endpoints(members: Iterable[Examined]) -> dict[int, tuple[str, int]]:
+    """Host and port of voters, by the newest voters record, else by quorum.properties."""
+    members = tuple(members)
+    found = {
+        voter.voter_id: (voter.host, voter.port)
+        for examined in members
+        for voter in examined.directory.configured_voters or ()
+    }
+    records = [record for examined in members for record in voters_records(examined)]
+    if records:
+        _, _, newest = max(records, key=lambda record: record[:2])
+        for voter in newest.voters:
+            if voter.endpoints:
+                found[voter.voter_id] = (voter.endpoints[0].host, voter.endpoints[0].port)
+    return found
+
+
+def _bundle_of(path: str) -> str | None:
+    """The bundle that a directory lies in, None where it lies on a disk."""
+    while path and not os.path.lexists(path) and os.path.dirname(path) != path:
+        path = os.path.dirname(path)
+    return path if os.path.isfile(path) else None
+
+
+def _quoted(paths: Iterable[str]) -> str:
+    return " ".join(shlex.quote(os.path.normpath(path)) for path in paths)

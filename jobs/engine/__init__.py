@@ -1,0 +1,1 @@
+"""Commands that run replicas, simulate them or read from running ones."""

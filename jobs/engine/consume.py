@@ -1,0 +1,155 @@
+"""`kraftlake consume`: the records of a partition, read from any of its replicas.
+
+Those of a metadata log are printed as dump prints them; those of other topics by key and value.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from dataclasses import dataclass
+
+from jobs.engine.connecting import addresses, client_config
+from jobs.output import complain
+from jobs.record_lines import json_rest, opaque_json_rest, opaque_text_line, text_line
+from jobs.redacting import make_redactor
+from replica.consumer.client import Consumer
+from replica.consumer.connections import WireConnections
+from replica.consumer.selector import RACK_KEY, SELECTOR_KEY, selector_named
+from replica.consumer.session import Session, Settings
+from replica.consumer.translate import TopicPartition
+from replica.consumer.values import ConsumerRecord, OffsetReset, Position, Report, ResetPolicy
+from replica.errors import KraftlakeError, UsageError
+from replica.metadata.log_record import LogRecordReader
+from replica.model.topic import METADATA_TOPIC
+
+_POLL_MS = 500
+_START = re.compile(r"(\d{1,18})(?::(\d{1,9}))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """start: earliest, latest, OFFSET or OFFSET:EPOCH. timeout_s: how long nothing may be heard.
+    command_config: see jobs.engine.connecting."""
+
+    bootstrap: str
+    topic: str = METADATA_TOPIC
+    partition: int = 0
+    start: str = "earliest"
+    replica_selector: str = "leader"
+    rack: str = ""
+    until_end: bool = False
+    timeout_s: float = 30.0
+    json_output: bool = False
+    keep_secrets: bool = False
+    redact_key: str | None = None
+    show_configs: tuple[str, ...] = ()
+    command_config: str | None = None
+
+
+class NoRecordsError(KraftlakeError):
+    """Nobody answered in time; the text says what went wrong last."""
+
+
+def run(options: Options) -> int:
+    """0, or 1 where a record doesn't decode, or what was printed turned out to be truncated."""
+    printing = _Printing(options)
+    policy, position = _start(options.start)
+    selector = selector_named({SELECTOR_KEY: options.replica_selector, RACK_KEY: options.rack})
+    connections = WireConnections(
+        addresses(options.bootstrap),
+        TopicPartition(options.topic, options.partition),
+        client_config(options.command_config),
+        # also with a selector of anybody's
+        measures=options.replica_selector not in ("leader", "rack"),
+    )
+    session = Session(policy, selector, position, Settings(rack=options.rack))
+    with Consumer(session, connections) as consumer:
+        _read(consumer, connections, printing, options)
+    return 1 if printing.damaged else 0
+
+
+def _read(
+    consumer: Consumer, connections: WireConnections, printing: _Printing, options: Options
+) -> None:
+    """To the end that the first answer showed, or without end."""
+    end: int | None = None
+    heard_at, heard, told = time.monotonic(), 0, False
+    while True:
+        polled = consumer.poll(_POLL_MS)
+        for report in polled.reports:
+            printing.report(report)
+        for record in polled.records:
+            printing.record(record)
+        sys.stdout.flush()
+        position, high_watermark = consumer.position, consumer.high_watermark
+        if end is None and high_watermark >= 0:
+            end = high_watermark
+        if options.until_end and end is not None and position and position.offset >= end:
+            return
+        if not connections.trouble and connections.heard > heard:
+            heard_at, heard, told = time.monotonic(), connections.heard, False
+            continue
+        is_silent = time.monotonic() - heard_at > options.timeout_s
+        # a request may wait longer for its answer than this command does
+        trouble = connections.trouble or (f"{options.bootstrap}: no answer" if is_silent else "")
+        if is_silent and (options.until_end or end is None):
+            raise NoRecordsError(f"{trouble} (for {options.timeout_s:g} s)")
+        if trouble and not told:  # once until all is well: what several nodes say may alternate
+            complain(f"{trouble}; trying again")
+            told = True
+
+
+class _Printing:
+    def __init__(self, options: Options) -> None:
+        self.damaged = False
+        self._json = options.json_output
+        self._is_metadata = options.topic == METADATA_TOPIC
+        self._name = f"{options.topic}-{options.partition}"
+        self._reader = LogRecordReader(
+            make_redactor(options.keep_secrets, options.redact_key, options.show_configs)
+        )
+
+    def record(self, read: ConsumerRecord) -> None:
+        """A line on stdout; on stderr where it doesn't decode."""
+        if not (self._is_metadata or read.is_control):
+            if self._json:
+                sys.stdout.write('{"offset":' + opaque_json_rest(read.record, read.epoch, None))
+            else:
+                sys.stdout.write(opaque_text_line(read.record, read.epoch, None))
+            return
+        decoded = self._reader.read(read.record, is_control=read.is_control)
+        if decoded.error is not None:
+            self.damaged = True
+            complain(f"{self._name}: record at offset {read.offset}: {decoded.error}")
+        elif self._json:
+            sys.stdout.write('{"offset":' + json_rest(read.record, read.epoch, decoded))
+        else:
+            sys.stdout.write(text_line(read.record, read.epoch, decoded))
+
+    def report(self, report: Report) -> None:
+        """A line on stderr."""
+        if isinstance(report, OffsetReset):
+            before, after = report.before.offset, report.after.offset
+            complain(f"{self._name}: offset {before} is not in the log: going on at {after}")
+            return
+        self.damaged = True
+        position, diverging = report.position, report.diverging
+        begin = "an unknown offset" if diverging is None else f"offset {diverging.offset}"
+        complain(
+            f"{self._name}: records from {begin} up to {position.offset} (exclusive) that were "
+            f"printed are gone from the leader's log"
+        )
+
+
+def _start(text: str) -> tuple[ResetPolicy, Position | None]:
+    """An offset that isn't there is an error; from earliest or latest on, what was lost is left
+    out and told."""
+    if text in ("earliest", "latest"):
+        return ResetPolicy(text), None
+    found = _START.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--from {text}: expected earliest, latest, OFFSET or OFFSET:EPOCH")
+    epoch = -1 if found[2] is None else int(found[2])
+    return ResetPolicy.NONE, Position(int(found[1]), epoch)

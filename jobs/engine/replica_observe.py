@@ -1,0 +1,103 @@
+"""`kraftlake replica observe`: record the metadata log of a running quorum."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from dataclasses import dataclass
+
+from jobs.engine.connecting import addresses, client_config
+from jobs.engine.notices import reporter
+from jobs.output import write_json
+from replica.errors import KraftlakeError, UsageError
+from replica.node.descriptors import raise_limit
+from replica.node.listeners import address_in
+from replica.node.notice import Notice, Report
+from replica.node.observer.recorder import CLIENT, Observation, Recorder, opened_recorder
+from replica.raft.effects import Stopped
+from replica.wire.pool import Address
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """bootstrap: host:port, commas between. The rest as Observation has it; timeout_s counts with
+    until_caught_up alone. command_config: see jobs.engine.connecting."""
+
+    bootstrap: str
+    folder: str
+    node_id: int | None = None
+    is_anonymous: bool = False
+    cluster_id: str = ""
+    listen: str = ""
+    until_caught_up: bool = False
+    timeout_s: float = 60.0
+    log_format: str = "text"
+    json_output: bool = False
+    command_config: str | None = None
+
+
+class NotCaughtUpError(KraftlakeError):
+    """The time was over before the log reached the high watermark."""
+
+
+def run(options: Options) -> int:
+    """0 once it has stopped in order, or caught up where that was asked."""
+    report = reporter(options.log_format)
+    raise_limit()
+    stopped = asyncio.run(_run(options, _observation(options), report))
+    report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
+    return 0 if stopped is Stopped.GRACEFULLY else 1
+
+
+async def _run(options: Options, wanted: Observation, report: Report) -> Stopped:
+    limit_s = options.timeout_s if options.until_caught_up else None
+    try:
+        async with asyncio.timeout(limit_s):
+            recorder = await opened_recorder(wanted, report)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, recorder.stop)
+            stopped = await recorder.run(until_caught_up=options.until_caught_up)
+    except TimeoutError as error:
+        raise NotCaughtUpError(
+            f"{wanted.folder}: not caught up within {options.timeout_s:g} s; a later call goes on"
+        ) from error
+    if options.json_output:
+        write_json(_row(wanted, recorder))
+    return stopped
+
+
+def _observation(options: Options) -> Observation:
+    if options.is_anonymous and options.node_id is not None:
+        raise UsageError("--anonymous and --node-id exclude each other: take one")
+    return Observation(
+        tuple(addresses(options.bootstrap)),
+        options.folder.rstrip("/") or "/",
+        options.node_id,
+        options.is_anonymous,
+        options.cluster_id or None,
+        _listen(options.listen),
+        client_config(options.command_config, CLIENT),
+    )
+
+
+def _listen(text: str) -> Address | None:
+    if not text:
+        return None
+    found = address_in(text)
+    if found is None:
+        raise UsageError(f"--listen {text}: expected HOST:PORT, such as localhost:9093")
+    if not all(found):
+        raise UsageError(f"--listen {text}: readers need a host and a port to come to")
+    return found
+
+
+def _row(wanted: Observation, recorder: Recorder) -> dict[str, object]:
+    replica, raft = recorder.node.replica, recorder.node.driver.host.raft
+    return {
+        "directory": wanted.folder,
+        "cluster_id": replica.cluster_id,
+        "node_id": replica.node_id,
+        "log_start_offset": raft.log.log_start,
+        "log_end_offset": raft.log.log_end,
+        "high_watermark": raft.high_watermark,
+    }

@@ -1,0 +1,77 @@
+"""`kraftlake replica run`: a voter or observer as a process, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+from dataclasses import dataclass
+
+from jobs.engine.notices import reporter
+from replica.errors import UsageError
+from replica.node.assembly import opened
+from replica.node.descriptors import raise_limit
+from replica.node.notice import Fields, Notice, Report
+from replica.node.properties import read_properties
+from replica.node.settings import Settings, settings_in
+from replica.node.workload import Load
+from replica.raft.effects import Stopped
+
+SHUTDOWN_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """config: server.properties. workload: RATE,BYTES, empty for none. log_format: text or json."""
+
+    config: str
+    workload: str = ""
+    log_format: str = "text"
+
+
+def run(options: Options) -> int:
+    """0 once the replica has left in order, 1 where that took too long."""
+    load, report = _load(options.workload), reporter(options.log_format)
+    settings = settings_in(read_properties(options.config))
+    if load is not None and settings.topic.is_metadata:
+        raise UsageError(
+            f"--workload: its records mean nothing to a metadata log; set kraftlake.topic.name and "
+            f"kraftlake.topic.id in {options.config}"
+        )
+    for warning in settings.security.warnings:
+        report(Notice("exposed-secrets", warning))
+    if settings.unknown:
+        names = ", ".join(settings.unknown)
+        text = f"{options.config}: without meaning here, ignored: {names}"
+        report(Notice("unknown-keys", text, {"keys": names}))
+    raise_limit()
+    stopped = asyncio.run(_run(settings, load, report))
+    report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
+    return 0 if stopped is Stopped.GRACEFULLY else 1
+
+
+async def _run(settings: Settings, load: Load | None, report: Report) -> Stopped:
+    node, lock = opened(settings, report)
+    with lock:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, node.driver.shut_down, SHUTDOWN_MS)
+        replica = node.replica
+        facts: Fields = {
+            "node_id": replica.node_id,
+            "directory_id": replica.directory_id,
+            "cluster_id": replica.cluster_id,
+            "directory": settings.log_dir,
+        }
+        text = f"node {replica.node_id} of cluster {replica.cluster_id}, {settings.log_dir}"
+        report(Notice("started", text, facts))
+        return await node.run(load)
+
+
+def _load(text: str) -> Load | None:
+    if not text:
+        return None
+    found = re.fullmatch(r"([1-9]\d{0,6}),([1-9]\d{0,6})", text, re.ASCII)
+    if found is None:
+        raise UsageError(f"--workload {text}: expected RATE,BYTES, such as 20000,256")
+    return Load(int(found[1]), int(found[2]))

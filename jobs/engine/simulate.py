@@ -1,0 +1,110 @@
+"""`kraftlake simulate`: quorums under random faults, a seed each; campaigns that can be resumed."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+
+from jobs.engine.campaign_state import read_done, remembering
+from jobs.output import Progress, complain, one_line, write_json, write_line
+from pipelines.tasks import LostProcessError, begin_process
+from replica.errors import UsageError
+from replica.simulate.simulation import Result, run
+
+_AHEAD = 16
+"""Seeds for each process: one that takes long doesn't leave the others without work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """seeds: A:B, from A to B - 1. events: for each seed. state: the file that remembers what is
+    done, None for none. jobs: processes."""
+
+    seeds: str
+    events: int
+    state: str | None = None
+    jobs: int = 1
+    json_output: bool = False
+
+
+def campaign(options: Options) -> int:
+    """Print a line per seed, of those done before only the broken ones; 1 where an invariant broke,
+    else 0."""
+    seeds, started = _range(options.seeds), time.monotonic()
+    done = {} if options.state is None else read_done(options.state, options.events)
+    before = [done[seed] for seed in sorted(done) if seed in seeds]
+    broken = [result for result in before if result.broken is not None]
+    for result in broken:
+        _print(result, json_output=options.json_output)
+    progress, count = Progress(), len(before)
+    try:
+        with remembering(options.state) as remember:
+            for result in _results((seed for seed in seeds if seed not in done), options):
+                remember(result)
+                count += 1
+                progress.clear()
+                _print(result, json_output=options.json_output)
+                if result.broken is not None:
+                    broken.append(result)
+                progress.show(f"{count} of {len(seeds)} seeds, {len(broken)} broken")
+    except KeyboardInterrupt:
+        if options.state is not None:  # the file knows: the interrupt may have come before `count`
+            done = read_done(options.state, options.events)
+            count = sum(seed in seeds for seed in done)
+            complain(f"stopped after {count} seeds; the same command goes on")
+        raise
+    finally:
+        progress.clear()
+    if not options.json_output:
+        rate = (count - len(before)) * options.events / max(time.monotonic() - started, 1e-9)
+        earlier = f", {len(before)} of them done before" if before else ""
+        write_line(f"{count} seeds{earlier}, {len(broken)} broken, {rate:.0f} events/s")
+    return 1 if broken else 0
+
+
+def _results(seeds: Iterable[int], options: Options) -> Iterator[Result]:
+    """In the order of the seeds; few are begun ahead of the one whose turn it is."""
+    one = partial(run, events=options.events)
+    if options.jobs == 1:
+        yield from map(one, seeds)
+        return
+    pool = ProcessPoolExecutor(options.jobs, get_context("spawn"), begin_process)
+    try:
+        ahead = deque[Future[Result]]()
+        for seed in seeds:
+            ahead.append(pool.submit(one, seed))
+            if len(ahead) > _AHEAD * options.jobs:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    except BrokenProcessPool as error:
+        raise LostProcessError("a process was ended from outside, perhaps for memory") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _print(result: Result, *, json_output: bool) -> None:
+    if json_output:
+        name = "ok" if result.broken is None else result.broken.partition(":")[0]
+        row = {"seed": result.seed, "events": result.events, "result": name}
+        write_json(row)
+        return
+    if result.broken is None:
+        write_line(f"seed {result.seed}: ok, {result.events} events")
+        return
+    broken = one_line(result.broken)
+    write_line(f"seed {result.seed}: {broken}; again: {result.replay_command}")
+
+
+def _range(seeds: str) -> range:
+    found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", seeds, re.ASCII)
+    if found is None or int(found[1]) >= int(found[2]):
+        raise UsageError(f"--seeds {seeds}: expected A:B with A below B, such as 0:200")
+    return range(int(found[1]), int(found[2]))

@@ -1,0 +1,126 @@
+"""`kraftlake forget`: captures taken out of a lake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jobs.asking.sql_text import SCHEMAS
+from jobs.interrupts import interruptible, started_spark
+from jobs.lake import held as lake_content
+from jobs.lake.waiting import check_ready, waiting
+from jobs.lake_tables import tables_of
+from jobs.output import complain, counted, write_counts, write_json, write_table
+from pipelines import forgetting
+from pipelines.forgetting import Targets
+from pipelines.lake_lock import locked
+from pipelines.schema_version import check_schema_version
+from replica.errors import UsageError
+
+_SHOWN = (
+    *("capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "round_name"),
+    "source",
+)
+
+
+def run(
+    *,
+    lake: str,
+    captures: Sequence[str] = (),
+    clusters: Sequence[str] = (),
+    confirmed: bool = False,
+    vacuum: bool = False,
+    json_output: bool = False,
+) -> int:
+    """Show the captures meant or, where confirmed, take them out; 0. Raises KraftlakeError.
+
+    captures: ids of captures or capture groups; vacuum: also build, and leave no earlier version,
+    for which nothing need be named.
+    """
+    if vacuum and not confirmed:
+        raise UsageError("--vacuum can't be undone: add --yes")
+    tables_of(lake)  # says so where it is none
+    asked = Targets(frozenset(captures), frozenset(clusters))
+    if not confirmed:
+        return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
+    check_ready(lake, *(SCHEMAS if vacuum else ("bronze",)))
+    with interruptible("forget", lambda: _again(lake, vacuum=vacuum)):
+        with locked(lake, waiting("forget", lake)):
+            check_schema_version(lake)
+            left = forgetting.begun(lake)
+            if asked | left != Targets() or not vacuum:
+                _meant(lake, asked, left)
+                write_counts(_forget(lake, asked | left), json_output=json_output)
+        if vacuum:
+            return _leave_no_earlier_version(lake, json_output)
+    complain(f"forget: now run `kraftlake build --lake {lake}`")
+    complain("forget: earlier versions of the tables still hold what went: --vacuum deletes them")
+    return 0
+
+
+def _again(lake: str, *, vacuum: bool) -> str:
+    """What to run after an interruption, before which something may have been begun."""
+    if forgetting.begun(lake) == Targets() and not vacuum:
+        return "nothing was taken out: run the same command again"
+    words = f"kraftlake forget --lake {lake} --yes{' --vacuum' if vacuum else ''}"
+    return f"run `{words}`, which finishes it"
+
+
+def _meant(lake: str, asked: Targets, left: Targets) -> list[dict[str, Any]]:
+    """Rows of bronze.captures. UsageError for an id that none has.
+
+    left: what an interrupted run was asked, which may be gone already.
+    """
+    if asked == left == Targets():
+        raise UsageError("name what to forget: --capture ID or --cluster C; see `kraftlake lake`")
+    rows = lake_content.captures(lake)
+    known = {row[name] for row in rows for name in ("capture_id", "capture_group")}
+    unknown = sorted(asked.captures - known - left.captures)
+    if unknown:
+        raise UsageError(f"--capture {unknown[0]}: no such capture; `kraftlake lake` lists them")
+    unknown = sorted(asked.clusters - {row["cluster_id"] for row in rows} - left.clusters)
+    if unknown:
+        raise UsageError(f"--cluster {unknown[0]}: the lake has no capture of it")
+    targets = asked | left
+    return [
+        {name: row.get(name) for name in _SHOWN}
+        for row in rows
+        if targets.has(row["capture_id"], row["capture_group"], row["cluster_id"])
+    ]
+
+
+def _show(meant: Sequence[dict[str, Any]], json_output: bool) -> int:
+    if json_output:
+        for row in meant:
+            write_json(row)
+    else:
+        write_table(_SHOWN, [tuple(row.values()) for row in meant])
+    complain(f"forget: {counted(len(meant), 'capture')} would go; add --yes to take them out")
+    return 0
+
+
+def _forget(lake: str, targets: Targets) -> dict[str, int]:
+    """Rows removed, by table. Spark starts here."""
+    from pipelines.bronze.forget import forget
+    from pipelines.delta import Lake
+    from pipelines.delta.failures import told
+
+    forgetting.begin(lake, targets)
+    spark = started_spark("forget", lake)
+    with told(lake):
+        counts = forget(spark, Lake(lake), targets, lambda table: complain(f"forget: {table}"))
+    forgetting.end(lake)
+    return counts
+
+
+def _leave_no_earlier_version(lake: str, json_output: bool) -> int:
+    from jobs.lake.build import build_tables
+    from pipelines import delta
+
+    write_counts(build_tables(lake), json_output=json_output)
+    spark = started_spark("forget", lake)
+    with locked(lake, waiting("forget", lake)):  # an ingest's files are young, and not yet needed
+        for name in tables_of(lake):
+            complain(f"forget: vacuum {name}")
+            delta.vacuum(spark, delta.Lake(lake), *name.split("."))
+    return 0

@@ -1,0 +1,176 @@
+"""What a lake holds, read by delta-rs: clusters, replicas and their offsets, captures, tables.
+
+Offsets are held where some capture showed an undamaged batch with them; what bronze.log_batches
+lacks between the lowest log start and the highest log end of all captures is a gap. Where a log
+starts and ends now is told by the newest capture of each replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from deltalake.exceptions import DeltaError
+
+from jobs.asking.sql_delta_rs import answer
+from jobs.asking.sql_text import tables_named
+from pipelines.capture_rounds import Round, round_of, rounds_sql
+from pipelines.delta_rs import open_table
+from pipelines.lake_paths import table_uri
+from replica.errors import UnreadableFileError
+
+_REPLICA = ("cluster_id", "node_id", "directory_id")
+_CLUSTER = ("cluster_id",)
+_CAPTURES = """\
+SELECT capture_id, capture_group, cluster_id, node_id, directory_id, captured_at, ingest_seq,
+       round_name, has_own_time, log_start_offset, log_end_offset, source
+FROM bronze.captures
+ORDER BY cluster_id, captured_at, node_id, directory_id"""
+_LOOKED_AT = """\
+SELECT {owner}, count(*) AS captures, min(captured_at) AS first_captured,
+       max(captured_at) AS last_captured,
+       min(CASE WHEN age = 1 THEN log_start_offset END) AS log_start_offset,
+       max(CASE WHEN age = 1 THEN log_end_offset END) AS log_end_offset,
+       min(log_start_offset) AS lowest_start, max(log_end_offset) AS highest_end
+FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id, node_id, directory_id
+                                   ORDER BY captured_at DESC, ingest_seq DESC) AS age
+      FROM bronze.captures) AS ranked
+GROUP BY {owner} ORDER BY {owner}"""
+_VERSIONS = """\
+SELECT at, action, schema_version, release FROM bronze.lake_versions ORDER BY at"""
+# A run begins where a batch starts behind everything that starts before it.
+_HELD = """\
+SELECT {owner}, min(base_offset) AS start, max(last_offset) + 1 AS stop
+FROM (SELECT *, sum(begins) OVER (PARTITION BY {owner} ORDER BY base_offset, last_offset) AS run
+      FROM (SELECT {owner}, base_offset, last_offset,
+                   CASE WHEN base_offset > 1 + max(last_offset) OVER (
+                     PARTITION BY {owner} ORDER BY base_offset, last_offset
+                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                   ) THEN 1 ELSE 0 END AS begins
+            FROM bronze.log_batches WHERE crc_valid) AS batches) AS runs
+GROUP BY {owner}, run ORDER BY {owner}, start"""
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """A range of offsets: `start` inclusive, `end` exclusive."""
+
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.start} to {self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the captures of a cluster, or of one replica, hold of its log.
+
+    owner: cluster_id, and of a replica node_id and directory_id. log_start_offset, log_end_offset
+    (exclusive): of the replica's newest capture; of a cluster the lowest start and the highest end
+    of these. lowest_start, highest_end: of all captures.
+    """
+
+    owner: Mapping[str, str | int]
+    captures: int
+    first_captured: datetime
+    last_captured: datetime
+    log_start_offset: int
+    log_end_offset: int
+    lowest_start: int
+    highest_end: int
+    held: tuple[Offsets, ...]
+
+    @property
+    def gaps(self) -> tuple[Offsets, ...]:
+        """Offsets from the lowest start to the highest end that no capture holds."""
+        return tuple(_gaps(self.held, self.lowest_start, self.highest_end))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Of a table's newest version: data files, their bytes, and rows."""
+
+    name: str
+    version: int
+    files: int
+    size_bytes: int
+    rows: int
+
+
+def clusters(lake: str) -> list[Held]:
+    """Each cluster, whichever replica holds its offsets."""
+    return _held(lake, _CLUSTER)
+
+
+def replicas(lake: str) -> list[Held]:
+    """Each replica of each cluster."""
+    return _held(lake, _REPLICA)
+
+
+def captures(lake: str) -> list[dict[str, Any]]:
+    """Rows of bronze.captures without the files, oldest first in each cluster."""
+    return list(_rows(lake, _CAPTURES))
+
+
+def rounds(lake: str) -> list[Round]:
+    """The rounds of captures, oldest first in each cluster."""
+    return [round_of(row) for row in _rows(lake, rounds_sql("true"))]
+
+
+def tables(lake: str, names: Iterable[str]) -> Iterator[Table]:
+    """The tables of these names. UnreadableFileError for one that can't be opened."""
+    for name in names:
+        uri = table_uri(lake, name)
+        with _told(uri):
+            table = open_table(uri)
+            sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
+        count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
+        rows = next(_rows(lake, count))["rows"]
+        yield Table(name, table.version(), len(sizes), sum(sizes), rows)
+
+
+@contextmanager
+def _told(uri: str) -> Iterator[None]:
+    """UnreadableFileError for what delta-rs says of the table at `uri`."""
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise UnreadableFileError(uri, str(error).splitlines()[0]) from error
+
+
+def versions(lake: str, names: Iterable[str]) -> list[dict[str, Any]]:
+    """Rows of bronze.lake_versions, oldest first; none where the lake, whose tables have these
+    names, is older than that."""
+    return list(_rows(lake, _VERSIONS)) if "bronze.lake_versions" in names else []
+
+
+def _held(lake: str, columns: Sequence[str]) -> list[Held]:
+    owner = ", ".join(columns)
+    ranges: dict[tuple[Any, ...], list[Offsets]] = {}
+    for row in _rows(lake, _HELD.format(owner=owner)):
+        key = tuple(row[name] for name in columns)
+        ranges.setdefault(key, []).append(Offsets(row["start"], row["stop"]))
+    found = []
+    for row in _rows(lake, _LOOKED_AT.format(owner=owner)):
+        whose = {name: row.pop(name) for name in columns}
+        found.append(Held(whose, **row, held=tuple(ranges.get(tuple(whose.values()), ()))))
+    return found
+
+
+def _gaps(held: Iterable[Offsets], start: int, end: int) -> Iterator[Offsets]:
+    """held: in order, none touching another."""
+    expected = start
+    for one in (*held, Offsets(end, end)):
+        stop = min(one.start, end)
+        if expected < stop:
+            yield Offsets(expected, stop)
+        expected = max(expected, one.end)
+
+
+def _rows(lake: str, query: str) -> Iterator[dict[str, Any]]:
+    found = answer(lake, tables_named(query), query)
+    return (dict(zip(found.columns, row, strict=True)) for row in found.rows)

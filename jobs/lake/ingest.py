@@ -1,0 +1,303 @@
+"""`kraftlake ingest`: metadata directories, captures and bundles into a lake's bronze tables."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs.interrupts import interruptible, started_spark
+from jobs.lake import build
+from jobs.lake.waiting import check_ready, check_whole, waiting
+from jobs.moments import capture_moment_of
+from jobs.output import complain, write_counts
+from jobs.redacting import check_shown
+from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
+from pipelines.capture.looks import Group, Look, Looks, Options, look_at, parse_replica
+from pipelines.capture.spool import Spool, local_place
+from pipelines.lake_folder import refuse_foreign
+from pipelines.lake_lock import locked
+from pipelines.lake_paths import is_remote
+from pipelines.redaction import Redaction, keep_to_owner, lake_key, lake_key_file
+from pipelines.schema_version import VERSION, schema_version, write_schema_version
+from pipelines.seal import OPEN, Seal
+from replica.errors import UsageError
+from replica.format.damage import Damage
+from replica.metadata.redact import Redactor
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CHECKPOINTS = "_ingest_streams"
+"""Below the lake, or beside its spool: a store has no renaming, which Spark's checkpoints need.
+Without one, what is there is looked at once more."""
+
+_AGAIN = (
+    "what was committed stays: run the same command again, which goes on and stores nothing twice"
+)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """How to follow what is ingested. every_s: seconds between looks, None to stop when all that
+    was there at the start is in the lake."""
+
+    every_s: float | None
+
+
+def run(
+    paths: Sequence[str],
+    *,
+    lake: str,
+    captured_at: str | None = None,
+    order: Sequence[str] | None = None,
+    as_replica: str | None = None,
+    keep_secrets: bool = False,
+    show_configs: Sequence[str] = (),
+    verify: bool = False,
+    stream: Stream | None = None,
+    run_id: str | None = None,
+    accept_damage: bool = False,
+    then_build: bool = False,
+    dry_run: bool = False,
+    json_output: bool = False,
+) -> int:
+    """Ingest the paths; 0 where all was read, 1 where a row of bronze.damage was written.
+
+    captured_at: ISO-8601 or ms; order: folder names, oldest capture first; as_replica:
+    CLUSTER:NODE[:DIRECTORY] of what does not say so itself; verify: read bytes that the lake knows,
+    too; stream: again whenever a log has grown; run_id: a UUID, of lineage, and of no stream, which
+    has many runs; show_configs: names of configs that Kafka doesn't know, to be shown;
+    accept_damage: 0 also where such a row was written; then_build: build the other tables in the
+    same process; dry_run: tell what an ingest would bring in, and write nothing: 1 where a
+    damaged place is known without decoding. Raises KraftlakeError.
+    """
+    if stream is not None and (captured_at is not None or order):
+        raise UsageError("--captured-at and --order are for captures, not for what is followed")
+    if stream is not None and run_id is not None:
+        raise UsageError("--run-id is for one run, and a stream has one for each look")
+    if stream is not None and then_build:
+        raise UsageError("--build is for one ingest: run `kraftlake build` beside a stream")
+    options = Options(
+        captured_at=capture_moment_of("--captured-at", captured_at),
+        order=tuple(order or ()),
+        replica=None if as_replica is None else parse_replica(as_replica),
+    )
+    check_shown(keep_secrets, show_configs)
+    hiding = _Hiding(keep_secrets, frozenset(show_configs))
+    work = _Work(tuple(paths), lake, options, hiding, verify, run_id)
+    refuse_foreign(lake)
+    if dry_run:
+        return 1 if work.tell_plan(json_output=json_output) and not accept_damage else 0
+    check_ready(lake, "bronze")
+    total: Counter[str] = Counter()
+    with interruptible("ingest", lambda: _AGAIN):
+        if stream is None:
+            total.update(work.run())
+        else:
+            _follow(work, stream, lambda: total.update(work.run()))
+    counts = dict(total) or work.no_rows()
+    if then_build:
+        counts |= build.run_build(lake)
+    write_counts(counts, json_output=json_output)
+    return 1 if total["bronze.damage"] and not accept_damage else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Hiding:
+    """Which secrets go into the lake: all, or values of some configs that Kafka doesn't know.
+
+    key, seal: the lake's, once it was looked at.
+    """
+
+    keeps_secrets: bool
+    shown_configs: frozenset[str]
+    key: bytes = field(default=b"", repr=False)
+    seal: Seal = OPEN
+
+    def of_lake(self, lake: str) -> _Hiding:
+        """By the lake's key, which is a new one where it has none. UsageError where the lake can't
+        take what comes in."""
+        key = lake_key(lake)
+        seal = seal_of(lake, key, keeps_secrets=self.keeps_secrets)
+        if not self.keeps_secrets and seal == OPEN:
+            complain(
+                f"ingest: {lake}: --keep-secrets began it: by the CRCs and "
+                "hashes in it guesses of secrets can be checked; in a new lake they can't"
+            )
+        return replace(self, key=key, seal=seal)
+
+    def redactor(self) -> Redactor | None:
+        """By the lake's key, which need not have been written yet."""
+        if self.keeps_secrets:
+            return None
+        return Redactor(self.key, self.shown_configs, keeps_crcs=self.seal == OPEN)
+
+    def redaction(self, lake: str, spool: Path) -> Redaction | None:
+        """By the lake's key file, which is made here; a remote lake's is copied into the spool."""
+        key_file = lake_key_file(lake, self.key, spool)
+        if self.keeps_secrets:
+            return None
+        return Redaction(key_file, self.shown_configs, keeps_crcs=self.seal == OPEN)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One ingest of some paths, which may be repeated."""
+
+    paths: tuple[str, ...]
+    lake: str
+    options: Options
+    hiding: _Hiding
+    verify: bool
+    run_id: str | None
+
+    def run(self) -> dict[str, int]:
+        """Rows added or changed, by table."""
+        from pipelines.bronze.nothing_new import holds_all
+        from pipelines.lineage.job_events import job_events
+
+        with locked(self.lake, waiting("ingest", self.lake)):
+            check_whole(self.lake)
+            hiding = self.hiding.of_lake(self.lake)
+            with Spool.below(self.lake) as spool:
+                looks = self._look(hiding, spool)
+                with job_events(
+                    "ingest", self.lake, complain, paths=self.paths, run_id=self.run_id
+                ):
+                    if holds_all(self.lake, looks):
+                        complain("ingest: nothing new: the lake has all of it")
+                        counts = self.no_rows()
+                    else:
+                        counts = _write(looks, self.lake, hiding, spool.root)
+                read = spool.bytes_read
+                complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
+        return counts
+
+    def tell_plan(self, *, json_output: bool) -> bool:
+        """Tells what `run` would bring in; whether damage is known."""
+        from jobs.lake.ingest_plan import planned
+
+        check_whole(self.lake)
+        hiding = self.hiding.of_lake(self.lake)
+        plan = planned(
+            self.lake,
+            lambda spool: self._look(hiding, spool),
+            hiding.redactor(),
+            json_output=json_output,
+        )
+        return bool(plan.damages or any(capture.damages for capture in plan.captures))
+
+    def _look(self, hiding: _Hiding, spool: Spool) -> Looks:
+        """What lies below the paths; what can't be read of it is told."""
+        known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
+        looks = look_at(self.paths, replace(self.options, known=known, seal=hiding.seal), spool)
+        for left_out in looks.left_out:
+            complain(f"ingest: left out: {left_out}")
+        for damage in _all_damages(looks):
+            complain(str(damage))
+        return looks
+
+    def no_rows(self) -> dict[str, int]:
+        """The counts of an ingest that found nothing new."""
+        from pipelines.tables.bronze import BRONZE
+
+        return {contract.name: 0 for contract in BRONZE}
+
+
+def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
+    """Ingest whenever one of the logs has grown. What was looked at is known by the lake; the
+    stream's checkpoint says when to look again."""
+    from pyspark.sql import DataFrame
+
+    from pipelines.delta.streams import for_each_batch
+    from pipelines.sources import register
+
+    spark = started_spark("ingest", work.lake)
+    register(spark)
+    source = spark.readStream.format("kraft_log").option("content", "batches")
+    logs = [source.load(path) for path in work.paths]
+    every = logs[0]
+    for log in logs[1:]:
+        every = DataFrame.union(every, log)
+    place = local_place(work.lake)
+    followed = [work.lake, *work.paths] if is_remote(work.lake) else work.paths
+    name = hashlib.sha256(json.dumps(followed).encode()).hexdigest()[:16]
+    checkpoint = (place / _CHECKPOINTS / name).as_uri()
+    stop = threading.Event()
+    if stream.every_s is not None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+    for_each_batch(every, checkpoint, ingest, every_s=stream.every_s, stop=stop)
+    if stop.is_set():
+        complain("ingest: stopped: run the same command again, which goes on")
+
+
+def _shown(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _all_damages(looks: Looks) -> list[Damage]:
+    of_replicas = [
+        damage.in_file(look.shown_file(damage.file))
+        for groups in looks.rounds
+        for group in groups
+        for look in group.looks
+        for damage in look.directory.damages
+    ]
+    return [*looks.damages, *of_replicas]
+
+
+def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, int]:
+    """Rows added or changed, by table. Where there is much to decode Spark starts here, after the
+    paths have proved readable; otherwise where it turns out that many rows may change."""
+    from pipelines.bronze.ingest import Ingest
+    from pipelines.bronze.work import SMALL_BYTES, new_bytes
+    from pipelines.delta import Lake
+    from pipelines.delta.failures import told
+    from pipelines.delta.lake_versions import note_written
+    from pipelines.session import is_submitted
+    from pipelines.tables.bronze import BRONZE
+
+    def spark() -> SparkSession:
+        return started_spark("ingest", lake)
+
+    # who submits to Spark wants it there, and has a JVM already
+    in_tasks = is_submitted()
+    if in_tasks or any(new_bytes(_looks_of(groups)) > SMALL_BYTES for groups in looks.rounds):
+        spark()  # first: what can't start leaves nothing
+    redaction = hiding.redaction(lake, spool)
+    is_new = schema_version(lake) is None
+    write_schema_version(lake)
+    note_written(lake, VERSION, is_new=is_new)
+    if hiding.keeps_secrets and keep_to_owner(lake):
+        complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
+    ingest = Ingest(spark, Lake(lake), redaction, in_tasks)
+    counts = Counter({contract.name: 0 for contract in BRONZE})
+    now = datetime.now(UTC)
+    with told(lake):
+        ingest.create_tables()
+        for number, groups in enumerate(looks.rounds, start=1):
+            name = groups[0].looks[0].round_name
+            progress = _progress(number, len(looks.rounds), name)
+            counts.update(ingest.run_round(groups, now, progress))
+        counts.update(ingest.add_damage(looks.damages))
+    return counts
+
+
+def _looks_of(groups: Sequence[Group]) -> list[Look]:
+    return [look for group in groups for look in group.looks]
+
+
+def _progress(number: int, of: int, name: str | None) -> Callable[[str], None]:
+    head = "ingest" if of == 1 else f"ingest: round {number} of {of}"
+    if name is not None:
+        head = f"{head} ({name})" if of > 1 else f"{head}: {name}"
+    return lambda text: complain(f"{head}: {text}")

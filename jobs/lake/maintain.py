@@ -1,0 +1,63 @@
+"""`kraftlake maintain`: a lake's tables compacted, and rid of what nobody may ask for any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from jobs.asking.sql_text import SCHEMAS
+from jobs.interrupts import interruptible, started_spark
+from jobs.lake.waiting import check_ready, check_whole, waiting
+from jobs.lake_tables import tables_of
+from jobs.output import complain, write_rows
+from pipelines.lake_lock import locked
+from pipelines.lineage.job_events import job_events
+
+if TYPE_CHECKING:
+    from pipelines.delta.upkeep import Upkeep
+
+
+def run(
+    *,
+    lake: str,
+    retain_days: int = 0,
+    dry_run: bool = False,
+    run_id: str | None = None,
+    json_output: bool = False,
+) -> int:
+    """Print what was done, or would be, to each table; 0. Raises KraftlakeError.
+
+    retain_days: keep what was removed longer than the tables promise. run_id: a UUID, of lineage.
+    """
+    names = tables_of(lake)
+    with interruptible("maintain", lambda: f"run `kraftlake maintain --lake {lake}` again"):
+        if dry_run:
+            check_whole(lake)
+            _print(_upkeep(lake, names, retain_days, dry_run=True), json_output=json_output)
+            return 0
+        check_ready(lake, *SCHEMAS)
+        with locked(lake, waiting("maintain", lake)):
+            check_whole(lake)
+            with job_events("maintain", lake, complain, run_id=run_id):
+                _print(_upkeep(lake, names, retain_days, dry_run=False), json_output=json_output)
+    return 0
+
+
+def _upkeep(
+    lake: str, names: tuple[str, ...], retain_days: int, *, dry_run: bool
+) -> Iterator[tuple[str, Upkeep]]:
+    from pipelines.delta import Lake
+    from pipelines.delta.failures import told
+    from pipelines.delta.upkeep import upkeep
+
+    spark = started_spark("maintain", lake)
+    with told(lake):
+        for name in names:
+            complain(f"maintain: {name}")
+            path = Lake(lake).path(*name.split("."))
+            yield name, upkeep(spark, path, retain_days=retain_days, dry_run=dry_run)
+
+
+def _print(done: Iterator[tuple[str, Upkeep]], *, json_output: bool) -> None:
+    write_rows([{"table": name, **asdict(one)} for name, one in done], json_output=json_output)

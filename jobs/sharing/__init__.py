@@ -1,0 +1,1 @@
+"""Commands that give what a lake holds to others: report, register, publish."""

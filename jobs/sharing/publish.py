@@ -1,0 +1,226 @@
+"""`kraftlake publish`: a gold table's changes to a Kafka topic, to files, or to a webhook.
+
+It reads the table with delta-rs, and needs no Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from jobs.lake_tables import check_lake
+from jobs.output import complain, counted, write_json, write_line
+from pipelines.feeds.change_feed import ChangeFeed
+from pipelines.feeds.publishing import Start, Target, publish
+from pipelines.feeds.schema import json_schema
+from pipelines.feeds.tables import FEEDS, Feed
+from pipelines.feeds.values import Position
+from pipelines.lake_paths import table_uri
+from pipelines.lineage.job_events import job_events
+from pipelines.tables.gold import FINDINGS
+from replica.errors import DataError, UsageError
+from replica.format.java_properties import ENCODING, properties_in
+
+PROGRESS_TOPIC = "kraftlake-publish-progress"
+INTERVAL_S = 5.0
+_STARTS: tuple[Start, ...] = ("snapshot", "latest")
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """Of --topic. properties: NAME=VALUE."""
+
+    topic: str | None
+    bootstrap: str | None = None
+    progress_topic: str = PROGRESS_TOPIC
+    producer_config: str | None = None
+    properties: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """Of --webhook. url, and each of headers, NAME: VALUE: @FILE reads it from there."""
+
+    url: str | None = field(repr=False)
+    headers: Sequence[str] = field(default=(), repr=False)
+    progress: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """start: of the first run, snapshot or latest. interval_s: between looks with follow."""
+
+    start: str = "snapshot"
+    restart: bool = False
+    follow: bool = False
+    interval_s: float = INTERVAL_S
+
+
+def print_schema(table: str) -> int:
+    """The JSON Schema of what is published of a table; 0."""
+    write_line(json.dumps(json_schema(_feed(table)), indent=2, ensure_ascii=False))
+    return 0
+
+
+def run(
+    lake: str,
+    table: str,
+    kafka: Kafka,
+    folder: str | None,
+    hook: Hook,
+    pace: Pace,
+    *,
+    run_id: str | None = None,
+    json_output: bool = False,
+) -> int:
+    """0 when all is published, or --follow was interrupted. Raises KraftlakeError.
+
+    One of kafka.topic, folder and hook.url is what to publish to. run_id: a UUID, of lineage.
+    """
+    known = _feed(table)
+    check_lake(lake)
+    feed = ChangeFeed(table_uri(lake, table), known)
+    start = next((known for known in _STARTS if known == pace.start), None)
+    if start is None:
+        raise UsageError(f"--from {pace.start}: expected {' or '.join(_STARTS)}")
+    if pace.follow:  # a service manager's way to end it is as good as Ctrl-C
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    told = _Told(table, json_output)
+    wait = (lambda: time.sleep(pace.interval_s)) if pace.follow else None
+    try:
+        with (
+            _target(feed, kafka, folder, hook, patient=pace.follow) as target,
+            job_events(
+                *("publish", lake, complain),
+                tables=table,
+                writes=_written(kafka, folder),
+                run_id=run_id,
+            ),
+        ):
+            publish(feed, target, told, start=start, restart=pace.restart, wait=wait)
+    except KeyboardInterrupt:
+        if not pace.follow:
+            raise
+    complain(f"publish: {counted(told.total, 'change')} of {table} published")
+    return 0
+
+
+def _written(kafka: Kafka, folder: str | None) -> tuple[str, ...]:
+    """For lineage; a webhook's URL may be a secret."""
+    if kafka.topic is not None and kafka.bootstrap:
+        return (f"kafka://{kafka.bootstrap.split(',')[0]}/{kafka.topic}",)
+    return () if folder is None else (folder,)
+
+
+class _Told:
+    """Says what was published of each version: on stderr, and as JSON on stdout if wanted."""
+
+    def __init__(self, table: str, json_output: bool) -> None:
+        self.total = 0
+        self._table = table
+        self._json = json_output
+
+    def __call__(self, position: Position, count: int) -> None:
+        self.total += count
+        what = ", the whole table" if position.is_snapshot else ""
+        if count:
+            complain(f"publish: {self._table} version {position.version}{what}: {count}")
+        if self._json:
+            row = {"table": self._table, **asdict(position), "changes": count}
+            del row["ordinal"]
+            write_json(row)
+            sys.stdout.flush()
+
+
+@contextmanager
+def _target(
+    feed: ChangeFeed, kafka: Kafka, folder: str | None, hook: Hook, *, patient: bool
+) -> Iterator[Target]:
+    """The one that is named; only its own modules are imported."""
+    named = {"--topic": kafka.topic, "--to": folder, "--webhook": hook.url}
+    if sum(value is not None for value in named.values()) != 1:
+        raise UsageError(f"publish: name one of {', '.join(named)}")
+    if kafka.topic is not None:
+        from pipelines.feeds.kafka import Destination, kafka_target
+
+        to = Destination(kafka.topic, kafka.progress_topic, _properties(kafka))
+        with kafka_target(to, feed.feed, feed.table_id) as topic:
+            yield topic
+    elif folder is not None:
+        from pipelines.feeds.files import file_target
+
+        with file_target(folder, feed.feed, feed.table_id) as files:
+            yield files
+    else:
+        with _webhook(feed, hook, patient=patient) as endpoint:
+            yield endpoint
+
+
+def _webhook(feed: ChangeFeed, hook: Hook, *, patient: bool) -> AbstractContextManager[Target]:
+    from pipelines.feeds.webhook import endpoint, webhook
+
+    if feed.feed.name != FINDINGS.name:
+        raise UsageError(f"--webhook: say --table {FINDINGS.name}, whose new errors are sent")
+    if hook.progress is None:
+        raise UsageError("--webhook: --progress FILE is missing, where it keeps how far it is")
+    headers = dict(_header(_content("--webhook-header", text)) for text in hook.headers)
+    to = endpoint(_content("--webhook", hook.url or ""), headers)
+    tell = (lambda text: complain(f"publish: {text}")) if patient else None
+    return webhook(to, feed, hook.progress, tell)
+
+
+def _feed(table: str) -> Feed:
+    if table not in FEEDS:
+        raise UsageError(f"--table {table}: expected one of {', '.join(FEEDS)}")
+    return FEEDS[table]
+
+
+def _properties(kafka: Kafka) -> dict[str, str]:
+    """librdkafka's: the file's, what -X says above them, and where the cluster is."""
+    found: dict[str, str] = {}
+    if kafka.producer_config is not None:
+        text = _file("--producer-config", kafka.producer_config).decode(ENCODING)
+        try:
+            found |= {key: value for _, key, value in properties_in(text)}
+        except DataError as error:
+            raise UsageError(str(error.in_file(kafka.producer_config))) from error
+    for pair in kafka.properties:
+        key, is_pair, value = pair.partition("=")
+        if not is_pair or not key.strip():
+            raise UsageError("-X: expected NAME=VALUE, such as linger.ms=50")  # it may be secret
+        found[key.strip()] = value
+    if kafka.bootstrap is not None:
+        found["bootstrap.servers"] = kafka.bootstrap
+    if not found.get("bootstrap.servers"):
+        raise UsageError("--topic: --bootstrap HOST:PORT is missing")
+    return found
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, is_pair, value = text.partition(":")
+    if not is_pair or not name.strip() or not text.isprintable():
+        raise UsageError("--webhook-header: expected 'NAME: VALUE', or @FILE with that in it")
+    return name.strip(), value.strip()
+
+
+def _content(option: str, text: str) -> str:
+    """Of @FILE, without blanks around it; any other text is what it is."""
+    if not text.startswith("@"):
+        return text
+    try:
+        return _file(option, text[1:]).decode().strip()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{option} {text}: is no text in UTF-8") from error
+
+
+def _file(option: str, path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror}") from error

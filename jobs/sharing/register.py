@@ -1,0 +1,121 @@
+"""`kraftlake register`: names for a lake's tables and views in a Hive metastore.
+
+Also a Spark application with the same options; without --catalog it registers in the metastore of
+that session's own settings:
+
+    spark-submit --conf spark.sql.catalogImplementation=hive jobs/register.py --lake /data/lake
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, Spark, select
+from jobs.interrupts import interruptible, started_spark
+from jobs.lake_tables import tables_of
+from jobs.output import complain, write_json, write_line, write_table
+from pipelines.catalog.metastore import (
+    CLIENT_FILE,
+    catalog_folder,
+    check_catalog_folder,
+    is_folder,
+    metastore_settings,
+    properties_text,
+)
+from pipelines.catalog.statements import NamedQuery
+from replica.errors import UnwritableFileError, UsageError
+
+if TYPE_CHECKING:
+    from pipelines.catalog.registration import Change
+
+_PREFIX = re.compile(r"[a-z][a-z0-9_]*|")
+
+
+def run(
+    *,
+    lake: str,
+    catalog: str | None = None,
+    prefix: str = "",
+    client_file: str | None = None,
+    drop: bool = False,
+    json_output: bool = False,
+) -> int:
+    """Register, or with `drop` take the names away, and print what was done; 0.
+
+    client_file: where to write Spark's settings for readers; None: into the catalog's folder.
+    Raises KraftlakeError.
+    """
+    if not _PREFIX.fullmatch(prefix):
+        raise UsageError(f"--prefix {prefix}: small letters, digits and _, a letter first")
+    settings = {} if catalog is None else metastore_settings(catalog)
+    in_lake = () if drop else tables_of(lake)  # names of a lake that is gone can go too
+    from pipelines.session import check_startable, client_settings
+
+    check_startable()
+    if catalog is not None and is_folder(catalog):
+        check_catalog_folder(catalog)
+        catalog_folder(catalog).mkdir(parents=True, exist_ok=True)
+    with interruptible("register", lambda: "run the same command again, which goes on"):
+        changes = _changes(lake, settings, None if drop else in_lake, prefix)
+    _print(changes, json_output=json_output)
+    if catalog is not None and client_file is None and is_folder(catalog):
+        client_file = str(catalog_folder(catalog) / CLIENT_FILE)
+    if client_file is not None and not drop:
+        _write(Path(client_file), properties_text(client_settings(settings)))
+    return 0
+
+
+def _changes(
+    lake: str, settings: Mapping[str, str], in_lake: Sequence[str] | None, prefix: str
+) -> Sequence[Change]:
+    """in_lake: the lake's tables; None takes the names away."""
+    from pipelines.catalog.registration import register, unregister
+    from pipelines.delta import Lake
+    from pipelines.tables.of_a_lake import TABLES
+
+    spark = started_spark("register", lake, settings)
+    if in_lake is None:
+        return unregister(spark, Lake(lake), prefix)
+    present = [one for one in TABLES if one.name in in_lake]
+    views = views_of(prefix) if HISTORY in in_lake else ()
+    return register(spark, Lake(lake), present, views, prefix)
+
+
+def views_of(prefix: str) -> tuple[NamedQuery, ...]:
+    """The ready-made views, at the end of the log, over tables with this prefix."""
+    return tuple(
+        NamedQuery(
+            f"{prefix}{view.name}",
+            view.description.replace("at the moment asked for", "at the end of the log"),
+            tuple((name, meaning) for name, _, meaning in view.columns),
+            select(view, Spark(), AT_END, f"{prefix}{HISTORY}"),
+        )
+        for view in VIEWS
+    )
+
+
+def _print(changes: Iterable[Change], *, json_output: bool) -> None:
+    rows = [
+        (one.action, one.entry.kind, one.entry.name, one.entry.location or one.entry.lake)
+        for one in changes
+    ]
+    columns = ("action", "kind", "name", "location")
+    if json_output:
+        for row in rows:
+            write_json(dict(zip(columns, row, strict=True)))
+    elif rows:
+        write_table(columns, rows)
+    else:
+        write_line("the catalog has no names of this lake")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UnwritableFileError(str(path), error.strerror or str(error)) from error
+    complain(f"register: wrote {path}, for spark-sql, spark-submit and others by --properties-file")

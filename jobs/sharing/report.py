@@ -1,0 +1,128 @@
+"""`kraftlake report`: what a lake knows of an incident, as one HTML file.
+
+It asks the lake with delta-rs as `kraftlake sql` does, so neither Java nor Spark is needed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jobs.asking.sql_text import tables_named
+from jobs.lake_tables import tables_of
+from jobs.output import (
+    complain,
+    is_standard_output,
+    one_line,
+    write_json,
+    write_line,
+    write_text,
+)
+from replica.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipelines.report.page import Report
+    from pipelines.report.source import Source
+    from pipelines.report.view import ClusterView
+
+DEFAULT_OUTPUT = "report.html"
+
+
+def run(
+    *,
+    lake: str,
+    output: str = DEFAULT_OUTPUT,
+    cluster: str | None = None,
+    json_output: bool = False,
+) -> int:
+    """Write the page and print each cluster's verdict; 0. Raises KraftlakeError.
+
+    output: a file, or - for standard output, where the verdict goes to stderr.
+    """
+    from pipelines.report.page import make_report, render
+
+    report = make_report(
+        source(lake), cluster=cluster, version=_version(), generated_at=datetime.now(UTC)
+    )
+    page = render(report)
+    if is_standard_output(output):
+        write_text(page)
+        _print(report, complain)
+        return 0
+    _write(output, page)
+    if json_output:
+        for view in report.clusters:
+            write_json({"file": output, **_plain(view)})
+        return 0
+    _print(report, write_line)
+    write_line(output)
+    return 0
+
+
+def source(lake: str) -> Source:
+    """The lake behind the report's port. UsageError where there is none, or one of another
+    schema version."""
+    from jobs.asking.sql_delta_rs import answer
+    from pipelines.report.source import Source
+
+    tables = tables_of(lake)
+
+    def ask(sql: str) -> list[Mapping[str, Any]]:
+        found = answer(lake, [name for name in tables_named(sql) if name in tables], sql)
+        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+    return Source(lake, tables, ask)
+
+
+def _print(report: Report, line: Callable[[str], None]) -> None:
+    for view in report.clusters:
+        line(one_line(f"{view.cluster_id}: {view.verdict.level.value}"))
+        line(one_line(f"  {view.verdict.sentence}"))
+    if report.more:
+        line(f"and {report.more} more clusters: --cluster C makes the page of one")
+
+
+def _plain(view: ClusterView) -> dict[str, Any]:
+    return {
+        "cluster_id": view.cluster_id,
+        "level": view.verdict.level.value,
+        "sentence": view.verdict.sentence,
+        "clauses": [
+            {"level": clause.level.value, "text": clause.text} for clause in view.verdict.clauses
+        ],
+        "findings": [
+            {"rule": one.id, "severity": one.severity, "findings": one.findings, "newest": one.now}
+            for one in view.rules
+        ],
+    }
+
+
+def _write(output: str, page: str) -> None:
+    """A file is there whole or not at all. What is no plain file, such as a pipe, a device or a
+    link, is written into: a new file in its place would take it away."""
+    is_special = os.path.lexists(output) and (os.path.islink(output) or not os.path.isfile(output))
+    draft = output if is_special else f"{output}.{os.getpid()}.tmp"
+    try:
+        if not is_special:
+            Path(draft).unlink(missing_ok=True)  # a link there must not be written through
+        with open(draft, "w" if is_special else "x", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+        if not is_special:
+            os.replace(draft, output)
+    except OSError as error:
+        if not is_special and os.path.exists(draft):
+            os.unlink(draft)
+        raise UsageError(
+            f"-o {output}: {error.strerror or error}; name a file in a folder that can be written"
+        ) from error
+
+
+def _version() -> str:
+    try:
+        return version("kraftlake")
+    except PackageNotFoundError:
+        return "(from a checkout)"

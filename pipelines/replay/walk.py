@@ -1,0 +1,53 @@
+"""One walk over a part of the agreed branch: all that the derived tables need of its replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from pipelines.replay.compared import REPLAYED, Comparing
+from pipelines.replay.parts import Entry, Part, batches_of
+from pipelines.replay.written import WRITTEN, History
+
+
+def walk(part: Part) -> Iterator[pa.RecordBatch]:
+    """Batches of WRITTEN, and batches of REPLAYED, of one part."""
+    history, comparing = History(part), Comparing(part)
+    for step in part.steps():
+        if isinstance(step, Entry):
+            history.apply(step)
+            refusal = history.replay.refusal
+            if refusal is not None:
+                comparing.refuse(step.record, refusal)
+        else:
+            history.take(step)
+            yield from batches_of(comparing.take(step, history.replay), REPLAYED)
+        if history.is_full:
+            yield from history.taken()
+    yield from batches_of(comparing.rest(), REPLAYED)
+    yield from history.taken()
+
+
+COMPARED = "compared"
+"""The kind, in WALKED's column `what`, of a row that has a row of REPLAYED in its column of that
+name."""
+
+_COMPARED = [field for field in REPLAYED if field.name != "cluster_id"]
+WALKED = pa.schema([*WRITTEN, (COMPARED, pa.struct(_COMPARED))])
+"""WRITTEN and REPLAYED in one table."""
+
+
+def walked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of `walk` as WALKED."""
+    if batch.schema.equals(WRITTEN):
+        nothing = pa.nulls(batch.num_rows, WALKED.field(COMPARED).type)
+        return pa.RecordBatch.from_arrays([*batch.columns, nothing], schema=WALKED)
+    cells = [batch.column(field.name) for field in _COMPARED]
+    known = {
+        "what": pa.repeat(pa.scalar(COMPARED), batch.num_rows),
+        "cluster_id": batch.column("cluster_id"),
+        COMPARED: pa.StructArray.from_arrays(cells, fields=_COMPARED),
+    }
+    columns = [known.get(field.name, pa.nulls(batch.num_rows, field.type)) for field in WALKED]
+    return pa.RecordBatch.from_arrays(columns, schema=WALKED)

@@ -1,0 +1,36 @@
+"""Which replica: a node with the directory that holds its log (KIP-853)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NO_NODE = -1
+"""Stands for no node id, as on Kafka's wire."""
+
+ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Kafka's zero UUID in its 22-character form; also the directory id of a replica without one."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ReplicaKey:
+    """A replica inside one cluster: node id and directory id (KIP-853).
+
+    A wiped disk has a new directory id and so is another replica. `directory_id` is ZERO_UUID
+    where a static quorum or meta.properties v0 has none.
+    """
+
+    node_id: int
+    directory_id: str = ZERO_UUID
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ReplicaId:
+    """A replica among all clusters, as meta.properties names it."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: str = ZERO_UUID
+
+    @property
+    def key(self) -> ReplicaKey:
+        return ReplicaKey(self.node_id, self.directory_id)

@@ -1,0 +1,281 @@
+"""Every RPC that a replica serves, a row each: its API, who may ask, what answers, how everything
+that was asked is refused, whether it is forwarded to the leader, and, where the consensus core
+answers, the translation between its messages and Kafka's.
+
+A new RPC is the API's table in replica.wire.apis, a row here, and the functions that the row names.
+ApiVersions and SASL have no row: replica.wire.server answers them on every listener.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from replica.node.serve import cluster, configs, controllers, readers, refusals, writing
+from replica.node.serve.callers import ADMINISTRATORS, ANYBODY, REPLICAS, UPDATED_VOTER, voters
+from replica.node.serve.partition import ServedPartition
+from replica.node.serve.quorum import core_rpc
+from replica.node.serve.reader_fetch import fetch_by_reader
+from replica.node.serve.rpc import Answer, Rpc
+from replica.node.translate import describing, draft, fetches, membership, votes
+from replica.node.translate.translation import ClientSide, ServerSide, Translation
+from replica.raft.messages import (
+    AddVoterRequest,
+    ApiVersionsRequest,
+    BeginQuorumEpochRequest,
+    DescribeQuorumRequest,
+    EndQuorumEpochRequest,
+    FetchRequest,
+    FetchSnapshotRequest,
+    PeerRequest,
+    RemoveVoterRequest,
+    UpdateFeaturesRequest,
+    UpdateVoterRequest,
+    VoteRequest,
+)
+from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER, METADATA
+from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
+from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
+from replica.wire.apis.membership import (
+    ADD_RAFT_VOTER,
+    REMOVE_RAFT_VOTER,
+    UNREGISTER_CONTROLLER,
+    UPDATE_FEATURES,
+    UPDATE_RAFT_VOTER,
+)
+from replica.wire.apis.quorum import BEGIN_QUORUM_EPOCH, DESCRIBE_QUORUM, END_QUORUM_EPOCH, VOTE
+from replica.wire.apis.writing import DELETE_RECORDS, PRODUCE
+from replica.wire.connections import address_of
+from replica.wire.header import Request
+from replica.wire.schema import Message
+from replica.wire.server import Client
+
+
+def _by_message(answer_of: Callable[[ServedPartition, Message], Message]) -> Answer:
+    """An answer at once that depends on neither the version nor the client."""
+
+    async def answer(partition: ServedPartition, client: Client, request: Request) -> Message:
+        return answer_of(partition, request.message)
+
+    return answer
+
+
+async def _metadata(partition: ServedPartition, client: Client, request: Request) -> Message:
+    return cluster.metadata(partition, request.message, request.version, client.listener)
+
+
+async def _describe_cluster(
+    partition: ServedPartition, client: Client, request: Request
+) -> Message:
+    return cluster.describe_cluster(partition, request.message, client.listener)
+
+
+async def _list_offsets(partition: ServedPartition, client: Client, request: Request) -> Message:
+    address = address_of(client.host)
+    return await readers.list_offsets(partition, request.message, request.version, address)
+
+
+async def _fetch(partition: ServedPartition, client: Client, request: Request) -> Message:
+    address = address_of(client.host)
+    return await fetch_by_reader(partition, request.message, request.version, address)
+
+
+async def _produce(partition: ServedPartition, client: Client, request: Request) -> Message | None:
+    return await writing.produce(partition, request.message, client.listener)
+
+
+async def _unregister(partition: ServedPartition, client: Client, request: Request) -> Message:
+    return await controllers.unregister(partition, request.message)
+
+
+_TOPICS = ("topics", "topic", "partitions", "partition")
+_NUMBERED = ("topics", "name", "partitions", "partitionIndex")
+_FETCH_REFUSED = refusals.by_partition(
+    _TOPICS, ("responses", "partitions", "partitionIndex"), highWatermark=-1
+)
+
+_OF_THE_CORE = (
+    core_rpc(
+        Translation(
+            VoteRequest,
+            VOTE,
+            ClientSide(votes.write_vote, votes.read_vote_response),
+            ServerSide(votes.read_vote, votes.write_vote_response),
+            needed=votes.version_of_vote,
+        ),
+        voters("replicaId"),
+    ),
+    core_rpc(
+        Translation(
+            BeginQuorumEpochRequest,
+            BEGIN_QUORUM_EPOCH,
+            ClientSide(votes.write_begin, votes.read_begin_response),
+            ServerSide(votes.read_begin, votes.write_begin_response),
+        ),
+        voters("leaderId"),
+    ),
+    core_rpc(
+        Translation(
+            EndQuorumEpochRequest,
+            END_QUORUM_EPOCH,
+            ClientSide(votes.write_end, votes.read_end_response),
+            ServerSide(votes.read_end, votes.write_end_response),
+        ),
+        voters("leaderId"),
+    ),
+    core_rpc(
+        Translation(
+            FetchRequest,
+            FETCH,
+            ClientSide(fetches.write_fetch, fetches.read_fetch_response),
+            ServerSide(fetches.read_fetch, fetches.write_fetch_response),
+            oldest=fetches.OLDEST_OF_REPLICAS,
+        ),
+        REPLICAS,
+        refusal=_FETCH_REFUSED,
+        is_fetch=True,
+    ),
+    core_rpc(
+        Translation(
+            FetchSnapshotRequest,
+            FETCH_SNAPSHOT,
+            ClientSide(fetches.write_fetch_snapshot, fetches.read_fetch_snapshot_response),
+            ServerSide(fetches.read_fetch_snapshot, fetches.write_fetch_snapshot_response),
+        ),
+        REPLICAS,
+        is_fetch=True,
+    ),
+    core_rpc(
+        Translation(
+            DescribeQuorumRequest,
+            DESCRIBE_QUORUM,
+            ClientSide(describing.write_describe, describing.read_describe_response),
+            ServerSide(describing.read_describe, describing.write_describe_response),
+        ),
+        ANYBODY,
+        is_forwarded=True,
+    ),
+    core_rpc(
+        Translation(
+            AddVoterRequest,
+            ADD_RAFT_VOTER,
+            ClientSide(membership.write_add, membership.read_change_response),
+            ServerSide(membership.read_add, membership.write_change_response),
+        ),
+        ADMINISTRATORS,
+        is_forwarded=True,
+    ),
+    core_rpc(
+        Translation(
+            RemoveVoterRequest,
+            REMOVE_RAFT_VOTER,
+            ClientSide(membership.write_remove, membership.read_change_response),
+            ServerSide(membership.read_remove, membership.write_change_response),
+        ),
+        ADMINISTRATORS,
+        is_forwarded=True,
+    ),
+    core_rpc(
+        Translation(
+            UpdateVoterRequest,
+            UPDATE_RAFT_VOTER,
+            ClientSide(membership.write_update, membership.read_update_response),
+            ServerSide(membership.read_update, membership.write_update_response),
+        ),
+        UPDATED_VOTER,
+    ),
+    core_rpc(
+        Translation(
+            UpdateFeaturesRequest,
+            UPDATE_FEATURES,
+            None,
+            ServerSide(membership.read_features, membership.write_features_response),
+        ),
+        ADMINISTRATORS,
+        is_forwarded=True,
+    ),
+)
+
+_OF_THE_NODE = (
+    Rpc(METADATA, ANYBODY, _metadata, refusals.of_topics(refusals.metadata)),
+    Rpc(DESCRIBE_CLUSTER, ANYBODY, _describe_cluster, refusals.describe_cluster),
+    Rpc(
+        LIST_OFFSETS,
+        ANYBODY,
+        _list_offsets,
+        refusals.of_topics(
+            refusals.by_partition(_NUMBERED, ("topics", "partitions", "partitionIndex"))
+        ),
+    ),
+    Rpc(
+        OFFSET_FOR_LEADER_EPOCH,
+        ANYBODY,
+        _by_message(readers.offset_for_leader_epoch),
+        refusals.of_topics(refusals.by_partition(_TOPICS, ("topics", "partitions", "partition"))),
+    ),
+    Rpc(
+        PRODUCE,
+        ADMINISTRATORS,
+        _produce,
+        refusals.of_topics(
+            refusals.by_partition(
+                ("topicData", "name", "partitionData", "index"),
+                ("responses", "partitionResponses", "index"),
+                baseOffset=-1,
+            )
+        ),
+    ),
+    Rpc(
+        DELETE_RECORDS,
+        ADMINISTRATORS,
+        _by_message(writing.delete_records),
+        refusals.of_topics(
+            refusals.by_partition(
+                _NUMBERED, ("topics", "partitions", "partitionIndex"), lowWatermark=-1
+            )
+        ),
+    ),
+    Rpc(
+        DESCRIBE_CONFIGS,
+        ANYBODY,
+        _by_message(configs.describe_configs),
+        refusals.by_resource("results", configs=[]),
+    ),
+    Rpc(
+        ALTER_CONFIGS,
+        ADMINISTRATORS,
+        _by_message(configs.alter_configs),
+        refusals.by_resource("responses"),
+    ),
+    Rpc(
+        INCREMENTAL_ALTER_CONFIGS,
+        ADMINISTRATORS,
+        _by_message(configs.alter_configs),
+        refusals.by_resource("responses"),
+    ),
+    Rpc(UNREGISTER_CONTROLLER, ADMINISTRATORS, _unregister, is_forwarded=True),
+)
+
+READER_FETCH = Rpc(FETCH, ANYBODY, _fetch, refusals.of_topics(_FETCH_REFUSED), is_fetch=True)
+"""Fetch as readers send it: the row of FETCH in RPCS is the fetch of replicas."""
+
+RPCS: dict[int, Rpc] = {rpc.api.key: rpc for rpc in (*_OF_THE_CORE, *_OF_THE_NODE)}
+"""By API key."""
+
+_ASKED_VERSIONS = Translation(
+    ApiVersionsRequest,
+    API_VERSIONS,
+    ClientSide(membership.write_api_versions, membership.read_api_versions_response),
+    None,
+)
+
+TRANSLATIONS: dict[type[PeerRequest], Translation] = {
+    _ASKED_VERSIONS.request: _ASKED_VERSIONS,
+    **{rpc.translation.request: rpc.translation for rpc in _OF_THE_CORE if rpc.translation},
+}
+"""By the class of the core's request: what a replica sends, and what it answers."""
+
+
+def draft_rpc(key: int) -> Rpc:
+    """FetchQuorumRecords of KIP-595's draft, under the API key that the quorum agreed on;
+    UsageError for a key that can't be its own."""
+    return core_rpc(draft.translation(key), REPLICAS, is_fetch=True)

@@ -1,0 +1,54 @@
+"""What stands between one of the core's requests and its API: four functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from replica.node.translate.partition import Partition
+from replica.raft.messages import PeerRequest, PeerResponse
+from replica.wire.schema import Api, Message
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSide:
+    """read raises InvalidPartitionError or InvalidFeatureError, whose `code` is the answer."""
+
+    read: Callable[[Partition, Message, int], PeerRequest]
+    write: Callable[[Partition, Any, int], Message]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSide:
+    """read raises DataError for what isn't an answer to this request."""
+
+    write: Callable[[Partition, Any, int], Message]
+    read: Callable[[Partition, Message, int], PeerResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """One of the core's requests on the wire.
+
+    request: its class. client: None for a request that no replica sends. server: None for
+    ApiVersions, which replica.wire.server answers by itself. oldest: the first version that has
+    what the core needs of every such request. needed: the first version that can say one request
+    without a loss that matters.
+    """
+
+    request: type[PeerRequest]
+    api: Api
+    client: ClientSide | None
+    server: ServerSide | None
+    oldest: int = 0
+    needed: Callable[[Any], int] = lambda request: 0
+
+    @property
+    def versions(self) -> range:
+        """The versions in which replicas speak to each other."""
+        return range(self.oldest, self.api.versions[-1] + 1)
+
+    def least_version(self, request: PeerRequest) -> int:
+        """The first version in which this request may be sent."""
+        return max(self.oldest, self.needed(request))
