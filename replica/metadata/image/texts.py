@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from replica.format.control import KRaftVersion
-from replica.format.control_json import voters_from_plain
+from replica.format.control import KRaftVersion, voters_from_plain
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.kind import Kind
 from replica.metadata.image.replay import Replay, ReplayedRecord
