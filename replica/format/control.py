@@ -27,7 +27,7 @@ from replica.format.control_records import CONTROL_PROGRAMS
 from replica.message.json_text import Plain, plain_maker
 from replica.message.plain_reader import read_plain
 from replica.message.primitives import Buffer, read_fixed, require
-from replica.message.reader import Notes, Reader
+from replica.message.reader import Notes, StructReader, left_over, record_reader
 from replica.message.schema import UnknownTags
 from replica.message.writer import StructWriter, record_writer
 
@@ -182,7 +182,9 @@ def decode_control(key: Buffer | None, value: Buffer | None) -> ControlMessage:
     if (code, version) not in CONTROL_PROGRAMS:
         return UnknownControl(code, version, data)
     notes = Notes()
-    fields = _reader(code, version).read(data, 0, notes)
+    fields, end = _reader(code, version)(data, 0, notes)
+    if end != len(data):
+        raise left_over(CONTROL_PROGRAMS[code, version].schema, data, end)
     tags, original = tuple(notes.unknown), data if notes.odd else None
     return _MADE_OF[ControlType(code)](fields, unknown_tags=tags, original=original)
 
@@ -223,8 +225,8 @@ def voters_from_plain(data: Mapping[str, Any]) -> KRaftVoters:
 
 
 @cache
-def _reader(code: int, version: int) -> Reader:
-    return Reader(CONTROL_PROGRAMS[code, version])
+def _reader(code: int, version: int) -> StructReader:
+    return record_reader(CONTROL_PROGRAMS[code, version])
 
 
 @cache

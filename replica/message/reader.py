@@ -19,7 +19,7 @@ from typing import TypeAlias
 from replica.errors import CorruptDataError, TruncatedDataError, UnsupportedDataError
 from replica.message.primitives import read_unsigned_varint, require, uuid_text
 from replica.message.program import FIXED_LAYOUTS, Program, Step
-from replica.message.schema import Kind, Path, TaggedFields, Value
+from replica.message.schema import Kind, Path, RecordSchema, TaggedFields, Value
 
 MAX_ELEMENTS = 100_000
 """Elements of arrays and tagged fields in one record, together. A partition has some replicas, a
@@ -61,22 +61,20 @@ Part: TypeAlias = Callable[[bytes, int, Fields, Notes], int]
 StructReader: TypeAlias = Callable[[bytes, int, Notes], tuple[Fields, int]]
 
 
-class Reader:
-    """Reads the structure of one program, which is a whole record."""
+def record_reader(program: Program) -> StructReader:
+    """Reads a whole record: called with its bytes, the position of its first field and notes, it
+    returns the fields and the position behind them, which the caller holds to the end of the bytes
+    (left_over).
 
-    def __init__(self, program: Program) -> None:
-        self.schema = program.schema
-        self._read = _struct_reader(program, 0, program.width)
+    Raises TruncatedDataError, CorruptDataError or UnsupportedDataError, positions counted from the
+    start of the bytes.
+    """
+    return _struct_reader(program, 0, program.width)
 
-    def read(self, data: bytes, position: int, notes: Notes) -> Fields:
-        """The fields of the record from byte `position` on, to the end of `data`.
 
-        Raises TruncatedDataError or CorruptDataError, positions counted from the start of `data`.
-        """
-        fields, end = self._read(data, position, notes)
-        if end != len(data):
-            raise CorruptDataError(f"{len(data) - end} bytes follow the {self.schema.name}", end)
-        return fields
+def left_over(schema: RecordSchema, data: bytes, end: int) -> CorruptDataError:
+    """The error for bytes behind a record that ends at `end`."""
+    return CorruptDataError(f"{len(data) - end} bytes follow the {schema.name}", end)
 
 
 def read_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[int, int]:

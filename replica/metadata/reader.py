@@ -10,7 +10,8 @@ from functools import cache
 
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.message.primitives import Buffer
-from replica.message.reader import Notes, Reader, read_varint
+from replica.message.reader import Notes, StructReader, left_over, read_varint, record_reader
+from replica.message.schema import RecordSchema
 from replica.metadata.programs import programs
 from replica.metadata.record import FRAME_VERSION, MetadataRecord, UnknownRecord
 
@@ -30,17 +31,23 @@ def decode(value: Buffer) -> MetadataRecord | UnknownRecord:
         raise UnsupportedDataError(f"frame version {frame}, expected {FRAME_VERSION}", 0)
     api_key, version_at = _int16_varint(data, at, "api key", notes)
     version, body_at = _int16_varint(data, version_at, "record version", notes)
-    reader = _readers().get((api_key, version))
-    if reader is None:
+    compiled = _readers().get((api_key, version))
+    if compiled is None:
         return UnknownRecord(api_key, version, data[body_at:], data if notes.odd else None)
-    fields = reader.read(data, body_at, notes)
+    schema, read = compiled
+    fields, end = read(data, body_at, notes)
+    if end != len(data):
+        raise left_over(schema, data, end)
     original = data if notes.odd else None
-    return MetadataRecord(reader.schema, version, fields, tuple(notes.unknown), original)
+    return MetadataRecord(schema, version, fields, tuple(notes.unknown), original)
 
 
 @cache
-def _readers() -> dict[tuple[int, int], Reader]:
-    return {(each.schema.api_key, each.version): Reader(each) for each in programs()}
+def _readers() -> dict[tuple[int, int], tuple[RecordSchema, StructReader]]:
+    return {
+        (each.schema.api_key, each.version): (each.schema, record_reader(each))
+        for each in programs()
+    }
 
 
 def _int16_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[int, int]:

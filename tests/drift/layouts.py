@@ -82,7 +82,7 @@ def of_record(schema: RecordSchema) -> Described:
     return Described(
         schema.versions,
         lambda version: dict(_record_rows(schema.fields_at(version), version)),
-        lambda version: version >= schema.flexible_since,
+        lambda version: True,
     )
 
 

@@ -14,7 +14,7 @@ from replica.format.control_records import CONTROL_PROGRAMS
 from replica.message.json_text import plain_maker, renderer
 from replica.message.plain_reader import read_plain
 from replica.message.program import compile_program
-from replica.message.reader import Notes, Reader
+from replica.message.reader import Notes, record_reader
 from replica.message.schema import RecordSchema, declare
 from replica.message.writer import record_writer
 from tests.replica.metadata.strategies import fields_of
@@ -48,8 +48,8 @@ def encoded(program, fields, unknown=()):
 @given(data=st.data())
 def test_a_record_comes_back_from_its_bytes_and_from_its_json(program, data):
     fields = data.draw(fields_of(program))
-    notes = Notes()
-    assert Reader(program).read(encoded(program, fields), 0, notes) == fields
+    notes, raw = Notes(), encoded(program, fields)
+    assert record_reader(program)(raw, 0, notes) == (fields, len(raw))
     assert (notes.odd, notes.unknown) == (False, [])
     plain = plain_maker(program)(fields)
     assert json.loads(renderer(program)(fields)) == plain
@@ -61,7 +61,7 @@ def test_a_record_comes_back_from_its_bytes_and_from_its_json(program, data):
 def test_a_record_that_is_cut_short_is_an_error_of_ours(program, data):
     raw = encoded(program, data.draw(fields_of(program)))
     with pytest.raises(DataError):
-        Reader(program).read(raw[: data.draw(st.integers(0, len(raw) - 1))], 0, Notes())
+        record_reader(program)(raw[: data.draw(st.integers(0, len(raw) - 1))], 0, Notes())
 
 
 def test_unknown_tagged_fields_stay_in_their_structure():
@@ -78,8 +78,8 @@ def test_unknown_tagged_fields_stay_in_their_structure():
         (("many", 0, "one"), ((9, b"z"),)),
         ((), ((1, b""), (5, b"w"))),
     )
-    notes = Notes()
-    assert Reader(program).read(encoded(program, fields, unknown), 0, notes) == fields
+    notes, raw = Notes(), encoded(program, fields, unknown)
+    assert record_reader(program)(raw, 0, notes) == (fields, len(raw))
     assert tuple(notes.unknown) == unknown
 
 
