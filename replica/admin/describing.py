@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from replica.admin.quorum import Quorum
 from replica.errors import DataError, NoLeaderError, PeerError
+from replica.model.kafka_errors import ErrorCode, error_name
 from replica.model.topic import METADATA_TOPIC
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import ClusterNodes, describe_cluster
-from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address
 from replica.wire.quorum import quorum_request, read_quorum
 

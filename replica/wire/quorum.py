@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from replica.errors import CorruptDataError
 from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ReplicaKey
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
 _TIMES_SINCE = 1

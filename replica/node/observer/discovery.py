@@ -17,14 +17,14 @@ from replica.errors import (
     UnsupportedByPeerError,
     UsageError,
 )
+from replica.model.kafka_errors import ErrorCode, error_name
+from replica.model.voters import Endpoint, Endpoints, Voter, VoterSet, voter_set
 from replica.node.settings import Topic
 from replica.node.translate.describing import described
 from replica.raft.messages import DescribeQuorumResponse
-from replica.raft.voters import Endpoint, Endpoints, Voter, VoterSet, voter_set
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import describe_cluster, is_controller
-from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address, Pool
 from replica.wire.quorum import quorum_request, read_quorum
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from replica.model.kafka_errors import ErrorCode, error_of
 from replica.node.translate.partition import (
     Partition,
-    code_of,
-    error_of,
     is_top_level,
     listeners,
 )
-from replica.raft.messages import (
-    DescribeQuorumRequest,
-    DescribeQuorumResponse,
-    Error,
-    ReplicaState,
-)
+from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
 from replica.wire.quorum import DescribedQuorum, DescribedReplica, quorum_request, read_quorum
 from replica.wire.schema import Message
 
@@ -35,9 +29,9 @@ def write_describe_response(
 ) -> Message:
     """Times since version 1; directory ids and the voters' endpoints since 2."""
     if is_top_level(response.error):
-        return {"errorCode": code_of(response.error)}
+        return {"errorCode": response.error}
     entry: Message = {
-        "errorCode": code_of(response.error),
+        "errorCode": response.error,
         "leaderId": response.leader_id,
         "leaderEpoch": response.epoch,
         "highWatermark": response.high_watermark,
@@ -49,7 +43,7 @@ def write_describe_response(
         for voter in partition.voters
         if voter.endpoints
     ]
-    is_fine = response.error is Error.NONE
+    is_fine = response.error is ErrorCode.NONE
     return {"topics": partition.topics(entry), "nodes": nodes if is_fine else []}
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from replica.admin.describing import describe_quorum
 from replica.errors import NoLeaderError
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
 from replica.wire.client import ClientConfig
-from replica.wire.error_codes import ErrorCode
 from replica.wire.versions import Features
 from tests.interop.kafka_node import free_ports
 from tests.replica.wire import loopback

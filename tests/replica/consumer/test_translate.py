@@ -13,10 +13,10 @@ from replica.consumer.translate import (
     read_metadata,
     with_lag,
 )
-from replica.consumer.values import EpochEnded, Fetched, LookedUp, ReadError
+from replica.consumer.values import EpochEnded, Fetched, LookedUp
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
-from replica.wire.error_codes import ErrorCode
 from replica.wire.quorum import DescribedQuorum, DescribedReplica
 
 PARTITION = TopicPartition("t", 1)
@@ -61,15 +61,15 @@ def test_replicas_and_leaders_without_a_live_broker_are_left_out():
 @pytest.mark.parametrize(
     ("response", "error"),
     [
-        (metadata(partition(0)), ReadError.UNKNOWN_TOPIC_OR_PARTITION),
-        ({"brokers": [], "topics": []}, ReadError.UNKNOWN_TOPIC_OR_PARTITION),
+        (metadata(partition(0)), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ({"brokers": [], "topics": []}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (
             metadata(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-            ReadError.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ),
         (
             metadata(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-            ReadError.TOPIC_AUTHORIZATION_FAILED,
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ),
     ],
 )
@@ -101,9 +101,9 @@ def test_a_fetch_may_name_a_preferred_replica_zero():
 
 def test_errors_of_a_fetch_stand_in_the_partition_or_above_it():
     inside = read_fetch(fetched(errorCode=ErrorCode.OFFSET_OUT_OF_RANGE))
-    assert inside.error is ReadError.OFFSET_OUT_OF_RANGE
+    assert inside.error is ErrorCode.OFFSET_OUT_OF_RANGE
     above = {"errorCode": ErrorCode.UNKNOWN_TOPIC_ID, "responses": []}
-    assert read_fetch(above).error is ReadError.UNKNOWN_TOPIC_ID
+    assert read_fetch(above).error is ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def test_an_answer_without_the_partition_is_an_error():
@@ -123,7 +123,7 @@ def test_lookups_and_ends_of_epochs():
     )
     found = {"errorCode": ErrorCode.OFFSET_NOT_AVAILABLE, "offset": -1, "leaderEpoch": -1}
     assert read_look_up({"topics": [{"partitions": [found]}]}) == LookedUp(
-        ReadError.OFFSET_NOT_AVAILABLE
+        ErrorCode.OFFSET_NOT_AVAILABLE
     )
 
 

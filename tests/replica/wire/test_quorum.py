@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from replica.errors import CorruptDataError
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.topic import METADATA_TOPIC
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.codec import decode, encode
-from replica.wire.error_codes import ErrorCode
 from replica.wire.quorum import DescribedReplica, quorum_request, read_quorum
 
 REPLICA = Path(__file__).parents[3] / "replica"

@@ -7,12 +7,12 @@ from contextlib import AsyncExitStack
 import pytest
 
 from replica.errors import NoLeaderError, UsageError
+from replica.model.kafka_errors import ErrorCode
 from replica.node.observer.discovery import discover_quorum
 from replica.node.settings import Topic
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
 from replica.wire.client import ClientConfig
-from replica.wire.error_codes import ErrorCode
 from replica.wire.server import Server, Service
 
 CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"
