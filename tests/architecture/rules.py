@@ -36,6 +36,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.history": (),
     "replica.scan": ("replica.format", "replica.metadata", "replica.message"),
     "replica.redacted": ("replica.format", "replica.metadata", "replica.message"),
+    "replica.restore": ("replica.format", "replica.metadata", "replica.message"),
     "replica.check": (
         *("replica.scan", "replica.history", "replica.format", "replica.metadata"),
         "replica.message",
