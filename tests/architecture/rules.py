@@ -20,6 +20,7 @@ _PIPELINES_FROM_REPLICA = (
     "replica.history",
     "replica.scan",
     "replica.check",
+    "replica.health",
     "replica.consumer",
     "replica.redacted",
 )
@@ -40,6 +41,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.check": (
         *("replica.scan", "replica.history", "replica.format", "replica.metadata"),
         "replica.message",
+    ),
+    "replica.health": (
+        *("replica.check", "replica.format", "replica.metadata", "replica.message"),
+        "replica.scan",
     ),
     "replica.raft": ("replica.history",),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
