@@ -19,6 +19,7 @@ _PIPELINES_FROM_REPLICA = (
     "replica.history",
     "replica.scan",
     "replica.check",
+    "replica.health",
     "replica.consumer",
     "replica.redacted",
 )
@@ -36,6 +37,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.redacted": ("replica.format", "replica.metadata"),
     "replica.restore": ("replica.format", "replica.metadata"),
     "replica.check": ("replica.scan", "replica.history", "replica.format", "replica.metadata"),
+    "replica.health": (
+        *("replica.check", "replica.format", "replica.metadata"),
+        "replica.scan",
+    ),
     "replica.raft": ("replica.history",),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
     "replica.storage": (
