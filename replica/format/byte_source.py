@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Protocol, TypeAlias
 
 from replica.errors import UnreadableFileError
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 
 BLOCK_BYTES = 1024 * 1024
 """Read at a time by those who go through a whole file."""

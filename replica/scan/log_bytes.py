@@ -12,8 +12,8 @@ import numpy.typing as npt
 from replica.errors import DataError
 from replica.format.byte_source import ByteSource, ShrankError
 from replica.format.content import MovedError
-from replica.format.primitives import read_unsigned_varint, uuid_text
-from replica.metadata.reader import MAX_ELEMENTS
+from replica.message.primitives import read_unsigned_varint, uuid_text
+from replica.message.reader import MAX_ELEMENTS
 from replica.scan.native import Bytes, Longs
 
 _INT32, _UUID = 4, 16
