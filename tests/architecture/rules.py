@@ -36,7 +36,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.redacted": ("replica.format", "replica.metadata"),
     "replica.restore": ("replica.format", "replica.metadata"),
     "replica.check": ("replica.scan", "replica.history", "replica.format", "replica.metadata"),
-    "replica.raft": ("replica.history",),
+    "replica.raft": ("replica.history", "replica.format.batch_size"),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
     "replica.storage": (
         *("replica.format", "replica.history"),
