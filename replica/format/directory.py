@@ -383,9 +383,8 @@ class _Reading:
             )
         # a .part file is being written: its end is no damage
         unfinished = {DamageKind.TORN_TAIL} if state is SnapshotState.PART else set()
-        for damage in found.damages:
-            if damage.kind not in unfinished:
-                self.damages.append(damage.in_file(file.path))
+        told = (damage for damage in found.damages if damage.kind not in unfinished)
+        self.damages.extend(damage.in_file(file.path) for damage in told)
         self.snapshots.append(SnapshotFile(file, found, inspect(read, found)))
 
     def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
@@ -398,4 +397,4 @@ class _Reading:
             if start != end:
                 kind = DamageKind.OFFSET_GAP if start > end else DamageKind.OFFSET_MISMATCH
                 detail = f"segment starts at {start}, the one before ends at {end}"
-                self.damages.append(Damage(0, 0, kind, detail, after.file.path))
+                self._damage(after.file.path, 0, kind, detail)
