@@ -8,7 +8,7 @@ from typing import Any
 from jobs.asking.sql_text import SCHEMAS
 from pipelines.lake_paths import is_remote, local_path
 from pipelines.object_store import check_bucket, opened
-from pipelines.schema_version import refuse_newer
+from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 
 _LOG = "_delta_log"
@@ -17,10 +17,10 @@ _LOG = "_delta_log"
 def tables_of(lake: str) -> tuple[str, ...]:
     """`schema.table` of every table, sorted by layer.
 
-    UsageError where there is no lake, or one of a newer release; UnreadableFileError where an
-    object store refuses.
+    UsageError where there is no lake, or one of another schema version. UnreadableFileError where
+    an object store refuses.
     """
-    refuse_newer(lake)  # first: a newer one may keep its tables elsewhere
+    check_schema_version(lake)  # first: another release may keep its tables elsewhere
     return _remote_tables(lake) if is_remote(lake) else _local_tables(local_path(lake))
 
 

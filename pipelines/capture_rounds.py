@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-COLUMNS = ("round_name", "has_own_time")
-"""Of bronze.captures; lakes before schema version 3 lack them."""
-
 
 def rounds_sql(where: str) -> str:
     """The query, in the dialect of delta-rs, whose rows `round_of` takes; oldest round first.
@@ -46,23 +43,18 @@ ORDER BY l.cluster_id, l.captured_at, l.ingest_seq, l.capture_group"""
 class Round:
     """The captures of one group and one moment.
 
-    name: of ingest --order, None without it. has_own_time: whether captured_at was told; None
-    where an earlier release, which did not note that, wrote the captures. newest_record_ms: the
-    largest time of the records in the logs of the group, ms since 1970; None where nobody asked.
+    name: of ingest --order, None without it. has_own_time: whether capture.json or --captured-at
+    told captured_at. newest_record_ms: the largest time of the records in the logs of the group,
+    ms since 1970; None where nobody asked.
     """
 
     cluster_id: str
     capture_group: str
     captured_at: datetime
     captures: int
+    has_own_time: bool
     name: str | None = None
-    has_own_time: bool | None = None
     newest_record_ms: int | None = None
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether captured_at is when somebody looked, as far as the lake knows."""
-        return self.has_own_time is not False
 
     def label(self, time_text: Callable[[datetime], str], ms_text: Callable[[int], str]) -> str:
         """Such as `split (newest record 2026-11-21 03:20:10 UTC)`, or the time of the capture.
@@ -70,7 +62,7 @@ class Round:
         time_text, ms_text: how captured_at and newest_record_ms are written.
         """
         when = time_text(self.captured_at)
-        if self.is_timed:
+        if self.has_own_time:
             return when if self.name is None else f"{self.name}, {when}"
         if self.name is None:
             return f"ingested {when}"

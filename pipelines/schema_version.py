@@ -7,16 +7,18 @@ from replica.errors import UsageError
 
 FILE_NAME = "_schema_version"
 VERSION = 3
-"""1: before this file. 2: what a replica's newest capture holds is open-ended in log_batches,
-which has spans of every state. 3: captures tell their round, and whether their time is their own.
-pipelines.upgrading brings a lake from one to the next."""
+"""A change that gives a table of this lake another meaning, or another column, raises it."""
 
 
 def schema_version(lake: str) -> int | None:
-    """Of the lake's tables, None where it has none yet. UsageError where its file is unreadable."""
+    """The version of the lake's tables, None where the lake has none yet.
+
+    A lake with tables and without the file is of version 0. UsageError where the file holds no
+    number.
+    """
     content = lake_files.read(lake, FILE_NAME)
     if content is None:
-        return 1 if lake_files.has_folder(lake, "bronze/captures/_delta_log") else None
+        return 0 if lake_files.has_folder(lake, "bronze/captures/_delta_log") else None
     try:
         return int(content)
     except ValueError as error:
@@ -26,24 +28,23 @@ def schema_version(lake: str) -> int | None:
 
 
 def check_schema_version(lake: str) -> None:
-    """UsageError where the lake's tables are of another version; an empty one is of none."""
-    refuse_newer(lake)
-    found = schema_version(lake)
-    if found is not None and found < VERSION:
-        raise UsageError(
-            f"{lake}: its tables are of schema version {found}, this release has {VERSION}: run "
-            f"`kraftlake lake --lake {lake} --upgrade`, or use the release that made it"
-        )
+    """UsageError where another release made the lake's tables, which may mean something else.
 
-
-def refuse_newer(lake: str) -> None:
-    """UsageError where a later release made the lake's tables, which may mean what nobody knows."""
+    A lake without tables passes.
+    """
     found = schema_version(lake)
-    if found is not None and found > VERSION:
+    if found is None or found == VERSION:
+        return
+    told = f"{lake}: its tables are of schema version {found}"
+    if found > VERSION:
         raise UsageError(
-            f"{lake}: its tables are of schema version {found}, made by a newer kraftlake; this "
-            f"one knows {VERSION}: install the newer one here, or use another lake"
+            f"{told}, made by a newer kraftlake; this one knows {VERSION}: install the newer one "
+            "here, or use another lake"
         )
+    raise UsageError(
+        f"{told}, this release has {VERSION}: use the release that made it, or ingest the captures "
+        "into a new lake"
+    )
 
 
 def write_schema_version(lake: str, version: int = VERSION) -> None:

@@ -136,7 +136,7 @@ ORDER BY cluster_id""",
         "Which captures are there?",
         """\
 SELECT cluster_id, round_name AS round,
-       CASE WHEN coalesce(has_own_time, true) THEN captured_at END AS captured_at,
+       CASE WHEN has_own_time THEN captured_at END AS captured_at,
        node_id AS node, directory_id AS directory, log_start_offset, log_end_offset, source
 FROM bronze.captures AS c
 ORDER BY cluster_id, c.captured_at, node_id, directory_id""",

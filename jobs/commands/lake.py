@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from jobs.commands import options
 from jobs.commands.combinations import Given, alone, exclusive
-from replica.errors import UsageError
 
 
 def ingest(
@@ -124,8 +123,6 @@ def quality(
 
 def contents(
     lake: options.Lake,
-    upgrade: options.Upgrade = False,
-    dry_run: options.DryRun = False,
     json_output: options.Json = False,
 ) -> int:
     """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
@@ -137,25 +134,14 @@ def contents(
     together. Where no capture.json and no --captured-at told when, it is called by its name in
     `ingest --order` and by its newest record.
 
-    --upgrade brings the tables of a lake that an earlier release made to this one's: columns are
-    added, and told from what is there; nothing that was captured is lost. Make a copy of the lake
-    first. Interrupted, it is run again; then `kraftlake build` makes the silver and gold tables.
-
     \b
     Examples:
       kraftlake lake --lake lake
-      kraftlake lake --lake lake --upgrade --dry-run
 
     --json: kind (cluster, replica, round, capture, table, version) and its fields, sizes in bytes,
-    captured_at of a round null where nothing told it; with --upgrade table, what, detail. Exit
-    codes: 0, 1 when a table can't be read, 2 usage.
+    captured_at of a round null where nothing told it. Exit codes: 0, 1 when a table can't be read,
+    2 usage.
     """
-    if upgrade:
-        from jobs.lake import upgrade as upgrading
-
-        return upgrading.run(lake=lake, dry_run=dry_run, json_output=json_output)
-    if dry_run:
-        raise UsageError("--dry-run goes with --upgrade")
     from jobs.lake import contents as job
 
     return job.run(lake=lake, json_output=json_output)

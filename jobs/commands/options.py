@@ -181,6 +181,15 @@ RedactKey = Annotated[
     ),
 ]
 
+Redacted = Annotated[
+    bool,
+    typer.Option("--redacted", help="Copy without secrets, as `kraftlake redact` does."),
+]
+HashedNames = Annotated[
+    bool,
+    typer.Option("--names", help="Hash the names of topics, users, groups and clients, too."),
+]
+
 ReplicaA = Annotated[
     str, typer.Argument(metavar="A", help="A replica's directory.", callback=check_local)
 ]
@@ -308,10 +317,6 @@ RetainDays = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")]
-Upgrade = Annotated[
-    bool,
-    typer.Option("--upgrade", help="Bring the tables of an earlier release to this one's."),
-]
 AtOffset = Annotated[
     Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
 ]

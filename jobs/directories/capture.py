@@ -1,21 +1,68 @@
-"""`kraftlake capture`: the metadata directories of running nodes, copied with their hashes."""
+"""`kraftlake capture` and `kraftlake redact`: metadata directories copied, with their hashes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 
 from jobs.output import complain, counted, write_json, write_line
+from jobs.redacting import make_redactor
+from pipelines.capture.manifest import manifest_of
 from pipelines.capture.taking import Taken, directories, take
 from pipelines.object_store import shown_uri
+from replica.errors import UsageError
+from replica.redacted.records import RecordRedactor
 
 
-def run(paths: Sequence[str], *, output: str, json_output: bool = False) -> int:
+def run(
+    paths: Sequence[str],
+    *,
+    output: str,
+    redactor: RecordRedactor | None = None,
+    json_output: bool = False,
+) -> int:
     """Capture the directories below the paths; 1 where one is damaged or never held still.
 
-    output: a folder or a URI of pyarrow.fs. Raises KraftlakeError.
+    output: a folder or a URI of pyarrow.fs. redactor: hides the secrets of the copies, None keeps
+    them. Raises KraftlakeError.
+    """
+    taken = take(directories(paths), output, _report, redactor=redactor)
+    _show(taken, output, json_output=json_output)
+    return 1 if any(one.damages for one in taken) else 0
+
+
+def run_redact(
+    paths: Sequence[str], *, output: str, redactor: RecordRedactor, json_output: bool = False
+) -> int:
+    """Copy directories that stand still, captures above all, without their secrets; as `run`.
+
+    The copy has the time of the capture that it is a copy of. UsageError where the paths hold
+    captures of several times.
     """
     found = directories(paths)
-    taken = take(found, output, _report)
+    manifests = [manifest_of(one) for one in found]
+    moments = {one.captured_at for one in manifests}
+    if len(moments) > 1:
+        raise UsageError(
+            "redact: the paths were captured at different times, and a copy has one time: redact "
+            "one capture at a time, each to a folder of its own"
+        )
+    at = moments.pop() or datetime.now(UTC)
+    taken = take(found, output, _report, lambda: at, redactor)
+    _show(taken, output, json_output=json_output)
+    return 1 if any(one.damages for one in taken) else 0
+
+
+def record_redactor(
+    key_file: str | None, show_configs: Collection[str], *, hashes_names: bool
+) -> RecordRedactor:
+    """key_file: of the fingerprints' key, None for one that nobody can know. UsageError."""
+    redactor = make_redactor(False, key_file, show_configs)
+    assert redactor is not None, "only --keep-secrets goes without one"
+    return RecordRedactor(redactor, hashes_names=hashes_names)
+
+
+def _show(taken: Sequence[Taken], output: str, *, json_output: bool) -> None:
     for one in taken:
         if json_output:
             write_json(_fields(one))
@@ -23,7 +70,6 @@ def run(paths: Sequence[str], *, output: str, json_output: bool = False) -> int:
             write_line(f"{one.folder}: {one.shown}: {_content(one)}")
     if not json_output:
         write_line(f"next: kraftlake ingest --lake LAKE {shown_uri(output)}")
-    return 1 if any(one.damages for one in taken) else 0
 
 
 def _content(one: Taken) -> str:

@@ -17,7 +17,6 @@ from deltalake.exceptions import DeltaError
 
 from jobs.asking.sql_delta_rs import answer
 from jobs.asking.sql_text import tables_named
-from pipelines import capture_rounds
 from pipelines.capture_rounds import Round, round_of, rounds_sql
 from pipelines.delta_rs import open_table
 from pipelines.lake_paths import table_uri
@@ -27,7 +26,7 @@ _REPLICA = ("cluster_id", "node_id", "directory_id")
 _CLUSTER = ("cluster_id",)
 _CAPTURES = """\
 SELECT capture_id, capture_group, cluster_id, node_id, directory_id, captured_at, ingest_seq,
-       {rounds}log_start_offset, log_end_offset, source
+       round_name, has_own_time, log_start_offset, log_end_offset, source
 FROM bronze.captures
 ORDER BY cluster_id, captured_at, node_id, directory_id"""
 _LOOKED_AT = """\
@@ -114,23 +113,12 @@ def replicas(lake: str) -> list[Held]:
 
 def captures(lake: str) -> list[dict[str, Any]]:
     """Rows of bronze.captures without the files, oldest first in each cluster."""
-    rounds = "".join(f"{name}, " for name in capture_rounds.COLUMNS) if _has_rounds(lake) else ""
-    return list(_rows(lake, _CAPTURES.format(rounds=rounds)))
+    return list(_rows(lake, _CAPTURES))
 
 
 def rounds(lake: str) -> list[Round]:
-    """The rounds of captures, oldest first in each cluster; none in a lake of an earlier release,
-    which doesn't tell them."""
-    if not _has_rounds(lake):
-        return []
+    """The rounds of captures, oldest first in each cluster."""
     return [round_of(row) for row in _rows(lake, rounds_sql("true"))]
-
-
-def _has_rounds(lake: str) -> bool:
-    uri = table_uri(lake, "bronze.captures")
-    with _told(uri):
-        names = {field.name for field in open_table(uri).schema().fields}
-    return names.issuperset(capture_rounds.COLUMNS)
 
 
 def tables(lake: str, names: Iterable[str]) -> Iterator[Table]:

@@ -123,7 +123,7 @@ class _Hiding:
         seal = seal_of(lake, key, keeps_secrets=self.keeps_secrets)
         if not self.keeps_secrets and seal == OPEN:
             complain(
-                f"ingest: {lake}: an earlier release or --keep-secrets began it: by the CRCs and "
+                f"ingest: {lake}: --keep-secrets began it: by the CRCs and "
                 "hashes in it guesses of secrets can be checked; in a new lake they can't"
             )
         return replace(self, key=key, seal=seal)

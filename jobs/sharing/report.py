@@ -22,7 +22,6 @@ from jobs.output import (
     write_line,
     write_text,
 )
-from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
@@ -71,7 +70,6 @@ def source(lake: str) -> Source:
     from pipelines.report.source import Source
 
     tables = tables_of(lake)
-    check_schema_version(lake)
 
     def ask(sql: str) -> list[Mapping[str, Any]]:
         found = answer(lake, [name for name in tables_named(sql) if name in tables], sql)

@@ -6,8 +6,6 @@ applied, is told by the replay of the agreed branch in gold.
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,8 +18,10 @@ from replica.check.examined import LOG_KINDS, Examined
 from replica.check.landmarks import known_files
 from replica.check.replaying import Replayed
 from replica.check.rule import Finding
+from replica.format.content import Content
 from replica.format.directory import MetadataDirectory, SegmentFile
 from replica.format.known_file import KnownFile
+from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan.compact import CompactBatches
 from replica.scan.segments import scan
@@ -44,13 +44,13 @@ def judge_looks(tasks: Tasks, looks: Sequence[Look]) -> list[Judged]:
 
 
 def judge_look(look: Look) -> Judged:
-    """By the copies of its logs in the spool, which nobody else writes to: so they are mapped."""
+    """By the copies of its logs in the spool."""
     contents = {
-        file.path: _mapped(look.copy_of(file))
+        file.path: Content(open_file(look.copy_of(file), MAX_LOG_BYTES))
         for file in look.directory.files
         if file.name.kind in LOG_KINDS
     }
-    examined = Examined(look.location, _found_again(look.directory, contents), contents)
+    examined = Examined(look.location, _found_again(look), contents)
     facts = gather(examined)
     found: list[tuple[Finding, OffsetAndEpoch | None]] = [
         (finding, None) for finding in judge_directory(facts, Replayed())
@@ -71,43 +71,35 @@ def _handed_over(look: Look) -> Look:
     worker; it finds them in its copies."""
 
     def without(segment: SegmentFile) -> SegmentFile:
-        if not isinstance(segment.scan.batches, CompactBatches):
-            return segment
         return replace(segment, scan=replace(segment.scan, batches=CompactBatches()))
 
-    return replace(look, directory=_with_segments(look.directory, without))
+    return replace(look, directory=_with_large(look.directory, without))
 
 
-def _found_again(
-    directory: MetadataDirectory, contents: Mapping[str, memoryview]
-) -> MetadataDirectory:
-    """The directory with the batches that weren't handed over, as values: rules ask for them
-    again and again."""
+def _found_again(look: Look) -> MetadataDirectory:
+    """Its directory with the batches that weren't handed over, as values: rules ask for them again
+    and again."""
 
     def found(segment: SegmentFile) -> SegmentFile:
-        if not isinstance(segment.scan.batches, CompactBatches):
-            return segment
-        offset, data = segment.file.name.base_offset, contents[segment.file.path]
-        return replace(segment, scan=scan(data, expected_offset=offset))
+        with open_file(look.copy_of(segment.file), MAX_LOG_BYTES) as copy:
+            return replace(segment, scan=scan(copy, expected_offset=segment.file.name.base_offset))
 
-    return _with_segments(directory, found)
+    return _with_large(look.directory, found)
 
 
-def _with_segments(
+def _with_large(
     directory: MetadataDirectory, change: Callable[[SegmentFile], SegmentFile]
 ) -> MetadataDirectory:
+    """The directory with another value for each large segment."""
+
+    def changed(segment: SegmentFile) -> SegmentFile:
+        return change(segment) if isinstance(segment.scan.batches, CompactBatches) else segment
+
     return replace(
         directory,
-        segments=tuple(map(change, directory.segments)),
-        deleted_segments=tuple(map(change, directory.deleted_segments)),
+        segments=tuple(map(changed, directory.segments)),
+        deleted_segments=tuple(map(changed, directory.deleted_segments)),
     )
-
-
-def _mapped(path: str) -> memoryview:
-    with open(path, "rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return memoryview(b"")
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _row(look: Look, examined: Examined, finding: Finding, snapshot: OffsetAndEpoch | None) -> Row:

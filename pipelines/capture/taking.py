@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pipelines.capture.destination import Destination, destination_at
@@ -22,14 +22,16 @@ from pipelines.capture.grouping import replica_at
 from pipelines.object_store import is_uri, shown_uri
 from replica.errors import CorruptDataError, DataError, UsageError
 from replica.format import capture
+from replica.format.byte_source import Source, all_bytes, blocks, byte_source
 from replica.format.capture import CapturedFile, CaptureInfo
-from replica.format.content_hash import content_hash
+from replica.format.content_hash import ContentHash, content_hash
 from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath, discover
 from replica.format.file_names import classify
-from replica.format.primitives import Buffer
-from replica.format.reading import read_own_sparse
+from replica.format.reading import own_source, read_own_file
+from replica.redacted.files import RedactedFiles
+from replica.redacted.records import RecordRedactor
 from replica.scan.segments import scan
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
@@ -76,16 +78,19 @@ def take(
     destination: str,
     progress: Callable[[Taken], None] = lambda taken: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    redactor: RecordRedactor | None = None,
 ) -> tuple[Taken, ...]:
     """Copy the directories to the destination, a folder or a URI of pyarrow.fs.
 
-    Nothing is locked or changed in them. progress: told after each directory.
+    Nothing is locked or changed in them. progress: told after each directory. redactor: the copies
+    are those of replica.redacted.files; None copies all bytes as they are.
     Raises UsageError where the destination holds a finished capture or anything else, or is a
     folder that isn't the caller's own, UnreadableFileError where a directory can't be listed,
     UnwritableFileError where the destination refuses.
     """
     with destination_at(destination) as place:
-        target = _Target(place, shown_uri(destination), now())
+        redacted = None if redactor is None else RedactedFiles(redactor, read_own_file)
+        target = _Target(place, shown_uri(destination), now(), redacted)
         target.resume()
         taken = []
         for folder, one in _named(found):
@@ -120,6 +125,7 @@ class _Target:
     place: Destination
     shown: str
     at: datetime
+    redacted: RedactedFiles | None = None
     arrived: dict[str, CapturedFile] = field(default_factory=dict)
     wanted: dict[str, CapturedFile] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
@@ -156,33 +162,36 @@ class _Target:
         sending = _Sending(self, folder, node_folder)
         directory = read_directory(one.path, read=sending, scan=scan, hashed=False)
         kept = {f"{folder}/{file.path}" for file in directory.files}
-        for path in sorted(set(sending.files) - kept):
+        for path in sorted(sending.copied.keys() - kept):
             # of a look that did not hold still: the node deleted it meanwhile
             self.wanted.pop(path)
         return Taken(
             folder=folder,
             shown=one.shown,
             files=len(kept),
-            size_bytes=sum(file.size_bytes for file in directory.files),
+            size_bytes=sum(sending.copied[path] for path in kept),
             sent_bytes=sending.sent_bytes,
             has_moved=directory.has_moved,
             damages=_damages(directory, one),
         )
 
-    def put(self, file: CapturedFile, data: Buffer) -> int:
-        """Bytes sent: none where the same content has arrived before."""
+    def put(self, file: CapturedFile, data: Source) -> int:
+        """Bytes sent: none where the same content has arrived before. file: as `data` was hashed;
+        a file that a node changes meanwhile is captured as it was sent."""
         self.wanted[file.path] = file
         if self.arrived.get(file.path) == file and self._is_there(file):
             return 0
         if self.arrived.pop(file.path, None) is not None:
             self._save()  # or the journal would vouch for bytes that are being replaced
-        self.place.write(file.path, data)
+        sent = ContentHash(classify(os.path.basename(file.path)))
+        self.place.write(file.path, sent.passing(blocks(data)))
+        file = replace(file, size_bytes=sent.size, content_hash=sent.digest)
         self._seen.add(file.path)
-        self.arrived[file.path] = file
-        self._unsaved_bytes += len(data)
+        self.arrived[file.path] = self.wanted[file.path] = file
+        self._unsaved_bytes += sent.size
         if self._unsaved_bytes >= _JOURNAL_EVERY_BYTES:
             self._save()
-        return len(data)
+        return sent.size
 
     def finish(self) -> None:
         """Drop what is wanted no more, then say that the capture is whole."""
@@ -212,16 +221,19 @@ class _Sending:
     folder: str
     node_folder: str
     sent_bytes: int = 0
-    files: set[str] = field(default_factory=set)
+    copied: dict[str, int] = field(default_factory=dict)
+    """Bytes of the copy by its path in the capture."""
 
-    def __call__(self, path: str, limit: int) -> Buffer:
-        data = read_own_sparse(path, limit)
+    def __call__(self, path: str, limit: int) -> Source:
+        data = own_source(path, limit)
         inside = os.path.relpath(path, self.node_folder).replace(os.sep, "/")
         name = f"{self.folder}/{inside}"
-        digest = content_hash(classify(os.path.basename(path)), data)
-        file = CapturedFile(name, len(data), digest)
-        self.files.add(name)
-        self.sent_bytes += self.target.put(file, data)
+        redacted = self.target.redacted
+        copy = data if redacted is None else redacted.content(path, all_bytes(data))
+        digest = content_hash(classify(os.path.basename(path)), copy)
+        file = CapturedFile(name, byte_source(copy).size, digest)
+        self.sent_bytes += self.target.put(file, copy)
+        self.copied[name] = self.target.wanted[name].size_bytes
         return data
 
 

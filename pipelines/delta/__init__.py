@@ -11,7 +11,6 @@ replacing    content replaced, and rows of the driver added, in the same way, by
 actions      what a commit says of a file's rows
 changing     the same for a table with a change data feed, by what changed
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
-evolution    a table's columns brought to its contract
 lake_versions  the table of who wrote the lake, by delta-rs
 """
 

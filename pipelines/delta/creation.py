@@ -52,7 +52,7 @@ def _check_columns(table: DeltaTable, path: str, contract: Contract) -> None:
     differing = sorted(name for name in {*actual, *wanted} if actual.get(name) != wanted.get(name))
     raise UsageError(
         f"{path} was written by another release of kraftlake (its columns differ in "
-        f"{', '.join(differing)}): run `kraftlake lake --upgrade`, or use that release."
+        f"{', '.join(differing)}): use that release, or ingest the captures into a new lake"
     )
 
 

@@ -60,11 +60,6 @@ def note_written(lake: str, schema_version: int, *, is_new: bool) -> None:
     _append(lake, "created" if is_new else "written", schema_version)
 
 
-def note_upgraded(lake: str, schema_version: int) -> None:
-    """Adds a row."""
-    _append(lake, "upgraded", schema_version)
-
-
 def release() -> str:
     """This release of kraftlake."""
     try:

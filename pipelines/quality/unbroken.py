@@ -9,14 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from pipelines.delta.lake import Lake
 from pipelines.delta.tables import no_table
-from pipelines.delta_rs import open_if_there
-from pipelines.quality.datafusion import broken_count, judged_rows, quoted, table_name
+from pipelines.delta_rs import open_if_there, open_table
+from pipelines.lake_paths import table_uri
+from pipelines.quality.datafusion import (
+    broken_count,
+    judged_rows,
+    quoted,
+    source_of,
+    table_name,
+)
 from pipelines.quality.expectation import Expectation, Suite
 from pipelines.quality.suites import suites_of
 from pipelines.tables.contract import Contract
@@ -24,10 +33,15 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class Opened:
-    """Tables that are asked by SQL, each at one version. versions: by table name."""
+    """Tables that are asked by SQL, each at one version, by name."""
 
     builder: QueryBuilder
-    versions: Mapping[str, int]
+    tables: Mapping[str, DeltaTable]
+
+    @cached_property
+    def versions(self) -> dict[str, int]:
+        """By table name."""
+        return {name: table.version() for name, table in self.tables.items()}
 
     def answer(self, query: str) -> pa.Table:
         """What a query says, which names the tables as pipelines.quality.datafusion does."""
@@ -53,11 +67,21 @@ def counts_of_broken(lake_root: str, tables: Sequence[Contract]) -> dict[str, tu
 
 def opened(lake_root: str, tables: Sequence[Contract]) -> Opened:
     """The tables at their newest versions. UsageError where the lake lacks one of them."""
-    by_name = {one.name: _opened(lake_root, one) for one in tables}
+    return _registered({one.name: _opened(lake_root, one) for one in tables})
+
+
+def opened_at(lake_root: str, versions: Mapping[str, int]) -> Opened:
+    """Tables of a lake at known versions, by name. Raises what delta-rs raises."""
+    return _registered(
+        {name: open_table(table_uri(lake_root, name), at) for name, at in versions.items()}
+    )
+
+
+def _registered(tables: Mapping[str, DeltaTable]) -> Opened:
     builder = QueryBuilder()
-    for name, table in by_name.items():
+    for name, table in tables.items():
         builder.register(table_name(name), table)
-    return Opened(builder, {name: table.version() for name, table in by_name.items()})
+    return Opened(builder, tables)
 
 
 def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
@@ -65,7 +89,7 @@ def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
 
     Raises what delta-rs raises: just Exception where a data file is gone.
     """
-    return [_counted(layer, suite) for suite in suites_of(tables)]
+    return [count_broken(layer, suite) for suite in suites_of(tables)]
 
 
 def _opened(lake_root: str, contract: Contract) -> DeltaTable:
@@ -75,25 +99,34 @@ def _opened(lake_root: str, contract: Contract) -> DeltaTable:
     return table
 
 
-def _counted(layer: Opened, suite: Suite) -> Counted:
+def count_broken(
+    layer: Opened, suite: Suite, rows: Mapping[str, str] = MappingProxyType({})
+) -> Counted:
+    """Of one table. rows: SQL of those that are judged, by table name; of a table without it, all.
+
+    Raises as `counted`.
+    """
     by_sql = [one for one in suite.expectations if one.predicate is None]
     counts = ", ".join(f"{broken_count(one)} AS c{number}" for number, one in enumerate(by_sql))
-    query = f"SELECT count(*) AS row_count, {counts} FROM ({judged_rows(suite)})"  # noqa: S608 - the suites are our own text
+    query = f"SELECT count(*) AS row_count, {counts} FROM ({judged_rows(suite, rows)})"  # noqa: S608 - the suites are our own text
     (row,) = layer.answer(query).to_pylist()
     row_count = row.pop("row_count")
     found = iter(row.values())
     broken = tuple(
-        next(found) if one.predicate is None else _broken_by_predicate(layer, suite, one)
+        next(found) if one.predicate is None else _broken_by_predicate(layer, suite, one, rows)
         for one in suite.expectations
     )
     return Counted(suite, layer.versions[suite.name], row_count, broken)
 
 
-def _broken_by_predicate(layer: Opened, suite: Suite, expectation: Expectation) -> int:
+def _broken_by_predicate(
+    layer: Opened, suite: Suite, expectation: Expectation, rows: Mapping[str, str]
+) -> int:
     """Of a table's columns a piece at a time, so that they don't fill this process's memory."""
     assert expectation.predicate is not None, expectation.meaning
     columns = ", ".join(quoted(expectation.columns))
-    found = layer.builder.execute(f"SELECT {columns} FROM {table_name(suite.name)}")  # noqa: S608 - the names are our own
+    source = source_of(suite.name, rows)
+    found = layer.builder.execute(f"SELECT {columns} FROM {source}")  # noqa: S608 - the names are our own
     broken = 0
     for batch in found:
         values = (column.to_pylist() for column in pa.record_batch(batch).columns)

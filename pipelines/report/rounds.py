@@ -25,7 +25,7 @@ class Rounds:
     @property
     def has_untimed(self) -> bool:
         """Whether captured_at of any round is the time of its ingest."""
-        return any(not one.is_timed for one in self._rounds.values())
+        return any(not one.has_own_time for one in self._rounds.values())
 
     @property
     def text(self) -> str:
@@ -45,7 +45,7 @@ class Rounds:
     def short(self, captured_at: datetime) -> str:
         """The same within a sentence, without the newest record."""
         known = self._rounds.get(captured_at)
-        if known is None or known.is_timed:
+        if known is None or known.has_own_time:
             return time_text(captured_at)
         if known.name is None:
             return f"the ingest of {time_text(captured_at)}"

@@ -75,7 +75,8 @@ CAPTURES = Contract(
             "has_own_time",
             "boolean",
             "whether capture.json or --captured-at told captured_at; false: it is the time of the "
-            "ingest; NULL: a release before schema version 3 wrote the row",
+            "ingest",
+            nullable=False,
         ),
         Column("source", "string", "the directory as it was named to ingest", nullable=False),
         Column("log_start_offset", "bigint", "offsets below it may be gone", nullable=False),

@@ -1,4 +1,4 @@
-"""Which releases of kraftlake wrote a lake, and when its tables changed."""
+"""Which releases of kraftlake wrote a lake."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pipelines.tables.contract import Column, Contract
 # Types are objects here: nobody who writes it has, or needs, a Spark session to parse DDL.
 LAKE_VERSIONS = Contract(
     name="bronze.lake_versions",
-    description="Each release that wrote the lake, and each change of its tables' schema version.",
+    description="Each release of kraftlake that wrote the lake.",
     columns=(
         Column("at", TimestampType(), "when it was noted", nullable=False),
         Column(
             "action",
             StringType(),
-            "created, written (by another release than before) or upgraded",
+            "created, or written (by another release than before)",
             nullable=False,
         ),
         Column("schema_version", IntegerType(), "of the tables from then on", nullable=False),

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from replica.check.examined import Examined
-from replica.errors import DataError
+from replica.errors import CorruptDataError, DataError
 from replica.format.compression import Inflation
+from replica.format.content import Content, MovedError
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import records_of
 from replica.format.segment import LocatedBatch
@@ -48,35 +49,56 @@ class Refused:
     refusal: Refusal
 
 
+@dataclass(frozen=True, slots=True)
+class NewestState:
+    """The newest state that a log, or a snapshot beside it, tells.
+
+    end: offset (exclusive) and epoch up to which it holds. is_whole: False where the log goes on
+    behind it, with what can't be replayed.
+    """
+
+    image: Image
+    end: OffsetAndEpoch
+    is_whole: bool = True
+
+
 @dataclass(frozen=True)
 class Replayed:
     """images: the state at each end asked for that could be reached. first_refused: None where
     every record could be applied; refused_count: how many couldn't. left_out: why nothing was
-    replayed, "" where it was."""
+    replayed, "" where it was. newest: None where nobody asked for it, or no state is known."""
 
     images: dict[OffsetAndEpoch, Image] = field(default_factory=dict)
     first_refused: Refused | None = None
     refused_count: int = 0
     left_out: str = ""
+    newest: NewestState | None = None
 
 
 def replay_log(
-    examined: Examined, wanted: Collection[OffsetAndEpoch], watch: Watch | None = None
+    examined: Examined,
+    wanted: Collection[OffsetAndEpoch],
+    watch: Watch | None = None,
+    *,
+    newest: bool = False,
 ) -> Replayed:
-    """Replay the log; wanted: ends (exclusive) with the epoch of the record before."""
-    if is_large(sum(len(examined.bytes_of(one)) for one in examined.directory.segments)):
+    """Replay the log; wanted: ends (exclusive) with the epoch of the record before. newest: whether
+    the state at the log's end is wanted, too."""
+    if is_large(sum(examined.content_of(one).size for one in examined.directory.segments)):
         from replica.check.bulk_replaying import replay_large_log
 
         try:
-            return replay_large_log(examined, wanted, watch)
+            return replay_large_log(examined, wanted, watch, newest=newest)
         except TooMuchMemoryError as error:
             return Replayed(left_out=str(error))
+        except MovedError:
+            return Replayed(left_out="its files were changed while they were read")
     replaying = Replaying(examined, wanted, Replay)
     for number, (segment, batch) in enumerate(_batches(examined)):
         if watch is not None and number % _EVERY_BATCHES == 0:
             watch(f"{examined.shown}: replaying offset {batch.header.base_offset}")
         replaying.take(segment, batch)
-    return replaying.replayed()
+    return replaying.replayed(newest=newest)
 
 
 def snapshot_image(examined: Examined, snapshot: SnapshotFile) -> Image | None:
@@ -84,19 +106,20 @@ def snapshot_image(examined: Examined, snapshot: SnapshotFile) -> Image | None:
     memory."""
     if snapshot.scan.damages:
         return None
-    data = examined.bytes_of(snapshot)
-    if is_large(len(data)):
+    content = examined.content_of(snapshot)
+    if is_large(content.size):
         from replica.check.bulk_replaying import large_snapshot_image
 
         try:
-            return large_snapshot_image(data, examined.room.growing(len(data)))
-        except TooMuchMemoryError:
+            growth = examined.room.growing(len(snapshot.scan.batches))
+            return large_snapshot_image(content, snapshot, growth)
+        except (TooMuchMemoryError, MovedError):
             return None
     replay = Replay()
-    inflation = Inflation(len(data))
+    inflation = Inflation(content.size)
     try:
         for batch in snapshot.scan.batches:
-            for _ in apply_batch(replay, batch, data, inflation):
+            for _ in apply_batch(replay, batch, content, inflation):
                 return None
     except DataError:
         return None
@@ -111,16 +134,18 @@ def _batches(examined: Examined) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
 
 
 def apply_batch(
-    replay: AnyReplay, batch: LocatedBatch, data: memoryview, inflation: Inflation
+    replay: AnyReplay, batch: LocatedBatch, content: Content, inflation: Inflation
 ) -> Iterator[Refusal]:
-    """Apply a batch's records; the refusals. DataError where a record has no meaning here.
+    """Apply a batch's records; the refusals. DataError where a record has no meaning here, or the
+    batch isn't there any more.
 
-    data: of the whole file; inflation: the file's.
+    content, inflation: of the file.
     """
-    header = batch.header
-    whole = data[batch.position : batch.position + header.size_bytes]
-    for record in records_of(header, whole, inflation):
-        message = meaning(record, is_control=header.is_control)
+    whole = content.batch(batch)
+    if not whole:
+        raise CorruptDataError("the batch is gone", batch.position)
+    for record in records_of(batch.header, whole, inflation):
+        message = meaning(record, is_control=batch.header.is_control)
         refusal = replay.apply(record.offset, message)
         if refusal is not None:
             yield refusal
@@ -141,6 +166,8 @@ class Replaying:
         self._new_replay = new_replay
         self._bases = _bases(examined)
         self._replay: AnyReplay | None = None  # None while nothing is known of the state
+        # the newest end of which the state was known, and the replay that knew it
+        self._known: tuple[AnyReplay, OffsetAndEpoch] | None = None
         self.end = OffsetAndEpoch(-1, -1)
         self.images: dict[OffsetAndEpoch, Image] = {}
         self.first_refused: Refused | None = None
@@ -148,17 +175,35 @@ class Replaying:
         self._inflating: SegmentFile | None = None
         self._inflation = Inflation(0)
 
-    def replayed(self) -> Replayed:
-        return Replayed(self.images, self.first_refused, self.refused_count)
+    def replayed(self, *, newest: bool = False) -> Replayed:
+        """newest: whether the state at the log's end is wanted."""
+        state = self._newest() if newest else None
+        return Replayed(self.images, self.first_refused, self.refused_count, newest=state)
+
+    def _newest(self) -> NewestState | None:
+        """The state where the log ends, or where it could still be replayed; that of the newest
+        whole snapshot, if this one is newer: a node has fetched it, or a hole is behind it."""
+        newest = None
+        if self._known is not None:
+            replay, end = self._known
+            newest = NewestState(replay.image(), end, is_whole=end == self.end)
+        for offset, snapshots in sorted(self._bases.items(), reverse=True):
+            if newest is not None and offset <= newest.end.offset:
+                break
+            for snapshot in snapshots:
+                image = snapshot_image(self._examined, snapshot)
+                if image is not None and snapshot.id is not None:
+                    return NewestState(image, snapshot.id, is_whole=offset >= self.end.offset)
+        return newest
 
     def take(self, segment: SegmentFile, batch: LocatedBatch) -> None:
         """The next batch of the log, record by record."""
         header = batch.header
         replay = self.enter(header.base_offset)
         if replay is not None:
-            data = self._examined.bytes_of(segment)
+            content = self._examined.content_of(segment)
             try:
-                for refusal in apply_batch(replay, batch, data, self._inflation_of(segment)):
+                for refusal in apply_batch(replay, batch, content, self._inflation_of(segment)):
                     place = segment.file.path, batch.position, header.leader_epoch
                     self.refuse(1, Refused(*place, refusal))
             except DataError:
@@ -168,7 +213,7 @@ class Replaying:
     def _inflation_of(self, segment: SegmentFile) -> Inflation:
         if self._inflating is not segment:
             self._inflating = segment
-            self._inflation = Inflation(len(self._examined.bytes_of(segment)))
+            self._inflation = Inflation(self._examined.content_of(segment).size)
         return self._inflation
 
     def enter(self, base_offset: int) -> AnyReplay | None:
@@ -193,8 +238,10 @@ class Replaying:
     def leave(self, end: OffsetAndEpoch) -> None:
         """The batch ends here (exclusive), in this epoch."""
         self.end = end
-        if self._replay is not None and end in self._wanted:
-            self.images[end] = self._replay.image()
+        if self._replay is not None:
+            self._known = self._replay, end
+            if end in self._wanted:
+                self.images[end] = self._replay.image()
 
     def _begin(self) -> AnyReplay | None:
         """From a snapshot that ends here, on the lineage of the batch before if there is one."""

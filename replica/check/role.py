@@ -7,8 +7,9 @@ from enum import StrEnum
 
 from replica.check.epochs import LeaderChangeBatch
 from replica.check.examined import Examined, leaders_of, voter_sets
-from replica.history.voters import VoterSet, is_voter
+from replica.history.voters import is_voter
 from replica.model.keys import ReplicaKey
+from replica.model.voters import VoterKeys
 
 
 class Role(StrEnum):
@@ -26,15 +27,15 @@ def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> Role | 
     changes: the LeaderChange records of the log, in its order.
     """
     replica = examined.replica
-    voters = _stated_voters(examined, changes)
+    voters = stated_voters(examined, changes)
     if replica is None or not voters:
         return None
     return Role.VOTER if is_voter(voters, replica.key) else Role.OBSERVER
 
 
-def _stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterSet:
-    """The newest voters record of log and snapshots. A static quorum has none: there the newest
-    LeaderChange record, quorum-state (version 0), or the configuration tell."""
+def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
+    """The voters by the newest voters record of log and snapshots. A static quorum has none: there
+    the newest LeaderChange record, quorum-state (version 0), or the configuration tell."""
     newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
     if newest is not None:
         return newest.voters

@@ -7,33 +7,34 @@ every handler needs, each of which keeps state and effects in step.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from replica.model.batch import Batch
+from replica.model.election_state import ElectionState, LeaderAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.voters import Endpoints, Voter
 from replica.raft.accumulator import BatchAccumulator
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import Connections
-from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
+from replica.raft.effects import LogRead, Recorder, Reply, Send, SnapshotRead
 from replica.raft.epoch_bounds import MAX_EPOCH, allowance, is_explained
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
     RESPONSE_OF,
-    Error,
     FetchRequest,
     PeerRequest,
     PeerResponse,
     VoterChangeResponse,
 )
-from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader, PendingChange
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Cause, Role, check
-from replica.raft.voters import Endpoints, Voter
 
 Draw = Callable[[int], int]
 """Randomness from the host: a number from 0 to the argument (exclusive)."""
@@ -59,7 +60,7 @@ class Core:
         self.log = log
         self.draw = draw
         self.now = 0
-        self.effects = Effects()
+        self.effects = Recorder()
         self.connections = Connections(config.request_timeout_ms, config.retry_backoff_ms)
         self.committed: int | None = None
         """Everything below is known to be committed; kept across roles and epochs (F05)."""
@@ -142,10 +143,6 @@ class Core:
         timeout = self.config.election_timeout_ms
         return self.now + timeout + self.draw(timeout)
 
-    def emit(self, **effects: Any) -> None:
-        """Set fields of this step's effects."""
-        self.effects = replace(self.effects, **effects)
-
     def keep(self, role: Role) -> None:
         """The same role in the same epoch, with other data."""
         assert (type(role), role.epoch) == (type(self.role), self.role.epoch), "use become"
@@ -171,9 +168,9 @@ class Core:
             self.accumulator.clear()
             parked, self.parked = self.parked, ()
             for fetch in parked:
-                self.refuse(fetch.request_id, fetch.request, Error.NOT_LEADER_OR_FOLLOWER)
+                self.refuse(fetch.request_id, fetch.request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             if change is not None:
-                self.answer_change(change, Error.NOT_LEADER_OR_FOLLOWER)
+                self.answer_change(change, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def persist(self) -> None:
         """Write quorum-state where epoch, leader or vote differ from what is on disk."""
@@ -188,7 +185,7 @@ class Core:
         )
         if _memorable(state) != _memorable(self.persisted):
             self.persisted = state
-            self.emit(quorum_state=state)
+            self.effects.write_quorum_state(state)
 
     def announce(self) -> None:
         """Tell the state machine of a new leader or epoch.
@@ -204,13 +201,18 @@ class Core:
         leader = LeaderAndEpoch(role.leader_id, role.epoch)
         if leader != self.announced:
             self.announced = leader
-            self.emit(leader_change=leader)
+            self.effects.tell_leader(leader)
 
     def commit_to(self, high_watermark: int) -> None:
         """Everything below is now known to be committed."""
         if self.committed is None or high_watermark > self.committed:
             self.committed = high_watermark
-            self.emit(commit=high_watermark)
+            self.effects.commit(high_watermark)
+
+    def append(self, batches: Sequence[Batch]) -> None:
+        """Append what starts at the log end, a leader's own batches or those it fetched."""
+        self.log = self.log.appended(batches)
+        self.effects.append(batches)
 
     def signed(self, response: _Response) -> _Response:
         """With the epoch and leader as known here."""
@@ -227,22 +229,22 @@ class Core:
         response: PeerResponse,
         read: LogRead | SnapshotRead | None = None,
     ) -> None:
-        self.emit(replies=(*self.effects.replies, Reply(request_id, response, read)))
+        self.effects.reply(Reply(request_id, response, read))
 
-    def answer_change(self, change: PendingChange, error: Error, message: str = "") -> None:
+    def answer_change(self, change: PendingChange, error: ErrorCode, message: str = "") -> None:
         """Answer the request for a change of the quorum, unless it has its answer already."""
         if not change.is_answered:
             response = VoterChangeResponse(error=error, message=message)
             self.reply(change.request_id, self.signed(response))
 
-    def refuse(self, request_id: Hashable, request: PeerRequest, error: Error) -> None:
+    def refuse(self, request_id: Hashable, request: PeerRequest, error: ErrorCode) -> None:
         """Answer with an error and nothing else."""
         self.reply(request_id, self.signed(RESPONSE_OF[type(request)](error=error)))
 
     def refuse_illegal(self, request_id: Hashable, request: PeerRequest, why: str) -> None:
         """No correct peer sends this: INVALID_REQUEST, counted, nothing changes."""
         self.illegal[why] += 1
-        self.refuse(request_id, request, Error.INVALID_REQUEST)
+        self.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
         """Send unless a request is in flight to that peer, or it failed just now.
@@ -251,8 +253,7 @@ class Core:
         """
         if self.connections.is_ready(node_id, self.now):
             correlation_id = self.connections.sent(node_id, self.now, message)
-            sent = Send(node_id, endpoints, correlation_id, message)
-            self.emit(sends=(*self.effects.sends, sent))
+            self.effects.send(Send(node_id, endpoints, correlation_id, message))
         return self.connections.ready_at(node_id)
 
     def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:

@@ -16,15 +16,16 @@ from replica.history.watermark import (
     checked_leader_watermark,
     follower_high_watermark,
 )
+from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
-from replica.raft.batch import Batch
 from replica.raft.core import Core
 from replica.raft.effects import SnapshotPart
 from replica.raft.elections import become_prospective
-from replica.raft.fetch_requests import fetch_from_any, fetch_from_leader, must_flush
+from replica.raft.fetch_requests import fetch_from_any, fetch_from_leader
 from replica.raft.log_start import follow_log_start
-from replica.raft.messages import Error, FetchResponse, FetchSnapshotResponse, PeerRequest
+from replica.raft.messages import FetchResponse, FetchSnapshotResponse, PeerRequest
 from replica.raft.roles.follower import Follower, SnapshotFetch
 from replica.raft.voter_updates import change_to_join, may_join, next_update, update
 
@@ -58,7 +59,7 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
     not go on.
     """
     role = core.role
-    if response.error is not Error.NONE:
+    if response.error is not ErrorCode.NONE:
         return False
     if not isinstance(role, Follower):
         return True
@@ -83,7 +84,7 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         return True
     fetching, snapshot_id = role.fetching, response.snapshot_id
     if (
-        response.error is Error.SNAPSHOT_NOT_FOUND
+        response.error is ErrorCode.SNAPSHOT_NOT_FOUND
         or snapshot_id is None
         or min(snapshot_id.offset, snapshot_id.epoch) < 0
     ):
@@ -91,7 +92,7 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         core.keep(replace(role, fetching=None))
         _trust(core)
         return False
-    if response.error is not Error.NONE:
+    if response.error is not ErrorCode.NONE:
         return False
     end = response.position + len(response.data)
     if (
@@ -103,7 +104,7 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         return False
     is_last = end == response.size
     part = SnapshotPart(snapshot_id, response.position, response.data, is_last)
-    core.emit(snapshot_parts=(*core.effects.snapshot_parts, part))
+    core.effects.write(part)
     core.keep(replace(role, fetching=SnapshotFetch(snapshot_id, end, is_last)))
     _trust(core)
     return True
@@ -157,7 +158,7 @@ def _truncate(core: Core, diverging: OffsetAndEpoch) -> None:
     if end < core.log.log_end:
         core.log = core.log.truncated(end)
         core.truncating = True
-        core.emit(truncate_to=end)
+        core.effects.truncate_to(end)
 
 
 def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> None:
@@ -178,10 +179,7 @@ def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
         core.illegal["a high watermark that fell"] += 1
         return False
     if batches:
-        core.log = core.log.appended(batches)
-        core.emit(append=tuple(batches), flush=must_flush(core))
-        if not must_flush(core):
-            core.log = core.log.flushed(core.log.log_end)
+        core.append(batches)
     core.keep(replace(role, leader_watermark=named))
     reached = follower_high_watermark(core.committed, named, core.log.log_end)
     if reached is not None:

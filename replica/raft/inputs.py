@@ -6,8 +6,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.messages import Error, PeerRequest, PeerResponse
-from replica.raft.ports import SnapshotFacts
+from replica.model.kafka_errors import ErrorCode
+from replica.model.log_facts import SnapshotFacts
+from replica.raft.messages import PeerRequest, PeerResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Failed:
 
     node_id: int
     correlation_id: int
-    error: Error = Error.BROKER_NOT_AVAILABLE
+    error: ErrorCode = ErrorCode.BROKER_NOT_AVAILABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,12 @@ class Append:
     """The state machine of the leader of `epoch` has records, by their values, at least one; they
     go into one batch, with what else comes within Config.append_linger_ms.
 
-    Their offsets are known at once: the first one's is Raft.next_append_offset. prepared: they and
-    what comes after wait for SchedulePrepared (Kafka: prepareAppend), or for a control record or
-    Propose, which nothing may overtake. A leader that resigns drops what it has not appended.
+    Their offsets are known at once: the first one's is Raft.next_append_offset. A leader that
+    resigns drops what it has not appended.
     """
 
     epoch: int
     values: tuple[bytes, ...]
-    prepared: bool = False
 
     @property
     def record_count(self) -> int:
@@ -82,15 +81,8 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class SchedulePrepared:
-    """What the leader of `epoch` has prepared may be appended (Kafka: schedulePreparedAppend)."""
-
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
 class Flushed:
-    """The log is durable up to `end_offset` (exclusive): the answer to Effects.flush.
+    """The flush that an append owed is done: the log is durable up to `end_offset` (exclusive).
 
     A flush that a truncation has overtaken must not be reported.
     """
@@ -155,7 +147,6 @@ Input = (
     | Failed
     | Propose
     | Append
-    | SchedulePrepared
     | Flushed
     | Truncated
     | SnapshotFrozen

@@ -9,18 +9,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from replica.errors import KraftlakeError, UsageError
-from replica.raft.accumulator import batch_size
-from replica.raft.batch import Batch, ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
+from replica.format.batch_size import batch_size
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.kafka_errors import ErrorCode
+from replica.model.voters import Voter, VoterSet
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
-from replica.raft.inputs import Append, Propose, Resign, SchedulePrepared
-from replica.raft.messages import BeginQuorumEpochRequest, Error
+from replica.raft.inputs import Append, Propose, Resign
+from replica.raft.messages import BeginQuorumEpochRequest
 from replica.raft.parked import serve_parked
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.leader import Leader, check_quorum_deadline
 from replica.raft.roles.resigned import Resigned
 from replica.raft.transitions import Cause
-from replica.raft.voters import Voter, VoterSet
 
 
 class NotLeaderError(KraftlakeError):
@@ -52,7 +54,7 @@ def lead(core: Core, candidate: Candidate) -> None:
 
 def append_control(core: Core, *records: ControlRecord) -> int:
     """Append a control batch, flush it; returns its last offset."""
-    waiting = _drained(core, forced=True)
+    waiting = _drained(core)
     base = waiting[-1].end_offset if waiting else core.log.log_end
     last = base + len(records) - 1
     append(core, (*waiting, Batch(base, last, core.role.epoch, core.now, records)))
@@ -61,10 +63,8 @@ def append_control(core: Core, *records: ControlRecord) -> int:
 
 def append(core: Core, batches: tuple[Batch, ...]) -> None:
     """Append as leader: voter sets are in force at once, waiting fetches get the records."""
-    role = core.leader
-    core.log = core.log.appended(batches)
-    core.emit(append=(*core.effects.append, *batches), flush=True)
-    role = role.with_voters(core.log.voters)
+    core.append(batches)
+    role = core.leader.with_voters(core.log.voters)
     if role.check_quorum_deadline == FOREVER:
         wait = core.config.fetch_timeout_ms
         deadline = check_quorum_deadline(core.log.voters, role.local, core.now, wait)
@@ -81,7 +81,7 @@ def handle_propose(core: Core, propose: Propose) -> None:
     """
     _check_leads(core, propose.epoch)
     _check_size(core, max((len(batch.data) for batch in propose.batches), default=0))
-    batches = list(_drained(core, forced=True))
+    batches = list(_drained(core))
     base = batches[-1].end_offset if batches else core.log.log_end
     for proposal in propose.batches:
         last = base + proposal.record_count - 1
@@ -96,13 +96,7 @@ def handle_append(core: Core, request: Append) -> None:
     assert request.values, "an append has records"
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
-    core.accumulator.append(request.values, core.now, prepared=request.prepared)
-
-
-def handle_schedule_prepared(core: Core, request: SchedulePrepared) -> None:
-    """Raises NotLeaderError or UsageError."""
-    _check_leads(core, request.epoch)
-    core.accumulator.schedule()
+    core.accumulator.append(request.values, core.now)
 
 
 def update_high_watermark(core: Core) -> None:
@@ -139,7 +133,7 @@ def poll_leader(core: Core, role: Leader) -> int:
         _resign(core, role, Cause.TIMEOUT)
         return core.now
     if role.change is not None and role.change.deadline <= core.now:
-        finish_change(core, Error.REQUEST_TIMED_OUT, "the change was not committed in time")
+        finish_change(core, ErrorCode.REQUEST_TIMED_OUT, "the change was not committed in time")
     if role.begin_deadline <= core.now:
         _send_begin(core)
     if core.accumulator.deadline <= core.now:
@@ -150,7 +144,7 @@ def poll_leader(core: Core, role: Leader) -> int:
     return min(check, role.begin_deadline, expiry, core.accumulator.deadline)
 
 
-def finish_change(core: Core, error: Error, message: str = "") -> None:
+def finish_change(core: Core, error: ErrorCode, message: str = "") -> None:
     """End the pending change and answer who waits for it; the voter set stays as appended (H04)."""
     role = core.leader
     assert role.change is not None
@@ -172,11 +166,11 @@ def _check_size(core: Core, size: int) -> None:
         raise RecordBatchTooLargeError(f"a batch of {size} bytes, at most {limit} are allowed")
 
 
-def _drained(core: Core, *, forced: bool = False) -> tuple[Batch, ...]:
+def _drained(core: Core) -> tuple[Batch, ...]:
     """Batches that waited, with their offsets from the log end on."""
     batches: list[Batch] = []
     base = core.log.log_end
-    for waited in core.accumulator.drain(forced=forced):
+    for waited in core.accumulator.drain():
         last = base + len(waited.values) - 1
         values = waited.values
         batches.append(Batch(base, last, core.role.epoch, waited.timestamp, values=values))
@@ -214,7 +208,7 @@ def _finish_change(core: Core, high_watermark: int) -> None:
     change = core.leader.change
     if change is None or change.last_offset is None or change.last_offset >= high_watermark:
         return
-    finish_change(core, Error.NONE)
+    finish_change(core, ErrorCode.NONE)
 
 
 def _send_begin(core: Core) -> None:

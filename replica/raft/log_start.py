@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from replica.model.log_facts import SnapshotFacts
 from replica.raft.core import Core
 from replica.raft.inputs import Clean
-from replica.raft.ports import SnapshotFacts
 from replica.raft.roles.leader import Leader
 
 
@@ -93,4 +93,4 @@ def _move(core: Core, start: int | None) -> None:
     before = {s.snapshot_id for s in core.log.snapshots}
     core.log = core.log.started_at(start)
     gone = sorted(before - {s.snapshot_id for s in core.log.snapshots})
-    core.emit(log_start=start, delete_snapshots=tuple(gone))
+    core.effects.start_log_at(start, gone)

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from replica.errors import UsageError
+from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import NO_NODE
+from replica.model.log_facts import LogFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft import snapshots
 from replica.raft.config import FOREVER, Config
@@ -32,7 +34,6 @@ from replica.raft.inputs import (
     Request,
     Resign,
     Response,
-    SchedulePrepared,
     Shutdown,
     SnapshotFetched,
     SnapshotFrozen,
@@ -44,14 +45,12 @@ from replica.raft.leading import (
     handle_append,
     handle_propose,
     handle_resign,
-    handle_schedule_prepared,
     poll_leader,
     update_high_watermark,
 )
 from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, opened
 from replica.raft.parked import expire_parked
-from replica.raft.ports import ElectionState, LogFacts
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
@@ -89,7 +88,7 @@ class Raft:
             snapshots.restart_at(self._core, newest)
         elif newest is not None and newest.snapshot_id != BOOTSTRAP_SNAPSHOT:
             # what a snapshot holds is committed; the rest is known when a leader says so
-            self._core.emit(load_snapshot=newest.snapshot_id)
+            self._core.effects.load(newest.snapshot_id)
             self._core.commit_to(newest.snapshot_id.offset)
         self._core.role = _initial_role(self._core, state)
         self._core.persist()
@@ -109,8 +108,7 @@ class Raft:
         core.now = now_ms
         _HANDLERS[type(event)](core, event)
         self._deadline = _poll(core)
-        effects, core.effects = core.effects, Effects()
-        return effects
+        return core.effects.taken()
 
     def next_deadline(self) -> int:
         """When the next step is due at the latest, in ms; FOREVER for none."""
@@ -221,10 +219,10 @@ def _complete_shutdown(core: Core) -> None:
     has_other_leader = role.leader_id not in (NO_NODE, core.local_id)
     if not core.is_voter or core.is_only_voter or has_other_leader:
         core.stopped = True
-        core.emit(stopped=Stopped.GRACEFULLY)
+        core.effects.stop(Stopped.GRACEFULLY)
     elif core.shutdown_deadline <= core.now:
         core.stopped = True
-        core.emit(stopped=Stopped.BY_TIMEOUT)
+        core.effects.stop(Stopped.BY_TIMEOUT)
 
 
 def _handle_flushed(core: Core, flushed: Flushed) -> None:
@@ -250,7 +248,6 @@ _HANDLERS: dict[type[Input], Callable[[Core, Any], None]] = {
     Failed: handle_failed,
     Propose: handle_propose,
     Append: handle_append,
-    SchedulePrepared: handle_schedule_prepared,
     Flushed: _handle_flushed,
     Truncated: _handle_truncated,
     SnapshotFrozen: lambda core, event: snapshots.handle_frozen(core, event.facts),

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from replica.errors import UsageError
 from replica.history.fetch import Records, validate_position
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.log_facts import SnapshotFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core
-from replica.raft.ports import SnapshotFacts
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 
@@ -86,7 +86,7 @@ def handle_rejected(core: Core, snapshot_id: OffsetAndEpoch) -> None:
 def restart_at(core: Core, facts: SnapshotFacts) -> None:
     """Drop the log, which is older, and go on at the snapshot's end offset (G24, G26)."""
     core.log = core.log.reset_to(facts)
-    core.emit(reset_to=facts.snapshot_id, load_snapshot=facts.snapshot_id)
+    core.effects.restart_at(facts.snapshot_id)
     core.commit_to(facts.snapshot_id.offset)
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from random import Random
 
 from replica.errors import FileSystemError, KraftlakeError
+from replica.model.election_state import LeaderAndEpoch
 from replica.raft import inputs
 from replica.raft.effects import Effects
 from replica.raft.leading import NotLeaderError
 from replica.raft.messages import PeerRequest
-from replica.raft.ports import LeaderAndEpoch
 from replica.raft.roles.leader import Leader
 from replica.simulate.broken import BrokenInvariantError, demand
 from replica.simulate.disk import PowerLossError
@@ -281,7 +281,7 @@ class Simulation:
 
     def _plan(self, node: Node, host: SimulatedHost) -> None:
         """When its replica is to be looked after again."""
-        if host.must_flush and not node.flush_due:
+        if host.owes_flush and not node.flush_due:
             node.flush_due = True
             delay = self.random.randrange(200 if node.is_slow else 3)
             self.schedule.after(delay, Flush(node.node_id, node.boots))

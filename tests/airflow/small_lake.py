@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from pipelines.schema_version import write_schema_version
+
 AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
 _CAPTURE = {"capture_id": "new", "cluster_id": "c", "node_id": 1, "directory_id": "d"}
 _RESULT = {"table_name": "bronze.log_batches", "meaning": "a batch has an epoch"}
@@ -31,6 +33,7 @@ def write_small_lake(
         "bronze/damage": [damage],
         "gold/quality_results": results,
     }
+    write_schema_version(str(lake))
     for name, rows in tables.items():
         write_deltalake(str(lake / name), pa.Table.from_pylist(rows), mode="overwrite")
 

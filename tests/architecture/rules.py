@@ -14,12 +14,15 @@ from pathlib import Path
 EVERYONE = ("replica.model", "replica.errors", "replica.severity")
 
 _PIPELINES_FROM_REPLICA = (
+    "replica.message",
     "replica.format",
     "replica.metadata",
     "replica.history",
     "replica.scan",
     "replica.check",
+    "replica.health",
     "replica.consumer",
+    "replica.redacted",
 )
 
 # Folder or module -> what it may import of ours, besides itself and EVERYONE. Not transitive.
@@ -28,28 +31,38 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.model": (),
     "replica.severity": (),
     "replica.errors": (),
-    "replica.format": (),
-    "replica.metadata": ("replica.format",),
+    "replica.message": (),
+    "replica.format": ("replica.message",),
+    "replica.metadata": ("replica.format", "replica.message"),
     "replica.history": (),
-    "replica.scan": ("replica.format", "replica.metadata"),
-    "replica.check": ("replica.scan", "replica.history", "replica.format", "replica.metadata"),
-    "replica.raft": ("replica.history",),
+    "replica.scan": ("replica.format", "replica.metadata", "replica.message"),
+    "replica.redacted": ("replica.format", "replica.metadata", "replica.message"),
+    "replica.restore": ("replica.format", "replica.metadata", "replica.message"),
+    "replica.check": (
+        *("replica.scan", "replica.history", "replica.format", "replica.metadata"),
+        "replica.message",
+    ),
+    "replica.health": (
+        *("replica.check", "replica.format", "replica.metadata", "replica.message"),
+        "replica.scan",
+    ),
+    "replica.raft": ("replica.history", "replica.format.batch_size"),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
     "replica.storage": (
-        *("replica.format", "replica.history"),
+        *("replica.format", "replica.history", "replica.message"),
         "replica.raft.ports",
     ),
     "replica.host": ("replica.raft", "replica.storage", "replica.history"),
-    "replica.wire": ("replica.format",),
+    "replica.wire": ("replica.message",),
     "replica.node": (
         *("replica.host", "replica.raft", "replica.machines", "replica.storage", "replica.wire"),
-        *("replica.history", "replica.format", "replica.metadata"),
+        *("replica.history", "replica.format", "replica.metadata", "replica.message"),
     ),
     "replica.consumer": ("replica.wire", "replica.format", "replica.history"),
     "replica.admin": ("replica.wire", "replica.format", "replica.history"),
     "replica.simulate": (
         *("replica.host", "replica.raft", "replica.machines", "replica.storage"),
-        *("replica.history", "replica.format", "replica.metadata"),
+        *("replica.history", "replica.format", "replica.metadata", "replica.message"),
     ),
     "pipelines": ("pipelines", *_PIPELINES_FROM_REPLICA),
     "jobs": ("pipelines", "replica"),

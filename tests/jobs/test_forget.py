@@ -12,6 +12,7 @@ from deltalake import write_deltalake
 
 from pipelines import forgetting
 from pipelines.forgetting import Targets
+from pipelines.schema_version import write_schema_version
 from replica.errors import UsageError
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.test_lake import CAPTURE
@@ -22,6 +23,7 @@ from tests.secret_log import batch, plain, write_node
 def lake(tmp_path: Path) -> Path:
     rows = [CAPTURE, {**CAPTURE, "capture_id": "b", "node_id": 2}]
     rows.append({**CAPTURE, "capture_id": "e", "capture_group": "h", "cluster_id": "other"})
+    write_schema_version(str(tmp_path))
     write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist(rows))
     return tmp_path
 
@@ -48,6 +50,7 @@ def test_a_capture_of_order_is_shown_with_the_name_of_its_round(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:
     split = {**CAPTURE, "round_name": "split", "has_own_time": False}
+    write_schema_version(str(tmp_path))
     write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist([split]))
     (row,) = kraftlake("forget", "--lake", tmp_path, "--capture", "a", "--json").rows
     assert row["round_name"] == "split"

@@ -148,11 +148,6 @@ def test_while_spark_starts_and_works(lake: Path, seconds: float) -> None:
         (("quality",), "starting Spark", "run `kraftlake quality --lake {}` again"),
         (("maintain",), "maintain: bronze.damage", "run `kraftlake maintain --lake {}` again"),
         (
-            ("lake", "--upgrade"),
-            "starting Spark",
-            "run `kraftlake lake --lake {} --upgrade` again, which does what is left",
-        ),
-        (
             ("forget", "--cluster", CLUSTER, "--yes"),
             "starting Spark",
             "run `kraftlake forget --lake {} --yes`, which finishes it",
@@ -170,11 +165,10 @@ def test_while_spark_starts_and_works(lake: Path, seconds: float) -> None:
 def test_each_command_says_what_to_run(
     lake: Path, words: tuple[str, ...], behind: str, then: str
 ) -> None:
-    job = "upgrade" if words[0] == "lake" else words[0]
     for seconds in (1, 4, 8):
         given = (word.format(lake) for word in words)
         (line,) = interrupted(behind, seconds, *given, "--lake", lake)
-        assert line.startswith(f"{job}: interrupted: {then.format(lake)}")
+        assert line.startswith(f"{words[0]}: interrupted: {then.format(lake)}")
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.lake import held as lake_content
+from pipelines.schema_version import write_schema_version
 from tests.jobs.conftest import Kraftlake
 
 AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
@@ -24,6 +25,8 @@ CAPTURE = {
     "node_id": 1,
     "directory_id": "d",
     "captured_at": AT,
+    "round_name": "only",
+    "has_own_time": True,
     "ingest_seq": 1,
     "log_start_offset": 10,
     "log_end_offset": 60,
@@ -40,10 +43,13 @@ def _batch(first: int, last: int, *, node: int = 1, epoch: int = 1, valid: bool 
         "last_offset": last,
         "leader_epoch": epoch,
         "crc_valid": valid,
+        "max_timestamp": AT,
+        "in_log": _span(AT, None),
     }
 
 
 def _write(lake: Path, captures: list[Any], batches: list[Any]) -> None:
+    write_schema_version(str(lake))
     for name, rows in (("captures", captures), ("log_batches", batches)):
         table = pa.Table.from_pylist(rows)
         write_deltalake(str(lake / "bronze" / name), table, mode="overwrite")
@@ -145,18 +151,10 @@ def test_the_newest_record_of_a_round_may_have_a_time_that_no_calendar_has(
             "in_log": [_span(AT, None)],
         }
     )
+    write_schema_version(str(tmp_path))
     write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist([split]))
     write_deltalake(str(tmp_path / "bronze/log_batches"), far)
     assert "split (newest record 270000000000000ms)" in kraftlake("lake", "--lake", tmp_path).out
-
-
-def test_a_lake_of_an_earlier_release_has_no_rounds_to_name(
-    kraftlake: Kraftlake, tmp_path: Path
-) -> None:
-    _write(tmp_path, [CAPTURE], [_batch(10, 59)])
-    text = kraftlake("lake", "--lake", tmp_path)
-    assert text.code == 0
-    assert "rounds\nnone\n" in text.out
 
 
 def _span(first: datetime, last: datetime | None) -> list[dict[str, Any]]:
@@ -185,6 +183,7 @@ def test_tables_have_their_version_files_bytes_and_rows(
 def test_a_lake_that_lacks_its_captures_or_can_t_be_read_is_refused_in_one_line(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:
+    write_schema_version(str(tmp_path))
     write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist([CAPTURE]))
     ended = kraftlake("lake", "--lake", tmp_path)
     assert ended.code == 2

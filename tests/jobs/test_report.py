@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.schema_version import FILE_NAME
 from tests.jobs.conftest import Kraftlake
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.small_lake import CLUSTER, write_lake
@@ -142,14 +141,3 @@ def test_a_lake_that_is_not_there_or_not_built_is_refused(
     ended = kraftlake("report", "--lake", lake)
     assert ended.code == 2
     assert ended.error.endswith(f"run `kraftlake build --lake {lake}` first")
-
-
-def test_a_lake_of_an_earlier_release_is_told_to_be_upgraded(
-    kraftlake: Kraftlake, tmp_path: Path
-) -> None:
-    lake = write_lake(tmp_path / "lake", split())
-    (lake / FILE_NAME).write_text("2\n")
-    ended = kraftlake("report", "--lake", lake, "-o", tmp_path / "report.html")
-    assert ended.code == 2
-    assert ended.error.startswith(f"{lake}: its tables are of schema version 2, this release has ")
-    assert f"run `kraftlake lake --lake {lake} --upgrade`" in ended.error

@@ -24,7 +24,6 @@ WRITING = {
     "maintain": ("maintain",),
     "forget": ("forget", "--cluster", "c", "--yes"),
     "vacuum": ("forget", "--vacuum", "--yes"),
-    "upgrade": ("lake", "--upgrade"),
 }
 
 
@@ -72,7 +71,6 @@ def test_a_lake_that_has_become_read_only_is_one_line(data: Path, lake: Path, co
         ("maintain", "silver/voter_sets"),
         ("forget", "bronze/captures"),
         ("vacuum", "gold/findings"),
-        ("upgrade", "bronze"),
     ],
 )
 def test_a_folder_in_a_lake_that_another_user_made_is_named(

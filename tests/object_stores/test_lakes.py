@@ -7,24 +7,20 @@ import json
 import re
 import shlex
 import shutil
-import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from pyarrow.fs import copy_files
 
 from jobs.asking.sql_delta_rs import answer
 from jobs.lake_tables import tables_of
 from pipelines.capture.spool import PLACE_VARIABLE
 from pipelines.lake_claims import FOLDER as CLAIMS
-from pipelines.object_store import opened
 from pipelines.s3a_jars import S3A
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD
 from pipelines.tables.silver import SILVER
-from tests.jobs.test_upgrade import OLD_LAKE
 from tests.kraftlake_process import REPOSITORY, kraftlake
 from tests.object_stores.s3_server import S3Server
 
@@ -75,7 +71,7 @@ def said(bucket: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         # processes run in the repository
         given = [str(data / CLUSTER / "live" / w[6:]) if w[:6] == "nodes/" else w for w in words]
         given = [str(folder / w) if w.endswith(".html") else w for w in given]
-        printed["upgrade" if "--upgrade" in words else words[0]] = run(*given)
+        printed[words[0]] = run(*given)
         if words[0] == "capture":
             for moment in ("split", "final"):
                 run("capture", str(data / CLUSTER / moment), "-o", f"{CAPTURES}/{moment}")
@@ -131,7 +127,6 @@ def test_it_is_asked_as_a_local_one_is(said: Mapping[str, str]) -> None:
     assert "<html" in said["page"]
     assert "gold.findings" in said["lake"]
     assert "gold.findings" in said["maintain"]
-    assert said["upgrade"] == ""
     query = "select count(*) as n from bronze.log_records"
     by_spark = run("sql", "--lake", LAKE, "--engine", "spark", "--json", query)
     assert json.loads(by_spark) == json.loads(run("sql", "--lake", LAKE, "--json", query))
@@ -168,23 +163,6 @@ def test_what_it_has_is_not_ingested_twice_and_a_stream_goes_on(
     run("forget", "--lake", lake, "--cluster", cluster_of(lake, node), "--yes")
     count = "select count(*) as n from bronze.log_records"
     assert run("sql", "--lake", lake, count) == run("sql", "--lake", LAKE, count)
-
-
-def test_a_lake_of_an_earlier_release_is_upgraded_as_a_local_one_is(
-    bucket: Path, tmp_path: Path
-) -> None:
-    lake, local = "s3://bucket/old", str(tmp_path / "old")
-    with tarfile.open(OLD_LAKE) as archive:
-        archive.extractall(local, filter="data")
-    with opened(lake) as (store, root):
-        copy_files(local, root, destination_filesystem=store)
-    changes = run("lake", "--lake", lake, "--upgrade", "--json")
-    assert changes == run("lake", "--lake", local, "--upgrade", "--json")
-    assert changes.count("\n") == 5
-    query = "select * from bronze.log_batches"
-    here, there = (run("sql", "--lake", one, "--json", query) for one in (lake, local))
-    assert sorted(here.splitlines()) == sorted(there.splitlines())
-    assert run("lake", "--lake", lake, "--upgrade", "--json") == ""
 
 
 def cluster_of(lake: str, node: Path) -> str:

@@ -17,7 +17,6 @@ RECORD_MS = 1_795_231_210_656
     ("known", "label"),
     [
         ({"has_own_time": True}, "at 08:35"),
-        ({"has_own_time": None}, "at 08:35"),
         ({"has_own_time": True, "name": "split"}, "split, at 08:35"),
         ({"has_own_time": False}, "ingested at 08:35"),
         ({"has_own_time": False, "name": "split"}, "split (no record)"),

@@ -112,6 +112,7 @@ def capture(node: int, group: int, start: int = 0, end: int = 10, **more: Any) -
         "capture_id": f"capture-{node}-{group}",
         "capture_group": f"group-{group}",
         "captured_at": at(100 * group),
+        "has_own_time": True,
         "ingest_seq": group,
         "source": f"nodes/{group}/{node}",
         "log_start_offset": start,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,18 +13,26 @@ import pytest
 from replica.format import segment
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.segment import SegmentScan
+from replica.scan import segments
 from replica.scan.compact import NAMES, CompactBatches, column_of, next_offsets
-from replica.scan.segments import scan_file
+from replica.scan.segments import compact_scan
 from tests.bench.segments import batches
 from tests.replica.scan.damaging import Pool, damaged
 
 _DATA = Path(__file__).parents[2] / "data"
 
 
+@pytest.fixture(autouse=True, scope="module")
+def all_are_large() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segments, "MIN_BYTES", 0)
+        yield
+
+
 def _read(path: Path, raw: bytes, expected_offset: int | None) -> SegmentScan:
     path.write_bytes(raw)
     with open_file(str(path), MAX_LOG_BYTES) as file:
-        return scan_file(file, expected_offset=expected_offset)
+        return compact_scan(file, expected_offset=expected_offset)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,119 @@
+"""A record schema at one version as a flat program, the form that readers and writers run.
+
+A program is a tuple of steps. The steps of the record itself are `steps[:width]`; a step of kind
+STRUCT names the range of steps of its structure, which lie further behind. Within a range steps
+stand in declared order, the order of Kafka's JSON; `wire_order` gives the order of the bytes.
+Numbers only refer to the tuple itself, so that a bulk reader can lay it out as arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.message.schema import Field, Kind, RecordSchema, Value
+
+NO_TAG = -1
+
+FIXED_LAYOUTS: dict[Kind, str] = {
+    Kind.BOOL: "B",
+    Kind.INT8: "b",
+    Kind.INT16: "h",
+    Kind.UINT16: "H",
+    Kind.INT32: "i",
+    Kind.UINT32: "I",
+    Kind.INT64: "q",
+    Kind.FLOAT64: "d",
+    Kind.UUID: "16s",
+}
+"""struct's letter for each kind of fixed size, big-endian on the wire."""
+
+_SIZES: dict[Kind, int] = {
+    Kind.BOOL: 1,
+    Kind.INT8: 1,
+    Kind.INT16: 2,
+    Kind.UINT16: 2,
+    Kind.INT32: 4,
+    Kind.UINT32: 4,
+    Kind.INT64: 8,
+    Kind.FLOAT64: 8,
+    Kind.UUID: 16,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One field.
+
+    tag: NO_TAG where the field is always on the wire. first, end: the range of steps of the
+    structure, both 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes,
+    by which a claimed element count is checked before anything is allocated.
+    """
+
+    name: str
+    kind: Kind
+    is_array: bool
+    nullable: bool
+    tag: int
+    default: Value
+    first: int
+    end: int
+    least_size: int
+
+    @property
+    def is_tagged(self) -> bool:
+        return self.tag != NO_TAG
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The steps of one record type at one version; `width` of them are the record's own.
+
+    names: every field name in the program, sorted by their UTF-8 bytes and without repeats.
+    """
+
+    schema: RecordSchema
+    version: int
+    steps: tuple[Step, ...]
+    width: int
+    names: tuple[str, ...]
+
+    def wire_order(self, first: int, end: int) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+        """The steps of one range as (untagged in declared order, tagged by rising tag)."""
+        inside = self.steps[first:end]
+        untagged = tuple(step for step in inside if not step.is_tagged)
+        tagged = sorted((step for step in inside if step.is_tagged), key=lambda step: step.tag)
+        return untagged, tuple(tagged)
+
+
+def compile_program(schema: RecordSchema, version: int) -> Program:
+    """The program of one version; the version must be one of the schema's."""
+    assert version in schema.versions, (schema.name, version)
+    steps: list[Step | None] = []
+    width = _lay_out(schema.fields, version, steps)[1]
+    done = tuple(step for step in steps if step is not None)
+    assert len(done) == len(steps)
+    names = tuple(sorted({step.name for step in done}, key=lambda name: name.encode()))
+    return Program(schema, version, done, width, names)
+
+
+def _lay_out(
+    fields: tuple[Field, ...], version: int, steps: list[Step | None]
+) -> tuple[int, int, int]:
+    """Appends the steps of a structure; (first, end) of its range and its least size."""
+    present = [f for f in fields if f.since <= version]
+    first = len(steps)
+    end = first + len(present)
+    steps.extend([None] * len(present))
+    struct_size = 1  # the count of tagged fields
+    for index, f in enumerate(present):
+        inner_first = inner_end = 0
+        least = _SIZES.get(f.kind, 1)
+        if f.kind is Kind.STRUCT:
+            inner_first, inner_end, least = _lay_out(f.fields, version, steps)
+        tag = NO_TAG if f.tag is None else f.tag
+        steps[first + index] = Step(
+            f.name, f.kind, f.is_array, f.nullable, tag, f.default, inner_first, inner_end, least
+        )
+        if f.tag is None:
+            struct_size += 1 if f.is_array else least
+    return first, end, struct_size

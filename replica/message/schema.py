@@ -1,0 +1,121 @@
+"""The words in which Kafka's records are declared: replica.metadata.records for those of the
+controller, replica.format.control_records for those of the Raft layer.
+
+A record is a structure, in the flexible encoding of KIP-482: the fields of its version, untagged
+ones in declared order, then the tagged ones by rising tag.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+Scalar: TypeAlias = int | float | str | bytes | bool | None
+Value: TypeAlias = "Scalar | tuple[Value, ...] | dict[str, Value]"
+"""What a field holds: uuid as its 22-character text, arrays as tuples, structures as dicts."""
+
+REDACTED = "***:"
+"""What a text begins with that stands in the place of a secret."""
+
+TaggedFields: TypeAlias = tuple[tuple[int, bytes], ...]
+"""Tagged fields of one structure, as (tag, raw bytes)."""
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a structure stands in a record: () the record itself, ("endPoints", 2) its third one."""
+
+UnknownTags: TypeAlias = tuple[tuple[Path, TaggedFields], ...]
+"""The tagged fields of a record that its schema doesn't know, by structure."""
+
+
+class Kind(Enum):
+    """The type of a field, or of an array's elements."""
+
+    BOOL = "bool"
+    INT8 = "int8"
+    INT16 = "int16"
+    UINT16 = "uint16"
+    INT32 = "int32"
+    UINT32 = "uint32"
+    INT64 = "int64"
+    FLOAT64 = "float64"
+    UUID = "uuid"
+    STRING = "string"
+    BYTES = "bytes"
+    STRUCT = "struct"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a structure.
+
+    name: as in Kafka's JSON. since: the first version that has it.
+    nullable: null is allowed wherever the field is. tag: its tag, None for a field that is always
+    written; a tagged field that holds its default is left out of bytes and JSON.
+    default: the value of an absent tagged field, and of any field left out by a writer.
+    fields: of the structure, for Kind.STRUCT only.
+    """
+
+    name: str
+    kind: Kind
+    is_array: bool
+    since: int
+    nullable: bool
+    tag: int | None
+    default: Value
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSchema:
+    """A record type: its name as kafka-dump-log prints it, api key (of a control record: its type)
+    and newest version. Versions run from 0 to `newest`."""
+
+    name: str
+    api_key: int
+    newest: int
+    fields: tuple[Field, ...]
+    versions: range = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "versions", range(self.newest + 1))
+
+    def fields_at(self, version: int) -> tuple[Field, ...]:
+        """The fields of one version, in declared order."""
+        return tuple(f for f in self.fields if f.since <= version)
+
+
+_EMPTY_OF_KIND: dict[Kind, Scalar] = {
+    Kind.BOOL: False,
+    Kind.FLOAT64: 0.0,
+    Kind.UUID: "AAAAAAAAAAAAAAAAAAAAAA",
+    Kind.STRING: "",
+    Kind.BYTES: b"",
+}
+_UNSET = object()
+
+
+def declare(
+    name: str,
+    type_name: str,
+    *fields: Field,
+    since: int = 0,
+    nullable: bool = False,
+    tag: int | None = None,
+    default: object = _UNSET,
+) -> Field:
+    """A field from a line of the table; `type_name` is a Kind, with [] in front for an array."""
+    is_array = type_name.startswith("[]")
+    kind = Kind(type_name.removeprefix("[]"))
+    if bool(fields) != (kind is Kind.STRUCT):
+        raise ValueError(f"{name}: a structure has fields, and nothing else has")
+    value: Value
+    if default is not _UNSET:
+        value = default  # type: ignore[assignment]
+    elif is_array:
+        value = ()
+    elif kind is Kind.STRUCT:
+        value = {inner.name: inner.default for inner in fields}
+    else:
+        value = _EMPTY_OF_KIND.get(kind, 0)
+    return Field(name, kind, is_array, since, nullable, tag, value, fields)

@@ -1,0 +1,127 @@
+"""Which fields of metadata records hold names that users gave, and what stands in their place.
+
+A name becomes its kind and 12 hex digits of a keyed hash, such as topic-0f3a5c7e9b21, which Kafka
+takes for a legal name. Equal names of a kind become equal, so that a topic's configs and ACLs are
+still those of the topic. The name behind a prefixed ACL becomes a name of its own, as a hash has no
+prefixes. Kept are broker and controller ids, hosts, racks, IP addresses, the wildcard, and the
+topics that Kafka itself makes.
+"""
+
+from __future__ import annotations
+
+from replica.message.schema import REDACTED, Value
+from replica.metadata.record import MetadataRecord
+from replica.metadata.redact import Redactor
+
+_KAFKAS_TOPICS = frozenset(
+    (
+        "__cluster_metadata",
+        "__consumer_offsets",
+        "__remote_log_metadata",
+        "__share_group_state",
+        "__transaction_state",
+    )
+)
+_WILDCARD = "*"
+_TOPIC, _GROUP, _USER = "topic", "group", "user"
+_CONFIG_KINDS = {2: _TOPIC, 16: "client-metrics", 32: _GROUP}
+"""By resourceType (org.apache.kafka.common.config.ConfigResource.Type)."""
+_ACL_KINDS = {2: _TOPIC, 3: _GROUP, 5: "transactional-id"}
+"""By resourceType (org.apache.kafka.common.resource.ResourceType)."""
+_ACL_OF_USER = 7
+_QUOTA_KINDS = {"user": _USER, "client-id": "client-id"}
+
+
+class NameHasher:
+    """Puts hashes in the place of users' names; equal keys of the redactor give equal names."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def hashed(self, record: MetadataRecord) -> MetadataRecord:
+        """The record with other names; the same object where it has none that is hashed."""
+        find = _CHANGES.get(record.type)
+        changes = {} if find is None else find(self, record)
+        changes = {name: new for name, new in changes.items() if new != record.fields[name]}
+        return record.with_fields(changes) if changes else record
+
+    def name(self, kind: str, name: Value) -> Value:
+        """What stands for the name of a topic, group, user and so on; null stays null."""
+        if not isinstance(name, str) or name == _WILDCARD:
+            return name
+        if kind == _TOPIC and name in _KAFKAS_TOPICS:
+            return name
+        digits = self._redactor.fingerprint(f"name of a {kind}", name.encode()).removeprefix(
+            REDACTED
+        )
+        return f"{kind}-{digits}"
+
+    def principal(self, principal: Value) -> Value:
+        """Of a principal such as User:alice the type stays."""
+        assert isinstance(principal, str)
+        kind, colon, name = principal.partition(":")
+        if not colon:
+            return self.name(_USER, principal)
+        return kind + colon + str(self.name(_USER, name))
+
+    def _topic(self, record: MetadataRecord) -> dict[str, Value]:
+        return {"name": self.name(_TOPIC, record.fields["name"])}
+
+    def _cleared_topic(self, record: MetadataRecord) -> dict[str, Value]:
+        name = record.fields["topicName"]
+        return {"topicName": self.name(_TOPIC, name) if name else name}  # "": of all topics
+
+    def _config(self, record: MetadataRecord) -> dict[str, Value]:
+        kind = _CONFIG_KINDS.get(_int(record.fields["resourceType"]))
+        name = record.fields["resourceName"]
+        return {"resourceName": self.name(kind, name) if kind and name else name}
+
+    def _acl(self, record: MetadataRecord) -> dict[str, Value]:
+        code, name = _int(record.fields["resourceType"]), record.fields["resourceName"]
+        changes = {"principal": self.principal(record.fields["principal"])}
+        if code == _ACL_OF_USER:
+            changes["resourceName"] = name if name == _WILDCARD else self.principal(name)
+        elif code in _ACL_KINDS:
+            changes["resourceName"] = self.name(_ACL_KINDS[code], name)
+        return changes
+
+    def _quota(self, record: MetadataRecord) -> dict[str, Value]:
+        entities = record.fields["entity"]
+        assert isinstance(entities, tuple)
+        return {"entity": tuple(map(self._quota_entity, entities))}
+
+    def _quota_entity(self, entity: Value) -> Value:
+        assert isinstance(entity, dict)
+        kind = _QUOTA_KINDS.get(str(entity["entityType"]))
+        if kind is None:
+            return entity
+        return {**entity, "entityName": self.name(kind, entity["entityName"])}
+
+    def _user(self, record: MetadataRecord) -> dict[str, Value]:
+        return {"name": self.name(_USER, record.fields["name"])}
+
+    def _token(self, record: MetadataRecord) -> dict[str, Value]:
+        renewers = record.fields["renewers"]
+        assert isinstance(renewers, tuple)
+        return {
+            "owner": self.principal(record.fields["owner"]),
+            "requester": self.principal(record.fields["requester"]),
+            "renewers": tuple(map(self.principal, renewers)),
+        }
+
+
+_CHANGES = {
+    "TOPIC_RECORD": NameHasher._topic,
+    "CLEAR_ELR_RECORD": NameHasher._cleared_topic,
+    "CONFIG_RECORD": NameHasher._config,
+    "ACCESS_CONTROL_ENTRY_RECORD": NameHasher._acl,
+    "CLIENT_QUOTA_RECORD": NameHasher._quota,
+    "USER_SCRAM_CREDENTIAL_RECORD": NameHasher._user,
+    "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": NameHasher._user,
+    "DELEGATION_TOKEN_RECORD": NameHasher._token,
+}
+
+
+def _int(value: Value) -> int:
+    assert isinstance(value, int)
+    return value

@@ -1,0 +1,167 @@
+"""`kraftlake redact`, `capture --redacted`: copies that show no secret and give equal findings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replica.format.file_names import METADATA_FOLDER
+from replica.format.index import decode_offset_index
+from replica.format.segment import scan
+from tests.jobs.conftest import Kraftlake
+from tests.secret_log import SECRET, write_node
+
+RECORDED = [
+    f"{cluster}/{capture}"
+    for cluster in ("kafka-3.7.2-static", "kafka-4.1.1-dynamic", "kafka-4.4.0-dynamic")
+    for capture in ("live", "split", "final")
+]
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def places(kraftlake: Kraftlake, folder: Path) -> list[tuple[Any, ...]]:
+    """Of each finding which rule it is of, in which node's file, and at which offset."""
+    told = (json.loads(line) for line in kraftlake("check", "--json", folder).lines)
+    return sorted(
+        (
+            row["rule"],
+            row["severity"],
+            row["file"].removeprefix(str(folder)).replace("node-", ""),
+            str(row["offset"]),
+            str(row["epoch"]),
+        )
+        for row in told
+        if "rule" in row
+    )
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
+def test_a_copy_of_every_recorded_cluster_gives_equal_findings(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, recorded: str
+) -> None:
+    copy = tmp_path / "copy"
+    names = ("--names",) if recorded.endswith("split") else ()
+    assert kraftlake("redact", *names, data / recorded, "-o", copy).code == 0
+    assert places(kraftlake, copy) == places(kraftlake, data / recorded)
+    assert set(files_below(copy)) - {"capture.json"} == {
+        f"node-{path}" for path in files_below(data / recorded)
+    }
+
+
+def test_a_copy_of_recorded_logs_shows_no_secret_and_no_name(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    source = data / "kafka-4.4.0-dynamic" / "final"
+    kraftlake("redact", "--names", source, "-o", tmp_path / "copy")
+    secrets, names = set(), set()
+    for row in kraftlake("dump", "--json", "--keep-secrets", source).rows:
+        fields = row["data"]
+        if row["type"] == "USER_SCRAM_CREDENTIAL_RECORD":
+            secrets |= {fields["salt"], fields["storedKey"], fields["serverKey"]}
+        if row["type"] == "TOPIC_RECORD" and not fields["name"].startswith("__"):
+            names.add(fields["name"])
+    assert names, "the recorded cluster has topics"
+    content = b"".join(files_below(tmp_path / "copy").values())
+    for text in (*secrets, *names):
+        assert text.encode() not in content
+
+
+def test_a_log_with_a_secret_in_every_place_shows_none(
+    tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    node = write_node(tmp_path / "nodes" / "1")
+    (node / "quorum.properties").write_text(
+        f"controller.quorum.voters=1@a:9093\nssl.keystore.password={SECRET}\n"
+    )
+    (node / METADATA_FOLDER / "quorum-state").write_text(f"broken {SECRET}")
+    assert kraftlake("redact", node, "-o", tmp_path / "copy").code == 1, "there is damage"
+    for path, content in files_below(tmp_path / "copy").items():
+        assert SECRET.encode() not in content, path
+    kept = (tmp_path / "copy/node-1/quorum.properties").read_text()
+    assert kept == "controller.quorum.voters=1@a:9093\n"
+    assert places(kraftlake, tmp_path / "copy") == places(kraftlake, node.parent)
+
+
+def test_equal_secrets_are_equal_over_the_nodes_of_a_copy_and_over_copies_of_one_key(
+    tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    for number in (1, 2):
+        write_node(tmp_path / "nodes" / str(number), number)
+    (tmp_path / "key").write_bytes(b"k" * 32)
+    for copy in ("a", "b"):
+        options = "--redact-key", tmp_path / "key"
+        kraftlake("redact", *options, tmp_path / "nodes", "-o", tmp_path / copy)
+    kraftlake("redact", tmp_path / "nodes", "-o", tmp_path / "other")
+    log = f"{METADATA_FOLDER}/{0:020d}.log"
+    first = (tmp_path / "a/node-1" / log).read_bytes()
+    assert first == (tmp_path / "a/node-2" / log).read_bytes()
+    assert first == (tmp_path / "b/node-1" / log).read_bytes()
+    assert first != (tmp_path / "other/node-1" / log).read_bytes()
+
+
+def test_an_index_points_at_the_batches_of_the_new_log(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    source = data / "kafka-4.4.0-dynamic" / "final"
+    kraftlake("redact", "--names", source, "-o", tmp_path / "copy")
+    entries = 0
+    for path in (tmp_path / "copy").rglob("*.index"):
+        batches = scan(path.with_suffix(".log").read_bytes()).batches
+        starts = {batch.position for batch in batches}
+        for entry in decode_offset_index(path.read_bytes()).entries:
+            assert entry.position in starts
+            entries += 1
+    assert entries, "the recorded cluster has indexes"
+
+
+def test_a_copy_of_a_capture_has_the_time_of_the_capture(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    kraftlake("capture", data / "kafka-3.7.2-static/live", "-o", tmp_path / "capture")
+    kraftlake("redact", tmp_path / "capture", "-o", tmp_path / "copy")
+    times = [
+        json.loads((tmp_path / one / "capture.json").read_text())["captured_at"]
+        for one in ("capture", "copy")
+    ]
+    assert times[0] == times[1]
+
+
+def test_captures_of_two_times_are_refused(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    for name in ("a", "b"):
+        kraftlake("capture", data / "kafka-3.7.2-static/live/1", "-o", tmp_path / "c" / name)
+        shown = tmp_path / "c" / name / "capture.json"
+        moved = json.loads(shown.read_text())
+        moved["captured_at"] = f"2026-11-2{ord(name) - ord('a')}T05:00:00.000Z"
+        shown.write_text(json.dumps(moved))
+    ended = kraftlake("redact", tmp_path / "c", "-o", tmp_path / "copy")
+    assert ended.code == 2
+    assert "one capture at a time" in ended.error
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_folder_that_is_not_empty_is_refused(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").write_text("mine")
+    ended = kraftlake("redact", data / "kafka-3.7.2-static/live", "-o", tmp_path / "full")
+    assert ended.code == 2
+    assert "not empty" in ended.error
+
+
+def test_a_capture_can_be_redacted_as_it_is_taken(tmp_path: Path, kraftlake: Kraftlake) -> None:
+    node = write_node(tmp_path / "1")
+    before = files_below(node)
+    kraftlake("capture", "--redacted", node, "-o", tmp_path / "capture")
+    assert SECRET.encode() not in b"".join(files_below(tmp_path / "capture").values())
+    assert files_below(node) == before
+    refused = kraftlake("capture", "--names", node, "-o", tmp_path / "other")
+    assert refused.error == "--names goes with --redacted"
