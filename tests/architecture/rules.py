@@ -41,6 +41,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         *("replica.check", "replica.format", "replica.metadata"),
         "replica.scan",
     ),
+    "replica.preflight": ("replica.health", "replica.metadata"),
     "replica.raft": ("replica.history",),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
     "replica.storage": (
