@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from replica.errors import CorruptDataError, DataError, UnsupportedDataError
 from replica.format.batch import HEADER, BatchHeader
 from replica.format.compression import MAX_RECORDS_BYTES, NONE, Inflation, decompress
-from replica.format.primitives import (
+from replica.message.primitives import (
     Buffer,
     read_varint,
     read_varlong,
@@ -62,14 +62,14 @@ def records_of(
     inflated records where the batch is compressed), after yielding the records before it: for more
     than MAX_RECORDS_BYTES or MAX_BATCH_ELEMENTS, too.
     """
+    size = header.size_bytes - HEADER.size
+    if size > MAX_RECORDS_BYTES:
+        raise UnsupportedDataError(
+            f"records of {size} bytes in one batch, more than {MAX_RECORDS_BYTES} are not read",
+            HEADER.size,
+        )
     body = memoryview(batch)[HEADER.size : header.size_bytes]
     if header.codec == NONE:
-        if len(body) > MAX_RECORDS_BYTES:
-            raise UnsupportedDataError(
-                f"records of {len(body)} bytes in one batch, more than {MAX_RECORDS_BYTES} are not "
-                "read",
-                HEADER.size,
-            )
         yield from _decode_records(header, body, HEADER.size)
         return
     inflate = decompress if inflation is None else inflation.decompress

@@ -8,9 +8,9 @@ from typing import Any
 from replica.check.examined import Examined
 from replica.check.newest import ClusterState
 from replica.errors import DataError
-from replica.format.primitives import uuid_bytes
 from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart
 from replica.health.reassignments import reassigned, reassignment_starts
+from replica.message.primitives import uuid_bytes
 from replica.metadata.image import Image
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord

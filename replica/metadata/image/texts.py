@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from replica.format.control import KRaftVersion
-from replica.format.control_json import voters_from_plain
+from replica.format.control import KRaftVersion, voters_from_plain
 from replica.metadata.image.image import KINDS, Image
 from replica.metadata.image.kind import Kind
 from replica.metadata.image.replay import Replay, ReplayedRecord

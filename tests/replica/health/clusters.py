@@ -7,11 +7,11 @@ from typing import Any
 
 from replica.check.rule import Finding
 from replica.format.control import KRaftVersion, KRaftVoters, Voter, VoterEndpoint
-from replica.format.primitives import uuid_text
 from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
+from replica.message.primitives import uuid_text
+from replica.message.schema import Value
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.schema import Value
 from replica.severity import Severity
 from tests.replica.metadata.image.made import DIRECTORY, TOPIC, after, broker, feature, topic
 

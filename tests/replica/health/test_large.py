@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from replica.format.primitives import uuid_text
 from replica.health.cluster import Cluster
 from replica.health.exposure import exposures
 from replica.health.judging import judge_health
+from replica.message.primitives import uuid_text
 from replica.model.keys import NO_NODE
 from tests.replica.health.clusters import a_broker, a_partition, cluster_after
 from tests.replica.metadata.image.made import config, feature, topic
