@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from replica.health.cluster import Cluster
+from replica.message.schema import Value
 from replica.metadata.image import Image, Replay
 from replica.metadata.record import new_record
-from replica.metadata.schema import Value
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAFQ"
 Record = tuple[str, int, Mapping[str, Value]]
