@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from replica.errors import DataError
+from replica.format.frames import frames
 from replica.history.epochs import epoch_for_offset
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
@@ -31,7 +32,7 @@ from replica.raft.messages import FetchQuorumRecordsResponse, PeerResponse
 from replica.raft.ports import StateMachine
 from replica.raft.raft import Raft
 from replica.storage.archive import Archive
-from replica.storage.batches import batch_in, frames
+from replica.storage.batches import batch_in
 from replica.storage.filesystem import FileSystem
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
