@@ -45,6 +45,7 @@ _LAYERS: Mapping[str, Example] = {
             {
                 **{"capture_id": "i", "capture_group": "g", **_REPLICA, "captured_at": T0},
                 **{"ingest_seq": 1, "source": "s", "log_start_offset": 0, "log_end_offset": 9},
+                "has_own_time": True,
                 **{"uncovered": [], "files": []},
             },
         ),
