@@ -31,7 +31,7 @@ _MESSAGE_VERSION = 0
 
 
 def batches_of(
-    data: bytes, expected_offset: int | None = None, epoch: int = -1
+    data: Buffer, expected_offset: int | None = None, epoch: int = -1
 ) -> tuple[Batch, ...]:
     """The batches of a fetch response; a cut one at the end is left out.
 
