@@ -16,8 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pipelines import lake_files
-from pipelines.delta_rs import newest_states
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import newest_states
 from pipelines.tables.of_a_lake import TABLES
 
 FILE_NAME = "_last_build"
@@ -38,16 +38,16 @@ class LastBuild:
     tables: Mapping[str, tuple[str, int]]
     rows: Mapping[str, int]
 
-    def still_holds(self, lake: str) -> bool:
+    def still_holds(self, lake: Lake) -> bool:
         """Whether a build of the lake would make the tables that are there already."""
         if self.code != code_fingerprint():
             return False
         return newest_states(lake, self.tables) == self.tables
 
 
-def last_build(lake: str) -> LastBuild | None:
+def last_build(lake: Lake) -> LastBuild | None:
     """None where none is known, also where another release or a person wrote the file otherwise."""
-    content = lake_files.read(lake, FILE_NAME)
+    content = lake.read(FILE_NAME)
     try:
         return None if content is None else _parsed(json.loads(content))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -63,12 +63,12 @@ def _parsed(said: Any) -> LastBuild:
     return LastBuild(said["code"], tables, rows)
 
 
-def note_build(lake: str, versions: Mapping[str, int], rows: Mapping[str, int]) -> None:
+def note_build(lake: Lake, versions: Mapping[str, int], rows: Mapping[str, int]) -> None:
     """Keep what a build was made from, and what it made. UnwritableFileError, OSError."""
     ids = {name: table for name, (table, _) in newest_states(lake, versions).items()}
     tables = {name: (ids.get(name, ""), version) for name, version in versions.items()}
     build = LastBuild(code_fingerprint(), tables, rows)
-    lake_files.write(lake, FILE_NAME, json.dumps(asdict(build)).encode())
+    lake.write(FILE_NAME, json.dumps(asdict(build)).encode())
 
 
 def code_fingerprint() -> str:

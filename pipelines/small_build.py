@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 
 from pipelines import delta
 from pipelines.delta.contents import put
-from pipelines.delta_rs import open_if_there
 from pipelines.in_memory.derived import derived, gold_tables, members, silver_tables
 from pipelines.in_memory.held import entries_end
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import Member, membership_findings
 from pipelines.in_memory.rows import BronzeRows, Row
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.last_build import note_build
 from pipelines.quality.small_gate import SmallGate
 from pipelines.tables import bronze
@@ -57,13 +57,13 @@ def build_small(
             return None
     judged = {one.table.name: one.version for one in gate.results}
     if building.versions.items() <= judged.items():  # or another build wrote in between
-        note_build(lake.root, judged, building.counts)
+        note_build(lake, judged, building.counts)
     return building.counts
 
 
 def _is_small(lake: delta.Lake) -> bool:
     """UsageError where a table of bronze is missing, but for bronze.captures."""
-    if open_if_there(lake.root, bronze.CAPTURES.name) is None:
+    if open_if_there(lake, bronze.CAPTURES.name) is None:
         return False
     sizes = {one: delta.size(lake, one) for one in bronze.BRONZE}
     counts = [sizes[one].row_count for one in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS)]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
-from jobs.commands.options import Text, Texts, on_disk
-from pipelines.object_store import check_lake
+from jobs.commands.options import Text, Texts, lake_of, on_disk
+from pipelines import lake as lakes
 
 Lake = Annotated[
-    Text,
+    Optional[lakes.Lake],  # noqa: UP045
     typer.Option(
         "--lake",
         metavar="L",
         help="The lake: a folder, or a URI such as s3://...",
-        callback=lambda lake: lake and check_lake(lake),
+        parser=lake_of,
     ),
 ]
 Table = Annotated[

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import typer
 
+from pipelines import lake as lakes
 from pipelines.object_store import check_lake, check_local, check_place
 from replica.errors import UsageError
 
@@ -57,13 +58,21 @@ PathsOrUris = Annotated[
         show_default=False,
     ),
 ]
+
+
+def lake_of(place: str) -> lakes.Lake:
+    """--lake as every job takes it; UsageError where it is nearly a URI, or holds more than the
+    place."""
+    return lakes.Lake(check_lake(place))
+
+
 Lake = Annotated[
-    str,
+    lakes.Lake,
     typer.Option(
         "--lake",
         metavar="L",
         help="The lake: a folder, or a URI such as s3://...",
-        callback=check_lake,
+        parser=lake_of,
     ),
 ]
 NodePaths = Annotated[
@@ -359,7 +368,10 @@ ReportOutput = Annotated[
     ),
 ]
 DemoLake = Annotated[
-    Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")
+    Optional[lakes.Lake],  # noqa: UP045
+    typer.Option(
+        "--lake", metavar="L", help="Where to make the lake; .demo/ by default.", parser=lakes.Lake
+    ),
 ]
 PlanOnly = Annotated[
     bool,

@@ -10,11 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.delta.lake import Lake
 from pipelines.delta.replacing import replace_values
 from pipelines.delta.small import content
-from pipelines.delta_rs import WRITER, open_table
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import WRITER, open_table
 from pipelines.tables.contract import Contract
 
 Row = dict[str, Any]
@@ -27,7 +26,7 @@ def content_of(lake: Lake, contract: Contract, version: int | None = None) -> pa
 
     Raises what delta-rs raises: just Exception where a data file is gone.
     """
-    return content(open_table(table_uri(lake.root, contract.name), version), contract)
+    return content(open_table(lake.table_uri(contract.name), version), contract)
 
 
 def put(lake: Lake, contract: Contract, rows: pa.Table) -> None:
@@ -63,7 +62,7 @@ def _change(lake: Lake, contract: Contract, held: Iterable[Row], wanted: Iterabl
         f'(t."{key}" = s."{key}" OR (t."{key}" IS NULL AND s."{key}" IS NULL))'
         for key in contract.keys
     )
-    merging = open_table(table_uri(lake.root, contract.name)).merge(
+    merging = open_table(lake.table_uri(contract.name)).merge(
         pa.Table.from_pylist([*changed, *gone], schema),
         equal,
         source_alias="s",

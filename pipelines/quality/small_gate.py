@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines.delta.contents import content_of
-from pipelines.delta.lake import Lake
 from pipelines.delta.small import in_contract_types
+from pipelines.lake import Lake
 from pipelines.quality.datafusion import judged_rows, only_broken, without_broken
 from pipelines.quality.expectation import Action
 from pipelines.quality.frames import frame
@@ -73,7 +73,7 @@ class SmallGate:
         judges the layers before again. CorruptDataError as of Gate. UsageError where the lake lacks
         a table. Raises what delta-rs raises.
         """
-        layer = opened(self._lake.root, tables)
+        layer = opened(self._lake, tables)
         counts = counted(layer, tables)
         refused = [] if leave_out else [one for one in counts if _leaves_out(one)]
         for one in refused:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.delta.lake import Lake
 from pipelines.delta.tables import no_table
-from pipelines.delta_rs import open_if_there
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.quality.datafusion import broken_count, judged_rows, quoted, table_name
 from pipelines.quality.expectation import Expectation, Suite
 from pipelines.quality.suites import suites_of
@@ -45,15 +45,15 @@ class Counted:
     broken: tuple[int, ...]
 
 
-def counts_of_broken(lake_root: str, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
+def counts_of_broken(lake: Lake, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
     """What Counted has as `broken`, by table name; tables and errors are those of `counted`."""
-    found = counted(opened(lake_root, tables), tables)
+    found = counted(opened(lake, tables), tables)
     return {one.suite.name: one.broken for one in found}
 
 
-def opened(lake_root: str, tables: Sequence[Contract]) -> Opened:
+def opened(lake: Lake, tables: Sequence[Contract]) -> Opened:
     """The tables at their newest versions. UsageError where the lake lacks one of them."""
-    by_name = {one.name: _opened(lake_root, one) for one in tables}
+    by_name = {one.name: _opened(lake, one) for one in tables}
     builder = QueryBuilder()
     for name, table in by_name.items():
         builder.register(table_name(name), table)
@@ -68,10 +68,10 @@ def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
     return [_counted(layer, suite) for suite in suites_of(tables)]
 
 
-def _opened(lake_root: str, contract: Contract) -> DeltaTable:
-    table = open_if_there(lake_root, contract.name)
+def _opened(lake: Lake, contract: Contract) -> DeltaTable:
+    table = open_if_there(lake, contract.name)
     if table is None:
-        raise no_table(Lake(lake_root), contract)
+        raise no_table(lake, contract)
     return table
 
 

@@ -30,8 +30,8 @@ def node(data: Path) -> Path:
 def lake(spark: SparkSession, node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """live and final of node 3. Tests below add to it, in their order."""
     lake = tmp_path_factory.mktemp("ingest") / "lake"
-    assert run([str(node / "live/3")], lake=str(lake), captured_at=LIVE) == 0
-    assert run([str(node / "final/3")], lake=str(lake), captured_at=FINAL) == 0
+    assert run([str(node / "live/3")], lake=Lake(lake), captured_at=LIVE) == 0
+    assert run([str(node / "final/3")], lake=Lake(lake), captured_at=FINAL) == 0
     return lake
 
 
@@ -41,7 +41,7 @@ def _rows(spark: SparkSession, lake: Path, contract: Any, where: str = "true") -
 
 def test_ingesting_again_changes_nothing(spark: SparkSession, lake: Path, node: Path) -> None:
     before = {c.name: last_commit(spark, Lake(lake), c).version for c in bronze.BRONZE}
-    assert run([str(node / "final/3")], lake=str(lake)) == 0
+    assert run([str(node / "final/3")], lake=Lake(lake)) == 0
     after = {c.name: last_commit(spark, Lake(lake), c).version for c in bronze.BRONZE}
     assert after == before
 
@@ -58,7 +58,7 @@ def test_a_later_capture_adds_only_what_is_new(spark: SparkSession, lake: Path) 
 def test_a_capture_that_arrives_late_takes_its_place_in_time(
     spark: SparkSession, lake: Path, node: Path
 ) -> None:
-    assert run([str(node / "split/3")], lake=str(lake), captured_at=SPLIT) == 0
+    assert run([str(node / "split/3")], lake=Lake(lake), captured_at=SPLIT) == 0
     split = read(spark, Lake(lake), bronze.LOG_BATCHES).where("base_offset >= 750")
     first = split.selectExpr("date_format(min(first_seen), 'HH:mm')").collect()[0][0]
     assert first == "02:00"
@@ -74,7 +74,7 @@ def test_an_unchanged_replica_beside_a_new_one_makes_a_new_group(
     spark: SparkSession, lake: Path, node: Path
 ) -> None:
     paths = [str(node / "final/3"), str(node / "final/12")]
-    assert run(paths, lake=str(lake)) == 0
+    assert run(paths, lake=Lake(lake)) == 0
     captures = _rows(spark, lake, bronze.CAPTURES)
     latest = max(captures, key=lambda row: row.ingest_seq)
     group = [row for row in captures if row.capture_group == latest.capture_group]
@@ -93,7 +93,7 @@ def test_damage_is_named_and_kept_and_the_rest_is_ingested(
     damaged[5000] ^= 1
     log.write_bytes(bytes(damaged))
     (copy / "__cluster_metadata-0/quorum-state").write_bytes(b"")
-    assert run([str(copy)], lake=str(lake)) == 1
+    assert run([str(copy)], lake=Lake(lake)) == 1
     said = capsys.readouterr().err
     assert f"{log}: byte " in said
     assert f"{copy}/__cluster_metadata-0/quorum-state: byte 0: empty-file" in said
@@ -111,7 +111,7 @@ def test_damage_is_named_and_kept_and_the_rest_is_ingested(
 def test_a_repaired_directory_brings_the_records_that_were_missing(
     spark: SparkSession, lake: Path, node: Path
 ) -> None:
-    assert run([str(node / "final/1")], lake=str(lake)) == 0
+    assert run([str(node / "final/1")], lake=Lake(lake)) == 0
     assert _rows(spark, lake, bronze.LOG_BATCHES, "node_id = 1 AND NOT crc_valid") == []
     assert len(_rows(spark, lake, bronze.LOG_RECORDS, "node_id = 1")) == 1925
 
@@ -123,7 +123,7 @@ def test_what_belongs_to_no_replica_is_a_row_too(
     shutil.copytree(node / "final/2", tmp_path / "nodes/2")
     (tmp_path / "nodes/2/meta.properties").unlink()
     for _ in range(2):
-        assert run([str(tmp_path / "nodes")], lake=str(lake)) in (0, 1)
+        assert run([str(tmp_path / "nodes")], lake=Lake(lake)) in (0, 1)
     (row,) = _rows(spark, lake, bronze.DAMAGE, "capture_id IS NULL")
     assert row.kind == "unidentified"
     assert row.file == f"{tmp_path}/nodes/2/__cluster_metadata-0"
@@ -135,7 +135,7 @@ def test_a_bundle_of_garbage_alone_is_damage_and_no_crash(
 ) -> None:
     bundle = tmp_path / "incident.tar.gz"
     bundle.write_bytes(b"no archive")
-    assert run([str(bundle)], lake=str(lake)) == 1
+    assert run([str(bundle)], lake=Lake(lake)) == 1
     (row,) = _rows(spark, lake, bronze.DAMAGE, f"file = '{bundle}'")
     assert row.capture_id is None
 
@@ -146,4 +146,4 @@ def test_nothing_is_left_in_the_spool(lake: Path) -> None:
 
 def test_two_captures_of_one_replica_without_an_order_are_refused(node: Path, lake: Path) -> None:
     with pytest.raises(UsageError, match="--order"):
-        run([str(node)], lake=str(lake))
+        run([str(node)], lake=Lake(lake))
