@@ -13,13 +13,14 @@ from typing import Any
 from jobs.engine.connecting import addresses, client_config
 from jobs.output import coloured, complain, time_text, write_json, write_line, write_table
 from replica.admin.describing import describe_quorum
-from replica.admin.quorum import CAUGHT_UP_WITHIN_MS, Quorum, Replica, Verdict, verdicts
+from replica.admin.quorum import CAUGHT_UP_WITHIN_MS, Quorum, Verdict, verdicts
 from replica.errors import NoLeaderError
 from replica.model.keys import ZERO_UUID
 from replica.model.topic import METADATA_TOPIC
 from replica.severity import Severity
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address
+from replica.wire.quorum import DescribedReplica
 
 _PAUSE_S = 0.2
 _COLUMNS = (
@@ -117,7 +118,7 @@ def _row(quorum: Quorum, found: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def _replica(quorum: Quorum, replica: Replica) -> dict[str, Any]:
+def _replica(quorum: Quorum, replica: DescribedReplica) -> dict[str, Any]:
     """NULL for what the leader doesn't know."""
     directory_id = replica.key.directory_id
     return {
@@ -135,7 +136,7 @@ def _replica(quorum: Quorum, replica: Replica) -> dict[str, Any]:
     }
 
 
-def _role(quorum: Quorum, replica: Replica) -> str:
+def _role(quorum: Quorum, replica: DescribedReplica) -> str:
     """As kafka-metadata-quorum has it, in lower case."""
     if replica.key.node_id == quorum.leader_id:
         return "leader"

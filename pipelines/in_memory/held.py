@@ -15,9 +15,10 @@ from pipelines.in_memory.control import (
 )
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
 from pipelines.tables.keys import BATCH_KEYS
-from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
+from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.voters import VoterKeys, VotersAt
 
 
 def replica_of(row: Mapping[str, Any]) -> ReplicaId:
@@ -127,9 +128,9 @@ def _log(
     interned: dict[LogBatch, LogBatch],
 ) -> ReplicaLog:
     changes = (batch.leader_change for batch in held if batch.leader_change is not None)
-    in_log = (VoterSetAt(*_voters_at(found)) for batch in held for found in batch.voter_sets or ())
+    in_log = (_voters_at(found) for batch in held for found in batch.voter_sets or ())
     in_snapshots = (
-        VoterSetAt(row["end_offset"] - 1, found["epoch"], _keys(found["voters"]))
+        VotersAt(row["end_offset"] - 1, found["epoch"], _keys(found["voters"]))
         for row, sets in snapshots
         for found in sets
     )
@@ -145,7 +146,7 @@ def _log(
         snapshots=tuple(sorted(ids)),
         quorum_epoch=UNDEFINED_EPOCH if quorum_epoch is None else quorum_epoch,
         voter_sets=tuple(sorted({*in_log, *in_snapshots}, key=_place)),
-        leader_changes=tuple(sorted({LeaderChangeAt(*_voters_at(c)) for c in changes}, key=_place)),
+        leader_changes=tuple(sorted({_voters_at(found) for found in changes}, key=_place)),
     )
 
 
@@ -156,18 +157,18 @@ def _log_batch(held: HeldBatch, interned: dict[LogBatch, LogBatch]) -> LogBatch:
     return interned.setdefault(batch, batch)
 
 
-def _voters_at(found: Row) -> tuple[int, int, frozenset[ReplicaKey]]:
-    return found["offset"], found["epoch"], _keys(found["voters"])
+def _voters_at(found: Row) -> VotersAt:
+    return VotersAt(found["offset"], found["epoch"], _keys(found["voters"]))
 
 
-def _keys(voters: Sequence[Row] | None) -> frozenset[ReplicaKey]:
+def _keys(voters: Sequence[Row] | None) -> VoterKeys:
     """Empty for a record that could not be decoded: then no majority proves anything."""
     return frozenset(
         ReplicaKey(voter["voter_id"], voter["directory_id"] or ZERO_UUID) for voter in voters or ()
     )
 
 
-def _place(found: VoterSetAt | LeaderChangeAt) -> tuple[Any, ...]:
+def _place(found: VotersAt) -> tuple[Any, ...]:
     return found.offset, found.epoch, sorted(found.voters)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
+from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.model.voters import VoterKeys, VotersAt
 
 _BATCH_FIELDS = ("base_offset", "last_offset", "epoch", "digest")
 _Interned = dict[tuple[int, ...], LogBatch]
@@ -45,11 +46,11 @@ def _log(
         snapshots=tuple(OffsetAndEpoch(s["end_offset"], s["epoch"]) for s in row["snapshots"]),
         quorum_epoch=UNDEFINED_EPOCH if quorum_epoch is None else quorum_epoch,
         voter_sets=tuple(
-            VoterSetAt(found["offset"], found["epoch"], _keys(found["voters"]))
+            VotersAt(found["offset"], found["epoch"], _keys(found["voters"]))
             for found in row["voter_sets"]
         ),
         leader_changes=tuple(
-            LeaderChangeAt(found["offset"], found["epoch"], _keys(found["voters"]))
+            VotersAt(found["offset"], found["epoch"], _keys(found["voters"]))
             for found in row["leader_changes"]
         ),
     )
@@ -74,7 +75,7 @@ def _in_order(batches: Iterator[LogBatch]) -> Iterator[LogBatch]:
             yield batch
 
 
-def _keys(voters: list[dict[str, Any]] | None) -> frozenset[ReplicaKey]:
+def _keys(voters: list[dict[str, Any]] | None) -> VoterKeys:
     """Empty for a record that could not be decoded: then no majority proves anything."""
     return frozenset(
         ReplicaKey(voter["voter_id"], voter["directory_id"] or ZERO_UUID) for voter in voters or ()

@@ -18,11 +18,11 @@ from replica.errors import (
     UnreachablePeerError,
     UnsupportedByPeerError,
 )
+from replica.model.kafka_errors import ErrorCode, error_name
 from replica.model.keys import NO_NODE, ZERO_UUID
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address, Pool
 from replica.wire.schema import Message
 from replica.wire.versions import Identity

@@ -1,8 +1,4 @@
-"""A quorum as its leader sees it (KIP-595, KIP-836, KIP-853), and verdicts on it.
-
-Times are the leader's clock, ms since the epoch; -1 where the leader knows none, None where its
-release doesn't tell.
-"""
+"""A quorum as its leader sees it (KIP-595, KIP-836, KIP-853), and verdicts on it."""
 
 from __future__ import annotations
 
@@ -10,23 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from replica.history.watermark import majority
-from replica.model.keys import ReplicaKey
 from replica.severity import Severity
+from replica.wire.quorum import DescribedReplica
 
 CAUGHT_UP_WITHIN_MS = 2_000
 """The default of controller.quorum.fetch.timeout.ms."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replica:
-    """key: directory_id is ZERO_UUID where none is told. log_end: exclusive, -1 while unknown.
-    listeners: (name, host, port), of voters alone."""
-
-    key: ReplicaKey
-    log_end: int
-    last_fetch: int | None
-    last_caught_up: int | None
-    listeners: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +22,18 @@ class Quorum:
     leader_id: int
     epoch: int
     high_watermark: int
-    voters: tuple[Replica, ...]
-    observers: tuple[Replica, ...]
+    voters: tuple[DescribedReplica, ...]
+    observers: tuple[DescribedReplica, ...]
     features: Mapping[str, int]
 
     @property
-    def leader(self) -> Replica | None:
+    def leader(self) -> DescribedReplica | None:
         """Among the observers where it was removed, and leads until that is committed."""
         found = (each for each in self.replicas if each.key.node_id == self.leader_id)
         return next(found, None)
 
     @property
-    def replicas(self) -> tuple[Replica, ...]:
+    def replicas(self) -> tuple[DescribedReplica, ...]:
         return (*self.voters, *self.observers)
 
     @property
@@ -57,7 +41,7 @@ class Quorum:
         """0 where it was never finalized."""
         return self.features.get("kraft.version", 0)
 
-    def lag(self, replica: Replica) -> int | None:
+    def lag(self, replica: DescribedReplica) -> int | None:
         """Records that the leader has and it hasn't; None where that can't be told."""
         leader = self.leader
         if leader is None or replica.log_end < 0:
@@ -71,7 +55,7 @@ class Quorum:
             return None
         return max(0, leader.last_caught_up - time_ms)
 
-    def is_caught_up(self, replica: Replica, within_ms: int) -> bool:
+    def is_caught_up(self, replica: DescribedReplica, within_ms: int) -> bool:
         """Whether it was at the leader's log end that recently, or is now where no time is told."""
         if replica.key.node_id == self.leader_id:
             return True
@@ -117,7 +101,7 @@ def _majority(quorum: Quorum, within_ms: int) -> Verdict:
 
 
 def _behind(
-    quorum: Quorum, what: str, replicas: tuple[Replica, ...], within_ms: int
+    quorum: Quorum, what: str, replicas: tuple[DescribedReplica, ...], within_ms: int
 ) -> Iterator[Verdict]:
     for replica in replicas:
         if quorum.is_caught_up(replica, within_ms):

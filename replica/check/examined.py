@@ -23,9 +23,10 @@ from replica.format.primitives import Buffer
 from replica.format.reading import ReadFile
 from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
-from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
+from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.voters import VoterKeys, VotersAt
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
 
 LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
@@ -188,14 +189,14 @@ def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
     )
 
 
-def voter_sets(examined: Examined) -> Iterator[VoterSetAt]:
+def voter_sets(examined: Examined) -> Iterator[VotersAt]:
     """The voters records of the log and of usable snapshots."""
     for offset, epoch, message in voters_records(examined):
-        yield VoterSetAt(offset, epoch, keys_of(message))
+        yield VotersAt(offset, epoch, keys_of(message))
 
 
 def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]:
-    """The same as they were written: offset and epoch, as VoterSetAt has them, and the record."""
+    """The same as they were written: offset and epoch, as VotersAt has them, and the record."""
     for segment in examined.directory.segments:
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, KRaftVoters):
@@ -208,12 +209,12 @@ def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]
                 yield snapshot.id.offset - 1, snapshot.id.epoch, message
 
 
-def _leader_changes(examined: Examined) -> Iterator[LeaderChangeAt]:
+def _leader_changes(examined: Examined) -> Iterator[VotersAt]:
     for segment in examined.directory.segments:
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, LeaderChange):
                 epoch = batch.header.leader_epoch
-                yield LeaderChangeAt(record.offset, epoch, leaders_of(message))
+                yield VotersAt(record.offset, epoch, leaders_of(message))
 
 
 def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
@@ -235,12 +236,12 @@ def whole_records(data: memoryview, batch: LocatedBatch, inflation: Inflation) -
         return
 
 
-def keys_of(message: KRaftVoters) -> frozenset[ReplicaKey]:
+def keys_of(message: KRaftVoters) -> VoterKeys:
     """The voters of a voters record, without their endpoints."""
     return frozenset(ReplicaKey(voter.voter_id, voter.directory_id) for voter in message.voters)
 
 
-def leaders_of(message: LeaderChange) -> frozenset[ReplicaKey]:
+def leaders_of(message: LeaderChange) -> VoterKeys:
     """The voters that a LeaderChange record names, ZERO_UUID where it has no directory id."""
     return frozenset(
         ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID) for voter in message.voters

@@ -11,7 +11,8 @@ from replica.format.directory import SnapshotFile
 from replica.format.file_names import FileKind
 from replica.format.snapshot import BOOTSTRAP_ID
 from replica.history.log import LogBatch
-from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.keys import ZERO_UUID, ReplicaId
+from replica.model.voters import VoterKeys
 
 
 def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
@@ -70,7 +71,7 @@ def _bootstrap_snapshot(examined: Examined) -> SnapshotFile | None:
     return next((one for one in snapshots if one.id == BOOTSTRAP_ID and one.is_usable), None)
 
 
-def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> frozenset[ReplicaKey]:
+def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> VoterKeys:
     for _, _, message in examined.control_records(bootstrap):
         if isinstance(message, KRaftVoters):
             return keys_of(message)

@@ -10,6 +10,7 @@ from replica.check.catalogue import groups
 from replica.check.rule import Finding
 from replica.history.log import LogBatch
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.voters import VoterKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Member:
     leader_id: int | None = None
     leader_epoch: int | None = None
     current_voters: tuple[int, ...] = ()
-    initial_voters: frozenset[ReplicaKey] = frozenset()
+    initial_voters: VoterKeys = frozenset()
     first_offset: int | None = None
     entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
 

@@ -7,8 +7,9 @@ from enum import StrEnum
 
 from replica.check.epochs import LeaderChangeBatch
 from replica.check.examined import Examined, leaders_of, voter_sets
-from replica.history.voters import VoterSet, is_voter
+from replica.history.voters import is_voter
 from replica.model.keys import ReplicaKey
+from replica.model.voters import VoterKeys
 
 
 class Role(StrEnum):
@@ -32,7 +33,7 @@ def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> Role | 
     return Role.VOTER if is_voter(voters, replica.key) else Role.OBSERVER
 
 
-def _stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterSet:
+def _stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
     """The newest voters record of log and snapshots. A static quorum has none: there the newest
     LeaderChange record, quorum-state (version 0), or the configuration tell."""
     newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)

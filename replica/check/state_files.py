@@ -12,9 +12,9 @@ from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory
 from replica.format.file_names import METADATA_FOLDER, FileKind
 from replica.format.quorum_state import QuorumState
-from replica.history.log import VoterSetAt
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.voters import VotersAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Known:
     last_epoch: int | None
     changes: tuple[LeaderChangeBatch, ...]
     voters: frozenset[int]
-    newest: VoterSetAt | None
+    newest: VotersAt | None
 
 
 def known_of(

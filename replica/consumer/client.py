@@ -34,7 +34,7 @@ class Connections(Protocol):
     """The way to the nodes."""
 
     def call(self, ask: Ask) -> Coroutine[None, None, Answer]:
-        """The answer; where none comes, one with ReadError.DISCONNECTED (Metadata: no partition).
+        """The answer; where none comes, one with NETWORK_EXCEPTION (Metadata: no partition).
 
         Raises KraftlakeError for what no repetition cures: authentication, unknown requests.
         """

@@ -20,22 +20,23 @@ from replica.consumer.values import (
     LookedUp,
     LookUpOffset,
     Metadata,
-    ReadError,
     RefreshMetadata,
 )
 from replica.errors import (
+    DataError,
     MisroutedConnectionError,
     PeerError,
     UnreachablePeerError,
     UnsupportedByPeerError,
 )
+from replica.model.kafka_errors import ErrorCode, error_name
 from replica.model.keys import ZERO_UUID
 from replica.wire.apis.cluster import API_VERSIONS, METADATA
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address, Pool
+from replica.wire.quorum import quorum_request, read_quorum
 from replica.wire.schema import Api, Message
 from replica.wire.versions import Identity
 
@@ -80,10 +81,10 @@ class WireConnections:
         except UnreachablePeerError as error:
             self._must_rebootstrap |= isinstance(error, MisroutedConnectionError)
             self.trouble = str(error)
-            return _DISCONNECTED[type(ask)]
-        self.heard += answer.error is ReadError.NONE
-        if answer.error is not ReadError.NONE:
-            self.trouble = f"{address[0]}:{address[1]}: {answer.error.value}"
+            return _NO_ANSWER[type(ask)]
+        self.heard += answer.error is ErrorCode.NONE
+        if answer.error is not ErrorCode.NONE:
+            self.trouble = f"{address[0]}:{address[1]}: {answer.error.name}"
         elif isinstance(ask, Fetch):
             self.trouble = ""
         return answer
@@ -165,7 +166,7 @@ class WireConnections:
     async def _learned(self, metadata: Metadata) -> Metadata:
         if metadata.partition is None:
             name = f"{self._partition.topic}-{self._partition.partition}"
-            self.trouble = f"{name}: {metadata.error.value}"
+            self.trouble = f"{name}: {metadata.error.name}"
             return metadata
         self._partition = replace(self._partition, topic_id=metadata.topic_id)
         replicas = metadata.partition.replicas
@@ -183,11 +184,11 @@ class WireConnections:
             return seen
         try:
             connection = await self._pool.connection(self._addresses[view.leader_id])
-            message = translate.quorum_request(self._partition)
-            return translate.with_quorums_lag(
-                seen, await _call(connection, DESCRIBE_QUORUM, message)
-            )
-        except (PeerError, UnexpectedAnswerError):  # an ordinary topic's leader tells no lag
+            topic, number = self._partition.topic, self._partition.partition
+            answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic, number))
+            quorum = read_quorum(answer.message, answer.version, topic, number)
+            return translate.with_lag(seen, quorum)
+        except (PeerError, DataError):  # an ordinary topic's leader tells no lag
             return seen
 
     async def _timed(self, replica: ReplicaView) -> ReplicaView:
@@ -201,10 +202,10 @@ class WireConnections:
         return replace(replica, round_trip_ms=(time.monotonic() - began) * 1000)
 
 
-_DISCONNECTED: dict[type[Ask], Fetched | EpochEnded | LookedUp] = {
-    Fetch: Fetched(ReadError.DISCONNECTED),
-    EndOfEpoch: EpochEnded(ReadError.DISCONNECTED),
-    LookUpOffset: LookedUp(ReadError.DISCONNECTED),
+_NO_ANSWER: dict[type[Ask], Fetched | EpochEnded | LookedUp] = {
+    Fetch: Fetched(ErrorCode.NETWORK_EXCEPTION),
+    EndOfEpoch: EpochEnded(ErrorCode.NETWORK_EXCEPTION),
+    LookUpOffset: LookedUp(ErrorCode.NETWORK_EXCEPTION),
 }
 
 

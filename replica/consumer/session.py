@@ -29,7 +29,6 @@ from replica.consumer.values import (
     OffsetReset,
     Polled,
     Position,
-    ReadError,
     ReadRefusedError,
     RefreshMetadata,
     ResetPolicy,
@@ -38,11 +37,12 @@ from replica.consumer.values import (
 from replica.errors import DataError, KraftlakeError
 from replica.history.epochs import epoch_for_offset, truncate_from_end
 from replica.model.epochs import UNDEFINED_OFFSET, Epochs, OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 
 NOTHING = Polled()
 
-_NOT_THERE_YET = (ReadError.OFFSET_NOT_AVAILABLE, ReadError.UNKNOWN_LEADER_EPOCH)
+_NOT_THERE_YET = (ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_LEADER_EPOCH)
 """A follower that says so is behind, not broken."""
 
 
@@ -252,17 +252,17 @@ class Session:
         self._metadata_due = now_ms + self._settings.metadata_max_age_ms
         if not self.learn(metadata) or self.leader.node_id == NO_NODE:
             self._back_off(now_ms)
-        if metadata.error is ReadError.TOPIC_AUTHORIZATION_FAILED:
+        if metadata.error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             raise ReadRefusedError
         return NOTHING
 
     def _fetched(self, ask: Fetch, fetched: Fetched, now_ms: int) -> Polled:
-        if fetched.error is ReadError.OFFSET_OUT_OF_RANGE:
+        if fetched.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._out_of_range(ask, fetched, now_ms)
             return NOTHING
-        if fetched.error is not ReadError.NONE:
+        if fetched.error is not ErrorCode.NONE:
             # an epoch that the replica hasn't heard of yet: metadata has nothing newer (K16)
-            refresh = fetched.error is not ReadError.UNKNOWN_LEADER_EPOCH
+            refresh = fetched.error is not ErrorCode.UNKNOWN_LEADER_EPOCH
             return self._failed(ask.node_id, fetched.error, now_ms, refresh=refresh)
         self._replicas.served(ask.node_id, fetched.high_watermark)
         self._high_watermark = fetched.high_watermark
@@ -310,7 +310,7 @@ class Session:
             self._enter(AwaitReset(self._policy, position, is_truncated))
 
     def _epoch_ended(self, ask: EndOfEpoch, ended: EpochEnded, now_ms: int) -> Polled:
-        if ended.error is not ReadError.NONE:
+        if ended.error is not ErrorCode.NONE:
             return self._failed(ask.node_id, ended.error, now_ms)
         position, end = ask.position, ended.end
         if end is not None and (end.offset < 0 or end.epoch < 0):
@@ -349,13 +349,13 @@ class Session:
 
     def _looked_up(self, ask: LookUpOffset, found: LookedUp, now_ms: int) -> Polled:
         is_leader = ask.node_id == self.leader.node_id
-        if found.error is ReadError.NOT_LEADER_OR_FOLLOWER and not is_leader:
+        if found.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and not is_leader:
             self._followers_look_up = False  # released Kafka: only a leader looks up for consumers
             return NOTHING
-        if found.error is not ReadError.NONE:
+        if found.error is not ErrorCode.NONE:
             return self._failed(ask.node_id, found.error, now_ms)
         if found.offset < 0:
-            return self._failed(ask.node_id, ReadError.OFFSET_NOT_AVAILABLE, now_ms)
+            return self._failed(ask.node_id, ErrorCode.OFFSET_NOT_AVAILABLE, now_ms)
         state = self._state
         assert isinstance(state, AwaitReset), "any other state forgets the lookup"
         after = Position(found.offset, found.epoch)
@@ -367,11 +367,11 @@ class Session:
         return Polled(reports=(*truncation, OffsetReset(state.lost, after)))
 
     def _failed(
-        self, node_id: int, error: ReadError, now_ms: int, *, refresh: bool = True
+        self, node_id: int, error: ErrorCode, now_ms: int, *, refresh: bool = True
     ) -> Polled:
         """To be tried again; what else may have changed is asked first, unless not `refresh`."""
         self._back_off(now_ms)
-        if error is ReadError.TOPIC_AUTHORIZATION_FAILED:
+        if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             raise ReadRefusedError
         self._refresh = self._refresh or refresh
         if error in _NOT_THERE_YET:

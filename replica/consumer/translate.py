@@ -17,15 +17,35 @@ from replica.consumer.values import (
     LookedUp,
     LookUpOffset,
     Metadata,
-    ReadError,
     ResetPolicy,
 )
 from replica.errors import KraftlakeError
 from replica.model.epochs import UNDEFINED_OFFSET, OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode, error_name, error_of
 from replica.model.keys import ZERO_UUID
 from replica.wire.apis.fetching import Timestamp
-from replica.wire.error_codes import error_name
+from replica.wire.quorum import DescribedQuorum
 from replica.wire.schema import Message
+
+EXPECTED = frozenset(
+    {
+        ErrorCode.NONE,
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    }
+)
+"""The errors that answers to fetches and offset lookups may have."""
 
 NEWEST_FETCH_BY_NAME = 12
 _CONSUMER = -1
@@ -69,13 +89,13 @@ def read_metadata(partition: TopicPartition, response: Message) -> Metadata:
     """Replicas without a live broker are left out: nobody could connect to them."""
     topics = [topic for topic in response["topics"] if topic["name"] == partition.topic]
     if not topics:
-        return Metadata(None, error=ReadError.UNKNOWN_TOPIC_OR_PARTITION)
+        return Metadata(None, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     (topic,) = topics
     found = [p for p in topic["partitions"] if p["partitionIndex"] == partition.partition]
     if topic["errorCode"] or not found:
         error = read_error(topic["errorCode"])
         return Metadata(
-            None, error=error if topic["errorCode"] else ReadError.UNKNOWN_TOPIC_OR_PARTITION
+            None, error=error if topic["errorCode"] else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         )
     (view,) = found
     brokers = {broker["nodeId"]: broker for broker in response["brokers"]}
@@ -165,32 +185,24 @@ def read_look_up(response: Message) -> LookedUp:
     return LookedUp(read_error(found["errorCode"]), found["offset"], found["leaderEpoch"])
 
 
-def quorum_request(partition: TopicPartition) -> Message:
-    asked = [{"partitionIndex": partition.partition}]
-    return {"topics": [{"topicName": partition.topic, "partitions": asked}]}
-
-
-def with_quorums_lag(view: PartitionView, response: Message) -> PartitionView:
-    """The view with the lag that DescribeQuorum tells; as it was where it tells none."""
-    if response["errorCode"] or not response["topics"]:
+def with_lag(view: PartitionView, quorum: DescribedQuorum) -> PartitionView:
+    """The view with the lag of its replicas by what their leader told; as it was where the leader
+    told nothing."""
+    end = quorum.high_watermark
+    if quorum.error or end == UNDEFINED_OFFSET:
         return view
-    found = _only_partition(response["topics"])
-    end = found["highWatermark"]
-    if found["errorCode"] or end == UNDEFINED_OFFSET:
-        return view
-    told = {r["replicaId"]: r["logEndOffset"] for r in found["currentVoters"] + found["observers"]}
+    told = {each.key.node_id: each.log_end for each in (*quorum.voters, *quorum.observers)}
     lags = {node_id: max(0, end - log_end) for node_id, log_end in told.items() if log_end >= 0}
     seen = (replace(replica, lag=lags.get(replica.node_id)) for replica in view.replicas)
     return replace(view, replicas=tuple(seen))
 
 
-def read_error(code: int) -> ReadError:
-    """Raises UnexpectedAnswerError for what isn't in ReadError: trying again won't help."""
-    name = error_name(code)
-    try:
-        return ReadError[name]
-    except KeyError:
-        raise UnexpectedAnswerError(f"answered with {name}") from None
+def read_error(code: int) -> ErrorCode:
+    """Raises UnexpectedAnswerError for what isn't in EXPECTED: trying again won't help."""
+    error = error_of(code)
+    if error not in EXPECTED or error != code:
+        raise UnexpectedAnswerError(f"answered with {error_name(code)}")
+    return error
 
 
 def _only_partition(topics: list[Message]) -> Message:

@@ -10,6 +10,7 @@ from replica.consumer.selector import PartitionView
 from replica.errors import KraftlakeError
 from replica.format.record import Record
 from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID
 
 
@@ -19,27 +20,6 @@ class ResetPolicy(Enum):
     EARLIEST = "earliest"
     LATEST = "latest"
     NONE = "none"
-
-
-class ReadError(Enum):
-    """Kafka's error names, of fetches and offset lookups."""
-
-    NONE = "NONE"
-    OFFSET_OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
-    OFFSET_NOT_AVAILABLE = "OFFSET_NOT_AVAILABLE"
-    NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
-    LEADER_NOT_AVAILABLE = "LEADER_NOT_AVAILABLE"
-    REPLICA_NOT_AVAILABLE = "REPLICA_NOT_AVAILABLE"
-    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
-    UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
-    UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
-    UNKNOWN_TOPIC_ID = "UNKNOWN_TOPIC_ID"
-    INCONSISTENT_TOPIC_ID = "INCONSISTENT_TOPIC_ID"
-    KAFKA_STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
-    TOPIC_AUTHORIZATION_FAILED = "TOPIC_AUTHORIZATION_FAILED"
-    UNKNOWN_SERVER_ERROR = "UNKNOWN_SERVER_ERROR"
-    DISCONNECTED = "DISCONNECTED"
-    """No answer came: ours, not Kafka's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +80,7 @@ class Fetched:
     cut short. high_watermark (exclusive), log_start (inclusive): of the replica that answered, -1
     where it doesn't tell. preferred: the node that the leader would rather have us read from."""
 
-    error: ReadError = ReadError.NONE
+    error: ErrorCode = ErrorCode.NONE
     data: bytes = b""
     high_watermark: int = UNDEFINED_OFFSET
     log_start: int = UNDEFINED_OFFSET
@@ -112,7 +92,7 @@ class EpochEnded:
     """end: exclusive; (-1, -1) where the leader doesn't know the epoch; None where it can't be
     asked (an old API), and validation is left out (K10)."""
 
-    error: ReadError = ReadError.NONE
+    error: ErrorCode = ErrorCode.NONE
     end: OffsetAndEpoch | None = None
 
 
@@ -120,7 +100,7 @@ class EpochEnded:
 class LookedUp:
     """offset: -1 where the replica can't tell yet. epoch: of the record there, -1 if not told."""
 
-    error: ReadError = ReadError.NONE
+    error: ErrorCode = ErrorCode.NONE
     offset: int = UNDEFINED_OFFSET
     epoch: int = UNDEFINED_EPOCH
 
@@ -133,7 +113,7 @@ class Metadata:
     partition: PartitionView | None
     leader_epoch: int = UNDEFINED_EPOCH
     topic_id: str = ZERO_UUID
-    error: ReadError = ReadError.NONE
+    error: ErrorCode = ErrorCode.NONE
 
 
 Answer: TypeAlias = Fetched | EpochEnded | LookedUp | Metadata

@@ -150,6 +150,21 @@ def parts_with_content(data: Buffer) -> Iterator[tuple[int, int]]:
                 yield at, at + len(part)
 
 
+def end_of_content(data: bytes) -> int:
+    """The byte after the last one that isn't zero, 0 for none.
+
+    rstrip looks at a byte at a time, so blocks of zeros are compared first.
+    """
+    end = len(data)
+    while end:
+        begin = max(0, end - _READ_BYTES)
+        block = data[begin:end]  # all of the data, where that is one block, and no copy
+        if block != _ZEROS[: len(block)]:
+            return begin + len(block.rstrip(b"\0"))
+        end = begin
+    return 0
+
+
 Source: TypeAlias = "Buffer | mmap.mmap | OpenFile"
 """What a reader of segments is given."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from replica.errors import CorruptDataError
+from replica.format.byte_source import end_of_content
 
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
@@ -98,5 +99,5 @@ def _used_bytes(data: bytes, entry_size: int) -> int:
     ragged = len(data) % entry_size
     if ragged:
         raise CorruptDataError(f"{ragged} bytes at the end are no whole entry", len(data) - ragged)
-    used = len(data.rstrip(b"\0"))
+    used = end_of_content(data)
     return used + -used % entry_size

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from replica.errors import DataError, TruncatedDataError, UnsupportedDataError
 from replica.format.batch import HEADER, BatchHeader, decode_header
-from replica.format.byte_source import ByteSource, ShrankError
+from replica.format.byte_source import ByteSource, ShrankError, end_of_content
 from replica.format.damage import Damage, DamageKind
 from replica.format.resync import BLOCK_BYTES, BatchSearch
 
@@ -168,7 +168,7 @@ class FrameWalk:
         """The byte after the last one of begin <= i < end that isn't zero, `begin` for none."""
         while end > begin:
             low = max(begin, end - BLOCK_BYTES)
-            used = len(bytes(self.source.read(low, end - low)).rstrip(b"\0"))
+            used = end_of_content(bytes(self.source.read(low, end - low)))
             if used:
                 return low + used
             end = low

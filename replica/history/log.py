@@ -15,6 +15,7 @@ from replica.errors import UsageError
 from replica.model.epochs import UNDEFINED_EPOCH, EpochStart, OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
 from replica.model.snapshot_id import is_newer_than_log
+from replica.model.voters import VotersAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +44,6 @@ class LogBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class VoterSetAt:
-    """The voters in force from `offset` on: a KRaftVoters record (KIP-853).
-
-    offset: of the record; for a set read from a snapshot, its end offset - 1, as Kafka's
-    KRaftControlRecordStateMachine has it (-1 for the bootstrap snapshot 0-0).
-    epoch: of the record's batch, or of the snapshot.
-    voters: a voter whose directory is ZERO_UUID matches any directory of its node (VoterSet).
-    """
-
-    offset: int
-    epoch: int
-    voters: frozenset[ReplicaKey]
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderChangeAt:
-    """A LeaderChange record: `voters` are those of the epoch's start, the only source in a static
-    quorum (keys without a directory match any)."""
-
-    offset: int
-    epoch: int
-    voters: frozenset[ReplicaKey]
-
-
-@dataclass(frozen=True, slots=True)
 class ReplicaLog:
     """What one replica holds at one moment.
 
@@ -75,7 +51,8 @@ class ReplicaLog:
     batches: CRC-valid, sorted by offset, not overlapping; holes are allowed.
     snapshots: ids of complete and valid snapshots, in any order; 0-0 is the bootstrap snapshot.
     quorum_epoch: the epoch in quorum-state, UNDEFINED_EPOCH if there is none to read.
-    voter_sets: from this log's records and this replica's snapshots, in any order.
+    voter_sets: KRaftVoters records of this log and of this replica's snapshots, in any order.
+    leader_changes: the voters that LeaderChange records name, the only source in a static quorum.
     """
 
     key: ReplicaKey
@@ -83,8 +60,8 @@ class ReplicaLog:
     batches: tuple[LogBatch, ...]
     snapshots: tuple[OffsetAndEpoch, ...] = ()
     quorum_epoch: int = UNDEFINED_EPOCH
-    voter_sets: tuple[VoterSetAt, ...] = ()
-    leader_changes: tuple[LeaderChangeAt, ...] = ()
+    voter_sets: tuple[VotersAt, ...] = ()
+    leader_changes: tuple[VotersAt, ...] = ()
 
     def __post_init__(self) -> None:
         if self.log_start < 0:

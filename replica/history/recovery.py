@@ -25,12 +25,13 @@ from replica.history.commitment import (
     compare_group,
 )
 from replica.history.divergence import Relation, diverge_compared
-from replica.history.log import OffsetRange, ReplicaLog, VoterSetAt
+from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, difference, intersection, union
 from replica.history.truncation import fetch_rounds
-from replica.history.voters import VoterSet, is_majority, is_voter
+from replica.history.voters import is_majority, is_voter
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
+from replica.model.voters import VoterKeys
 
 
 class Answer(Enum):
@@ -75,8 +76,8 @@ class RecoveryPlan:
 
     answer: Answer
     ranking: tuple[Standing, ...]
-    voters: VoterSet | None
-    missing: VoterSet
+    voters: VoterKeys | None
+    missing: VoterKeys
     has_majority: bool
     on_no_voter: Ranges
     on_no_voter_counts: Losses
@@ -131,7 +132,7 @@ def plan_recovery(
 
 
 def _rank(
-    log: ReplicaLog, unreliable: Collection[ReplicaKey], voters: VoterSet | None
+    log: ReplicaLog, unreliable: Collection[ReplicaKey], voters: VoterKeys | None
 ) -> tuple[bool, tuple[int, int], bool, int, int, str]:
     """Among equals a voter comes first, then the longer history, then the lower id, so that the
     order of logs doesn't matter."""
@@ -147,18 +148,17 @@ def _settled_end(winner: ReplicaLog, commitment: Commitment) -> int:
     return max(*ends, *(snapshot.offset for snapshot in winner.snapshots), 0)
 
 
-def _voter_sets(log: ReplicaLog, settled_end: int) -> tuple[VoterSet, ...]:
+def _voter_sets(log: ReplicaLog, settled_end: int) -> tuple[VoterKeys, ...]:
     """The set in force at the log's end, then the one before it, unless the newer one is proven
     committed: no leader appends a set before the last one is. Empty where one of them is unknown.
     """
-    changes = [VoterSetAt(each.offset, each.epoch, each.voters) for each in log.leader_changes]
-    named = sorted(log.voter_sets or changes, key=lambda each: each.offset)
+    named = sorted(log.voter_sets or log.leader_changes, key=lambda each: each.offset)
     if not named:
         return ()
     newest = named[-1]
     if newest.offset < settled_end or not log.voter_sets:
         return (newest.voters,)
-    older = [each for each in (*named, *changes) if each.offset < newest.offset]
+    older = [each for each in (*named, *log.leader_changes) if each.offset < newest.offset]
     if not older:
         return ()
     before = max(older, key=lambda each: each.offset)
@@ -170,7 +170,7 @@ def _standing(
     commitment: Commitment,
     winner: ReplicaLog,
     log: ReplicaLog,
-    voters: VoterSet | None,
+    voters: VoterKeys | None,
 ) -> Standing:
     votes = None if voters is None else is_voter(voters, log.key)
     if log is winner:
@@ -250,7 +250,7 @@ def _refusals(
     return found
 
 
-def _no_majority(sets: Sequence[VoterSet], relied: set[ReplicaKey], known: set[ReplicaKey]) -> str:
+def _no_majority(sets: Sequence[VoterKeys], relied: set[ReplicaKey], known: set[ReplicaKey]) -> str:
     if not sets:
         return "nothing tells who the voters are, so nobody knows what may be missing"
     short = next(each for each in sets if not is_majority(each, relied, known))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from replica.history.log import OffsetRange, ReplicaLog, VoterSetAt
+from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.watermark import majority
 from replica.model.keys import ZERO_UUID, ReplicaKey
-
-VoterSet = frozenset[ReplicaKey]
+from replica.model.voters import VoterKeys, VotersAt
 
 
 def voter_sets_in_force(
@@ -21,7 +20,7 @@ def voter_sets_in_force(
     runs: Mapping[ReplicaKey, Sequence[OffsetRange]],
     offset: int,
     epoch: int,
-) -> tuple[VoterSet, ...] | None:
+) -> tuple[VoterKeys, ...] | None:
     """Every voter set of which an entry's holders must be a majority; None where one is unknown.
 
     The set in force at the entry (`offset`, `epoch`), and each newer one that a holder has above
@@ -47,7 +46,7 @@ def voter_sets_in_force(
     return (voters, *newer - {voters})
 
 
-def is_majority(voters: VoterSet, holders: Collection[ReplicaKey], seen: set[ReplicaKey]) -> bool:
+def is_majority(voters: VoterKeys, holders: Collection[ReplicaKey], seen: set[ReplicaKey]) -> bool:
     """Whether `holders` are a majority of `voters`; observers among them don't count.
 
     A voter without a directory matches any directory of its node (VoterSet.isVoter). Where several
@@ -63,7 +62,7 @@ def is_majority(voters: VoterSet, holders: Collection[ReplicaKey], seen: set[Rep
     return count >= majority(len(voters))
 
 
-def is_voter(voters: VoterSet, key: ReplicaKey) -> bool:
+def is_voter(voters: VoterKeys, key: ReplicaKey) -> bool:
     """Whether a replica is one of the voters; a voter without a directory is any of its node."""
     return any(is_majority(frozenset({voter}), {key}, {key}) for voter in voters)
 
@@ -73,5 +72,5 @@ def _holds_all(held: Sequence[OffsetRange], first: int, last: int) -> bool:
     return any(run.start <= min(first, last) and last < run.end for run in held)
 
 
-def _offset(record: VoterSetAt) -> int:
+def _offset(record: VotersAt) -> int:
     return record.offset

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 from replica.errors import DataError
 from replica.history.epochs import epoch_for_offset
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.raft.config import Config
@@ -25,7 +27,7 @@ from replica.raft.inputs import (
     Truncated,
 )
 from replica.raft.messages import FetchQuorumRecordsResponse, PeerResponse
-from replica.raft.ports import Batch, ControlRecord, KRaftVersion, KRaftVoters, StateMachine
+from replica.raft.ports import StateMachine
 from replica.raft.raft import Raft
 from replica.storage.archive import Archive
 from replica.storage.batches import batch_in, frames

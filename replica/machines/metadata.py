@@ -12,8 +12,10 @@ from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
 from replica.metadata.writer import encode
+from replica.model.batch import Batch
+from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.ports import Batch, LeaderAndEpoch, StateMachine
+from replica.raft.ports import StateMachine
 
 
 class MetadataMachine(StateMachine):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from replica.model.batch import Batch
+from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.ports import Batch, LeaderAndEpoch, StateMachine
+from replica.raft.ports import StateMachine
 
 _EVERYTHING = 2**63 - 1
 

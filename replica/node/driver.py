@@ -17,6 +17,7 @@ from typing import Any
 
 from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
+from replica.model.kafka_errors import ErrorCode
 from replica.raft.accumulator import BufferAllocationError
 from replica.raft.config import FOREVER
 from replica.raft.effects import Effects, Send, Stopped
@@ -31,7 +32,7 @@ from replica.raft.inputs import (
     Shutdown,
 )
 from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
-from replica.raft.messages import Error, PeerRequest, PeerResponse
+from replica.raft.messages import PeerRequest, PeerResponse
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.leader import Leader
 from replica.raft.snapshots import SnapshotPolicy
@@ -83,9 +84,9 @@ def _tell_nobody(seconds: float) -> None:
     """Where nobody measures."""
 
 
-def _core_error(error: PeerError) -> Error:
+def _core_error(error: PeerError) -> ErrorCode:
     unsupported = isinstance(error, UnsupportedByPeerError)
-    return Error.UNSUPPORTED_VERSION if unsupported else Error.BROKER_NOT_AVAILABLE
+    return ErrorCode.UNSUPPORTED_VERSION if unsupported else ErrorCode.BROKER_NOT_AVAILABLE
 
 
 class Driver:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from replica.errors import DataError, UsageError
 from replica.format.meta_properties import FILE_NAME
 from replica.format.primitives import uuid_bytes
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.keys import ReplicaId, ReplicaKey
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.node.listeners import address_in
 from replica.node.settings import Settings
-from replica.raft.ports import ControlRecord, Endpoint, KRaftVersion, KRaftVoters, Voter, VoterSet
-from replica.raft.voters import voter_set
 from replica.storage.filesystem import FileSystem
 from replica.storage.identity import read_identity, write_identity
 from replica.storage.recovery import open_log

@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 
 from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.node.properties import Properties
-from replica.raft.ports import Endpoint, Voter, VoterSet
-from replica.raft.voters import voter_set
 
 _ADDRESS = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.%]+)\]|(?P<host>[^:\[\]]*)):(?P<port>\d{1,5})")
 _LISTENER = re.compile(r"(?P<name>[A-Za-z0-9_-]+)://(?P<address>.*)")

@@ -132,4 +132,4 @@ class Peers:
 
 
 def _said(response: VoterChangeResponse) -> str:
-    return response.error.value + (f" ({response.message})" if response.message else "")
+    return response.error.name + (f" ({response.message})" if response.message else "")

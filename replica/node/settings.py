@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from replica.errors import UsageError
 from replica.model.keys import ReplicaId
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.voters import Endpoint, Voter, VoterSet
 from replica.node.authorizer import Authorizer, authorizer_in
 from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
 from replica.node.retention import snapshot_policy, start_lag_ms
 from replica.node.security.node import NodeSecurity, node_security_in
 from replica.raft.config import Config
-from replica.raft.ports import Endpoint, Voter, VoterSet
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.segment import LogConfig
 from replica.wire.apis.draft import fetch_quorum_records

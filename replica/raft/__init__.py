@@ -5,7 +5,7 @@ their fields, and calls again no later than `Raft.next_deadline`. The core reads
 random number of its own and holds no log bytes: it knows what a log looks like, not what is in it.
 
 Values
-- `ports`: what storage and state machines implement; `voters`, `batch`: what they exchange.
+- `ports`: what storage and state machines implement; what they exchange is in replica.model.
 - `messages`: requests and responses of peers, without wire versions; `inputs`, `effects`, `config`.
 - `roles`: one frozen value per epoch role; `transitions`: the one table of what may follow what.
 - `log_state`: the view of the log; `connections`: one request in flight for each peer.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.errors import UsageError
-from replica.raft.voters import Voter, VoterSet
+from replica.model.voters import Voter, VoterSet
 
 FOREVER = 2**63 - 1
 """A deadline that never comes, in ms."""

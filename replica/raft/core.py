@@ -11,7 +11,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from replica.model.election_state import ElectionState, LeaderAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.voters import Endpoints, Voter
 from replica.raft.accumulator import BatchAccumulator
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import Connections
@@ -20,20 +23,17 @@ from replica.raft.epoch_bounds import MAX_EPOCH, allowance, is_explained
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
     RESPONSE_OF,
-    Error,
     FetchRequest,
     PeerRequest,
     PeerResponse,
     VoterChangeResponse,
 )
-from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader, PendingChange
 from replica.raft.roles.prospective import Prospective
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from replica.raft.transitions import Cause, Role, check
-from replica.raft.voters import Endpoints, Voter
 
 Draw = Callable[[int], int]
 """Randomness from the host: a number from 0 to the argument (exclusive)."""
@@ -171,9 +171,9 @@ class Core:
             self.accumulator.clear()
             parked, self.parked = self.parked, ()
             for fetch in parked:
-                self.refuse(fetch.request_id, fetch.request, Error.NOT_LEADER_OR_FOLLOWER)
+                self.refuse(fetch.request_id, fetch.request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             if change is not None:
-                self.answer_change(change, Error.NOT_LEADER_OR_FOLLOWER)
+                self.answer_change(change, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def persist(self) -> None:
         """Write quorum-state where epoch, leader or vote differ from what is on disk."""
@@ -229,20 +229,20 @@ class Core:
     ) -> None:
         self.emit(replies=(*self.effects.replies, Reply(request_id, response, read)))
 
-    def answer_change(self, change: PendingChange, error: Error, message: str = "") -> None:
+    def answer_change(self, change: PendingChange, error: ErrorCode, message: str = "") -> None:
         """Answer the request for a change of the quorum, unless it has its answer already."""
         if not change.is_answered:
             response = VoterChangeResponse(error=error, message=message)
             self.reply(change.request_id, self.signed(response))
 
-    def refuse(self, request_id: Hashable, request: PeerRequest, error: Error) -> None:
+    def refuse(self, request_id: Hashable, request: PeerRequest, error: ErrorCode) -> None:
         """Answer with an error and nothing else."""
         self.reply(request_id, self.signed(RESPONSE_OF[type(request)](error=error)))
 
     def refuse_illegal(self, request_id: Hashable, request: PeerRequest, why: str) -> None:
         """No correct peer sends this: INVALID_REQUEST, counted, nothing changes."""
         self.illegal[why] += 1
-        self.refuse(request_id, request, Error.INVALID_REQUEST)
+        self.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
         """Send unless a request is in flight to that peer, or it failed just now.

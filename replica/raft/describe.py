@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
-from replica.raft.messages import (
-    DescribeQuorumRequest,
-    DescribeQuorumResponse,
-    Error,
-    ReplicaState,
-)
+from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
 from replica.raft.roles.leader import Leader, Progress
 
 
@@ -21,7 +17,7 @@ def handle_describe_quorum(
     """Only the leader knows; observers not heard of for five minutes are forgotten."""
     role = core.role
     if not isinstance(role, Leader):
-        core.refuse(request_id, request, Error.NOT_LEADER_OR_FOLLOWER)
+        core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return
     voters = core.log.voters
     role = role.without_idle_observers(voters, core.now)

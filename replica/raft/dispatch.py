@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from replica.errors import KraftlakeError
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.raft.core import Core
 from replica.raft.describe import handle_describe_quorum
@@ -39,7 +40,6 @@ from replica.raft.messages import (
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
-    Error,
     FetchQuorumRecordsRequest,
     FetchRequest,
     FetchResponse,
@@ -66,7 +66,7 @@ class ClusterAuthorizationError(KraftlakeError):
 def handle_request(core: Core, event: Request) -> None:
     """Answer a peer, now or later."""
     if is_of_other_cluster(core, event.message):
-        core.refuse(event.request_id, event.message, Error.INCONSISTENT_CLUSTER_ID)
+        core.refuse(event.request_id, event.message, ErrorCode.INCONSISTENT_CLUSTER_ID)
         return
     _REQUESTS[type(event.message)](core, event.request_id, event.message)
 
@@ -91,7 +91,7 @@ def handle_failed(core: Core, event: Failed) -> None:
         return
     core.connections.answered(event.node_id, well=False, now_ms=core.now)
     _check_authorized(event.error)
-    if event.error is Error.UNSUPPORTED_VERSION:
+    if event.error is ErrorCode.UNSUPPORTED_VERSION:
         handle_pre_vote_unsupported(core)
     handle_api_versions(core, event.node_id, None)
 
@@ -104,7 +104,7 @@ def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
     _check_authorized(message.error)
     if isinstance(message, ApiVersionsResponse):
         return handle_api_versions(core, node_id, message)
-    if isinstance(message, VoteResponse) and message.error is Error.UNSUPPORTED_VERSION:
+    if isinstance(message, VoteResponse) and message.error is ErrorCode.UNSUPPORTED_VERSION:
         handle_pre_vote_unsupported(core)
         return True
     if message.error in _WITHOUT_EPOCH and message.epoch < 0:
@@ -121,7 +121,7 @@ def _learn_from(core: Core, message: PeerResponse) -> bool | None:
     Who learned nothing waits before it asks the same again, or it would spin. Who knows no epoch
     yet believes whatever epoch the one has whom it asked: a quorum may be old.
     """
-    if message.epoch < core.role.epoch or message.error is Error.UNKNOWN_LEADER_EPOCH:
+    if message.epoch < core.role.epoch or message.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
         return False
     epoch, leader_id = message.epoch, message.leader_id
     is_first = core.role.epoch == 0 and epoch <= MAX_EPOCH
@@ -132,26 +132,30 @@ def _learn_from(core: Core, message: PeerResponse) -> bool | None:
         core.illegal["a second leader of one epoch"] += 1
         return False
     known = core.role
-    refused = message.error in (Error.FENCED_LEADER_EPOCH, Error.NOT_LEADER_OR_FOLLOWER)
+    refused = message.error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if message.epoch > core.role.epoch or refused:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
         return core.role is not known
     if message.leader_id != NO_NODE and core.role.leader_id == NO_NODE:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
-        return None if message.error is Error.NONE else core.role is not known
-    return False if message.error is Error.INVALID_VOTER_KEY else None
+        return None if message.error is ErrorCode.NONE else core.role is not known
+    return False if message.error is ErrorCode.INVALID_VOTER_KEY else None
 
 
-def _check_authorized(error: Error) -> None:
-    if error is Error.CLUSTER_AUTHORIZATION_FAILED:
+def _check_authorized(error: ErrorCode) -> None:
+    if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
         raise ClusterAuthorizationError("a peer refuses this replica: CLUSTER_AUTHORIZATION_FAILED")
 
 
 def _is_fine(core: Core, node_id: int, message: PeerResponse) -> bool:
-    return message.error is Error.NONE
+    return message.error is ErrorCode.NONE
 
 
-_WITHOUT_EPOCH = (Error.BROKER_NOT_AVAILABLE, Error.INCONSISTENT_CLUSTER_ID, Error.INVALID_REQUEST)
+_WITHOUT_EPOCH = (
+    ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.INCONSISTENT_CLUSTER_ID,
+    ErrorCode.INVALID_REQUEST,
+)
 
 _REQUESTS: dict[type[PeerRequest], Callable[[Core, Hashable, Any], None]] = {
     VoteRequest: handle_vote_request,

@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from replica.history.fetch import DraftOutOfRange, MismatchEpoch, draft_fetch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.raft.core import Core
 from replica.raft.effects import LogRead
-from replica.raft.messages import (
-    Error,
-    FetchQuorumRecordsRequest,
-    FetchQuorumRecordsResponse,
-)
+from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
 from replica.raft.roles.leader import Leader, Progress
 from replica.raft.serving import count_fetch
 
@@ -34,35 +31,35 @@ def handle_fetch_quorum_records(
         return
     if not isinstance(role, Leader):
         wrong_epoch = request.epoch != role.epoch
-        error = Error.MISMATCH_EPOCH if wrong_epoch else Error.NOT_LEADER_OR_FOLLOWER
+        error = ErrorCode.MISMATCH_EPOCH if wrong_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
         core.refuse(request_id, request, error)
         return
     decision = draft_fetch(
         core.log.view, role.epoch, request.epoch, request.fetch_offset, request.fetch_epoch
     )
     if isinstance(decision, MismatchEpoch):
-        core.refuse(request_id, request, Error.MISMATCH_EPOCH)
+        core.refuse(request_id, request, ErrorCode.MISMATCH_EPOCH)
         return
     if isinstance(decision, DraftOutOfRange):
         _answer(
             core,
             request_id,
             request,
-            Error.OFFSET_OUT_OF_RANGE,
+            ErrorCode.OFFSET_OUT_OF_RANGE,
             (decision.next_fetch_offset, decision.next_fetch_epoch),
         )
         return
     if request.is_follower:
         count_fetch(core, request.replica, request.fetch_offset)
     is_zombie = request.is_follower and not core.log.voters.is_voter(request.replica)
-    _answer(core, request_id, request, Error.NOT_FOLLOWER if is_zombie else Error.NONE)
+    _answer(core, request_id, request, ErrorCode.NOT_FOLLOWER if is_zombie else ErrorCode.NONE)
 
 
 def _answer(
     core: Core,
     request_id: Hashable,
     request: FetchQuorumRecordsRequest,
-    error: Error,
+    error: ErrorCode,
     next_fetch: tuple[int, int] = (-1, -1),
 ) -> None:
     snapshot = core.log.latest_snapshot
@@ -77,7 +74,7 @@ def _answer(
         first_dirty_offset=0 if snapshot is None else snapshot.offset,
         last_caught_up=progress.last_caught_up,
     )
-    has_records = error in (Error.NONE, Error.NOT_FOLLOWER)
+    has_records = error in (ErrorCode.NONE, ErrorCode.NOT_FOLLOWER)
     read = None
     if has_records and request.fetch_offset < core.log.log_end:
         limit = min(request.max_bytes, core.config.response_max_bytes)

@@ -11,11 +11,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 
+from replica.model.batch import Batch
+from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.batch import Batch
+from replica.model.voters import Endpoints
 from replica.raft.messages import PeerRequest, PeerResponse
-from replica.raft.ports import ElectionState, LeaderAndEpoch
-from replica.raft.voters import Endpoints
 
 
 @dataclass(frozen=True, slots=True)

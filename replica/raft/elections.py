@@ -10,13 +10,14 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.epoch_bounds import MAX_EPOCH
 from replica.raft.fetch_requests import awaits_flush, fetch_from_any
 from replica.raft.leading import lead
-from replica.raft.messages import Error, VoteRequest, VoteResponse
+from replica.raft.messages import VoteRequest, VoteResponse
 from replica.raft.requests import is_for_other_voter, refused_as_stranger
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.prospective import Prospective
@@ -32,7 +33,7 @@ def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) 
         core.refuse_illegal(request_id, request, illegal)
         return
     if request.epoch < core.role.epoch:
-        core.refuse(request_id, request, Error.FENCED_LEADER_EPOCH)
+        core.refuse(request_id, request, ErrorCode.FENCED_LEADER_EPOCH)
         return
     position = election_order(OffsetAndEpoch(request.end_offset, request.last_epoch))
     local = election_order(core.log.position)
@@ -40,12 +41,12 @@ def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) 
     if refused_as_stranger(core, request_id, request, sender, has_newer_log=position > local):
         return
     if not core.explains(request.epoch):
-        core.refuse(request_id, request, Error.INVALID_REQUEST)
+        core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
         return
     if request.epoch > core.role.epoch:
         core.detach(request.epoch)
     if is_for_other_voter(core, request.voter):
-        core.refuse(request_id, request, Error.INVALID_VOTER_KEY)
+        core.refuse(request_id, request, ErrorCode.INVALID_VOTER_KEY)
         return
     granted = core.local is not None and core.role.grants(
         request.candidate, is_log_newer=position >= local, pre_vote=request.pre_vote
@@ -59,7 +60,7 @@ def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bo
     """Count an answer; whether it was a good one."""
     role = core.role
     if isinstance(role, Candidate | Prospective):
-        if response.error is not Error.NONE:
+        if response.error is not ErrorCode.NONE:
             return False
         try:
             _count(core, role, node_id, granted=response.granted)

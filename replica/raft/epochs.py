@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
 from replica.raft.epoch_bounds import MAX_EPOCH
@@ -16,7 +17,6 @@ from replica.raft.messages import (
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
-    Error,
 )
 from replica.raft.requests import is_for_other_voter, refused_as_stranger
 from replica.raft.roles.follower import Follower
@@ -30,7 +30,7 @@ def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequ
     if not _adopt(core, request_id, request):
         return
     if is_for_other_voter(core, request.voter):
-        core.refuse(request_id, request, Error.INVALID_VOTER_KEY)
+        core.refuse(request_id, request, ErrorCode.INVALID_VOTER_KEY)
         return
     core.reply(request_id, core.signed(BeginQuorumEpochResponse()))
 
@@ -90,7 +90,7 @@ def _adopt(
     if request.leader_id < 0 or request.epoch < 0:
         core.refuse_illegal(request_id, request, "quorum epoch without a leader")
     elif request.epoch < core.role.epoch:
-        core.refuse(request_id, request, Error.FENCED_LEADER_EPOCH)
+        core.refuse(request_id, request, ErrorCode.FENCED_LEADER_EPOCH)
     elif not core.has_consistent_leader(request.epoch, request.leader_id):
         core.refuse_illegal(request_id, request, "a second leader of one epoch")
     elif _is_doubtful(core, request) and refused_as_stranger(
@@ -98,7 +98,7 @@ def _adopt(
     ):
         pass
     elif not core.explains(request.epoch):
-        core.refuse(request_id, request, Error.INVALID_REQUEST)
+        core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
     else:
         heard = isinstance(request, BeginQuorumEpochRequest)
         core.learn(request.epoch, request.leader_id, request.leader_endpoints, heard=heard)

@@ -16,15 +16,16 @@ from replica.history.watermark import (
     checked_leader_watermark,
     follower_high_watermark,
 )
+from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
-from replica.raft.batch import Batch
 from replica.raft.core import Core
 from replica.raft.effects import SnapshotPart
 from replica.raft.elections import become_prospective
 from replica.raft.fetch_requests import fetch_from_any, fetch_from_leader, must_flush
 from replica.raft.log_start import follow_log_start
-from replica.raft.messages import Error, FetchResponse, FetchSnapshotResponse, PeerRequest
+from replica.raft.messages import FetchResponse, FetchSnapshotResponse, PeerRequest
 from replica.raft.roles.follower import Follower, SnapshotFetch
 from replica.raft.voter_updates import change_to_join, may_join, next_update, update
 
@@ -58,7 +59,7 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
     not go on.
     """
     role = core.role
-    if response.error is not Error.NONE:
+    if response.error is not ErrorCode.NONE:
         return False
     if not isinstance(role, Follower):
         return True
@@ -83,7 +84,7 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         return True
     fetching, snapshot_id = role.fetching, response.snapshot_id
     if (
-        response.error is Error.SNAPSHOT_NOT_FOUND
+        response.error is ErrorCode.SNAPSHOT_NOT_FOUND
         or snapshot_id is None
         or min(snapshot_id.offset, snapshot_id.epoch) < 0
     ):
@@ -91,7 +92,7 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         core.keep(replace(role, fetching=None))
         _trust(core)
         return False
-    if response.error is not Error.NONE:
+    if response.error is not ErrorCode.NONE:
         return False
     end = response.position + len(response.data)
     if (

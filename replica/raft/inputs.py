@@ -6,8 +6,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.messages import Error, PeerRequest, PeerResponse
-from replica.raft.ports import SnapshotFacts
+from replica.model.kafka_errors import ErrorCode
+from replica.model.log_facts import SnapshotFacts
+from replica.raft.messages import PeerRequest, PeerResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Failed:
 
     node_id: int
     correlation_id: int
-    error: Error = Error.BROKER_NOT_AVAILABLE
+    error: ErrorCode = ErrorCode.BROKER_NOT_AVAILABLE
 
 
 @dataclass(frozen=True, slots=True)

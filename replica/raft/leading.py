@@ -9,18 +9,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from replica.errors import KraftlakeError, UsageError
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.kafka_errors import ErrorCode
+from replica.model.voters import Voter, VoterSet
 from replica.raft.accumulator import batch_size
-from replica.raft.batch import Batch, ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.inputs import Append, Propose, Resign, SchedulePrepared
-from replica.raft.messages import BeginQuorumEpochRequest, Error
+from replica.raft.messages import BeginQuorumEpochRequest
 from replica.raft.parked import serve_parked
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.leader import Leader, check_quorum_deadline
 from replica.raft.roles.resigned import Resigned
 from replica.raft.transitions import Cause
-from replica.raft.voters import Voter, VoterSet
 
 
 class NotLeaderError(KraftlakeError):
@@ -139,7 +141,7 @@ def poll_leader(core: Core, role: Leader) -> int:
         _resign(core, role, Cause.TIMEOUT)
         return core.now
     if role.change is not None and role.change.deadline <= core.now:
-        finish_change(core, Error.REQUEST_TIMED_OUT, "the change was not committed in time")
+        finish_change(core, ErrorCode.REQUEST_TIMED_OUT, "the change was not committed in time")
     if role.begin_deadline <= core.now:
         _send_begin(core)
     if core.accumulator.deadline <= core.now:
@@ -150,7 +152,7 @@ def poll_leader(core: Core, role: Leader) -> int:
     return min(check, role.begin_deadline, expiry, core.accumulator.deadline)
 
 
-def finish_change(core: Core, error: Error, message: str = "") -> None:
+def finish_change(core: Core, error: ErrorCode, message: str = "") -> None:
     """End the pending change and answer who waits for it; the voter set stays as appended (H04)."""
     role = core.leader
     assert role.change is not None
@@ -214,7 +216,7 @@ def _finish_change(core: Core, high_watermark: int) -> None:
     change = core.leader.change
     if change is None or change.last_offset is None or change.last_offset >= high_watermark:
         return
-    finish_change(core, Error.NONE)
+    finish_change(core, ErrorCode.NONE)
 
 
 def _send_begin(core: Core) -> None:

@@ -9,34 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from replica.history.epochs import assign, truncate_from_end, truncate_from_start
 from replica.history.fetch import LogView
+from replica.model.batch import Batch
+from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import Epochs, OffsetAndEpoch, election_order, last_epoch_of
+from replica.model.log_facts import LogFacts, SnapshotFacts
 from replica.model.snapshot_id import is_newer_than_log
-from replica.raft.batch import Batch, KRaftVersion, KRaftVoters
-from replica.raft.ports import LogFacts, SnapshotFacts
-from replica.raft.voters import VoterSet
+from replica.model.voters import VoterSet
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
-class VotersAt:
-    """In force from `offset` on; for a snapshot's set its end offset - 1, so -1 for 0-0."""
+class Entry(Generic[_Value]):
+    """A value in force from `offset` on (Kafka: LogHistory.Entry); one of a snapshot from its end
+    offset - 1 on, so from -1 on for the bootstrap snapshot 0-0."""
 
     offset: int
-    voters: VoterSet
-
-
-@dataclass(frozen=True, slots=True)
-class VersionAt:
-    """The finalized kraft.version from `offset` on."""
-
-    offset: int
-    kraft_version: int
-
-
-_Entry = TypeVar("_Entry", bound=VotersAt | VersionAt)
+    value: _Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +45,13 @@ class LogState:
     epochs: Epochs
     snapshots: tuple[SnapshotFacts, ...]
     static_voters: VoterSet
-    voter_sets: tuple[VotersAt, ...] = ()
-    versions: tuple[VersionAt, ...] = ()
+    voter_sets: tuple[Entry[VoterSet], ...] = ()
+    versions: tuple[Entry[int], ...] = ()
 
     @property
     def voters(self) -> VoterSet:
         """The voter set in force, committed or not."""
-        return self.voter_sets[-1].voters if self.voter_sets else self.static_voters
+        return self.voter_sets[-1].value if self.voter_sets else self.static_voters
 
     @property
     def voters_offset(self) -> int | None:
@@ -67,16 +60,16 @@ class LogState:
 
     @property
     def kraft_version(self) -> int:
-        return self.versions[-1].kraft_version if self.versions else 0
+        return self.versions[-1].value if self.versions else 0
 
     def voters_at(self, offset: int) -> VoterSet:
         """The set in force at `offset` (inclusive)."""
-        known = [entry.voters for entry in self.voter_sets if entry.offset <= offset]
+        known = [entry.value for entry in self.voter_sets if entry.offset <= offset]
         return known[-1] if known else self.static_voters
 
     def voters_since(self, offset: int) -> tuple[VoterSet, ...]:
         """The set in force at `offset` (inclusive) and all newer ones."""
-        newer = (entry.voters for entry in self.voter_sets if entry.offset > offset)
+        newer = (entry.value for entry in self.voter_sets if entry.offset > offset)
         return (self.voters_at(offset), *newer)
 
     @property
@@ -201,10 +194,10 @@ def _with_control(state: LogState, batch: Batch) -> LogState:
     for index, record in enumerate(batch.control):
         offset = batch.base_offset + index
         if isinstance(record, KRaftVoters):
-            entry = VotersAt(offset, record.voters)
+            entry = Entry(offset, record.voters)
             state = replace(state, voter_sets=(*state.voter_sets, entry))
         elif isinstance(record, KRaftVersion):
-            version = VersionAt(offset, record.kraft_version)
+            version = Entry(offset, record.kraft_version)
             state = replace(state, versions=(*state.versions, version))
     return state
 
@@ -212,8 +205,8 @@ def _with_control(state: LogState, batch: Batch) -> LogState:
 def _with_snapshot_control(state: LogState, facts: SnapshotFacts) -> LogState:
     """Start the histories with what the snapshot says; it says nothing in a static quorum."""
     offset = facts.snapshot_id.offset - 1
-    voters = () if facts.voters is None else (VotersAt(offset, facts.voters),)
-    versions = (VersionAt(offset, facts.kraft_version),) if facts.kraft_version else ()
+    voters = () if facts.voters is None else (Entry(offset, facts.voters),)
+    versions = (Entry(offset, facts.kraft_version),) if facts.kraft_version else ()
     return replace(state, voter_sets=voters, versions=versions)
 
 
@@ -222,7 +215,7 @@ def _ascending(snapshots: Sequence[SnapshotFacts]) -> tuple[SnapshotFacts, ...]:
     return tuple(sorted(snapshots, key=lambda facts: election_order(facts.snapshot_id)))
 
 
-def _since(entries: tuple[_Entry, ...], offset: int) -> tuple[_Entry, ...]:
+def _since(entries: tuple[Entry[_Value], ...], offset: int) -> tuple[Entry[_Value], ...]:
     """From the entry in force at `offset` on (H29)."""
     older = [entry for entry in entries if entry.offset <= offset]
     return (*older[-1:], *(entry for entry in entries if entry.offset > offset))

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.raft.batch import ControlRecord, KRaftVersion, KRaftVoters
+from replica.model.voters import Endpoints, Voter, VoterSet, voter_set
 from replica.raft.core import Core
 from replica.raft.leading import append_control, finish_change, with_updated
 from replica.raft.messages import (
     AddVoterRequest,
     ApiVersionsRequest,
     ApiVersionsResponse,
-    Error,
     PeerRequest,
     RemoveVoterRequest,
     UpdateFeaturesRequest,
@@ -27,7 +28,6 @@ from replica.raft.messages import (
 )
 from replica.raft.requests import leader_only_error
 from replica.raft.roles.leader import ChangeKind, Leader, PendingChange, Progress
-from replica.raft.voters import Endpoints, Voter, VoterSet, voter_set
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
 """A new voter fetched within this time, and had caught up then (LeaderState.isReplicaCaughtUp)."""
@@ -45,15 +45,15 @@ def handle_add_voter(core: Core, request_id: Hashable, request: AddVoterRequest)
         or not _has_default_listener(core, request.endpoints)
     ):
         message = f"a voter needs an id, a directory id and the listener {_listener(core)}"
-        _refuse(core, request_id, Error.INVALID_REQUEST, message)
+        _refuse(core, request_id, ErrorCode.INVALID_REQUEST, message)
         return
     known = core.log.voters.voter(request.voter.node_id)
     if known is not None:
         message = f"node {known.key.node_id} is a voter, with directory {known.key.directory_id}"
-        _refuse(core, request_id, Error.DUPLICATE_VOTER, message)
+        _refuse(core, request_id, ErrorCode.DUPLICATE_VOTER, message)
         return
     if not core.connections.is_ready(request.voter.node_id, core.now):
-        _refuse(core, request_id, Error.REQUEST_TIMED_OUT, "the new voter can't be asked now")
+        _refuse(core, request_id, ErrorCode.REQUEST_TIMED_OUT, "the new voter can't be asked now")
         return
     voter = Voter(request.voter, request.endpoints)
     versions = ApiVersionsRequest(cluster_id=core.config.cluster_id)
@@ -76,8 +76,8 @@ def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse 
         return True
     if change.voter.key.node_id != node_id:
         return True
-    if response is None or response.error is not Error.NONE:
-        finish_change(core, Error.REQUEST_TIMED_OUT, "the new voter can't be asked")
+    if response is None or response.error is not ErrorCode.NONE:
+        finish_change(core, ErrorCode.REQUEST_TIMED_OUT, "the new voter can't be asked")
         return False
     voter = replace(
         change.voter,
@@ -86,9 +86,9 @@ def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse 
     )
     if not voter.supports(core.log.kraft_version):
         message = f"the new voter doesn't support kraft.version {core.log.kraft_version}"
-        finish_change(core, Error.INVALID_REQUEST, message)
+        finish_change(core, ErrorCode.INVALID_REQUEST, message)
     elif not _is_caught_up(core, voter.key):
-        finish_change(core, Error.REQUEST_TIMED_OUT, "the new voter lags behind")
+        finish_change(core, ErrorCode.REQUEST_TIMED_OUT, "the new voter lags behind")
     else:
         last = _append_voters(core, core.log.voters.with_voter(voter))
         _set_last_offset(core, replace(change, voter=voter), last)
@@ -104,7 +104,7 @@ def handle_remove_voter(core: Core, request_id: Hashable, request: RemoveVoterRe
     voters = core.log.voters
     if request.voter not in voters.keys or len(voters) == 1:
         message = f"{_name(request.voter)} is no voter, or the only one"
-        _refuse(core, request_id, Error.VOTER_NOT_FOUND, message)
+        _refuse(core, request_id, ErrorCode.VOTER_NOT_FOUND, message)
         return
     _await(core, request_id, ChangeKind.REMOVE_VOTER, request.timeout_ms)
     change = core.leader.change
@@ -122,7 +122,7 @@ def handle_update_voter(core: Core, request_id: Hashable, request: UpdateVoterRe
     voter = request.voter
     if voter.key.directory_id == ZERO_UUID or not _has_default_listener(core, voter.endpoints):
         message = f"a voter needs a directory id and the listener {_listener(core)}"
-        _refuse(core, request_id, Error.INVALID_REQUEST, message)
+        _refuse(core, request_id, ErrorCode.INVALID_REQUEST, message)
         return
     if core.log.kraft_version == 0:
         _learn(core, request_id, voter)
@@ -131,10 +131,10 @@ def handle_update_voter(core: Core, request_id: Hashable, request: UpdateVoterRe
         return
     if not voter.supports(core.log.kraft_version):
         message = f"the voter doesn't support kraft.version {core.log.kraft_version}"
-        _refuse(core, request_id, Error.INVALID_REQUEST, message)
+        _refuse(core, request_id, ErrorCode.INVALID_REQUEST, message)
         return
     if voter.key not in core.log.voters.keys:
-        _refuse(core, request_id, Error.VOTER_NOT_FOUND, f"{_name(voter.key)} is no voter")
+        _refuse(core, request_id, ErrorCode.VOTER_NOT_FOUND, f"{_name(voter.key)} is no voter")
         return
     updated = with_updated(core.log.voters, voter)
     if updated != core.log.voters:
@@ -151,12 +151,12 @@ def handle_update_features(
     current, wanted = core.log.kraft_version, request.kraft_version
     if not current <= wanted <= NEWEST_KRAFT_VERSION:
         message = f"kraft.version is {current}, and goes no lower and not above 1"
-        _refuse(core, request_id, Error.INVALID_UPDATE_VERSION, message)
+        _refuse(core, request_id, ErrorCode.INVALID_UPDATE_VERSION, message)
         return
     voters = _learned_voters(core)
     if wanted > current and (voters is None or not all(v.supports(wanted) for v in voters)):
         message = "not all voters have told their directory ids and support that version"
-        _refuse(core, request_id, Error.INVALID_UPDATE_VERSION, message)
+        _refuse(core, request_id, ErrorCode.INVALID_UPDATE_VERSION, message)
         return
     if wanted == current or request.validate_only or voters is None:
         core.reply(request_id, core.signed(VoterChangeResponse()))
@@ -173,23 +173,25 @@ def _refuse_unready(core: Core, request_id: Hashable, request: PeerRequest) -> b
     the voters in force are committed."""
     role = core.role
     if not isinstance(role, Leader):
-        core.refuse(request_id, request, Error.NOT_LEADER_OR_FOLLOWER)
+        core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return True
     is_upgrade = isinstance(request, UpdateFeaturesRequest)
     if role.change is not None:
-        _refuse(core, request_id, Error.REQUEST_TIMED_OUT, "another change is pending")
+        _refuse(core, request_id, ErrorCode.REQUEST_TIMED_OUT, "another change is pending")
     elif role.high_watermark is None:
-        _refuse(core, request_id, Error.REQUEST_TIMED_OUT, "nothing is committed in this epoch yet")
+        _refuse(
+            core, request_id, ErrorCode.REQUEST_TIMED_OUT, "nothing is committed in this epoch yet"
+        )
     elif core.log.kraft_version == 0 and not is_upgrade:
-        _refuse(core, request_id, Error.UNSUPPORTED_VERSION, "kraft.version is 0")
+        _refuse(core, request_id, ErrorCode.UNSUPPORTED_VERSION, "kraft.version is 0")
     elif (core.log.voters_offset or 0) >= role.high_watermark:
-        _refuse(core, request_id, Error.REQUEST_TIMED_OUT, "the voters are not committed yet")
+        _refuse(core, request_id, ErrorCode.REQUEST_TIMED_OUT, "the voters are not committed yet")
     else:
         return False
     return True
 
 
-def _refuse(core: Core, request_id: Hashable, error: Error, message: str) -> None:
+def _refuse(core: Core, request_id: Hashable, error: ErrorCode, message: str) -> None:
     core.reply(request_id, core.signed(VoterChangeResponse(error=error, message=message)))
 
 
@@ -208,7 +210,7 @@ def _answer_early(core: Core) -> None:
     until they are committed, so that no other one begins."""
     change = core.leader.change
     if change is not None:
-        core.answer_change(change, Error.NONE)
+        core.answer_change(change, ErrorCode.NONE)
         core.keep(replace(core.leader, change=replace(change, is_answered=True)))
 
 
@@ -229,7 +231,7 @@ def _is_caught_up(core: Core, key: ReplicaKey) -> bool:
 
 def _learn(core: Core, request_id: Hashable, voter: Voter) -> None:
     if not core.log.voters.is_voter(voter.key):
-        _refuse(core, request_id, Error.VOTER_NOT_FOUND, f"{_name(voter.key)} is no voter")
+        _refuse(core, request_id, ErrorCode.VOTER_NOT_FOUND, f"{_name(voter.key)} is no voter")
         return
     leader = core.leader
     core.keep(replace(leader, learned={**leader.learned, voter.key.node_id: voter}))

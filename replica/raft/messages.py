@@ -9,40 +9,12 @@ of newer epochs (KIP-595).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
+from replica.model.batch import Batch
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ReplicaKey
-from replica.raft.batch import Batch
-from replica.raft.voters import Endpoints, Voter
-
-
-class Error(Enum):
-    """Kafka's error names; the numbers are the wire's business."""
-
-    NONE = "NONE"
-    BROKER_NOT_AVAILABLE = "BROKER_NOT_AVAILABLE"
-    CLUSTER_AUTHORIZATION_FAILED = "CLUSTER_AUTHORIZATION_FAILED"
-    DUPLICATE_VOTER = "DUPLICATE_VOTER"
-    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
-    INCONSISTENT_CLUSTER_ID = "INCONSISTENT_CLUSTER_ID"
-    INVALID_REQUEST = "INVALID_REQUEST"
-    INVALID_UPDATE_VERSION = "INVALID_UPDATE_VERSION"
-    INVALID_VOTER_KEY = "INVALID_VOTER_KEY"
-    MISMATCH_EPOCH = "MISMATCH_EPOCH"
-    """Of the draft FetchQuorumRecords alone, as NOT_FOLLOWER."""
-    NOT_FOLLOWER = "NOT_FOLLOWER"
-    NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
-    OFFSET_OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
-    POSITION_OUT_OF_RANGE = "POSITION_OUT_OF_RANGE"
-    REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
-    SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
-    UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
-    UNKNOWN_SERVER_ERROR = "UNKNOWN_SERVER_ERROR"
-    """From a peer: also every error that means nothing here."""
-    UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
-    UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
-    VOTER_NOT_FOUND = "VOTER_NOT_FOUND"
+from replica.model.voters import Endpoints, Voter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +28,7 @@ class PeerRequest:
 class PeerResponse:
     """epoch and leader as the answering replica knows them; NO_NODE for no leader."""
 
-    error: Error = Error.NONE
+    error: ErrorCode = ErrorCode.NONE
     epoch: int = UNDEFINED_EPOCH
     leader_id: int = NO_NODE
     leader_endpoints: Endpoints = ()

@@ -2,7 +2,7 @@
 
 The core calls none of these. A host opens them, builds `Raft` from what they hold (LogFacts,
 ElectionState), carries out each `Effects` by them, and feeds results back as inputs. Storage
-imports this module alone from the core, so the values it needs are named here too.
+imports this module alone from the core; the values that both exchange are replica.model's.
 
 Durability: a method marked *durable* has reached the disk when it returns; everything else may be
 lost in a crash up to the last `flush`. Errors: DataError and UnreadableFileError of
@@ -12,49 +12,13 @@ replica.errors; an offset that doesn't fit the log is the host's bug, an asserti
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from replica.model.epochs import EpochStart, OffsetAndEpoch
-from replica.model.keys import NO_NODE, ReplicaKey
-from replica.raft.batch import Batch, ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
-from replica.raft.voters import Endpoint, Voter, VoterSet
-
-__all__ = [
-    "Batch",
-    "ControlRecord",
-    "ElectionState",
-    "Endpoint",
-    "KRaftVersion",
-    "KRaftVoters",
-    "LeaderAndEpoch",
-    "LeaderChange",
-    "Log",
-    "LogFacts",
-    "QuorumStateStore",
-    "SnapshotFacts",
-    "SnapshotWriter",
-    "Snapshots",
-    "StateMachine",
-    "Voter",
-    "VoterSet",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class ElectionState:
-    """What a replica must never forget: its epoch, its vote, its leader (Kafka: ElectionState).
-
-    leader_id: NO_NODE where there is none. voted: None where it didn't vote; its directory id is
-    ZERO_UUID where the file or the candidate had none. kraft_version chooses the file's form: 0
-    writes `voter_ids` and drops the directory of the vote, 1 the other way round.
-    """
-
-    epoch: int
-    leader_id: int = NO_NODE
-    voted: ReplicaKey | None = None
-    kraft_version: int = 1
-    voter_ids: tuple[int, ...] = ()
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord
+from replica.model.election_state import ElectionState, LeaderAndEpoch
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.log_facts import LogFacts, SnapshotFacts
 
 
 class QuorumStateStore(Protocol):
@@ -65,38 +29,6 @@ class QuorumStateStore(Protocol):
 
     def write(self, state: ElectionState) -> None:
         """Durable and atomic: after a crash the file is the old one or this one."""
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotFacts:
-    """A complete snapshot: `size` in bytes; the voters and kraft.version of its control records.
-
-    voters is None and kraft_version 0 where it holds none. timestamp: its header's
-    LastContainedLogTimestamp in ms.
-    """
-
-    snapshot_id: OffsetAndEpoch
-    size: int
-    timestamp: int = -1
-    voters: VoterSet | None = None
-    kraft_version: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class LogFacts:
-    """What an opened log holds, after recovery: all of it is durable.
-
-    log_start inclusive, log_end exclusive. epochs: the leader-epoch cache. snapshots: complete
-    ones, ascending, the bootstrap snapshot 0-0 included. control_batches: those from the end of the
-    newest snapshot of this log on (from log_start where there is none), ascending, with `control`
-    decoded; `data` may be left empty. Older ones may be there: snapshots stand for them.
-    """
-
-    log_start: int = 0
-    log_end: int = 0
-    epochs: tuple[EpochStart, ...] = ()
-    snapshots: tuple[SnapshotFacts, ...] = ()
-    control_batches: tuple[Batch, ...] = ()
 
 
 class Log(Protocol):
@@ -178,14 +110,6 @@ class SnapshotWriter(Protocol):
 
     def abort(self) -> None:
         """Remove the part; nothing after `freeze`."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderAndEpoch:
-    """leader_id is NO_NODE while the epoch's leader is unknown."""
-
-    leader_id: int
-    epoch: int
 
 
 class StateMachine(Protocol):

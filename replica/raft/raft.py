@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from replica.errors import UsageError
+from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import NO_NODE
+from replica.model.log_facts import LogFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft import snapshots
 from replica.raft.config import FOREVER, Config
@@ -51,7 +53,6 @@ from replica.raft.leading import (
 from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, opened
 from replica.raft.parked import expire_parked
-from replica.raft.ports import ElectionState, LogFacts
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from replica.history.fetch import FencedLeaderEpoch, validate_leader_epoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
-from replica.raft.messages import Error, PeerRequest
+from replica.raft.messages import PeerRequest
 from replica.raft.roles.leader import Leader
 
 
@@ -44,16 +45,16 @@ def refused_as_stranger(
         core.refuse_illegal(request_id, request, "a request of a node that is no voter")
         return True
     if not has_newer_log:
-        core.refuse(request_id, request, Error.INVALID_REQUEST)
+        core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
     return not has_newer_log
 
 
-def leader_only_error(core: Core, epoch: int) -> Error | None:
+def leader_only_error(core: Core, epoch: int) -> ErrorCode | None:
     """Why the local replica can't answer as leader of `epoch`; None where it can."""
     mismatch = validate_leader_epoch(core.role.epoch, epoch)
     if mismatch is not None:
         fenced = isinstance(mismatch, FencedLeaderEpoch)
-        return Error.FENCED_LEADER_EPOCH if fenced else Error.UNKNOWN_LEADER_EPOCH
+        return ErrorCode.FENCED_LEADER_EPOCH if fenced else ErrorCode.UNKNOWN_LEADER_EPOCH
     if not isinstance(core.role, Leader):
-        return Error.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return None

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from replica.history.fetch import Records, validate_position
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core, ParkedFetch
 from replica.raft.effects import SnapshotRead
 from replica.raft.leading import update_high_watermark
-from replica.raft.messages import Error, FetchRequest, FetchSnapshotRequest, FetchSnapshotResponse
+from replica.raft.messages import FetchRequest, FetchSnapshotRequest, FetchSnapshotResponse
 from replica.raft.parked import answer, has_news
 from replica.raft.requests import leader_only_error
 
@@ -48,11 +49,11 @@ def handle_fetch_snapshot_request(
     error = leader_only_error(core, request.epoch)
     facts = core.log.snapshot(request.snapshot_id)
     if error is None and (facts is None or request.snapshot_id == BOOTSTRAP_SNAPSHOT):
-        error = Error.SNAPSHOT_NOT_FOUND
+        error = ErrorCode.SNAPSHOT_NOT_FOUND
     if facts is not None and error is None and not 0 <= request.position < facts.size:
-        error = Error.POSITION_OUT_OF_RANGE
+        error = ErrorCode.POSITION_OUT_OF_RANGE
     if error is not None or facts is None:
-        core.refuse(request_id, request, error or Error.SNAPSHOT_NOT_FOUND)
+        core.refuse(request_id, request, error or ErrorCode.SNAPSHOT_NOT_FOUND)
         return
     hear_of(core, request.replica)
     limit = min(request.max_bytes, core.config.response_max_bytes)

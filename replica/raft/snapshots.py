@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from replica.errors import UsageError
 from replica.history.fetch import Records, validate_position
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.log_facts import SnapshotFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core
-from replica.raft.ports import SnapshotFacts
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 

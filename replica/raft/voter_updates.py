@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from replica.model.kafka_errors import ErrorCode
 from replica.raft.core import Core
 from replica.raft.messages import (
     AddVoterRequest,
-    Error,
     PeerRequest,
     RemoveVoterRequest,
     UpdateVoterRequest,
@@ -22,7 +22,12 @@ from replica.raft.messages import (
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 
-_TAKEN = (Error.NONE, Error.REQUEST_TIMED_OUT, Error.DUPLICATE_VOTER, Error.VOTER_NOT_FOUND)
+_TAKEN = (
+    ErrorCode.NONE,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.DUPLICATE_VOTER,
+    ErrorCode.VOTER_NOT_FOUND,
+)
 """Answers to an addition or a removal after which the same request is not repeated at once: it was
 done, or can't be done now."""
 
@@ -110,7 +115,7 @@ def handle_update_voter_response(core: Core, response: VoterChangeResponse) -> b
     role = core.role
     if not isinstance(role, Follower):
         return True
-    if response.error in (Error.NONE, Error.UNSUPPORTED_VERSION):
+    if response.error in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
         core.keep(replace(role, has_updated_leader=True))
         return True
     return False

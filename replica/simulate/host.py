@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from replica.host.host import Host, Place
+from replica.model.batch import Batch
+from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.raft.config import Config
 from replica.raft.effects import Effects
 from replica.raft.inputs import Flushed, Input
-from replica.raft.ports import Batch, LeaderAndEpoch, StateMachine
+from replica.raft.ports import StateMachine
 from replica.simulate.disk import PowerLossError, SimulatedDisk
 from replica.storage.segment import LogConfig
 

@@ -7,10 +7,13 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from replica.model.batch import Batch
+from replica.model.control import KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.log_facts import SnapshotFacts
+from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
-from replica.raft.ports import Batch, KRaftVoters, SnapshotFacts, VoterSet
 from replica.simulate.host import SimulatedHost
 from replica.simulate.workload import Workload
 from replica.storage.batches import bytes_of

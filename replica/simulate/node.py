@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.keys import ReplicaKey
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.voters import Endpoint, Voter, VoterSet, voter_set, without_directories
 from replica.raft.config import FOREVER, Config
-from replica.raft.ports import Endpoint, KRaftVersion, KRaftVoters, Voter, VoterSet
-from replica.raft.voters import voter_set, without_directories
 from replica.simulate.disk import DiskFaults, SimulatedDisk
 from replica.simulate.host import FOLDER, LOG_CONFIG, SimulatedHost, Stepped
 from replica.simulate.workload import METADATA, OPAQUE, Workload

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from random import Random
 
 from replica.errors import FileSystemError, KraftlakeError
+from replica.model.election_state import LeaderAndEpoch
 from replica.raft import inputs
 from replica.raft.effects import Effects
 from replica.raft.leading import NotLeaderError
 from replica.raft.messages import PeerRequest
-from replica.raft.ports import LeaderAndEpoch
 from replica.raft.roles.leader import Leader
 from replica.simulate.broken import BrokenInvariantError, demand
 from replica.simulate.disk import PowerLossError

@@ -25,17 +25,10 @@ from replica.format.batch import (
 )
 from replica.format.primitives import Buffer
 from replica.format.record import Record, encode_records, records_of
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.raft.ports import (
-    Batch,
-    ControlRecord,
-    Endpoint,
-    KRaftVersion,
-    KRaftVoters,
-    LeaderChange,
-    Voter,
-    VoterSet,
-)
+from replica.model.voters import Endpoint, Voter, VoterSet
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from replica.errors import DataError
 from replica.format import quorum_state
+from replica.model.election_state import ElectionState
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
-from replica.raft.ports import ElectionState, QuorumStateStore
+from replica.raft.ports import QuorumStateStore
 from replica.storage.filesystem import FileSystem, read_whole, replace_durably
 
 _MAX_BYTES = 16 * 1024 * 1024

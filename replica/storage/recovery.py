@@ -18,10 +18,10 @@ from replica.format.primitives import Buffer
 from replica.format.segment import scan
 from replica.format.snapshot import SnapshotState, parse_name
 from replica.history import epochs
+from replica.model.batch import Batch
 from replica.model.epochs import Epochs, last_epoch_of
 from replica.model.snapshot_id import is_newer_than_log
 from replica.model.topic import METADATA_TOPIC_ID
-from replica.raft.ports import Batch
 from replica.storage.archive import Archive
 from replica.storage.batches import Frame, batch_in
 from replica.storage.closed_segments import (

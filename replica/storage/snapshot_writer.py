@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from replica.format import control
+from replica.model.control import ControlRecord
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.ports import ControlRecord, SnapshotFacts, SnapshotWriter
+from replica.model.log_facts import SnapshotFacts
+from replica.raft.ports import SnapshotWriter
 from replica.storage.batches import control_batch, message_of, value_batch
 from replica.storage.filesystem import FileSystem
 

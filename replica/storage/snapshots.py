@@ -13,15 +13,11 @@ from replica.errors import CorruptDataError, DataError
 from replica.format import control
 from replica.format.primitives import Buffer
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch, election_order
-from replica.raft.ports import (
-    Batch,
-    ControlRecord,
-    KRaftVersion,
-    KRaftVoters,
-    SnapshotFacts,
-    Snapshots,
-)
+from replica.model.log_facts import SnapshotFacts
+from replica.raft.ports import Snapshots
 from replica.storage.batch_walk import walk
 from replica.storage.batches import batch_in, messages_in, record_of
 from replica.storage.filesystem import File, FileSystem

@@ -2,7 +2,7 @@
 
 - `schema`, `apis`: what each API's messages look like in each version, as data.
 - `codec`: that data compiled to readers and writers; a reader is total, see DataError.
-- `error_codes`, `header`, `frame`, `versions`: what all APIs share.
+- `header`, `frame`, `versions`: what all APIs share.
 - `server`, `client`: over asyncio streams; `tls`, `sasl`: who is at the other end.
 
 Messages are dicts with the field names of Kafka's schemas, not to be changed once decoded: absent

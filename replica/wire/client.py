@@ -26,9 +26,9 @@ from replica.errors import (
     UnreachablePeerError,
     UnsupportedByPeerError,
 )
+from replica.model.kafka_errors import ErrorCode, error_name
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.frame import framed, read_frame
 from replica.wire.header import Request, correlation_id_of, decode_response, encode_request
 from replica.wire.sasl.client import Mechanism

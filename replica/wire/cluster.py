@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.errors import UnsupportedByPeerError
+from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis.cluster import BROKERS, CONTROLLERS, DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import Connection
-from replica.wire.error_codes import ErrorCode
 from replica.wire.pool import Address
 
 

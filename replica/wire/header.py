@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from replica.errors import DataError, TruncatedDataError, UnsupportedDataError
 from replica.format.primitives import Buffer
+from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.codec import Pieces, decode, decode_prefix, encode, encode_to
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import FOREVER, Api, Message, Structure, field
 
 MAX_REQUEST_ELEMENTS = 1_000

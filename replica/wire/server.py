@@ -17,12 +17,12 @@ from functools import partial
 
 from replica.errors import DataError, KraftlakeError
 from replica.format.primitives import Buffer
+from replica.model.kafka_errors import ErrorCode
 from replica.wire.acceptor import Acceptor, streams
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from replica.wire.connections import Connected, address_of
-from replica.wire.error_codes import ErrorCode
 from replica.wire.frame import read_charged, read_rest, read_size, send
 from replica.wire.header import (
     Request,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.wire.apis.cluster import API_VERSIONS
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Api, Message
 
 KRAFT_VERSION = "kraft.version"

@@ -22,8 +22,8 @@ from functools import partial
 from pathlib import Path
 
 from replica.format.batch import decode_header
+from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.ports import Batch
 from replica.storage.batches import value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log

@@ -28,11 +28,11 @@ from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.records import RECORDS
 from replica.metadata.redact import is_secret_config
 from replica.metadata.schema import RecordSchema
+from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode
 from replica.model.keys import ZERO_UUID
 from replica.node.properties import Properties
 from replica.node.settings import settings_in
 from replica.wire.apis import APIS
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Api
 from tests.drift.known import ANSWERS, FEATURES
 
@@ -132,7 +132,9 @@ class Tables:
     records: tuple[RecordSchema, ...] = RECORDS
     apis: Mapping[int, Api] = field(default_factory=lambda: dict(APIS))
     error_names: Mapping[int, str] = field(
-        default_factory=lambda: {int(code): code.name for code in ErrorCode}
+        default_factory=lambda: {
+            int(code): code.name for code in ErrorCode if code not in DRAFT_ERRORS
+        }
     )
     releases: Mapping[int, str] = field(default_factory=lambda: dict(RELEASES))
     features: Mapping[str, int] = field(default_factory=lambda: dict(FEATURES))

@@ -19,10 +19,10 @@ from pathlib import Path
 from replica.errors import DataError, PeerError
 from replica.format.quorum_state import decode
 from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.node.formatting import format_node
 from replica.node.properties import read_properties
 from replica.node.settings import settings_in
-from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from replica.format.batch import HEADER
 from replica.format.record import records_of
 from replica.format.segment import scan
-from replica.raft.ports import KRaftVersion, KRaftVoters, LeaderChange, VoterSet
+from replica.model.control import KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.voters import VoterSet
 from replica.storage.batches import control_records
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from replica.errors import CorruptDataError
 from replica.format.batch import HEADER
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.keys import ReplicaKey
-from replica.raft.ports import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
-from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
+from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.storage.batches import control_batch, message_of, value_batch
 from replica.wire.header import MAX_REQUEST_ELEMENTS, decode_request, encode_request
 from tests.fuzz.attacked import Quorum

@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from replica.errors import KraftlakeError
 from replica.format.record import records_of
 from replica.format.segment import scan
+from replica.model.kafka_errors import ErrorCode, error_name
 from replica.node.formatting import format_node
 from replica.node.properties import read_properties
 from replica.node.settings import settings_in
@@ -27,7 +28,6 @@ from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.schema import Api, Message
 from tests.interop.kafka_node import free_ports
 from tests.interop.recording_proxy import Call, Proxies, proxies

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis.fetching import FETCH
-from replica.wire.error_codes import ErrorCode
 from tests.interop.reader_quorum import ReaderQuorum, fetched, reader_quorum
 from tests.kraftlake_process import kraftlake
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from replica.model.kafka_errors import ErrorCode
 from replica.node.rpcs import TRANSLATIONS
 from replica.wire.apis import APIS
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import correlation_id_of, decode_request, decode_response, encode_response
 from replica.wire.schema import Message
 from tests.interop.kafka_jars import class_path_or_skip

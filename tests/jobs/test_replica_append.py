@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.wire.error_codes import ErrorCode
+from replica.model.kafka_errors import ErrorCode
 from tests.interop.kafka_node import free_ports
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.test_consume import metadata_values

@@ -10,18 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from replica.errors import NoLeaderError, UnreachablePeerError, UnsupportedByPeerError, UsageError
+from replica.errors import (
+    DataError,
+    NoLeaderError,
+    UnreachablePeerError,
+    UnsupportedByPeerError,
+    UsageError,
+)
+from replica.model.kafka_errors import ErrorCode, error_name
+from replica.model.voters import Endpoint, Endpoints, Voter, VoterSet, voter_set
 from replica.node.settings import Topic
-from replica.node.translate.describing import read_describe_response, write_describe
-from replica.node.translate.partition import Partition, endpoints_in
-from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, Error
-from replica.raft.voters import Endpoint, Endpoints, Voter, VoterSet, voter_set
+from replica.node.translate.describing import described
+from replica.raft.messages import DescribeQuorumResponse
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import describe_cluster, is_controller
-from replica.wire.error_codes import ErrorCode, error_name
 from replica.wire.pool import Address, Pool
-from replica.wire.schema import Message
+from replica.wire.quorum import quorum_request, read_quorum
 
 DEFAULT_LISTENER = "CONTROLLER"
 
@@ -51,7 +56,7 @@ async def discover_quorum(
     """
     pool = Pool(config)
     try:
-        return await _Discovery(pool, Partition(topic.name, topic.id)).run(bootstrap)
+        return await _Discovery(pool, topic.name).run(bootstrap)
     finally:
         await pool.close()
 
@@ -59,7 +64,7 @@ async def discover_quorum(
 @dataclass(slots=True)
 class _Discovery:
     pool: Pool
-    partition: Partition
+    topic: str
     cluster_id: str | None = None
     named: dict[int, Address] = field(default_factory=dict)
     """Controllers by id, as DescribeCluster told them."""
@@ -119,18 +124,23 @@ class _Discovery:
             self.named.update(cluster.nodes)
 
     async def _describe_quorum(self, connection: Connection) -> None:
-        request = write_describe(self.partition, DescribeQuorumRequest(), 0)
-        answer = await connection.call(DESCRIBE_QUORUM, request)
-        if answer.message["errorCode"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+        topic = self.topic
+        answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic))
+        try:
+            found = read_quorum(answer.message, answer.version, topic)
+        except DataError as error:
+            self.troubles.append(f"{connection.address}: DescribeQuorum: {error}")
+            return
+        if found.error == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             self.denied = True
             return
-        described = read_describe_response(self.partition, answer.message, answer.version)
-        if described.error is not Error.NONE:
-            self.troubles.append(f"{connection.address}: {_reason(answer.message)}")
+        if found.error != ErrorCode.NONE:
+            self.troubles.append(f"{connection.address}: {error_name(found.error)}")
             return
-        self.quorum = described
+        self.quorum = described(found)
         self.listening = {
-            node["nodeId"]: endpoints_in(node["listeners"]) for node in answer.message["nodes"]
+            node_id: tuple(Endpoint(*each) for each in listeners)
+            for node_id, listeners in found.listeners.items()
         }
 
     def _listener(self) -> str:
@@ -149,9 +159,3 @@ class _Discovery:
             if endpoints:
                 found.append(Voter(state.replica, endpoints))
         return voter_set(found)
-
-
-def _reason(answer: Message) -> str:
-    codes = [answer["errorCode"]]
-    codes += [each["errorCode"] for topic in answer["topics"] for each in topic["partitions"]]
-    return ", ".join(error_name(code) for code in codes if code != ErrorCode.NONE)

@@ -7,6 +7,7 @@ import asyncio
 from dataclasses import replace
 
 from replica.errors import KraftlakeError, UnreachablePeerError
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.node.driver import Call
 from replica.node.observer.conflict import conflict
@@ -14,7 +15,6 @@ from replica.raft.effects import Send
 from replica.raft.messages import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
-    Error,
     FetchRequest,
     FetchSnapshotRequest,
     PeerResponse,
@@ -58,10 +58,10 @@ class Guard:
         if self._key is not None:
             await self._check(send, send.message.epoch, self._key)
         response = await self._call(send)
-        if response.error is Error.INCONSISTENT_CLUSTER_ID:
+        if response.error is ErrorCode.INCONSISTENT_CLUSTER_ID:
             known = send.message.cluster_id
             raise self._failure(send, f"the quorum is not cluster {known}'s: correct --cluster-id")
-        if response.error is Error.CLUSTER_AUTHORIZATION_FAILED:
+        if response.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             why = f"the quorum refuses to be read: CLUSTER_AUTHORIZATION_FAILED; {RIGHTS}"
             raise self._failure(send, why)
         return response
@@ -71,10 +71,10 @@ class Guard:
             return
         ask = DescribeQuorumRequest(cluster_id=send.message.cluster_id)
         described = await self._call(replace(send, message=ask))
-        if described.error is Error.CLUSTER_AUTHORIZATION_FAILED:
+        if described.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             why = f"nobody tells whether node id {key.node_id} is free: {DENIED}"
             raise self._failure(send, why)
-        if described.error is not Error.NONE:
+        if described.error is not ErrorCode.NONE:
             return  # no leader, which would refuse the fetch as well
         assert isinstance(described, DescribeQuorumResponse)
         conflicting = conflict(described, key)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from replica.model.kafka_errors import ErrorCode
 from replica.node.notice import Notice, Seldom
 from replica.node.serve.forwarding import was_forwarded
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Rpc
 from replica.node.serve.voters import Verdict, Voters
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.server import Client
 

@@ -7,14 +7,14 @@ name.
 
 from __future__ import annotations
 
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
+from replica.model.voters import Endpoint, Endpoints
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import in_sync
 from replica.node.translate import clients
 from replica.raft.roles.leader import Leader
-from replica.raft.voters import Endpoint, Endpoints
 from replica.wire.apis.cluster import BROKERS, CONTROLLERS
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
 

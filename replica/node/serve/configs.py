@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.partition import ServedPartition
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
 _TOPIC = 2

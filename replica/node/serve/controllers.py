@@ -10,6 +10,7 @@ from replica.machines.metadata import MetadataMachine
 from replica.metadata.changes.releases import release_of
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.driver import LeadershipLostError
 from replica.node.serve.partition import ServedPartition
@@ -17,7 +18,6 @@ from replica.raft.accumulator import BufferAllocationError
 from replica.raft.inputs import Append
 from replica.raft.leading import NotLeaderError
 from replica.raft.roles.leader import Leader
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
 UNREGISTRATION_LEVEL = 33

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from replica.model.kafka_errors import ErrorCode
 from replica.node.notice import Seldom
 from replica.node.rpcs import READER_FETCH, RPCS, draft_rpc
 from replica.node.serve.admission import Admission
@@ -15,7 +16,6 @@ from replica.node.serve.room import unlimited, with_room
 from replica.node.serve.rpc import Rpc
 from replica.node.serve.voters import Voters
 from replica.wire.apis import APIS
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.schema import Message
 from replica.wire.server import Client

@@ -10,12 +10,12 @@ import asyncio
 from dataclasses import replace
 
 from replica.errors import PeerError, UnsupportedByPeerError
+from replica.model.kafka_errors import ErrorCode
 from replica.node.leader import ask_leader, leader_address
 from replica.node.serve.callers import ADMINISTRATORS
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Rpc
 from replica.wire.client import ClientConfig
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.pool import Address
 from replica.wire.schema import Message

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from replica.history.fetch import FencedLeaderEpoch, validate_leader_epoch
 from replica.history.log import OffsetRange
 from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
+from replica.model.voters import Endpoint
 from replica.node.driver import Driver
 from replica.node.settings import Topic
 from replica.raft.roles.leader import Leader
-from replica.raft.voters import Endpoint
-from replica.wire.error_codes import ErrorCode
 
 
 async def _at_once(address: str) -> None:

@@ -20,13 +20,13 @@ from replica.history.reader import (
     reader_fetch,
 )
 from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import preferred_replica
 from replica.node.serve.quorum import LONGEST_WAIT_MS
 from replica.node.serve.shape import each_partition
 from replica.node.translate import clients
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5

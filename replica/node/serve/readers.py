@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 from replica.history.epochs import end_offset_for, epoch_for_offset
 from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET
+from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.by_time import At, by_time
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.shape import each_partition
 from replica.node.translate import clients
 from replica.wire.apis.fetching import Timestamp
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
 CONSUMER = -1

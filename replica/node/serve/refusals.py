@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Refusal
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.schema import Message
 

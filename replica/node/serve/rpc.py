@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.callers import Callers
 from replica.node.serve.partition import ServedPartition
 from replica.node.translate.translation import Translation
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.schema import Api, Message
 from replica.wire.server import Client

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID
 from replica.node.serve.partition import ServedPartition
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 
 Answer = Callable[[Message], Message]

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from replica.model.keys import ReplicaKey
+from replica.model.kafka_errors import ErrorCode, error_of
 from replica.node.translate.partition import (
     Partition,
-    code_of,
-    error_of,
     is_top_level,
     listeners,
 )
-from replica.raft.messages import (
-    DescribeQuorumRequest,
-    DescribeQuorumResponse,
-    Error,
-    ReplicaState,
-)
+from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
+from replica.wire.quorum import DescribedQuorum, DescribedReplica, quorum_request, read_quorum
 from replica.wire.schema import Message
 
 
 def write_describe(partition: Partition, request: DescribeQuorumRequest, version: int) -> Message:
-    return {"topics": partition.topics({})}
+    return quorum_request(partition.topic)
 
 
 def read_describe(partition: Partition, message: Message, version: int) -> DescribeQuorumRequest:
@@ -35,9 +29,9 @@ def write_describe_response(
 ) -> Message:
     """Times since version 1; directory ids and the voters' endpoints since 2."""
     if is_top_level(response.error):
-        return {"errorCode": code_of(response.error)}
+        return {"errorCode": response.error}
     entry: Message = {
-        "errorCode": code_of(response.error),
+        "errorCode": response.error,
         "leaderId": response.leader_id,
         "leaderEpoch": response.epoch,
         "highWatermark": response.high_watermark,
@@ -49,24 +43,25 @@ def write_describe_response(
         for voter in partition.voters
         if voter.endpoints
     ]
-    is_fine = response.error is Error.NONE
+    is_fine = response.error is ErrorCode.NONE
     return {"topics": partition.topics(entry), "nodes": nodes if is_fine else []}
 
 
 def read_describe_response(
     partition: Partition, message: Message, version: int
 ) -> DescribeQuorumResponse:
-    error = error_of(message["errorCode"])
-    if error is not Error.NONE:
-        return DescribeQuorumResponse(error=error)
-    entry = partition.of_response(message["topics"])
+    return described(read_quorum(message, version, partition.topic))
+
+
+def described(found: DescribedQuorum) -> DescribeQuorumResponse:
+    """What the leader told, for the core; -1 for the times that its release doesn't tell."""
     return DescribeQuorumResponse(
-        error=error_of(entry["errorCode"]),
-        epoch=entry["leaderEpoch"],
-        leader_id=entry["leaderId"],
-        high_watermark=entry["highWatermark"],
-        voters=_read_states(entry["currentVoters"]),
-        observers=_read_states(entry["observers"]),
+        error=error_of(found.error),
+        epoch=found.epoch,
+        leader_id=found.leader_id,
+        high_watermark=found.high_watermark,
+        voters=tuple(map(_state, found.voters)),
+        observers=tuple(map(_state, found.observers)),
     )
 
 
@@ -83,13 +78,6 @@ def _states(states: Iterable[ReplicaState]) -> list[Message]:
     ]
 
 
-def _read_states(states: Iterable[Message]) -> tuple[ReplicaState, ...]:
-    return tuple(
-        ReplicaState(
-            ReplicaKey(state["replicaId"], state["replicaDirectoryId"]),
-            state["logEndOffset"],
-            state["lastFetchTimestamp"],
-            state["lastCaughtUpTimestamp"],
-        )
-        for state in states
-    )
+def _state(told: DescribedReplica) -> ReplicaState:
+    times = (-1 if each is None else each for each in (told.last_fetch, told.last_caught_up))
+    return ReplicaState(told.key, told.log_end, *times)

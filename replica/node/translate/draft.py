@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from replica.model.kafka_errors import error_of
 from replica.model.keys import ReplicaKey
-from replica.node.translate.partition import Partition, code_of, error_of
+from replica.node.translate.partition import Partition
 from replica.node.translate.translation import ClientSide, ServerSide, Translation
-from replica.raft.messages import (
-    Error,
-    FetchQuorumRecordsRequest,
-    FetchQuorumRecordsResponse,
-)
-from replica.wire.apis.draft import DRAFT_ERRORS, fetch_quorum_records
+from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
+from replica.wire.apis.draft import fetch_quorum_records
 from replica.wire.schema import Message
-
-_DRAFT = {code: Error[name] for name, code in DRAFT_ERRORS.items()}
 
 
 def translation(key: int) -> Translation:
@@ -53,7 +48,7 @@ def write_response(
     partition: Partition, response: FetchQuorumRecordsResponse, version: int
 ) -> Message:
     return {
-        "errorCode": DRAFT_ERRORS.get(response.error.name, code_of(response.error)),
+        "errorCode": response.error,
         "leaderId": response.leader_id,
         "leaderEpoch": response.epoch,
         "nextFetchOffset": response.next_fetch_offset,
@@ -68,9 +63,8 @@ def write_response(
 def read_response(
     partition: Partition, message: Message, version: int
 ) -> FetchQuorumRecordsResponse:
-    code = message["errorCode"]
     return FetchQuorumRecordsResponse(
-        error=_DRAFT.get(code, error_of(code)),
+        error=error_of(message["errorCode"]),
         epoch=message["leaderEpoch"],
         leader_id=message["leaderId"],
         next_fetch_offset=message["nextFetchOffset"],

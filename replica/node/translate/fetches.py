@@ -3,19 +3,17 @@ FetchSnapshot. Records are the bytes of the log, not encoded anew."""
 
 from __future__ import annotations
 
+from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import ReplicaKey
 from replica.node.translate.partition import (
     Partition,
-    code_of,
-    error_of,
     is_top_level,
     leader_endpoints,
     node_endpoints,
 )
-from replica.raft.batch import Batch
 from replica.raft.messages import (
-    Error,
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
@@ -78,10 +76,10 @@ def read_fetch(partition: Partition, message: Message, version: int) -> FetchReq
 
 def write_fetch_response(partition: Partition, response: FetchResponse, version: int) -> Message:
     if is_top_level(response.error):
-        return {"errorCode": code_of(response.error)}
+        return {"errorCode": response.error}
     known = -1 if response.high_watermark is None else response.high_watermark
     entry: Message = {
-        "errorCode": code_of(response.error),
+        "errorCode": response.error,
         "highWatermark": known,
         "lastStableOffset": known,
         "logStartOffset": response.log_start,
@@ -102,7 +100,7 @@ def write_fetch_response(partition: Partition, response: FetchResponse, version:
 def read_fetch_response(partition: Partition, message: Message, version: int) -> FetchResponse:
     """Raises DataError for records that are none, as for anything else that isn't an answer."""
     error = error_of(message["errorCode"])
-    if error is not Error.NONE:
+    if error is not ErrorCode.NONE:
         return FetchResponse(error=error)
     entry = partition.of_response(message["responses"], _topic(version))
     leader, known = entry["currentLeader"], entry["highWatermark"]
@@ -155,9 +153,9 @@ def write_fetch_snapshot_response(
     partition: Partition, response: FetchSnapshotResponse, version: int
 ) -> Message:
     if is_top_level(response.error):
-        return {"errorCode": code_of(response.error)}
+        return {"errorCode": response.error}
     entry: Message = {
-        "errorCode": code_of(response.error),
+        "errorCode": response.error,
         "currentLeader": {"leaderId": response.leader_id, "leaderEpoch": response.epoch},
         "size": response.size,
         "position": response.position,
@@ -175,7 +173,7 @@ def read_fetch_snapshot_response(
     partition: Partition, message: Message, version: int
 ) -> FetchSnapshotResponse:
     error = error_of(message["errorCode"])
-    if error is not Error.NONE:
+    if error is not ErrorCode.NONE:
         return FetchSnapshotResponse(error=error)
     entry = partition.of_response(message["topics"], "name", "index")
     leader, error = entry["currentLeader"], error_of(entry["errorCode"])
@@ -184,7 +182,7 @@ def read_fetch_snapshot_response(
         epoch=leader["leaderEpoch"],
         leader_id=leader["leaderId"],
         leader_endpoints=leader_endpoints(partition, message["nodeEndpoints"], leader["leaderId"]),
-        snapshot_id=_named(entry["snapshotId"]) if error is Error.NONE else None,
+        snapshot_id=_named(entry["snapshotId"]) if error is ErrorCode.NONE else None,
         size=entry["size"],
         position=entry["position"],
         data=entry["unalignedRecords"],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from replica.errors import KraftlakeError
+from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.voters import Endpoint, Voter
 from replica.node.translate.partition import (
     Partition,
-    code_of,
     endpoints_in,
-    error_of,
     listeners,
 )
 from replica.raft.messages import (
@@ -20,8 +20,6 @@ from replica.raft.messages import (
     UpdateVoterRequest,
     VoterChangeResponse,
 )
-from replica.raft.voters import Endpoint, Voter
-from replica.wire.error_codes import ErrorCode
 from replica.wire.schema import Message
 from replica.wire.versions import KRAFT_VERSION, supported_feature
 
@@ -76,7 +74,7 @@ def write_change_response(
 ) -> Message:
     """To AddRaftVoter and RemoveRaftVoter."""
     return {
-        "errorCode": code_of(response.error),
+        "errorCode": response.error,
         "errorMessage": response.message or None,
     }
 
@@ -123,7 +121,7 @@ def write_update_response(
     for each in response.leader_endpoints:
         if each.name == partition.listener and response.leader_id != NO_NODE:
             leader |= {"host": each.host, "port": each.port}
-    return {"errorCode": code_of(response.error), "currentLeader": leader}
+    return {"errorCode": response.error, "currentLeader": leader}
 
 
 def read_update_response(
@@ -152,7 +150,7 @@ def read_features(partition: Partition, message: Message, version: int) -> Updat
 def write_features_response(
     partition: Partition, response: VoterChangeResponse, version: int
 ) -> Message:
-    result = {"errorCode": code_of(response.error), "errorMessage": response.message or None}
+    result = {"errorCode": response.error, "errorMessage": response.message or None}
     if version >= _WITHOUT_RESULTS:
         return result
     return {"results": [{"feature": KRAFT_VERSION, **result}]}

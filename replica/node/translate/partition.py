@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, KraftlakeError
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
-from replica.raft.messages import Error, PeerResponse
-from replica.raft.voters import Endpoint, Endpoints, VoterSet
-from replica.wire.error_codes import ErrorCode
+from replica.model.voters import Endpoint, Endpoints, VoterSet
+from replica.raft.messages import PeerResponse
 from replica.wire.schema import Message
 
 _TOP_LEVEL = (
-    *(Error.INCONSISTENT_CLUSTER_ID, Error.BROKER_NOT_AVAILABLE),
-    *(Error.CLUSTER_AUTHORIZATION_FAILED, Error.UNSUPPORTED_VERSION),
+    *(ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.BROKER_NOT_AVAILABLE),
+    *(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION),
 )
 """These concern the whole request; all others stand beside the partition."""
 
@@ -72,18 +72,7 @@ class Partition:
         return [{name: own, "partitions": [{index: 0, **entry}]}]
 
 
-def code_of(error: Error) -> int:
-    """Kafka's number; those of the draft alone have none."""
-    found = ErrorCode.__members__.get(error.name, ErrorCode.UNKNOWN_SERVER_ERROR)
-    return int(found)
-
-
-def error_of(code: int) -> Error:
-    """The core's error of a number; UNKNOWN_SERVER_ERROR for those that mean nothing to it."""
-    return _ERRORS.get(code, Error.UNKNOWN_SERVER_ERROR)
-
-
-def is_top_level(error: Error) -> bool:
+def is_top_level(error: ErrorCode) -> bool:
     return error in _TOP_LEVEL
 
 
@@ -118,6 +107,3 @@ def leader_endpoints(partition: Partition, nodes: Iterable[Message], leader_id: 
 
 def directory(key: ReplicaKey | None) -> str:
     return ZERO_UUID if key is None else key.directory_id
-
-
-_ERRORS = {code_of(error): error for error in Error if error.name in ErrorCode.__members__}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.node.translate.partition import (
     Partition,
-    code_of,
     directory,
     endpoints_in,
-    error_of,
     is_top_level,
     leader_endpoints,
     listeners,
@@ -22,7 +21,6 @@ from replica.raft.messages import (
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
-    Error,
     PeerResponse,
     VoteRequest,
     VoteResponse,
@@ -77,7 +75,7 @@ def write_vote_response(partition: Partition, response: VoteResponse, version: i
 
 def read_vote_response(partition: Partition, message: Message, version: int) -> VoteResponse:
     error = error_of(message["errorCode"])
-    if error is not Error.NONE:
+    if error is not ErrorCode.NONE:
         return VoteResponse(error=error)
     entry = partition.of_response(message["topics"])
     return _read_response(partition, message, entry, VoteResponse(granted=entry["voteGranted"]))
@@ -119,7 +117,7 @@ def read_begin_response(
     partition: Partition, message: Message, version: int
 ) -> BeginQuorumEpochResponse:
     error = error_of(message["errorCode"])
-    if error is not Error.NONE:
+    if error is not ErrorCode.NONE:
         return BeginQuorumEpochResponse(error=error)
     entry = partition.of_response(message["topics"])
     return _read_response(partition, message, entry, BeginQuorumEpochResponse())
@@ -171,7 +169,7 @@ def read_end_response(
     partition: Partition, message: Message, version: int
 ) -> EndQuorumEpochResponse:
     error = error_of(message["errorCode"])
-    if error is not Error.NONE:
+    if error is not ErrorCode.NONE:
         return EndQuorumEpochResponse(error=error)
     entry = partition.of_response(message["topics"])
     return _read_response(partition, message, entry, EndQuorumEpochResponse())
@@ -179,9 +177,9 @@ def read_end_response(
 
 def _write_response(partition: Partition, response: PeerResponse, more: Message) -> Message:
     if is_top_level(response.error):
-        return {"errorCode": code_of(response.error)}
+        return {"errorCode": response.error}
     entry = {
-        "errorCode": code_of(response.error),
+        "errorCode": response.error,
         "leaderId": response.leader_id,
         "leaderEpoch": response.epoch,
         **more,

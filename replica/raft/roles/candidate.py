@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.voters import Endpoints
 from replica.raft.roles.tally import Tally
-from replica.raft.voters import Endpoints
 
 
 @dataclass(frozen=True, slots=True)

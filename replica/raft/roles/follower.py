@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.raft.voters import Endpoints
+from replica.model.voters import Endpoints
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from enum import Enum
 
 from replica.history.watermark import leader_high_watermark, majority
 from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoints, Voter, VoterSet
 from replica.raft.config import FOREVER
-from replica.raft.voters import Endpoints, Voter, VoterSet
 
 CHECK_QUORUM_FACTOR = 1.5
 """A leader hears of a majority within this many fetch timeouts, or resigns (E01)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.model.keys import ReplicaKey
-from replica.raft.voters import Endpoints
+from replica.model.voters import Endpoints
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from replica.errors import KraftlakeError
 from replica.history.watermark import majority
-from replica.raft.voters import Voter, VoterSet
+from replica.model.voters import Voter, VoterSet
 
 
 class IllegalVoteError(KraftlakeError):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.voters import Endpoints
 from replica.raft.config import FOREVER
-from replica.raft.voters import Endpoints
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replica.raft.ports import VoterSet
+from replica.model.voters import VoterSet
 from replica.simulate.node import Layout
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.records import create_topic, no_op, topic_config

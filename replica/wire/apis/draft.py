@@ -1,6 +1,7 @@
 """FetchQuorumRecords, of the draft of KIP-595 that Kafka folded into Fetch before it had a key.
 
-So the key is whatever a quorum agrees on, and the two errors that never got numbers have them here.
+So the key is whatever a quorum agrees on. Its two errors that Kafka has no number for are in
+replica.model.kafka_errors.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from replica.errors import UsageError
 from replica.wire.apis import APIS
 from replica.wire.schema import FOREVER, Api, api, field
 
-DRAFT_ERRORS = {"MISMATCH_EPOCH": 1000, "NOT_FOLLOWER": 1001}
-"""Far above Kafka's own numbers."""
 _MAX_KEY = 2**15 - 1
 
 

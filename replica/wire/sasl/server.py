@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from replica.errors import CorruptDataError, DataError, KraftlakeError
+from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis.sasl import SASL_HANDSHAKE
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.sasl import scram
 from replica.wire.schema import Message

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from replica.model.control import LeaderChange
 from replica.model.keys import ReplicaKey
+from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
 from replica.raft.messages import VoteResponse
-from replica.raft.ports import LeaderChange, VoterSet
 from replica.raft.roles.leader import Leader
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants

@@ -14,8 +14,8 @@ from replica.admin.appending import (
 from replica.admin.records import batch_of, record_of_value
 from replica.format.record import records_of
 from replica.format.segment import scan
+from replica.model.kafka_errors import ErrorCode
 from replica.wire.client import ClientConfig
-from replica.wire.error_codes import ErrorCode
 from tests.interop.kafka_node import free_ports
 from tests.replica.admin.scripted import Scripted
 from tests.replica.consumer.quorum import running as one_voter

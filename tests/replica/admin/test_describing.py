@@ -7,11 +7,11 @@ import pytest
 
 from replica.admin.describing import describe_quorum
 from replica.errors import NoLeaderError
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
 from replica.wire.client import ClientConfig
-from replica.wire.error_codes import ErrorCode
 from replica.wire.versions import Features
 from tests.interop.kafka_node import free_ports
 from tests.replica.wire import loopback
@@ -122,6 +122,16 @@ def test_without_a_leader_every_reason_is_told():
             )
 
     asyncio.run(main())
+
+
+def test_a_node_that_answers_about_another_partition_is_passed_over_with_the_reason():
+    class Other(Node):
+        async def __call__(self, client, request):
+            answer = await super().__call__(client, request)
+            return answer if request.api is DESCRIBE_CLUSTER else {**answer, "topics": []}
+
+    with pytest.raises(NoLeaderError, match="isn't about __cluster_metadata-0 alone"):
+        described(Other())
 
 
 @pytest.mark.parametrize(

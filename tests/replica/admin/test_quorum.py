@@ -3,9 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.admin.quorum import Quorum, Replica, verdicts
+from replica.admin.quorum import Quorum, verdicts
 from replica.model.keys import ReplicaKey
 from replica.severity import Severity
+from replica.wire.quorum import DescribedReplica
 
 NOW = 1_000_000
 
@@ -13,11 +14,11 @@ NOW = 1_000_000
 def replica(node_id, log_end=10, ago=0, fetched=None):
     """ago, fetched: ms before the leader's answer."""
     fetch = NOW - (ago if fetched is None else fetched)
-    return Replica(ReplicaKey(node_id), log_end, fetch, NOW - ago)
+    return DescribedReplica(ReplicaKey(node_id), log_end, fetch, NOW - ago)
 
 
 def leader(node_id=1, log_end=10):
-    return Replica(ReplicaKey(node_id), log_end, -1, NOW)
+    return DescribedReplica(ReplicaKey(node_id), log_end, -1, NOW)
 
 
 def quorum(*voters, observers=(), leader_id=1, high_watermark=10, kraft_version=1):
@@ -45,7 +46,7 @@ def test_lag_and_times_are_counted_from_the_leader():
         700,
     )
     assert found.ago(-1) is None
-    assert found.lag(Replica(ReplicaKey(9), -1, -1, -1)) is None
+    assert found.lag(DescribedReplica(ReplicaKey(9), -1, -1, -1)) is None
 
 
 def test_a_voter_that_is_gone_is_named_with_its_silence():
@@ -65,7 +66,7 @@ def test_a_voter_that_fetches_and_lags_is_behind():
 
 
 def test_a_minority_commits_nothing():
-    unheard = [Replica(ReplicaKey(node_id), 0, -1, -1) for node_id in (2, 3)]
+    unheard = [DescribedReplica(ReplicaKey(node_id), 0, -1, -1) for node_id in (2, 3)]
     first, *behind = said(quorum(leader(), *unheard, high_watermark=-1))
     assert first[0] == "error"
     assert "1 of 3 voters caught up, a majority is 2" in first[1]
@@ -93,9 +94,9 @@ def test_a_removed_leader_that_still_leads_is_told():
 
 
 def test_without_times_the_log_end_decides():
-    old = Replica(ReplicaKey(2), 10, None, None)
-    behind = Replica(ReplicaKey(3), 8, None, None)
-    found = quorum(Replica(ReplicaKey(1), 10, None, None), old, behind)
+    old = DescribedReplica(ReplicaKey(2), 10, None, None)
+    behind = DescribedReplica(ReplicaKey(3), 8, None, None)
+    found = quorum(DescribedReplica(ReplicaKey(1), 10, None, None), old, behind)
     assert found.is_caught_up(old, 1)
     assert said(found)[1] == ("warning", "voter 3 is 2 records behind")
 

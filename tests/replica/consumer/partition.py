@@ -18,7 +18,6 @@ from replica.consumer.values import (
     LookedUp,
     LookUpOffset,
     Metadata,
-    ReadError,
     RefreshMetadata,
     ResetPolicy,
 )
@@ -27,6 +26,7 @@ from replica.format.record import Record, encode_records
 from replica.history.epochs import assign, end_offset_for, truncate_from_start
 from replica.history.fetch import FencedLeaderEpoch, LogView, UnknownLeaderEpoch
 from replica.history.reader import CaughtUp, Committed, OutOfRange, reader_fetch
+from replica.model.kafka_errors import ErrorCode
 
 BATCH_RECORDS = 2
 FETCH_RECORDS = 3
@@ -145,10 +145,10 @@ class Partition:
         node = self.nodes[ask.node_id]
         kind = {Fetch: Fetched, EndOfEpoch: EpochEnded, LookUpOffset: LookedUp}[type(ask)]
         if not node.is_up:
-            return kind(ReadError.DISCONNECTED)
+            return kind(ErrorCode.NETWORK_EXCEPTION)
         if ask.leader_epoch != node.epoch:
             older = ask.leader_epoch < node.epoch
-            return kind(ReadError.FENCED_LEADER_EPOCH if older else ReadError.UNKNOWN_LEADER_EPOCH)
+            return kind(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
         is_leader = node is self.leader
         if isinstance(ask, Fetch):
             return self._fetch(node, ask, is_leader)
@@ -171,9 +171,9 @@ class Partition:
         assert not isinstance(decision, FencedLeaderEpoch | UnknownLeaderEpoch)
         facts = {"high_watermark": node.high_watermark, "log_start": node.log_start}
         if isinstance(decision, OutOfRange):
-            return Fetched(ReadError.OFFSET_OUT_OF_RANGE, **facts)
+            return Fetched(ErrorCode.OFFSET_OUT_OF_RANGE, **facts)
         if not isinstance(decision, CaughtUp | Committed):
-            return Fetched(ReadError.OFFSET_NOT_AVAILABLE, **facts)
+            return Fetched(ErrorCode.OFFSET_NOT_AVAILABLE, **facts)
         if is_leader and ask.rack:
             for other in self.nodes:
                 if other is not node and other.is_up and other.log_start <= offset <= other.end:
@@ -193,13 +193,13 @@ class Partition:
         elif not is_leader:
             return LookedUp(NOT_LEADER)
         elif node.high_watermark <= self.epoch_start:
-            return LookedUp(ReadError.OFFSET_NOT_AVAILABLE)
+            return LookedUp(ErrorCode.OFFSET_NOT_AVAILABLE)
         else:
             at = node.high_watermark
         return LookedUp(offset=at, epoch=node.log[at][0] if at < node.end else node.epoch)
 
 
-NOT_LEADER = ReadError.NOT_LEADER_OR_FOLLOWER
+NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def _newest(node):

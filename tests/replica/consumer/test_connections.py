@@ -9,7 +9,8 @@ from replica.consumer.connections import WireConnections
 from replica.consumer.selector import LeaderSelector, selector_named
 from replica.consumer.session import Session, Settings
 from replica.consumer.translate import TopicPartition
-from replica.consumer.values import Position, ReadError, RefreshMetadata, ResetPolicy
+from replica.consumer.values import Position, RefreshMetadata, ResetPolicy
+from replica.model.kafka_errors import ErrorCode
 from tests.replica.consumer.asking import Chosen
 from tests.replica.consumer.quorum import TOPIC, running
 
@@ -175,7 +176,7 @@ def test_an_unknown_topic_is_waited_for_and_named(tmp_path):
         metadata = await connections.call(RefreshMetadata())
         await connections.close()
         assert metadata.partition is None
-        assert metadata.error is ReadError.UNKNOWN_TOPIC_OR_PARTITION
+        assert metadata.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert connections.trouble == "nothing-0: UNKNOWN_TOPIC_OR_PARTITION"
 
     run(test, tmp_path)

@@ -14,12 +14,12 @@ from replica.consumer.values import (
     NoOffsetError,
     OffsetReset,
     Position,
-    ReadError,
     RefreshMetadata,
     ResetPolicy,
 )
 from replica.errors import CorruptDataError, TruncatedDataError
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from tests.replica.consumer.asking import (
     LEASE_MS,
     Asking,
@@ -30,7 +30,7 @@ from tests.replica.consumer.asking import (
     reading,
 )
 
-OUT_OF_RANGE = Fetched(ReadError.OFFSET_OUT_OF_RANGE, high_watermark=20, log_start=0)
+OUT_OF_RANGE = Fetched(ErrorCode.OFFSET_OUT_OF_RANGE, high_watermark=20, log_start=0)
 STILL_VALID = EpochEnded(end=OffsetAndEpoch(500, 5))
 
 
@@ -38,7 +38,7 @@ STILL_VALID = EpochEnded(end=OffsetAndEpoch(500, 5))
 @pytest.mark.parametrize("log_start", [-1, 0, 200])
 def test_out_of_range_from_a_follower_is_taken_to_the_leader_and_never_resets(log_start):
     asking = reading(100, selector=Chosen(3))
-    answer = Fetched(ReadError.OFFSET_OUT_OF_RANGE, high_watermark=50, log_start=log_start)
+    answer = Fetched(ErrorCode.OFFSET_OUT_OF_RANGE, high_watermark=50, log_start=log_start)
     assert asking.exchange(answer) == Fetch(3, Position(100), 5)
     assert asking.session.position == Position(100)
     assert asking.exchange(fetched(batch(100, 100))) == Fetch(1, Position(100), 5)
@@ -121,7 +121,7 @@ def test_an_offset_that_the_leader_calls_valid_and_out_of_range_is_reset_in_the_
 
 def test_an_offset_below_the_leaders_log_start_is_reset_without_asking_for_epochs():
     asking = reading(100, 5)
-    answer = Fetched(ReadError.OFFSET_OUT_OF_RANGE, high_watermark=500, log_start=200)
+    answer = Fetched(ErrorCode.OFFSET_OUT_OF_RANGE, high_watermark=500, log_start=200)
     asking.exchange(answer)
     assert asking.session.state == AwaitReset(ResetPolicy.EARLIEST, lost=Position(100, 5))
 
@@ -140,14 +140,14 @@ def test_out_of_range_that_comes_after_a_seek_is_discarded():
 @pytest.mark.parametrize(
     "error",
     [
-        ReadError.OFFSET_NOT_AVAILABLE,
-        ReadError.NOT_LEADER_OR_FOLLOWER,
-        ReadError.FENCED_LEADER_EPOCH,
-        ReadError.REPLICA_NOT_AVAILABLE,
-        ReadError.KAFKA_STORAGE_ERROR,
-        ReadError.UNKNOWN_TOPIC_OR_PARTITION,
-        ReadError.UNKNOWN_TOPIC_ID,
-        ReadError.DISCONNECTED,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.NETWORK_EXCEPTION,
     ],
 )
 @pytest.mark.parametrize("node_id", [None, 3])
@@ -165,14 +165,14 @@ def test_an_error_that_passes_leads_to_a_look_at_the_metadata_and_no_reset(error
 
 def test_a_follower_that_lags_is_asked_again_and_in_the_end_left():
     asking = reading(100, selector=Chosen(3))
-    asked = [asking.exchange(Fetched(ReadError.OFFSET_NOT_AVAILABLE)).node_id for _ in range(12)]
+    asked = [asking.exchange(Fetched(ErrorCode.OFFSET_NOT_AVAILABLE)).node_id for _ in range(12)]
     assert asked == [3] * 10 + [1] * 2
 
 
 @pytest.mark.scenario("K16")
 def test_an_epoch_unknown_to_the_replica_is_waited_for():
     asking = reading(100)
-    asking.exchange(Fetched(ReadError.UNKNOWN_LEADER_EPOCH))
+    asking.exchange(Fetched(ErrorCode.UNKNOWN_LEADER_EPOCH))
     refreshed = asking.refreshed
     assert asking.exchange(fetched(batch(100, 100))) == Fetch(1, Position(100), 5)
     assert asking.refreshed == refreshed
@@ -206,7 +206,7 @@ def test_a_preferred_replica_holds_to_the_end_of_its_lease_and_another_replaces_
 
 
 @pytest.mark.scenario("K19")
-@pytest.mark.parametrize("error", [ReadError.DISCONNECTED, ReadError.NOT_LEADER_OR_FOLLOWER])
+@pytest.mark.parametrize("error", [ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_LEADER_OR_FOLLOWER])
 def test_a_preferred_replica_that_fails_gives_way_to_the_leader(error):
     asking = reading(100, rack="r1")
     asking.exchange(fetched(preferred=2))

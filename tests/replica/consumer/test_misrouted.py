@@ -7,9 +7,9 @@ import pytest
 from replica.consumer.connections import WireConnections
 from replica.consumer.values import Fetch, Position, RefreshMetadata
 from replica.errors import MisroutedConnectionError
+from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis.cluster import API_VERSIONS, METADATA
 from replica.wire.client import Connection
-from replica.wire.error_codes import ErrorCode
 from replica.wire.versions import Identity
 from tests.replica.consumer.asking import Chosen
 from tests.replica.consumer.quorum import CLUSTER_ID, TOPIC

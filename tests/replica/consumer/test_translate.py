@@ -11,11 +11,13 @@ from replica.consumer.translate import (
     read_fetch,
     read_look_up,
     read_metadata,
-    with_quorums_lag,
+    with_lag,
 )
-from replica.consumer.values import EpochEnded, Fetched, LookedUp, ReadError
+from replica.consumer.values import EpochEnded, Fetched, LookedUp
 from replica.model.epochs import OffsetAndEpoch
-from replica.wire.error_codes import ErrorCode
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import ReplicaKey
+from replica.wire.quorum import DescribedQuorum, DescribedReplica
 
 PARTITION = TopicPartition("t", 1)
 
@@ -59,15 +61,15 @@ def test_replicas_and_leaders_without_a_live_broker_are_left_out():
 @pytest.mark.parametrize(
     ("response", "error"),
     [
-        (metadata(partition(0)), ReadError.UNKNOWN_TOPIC_OR_PARTITION),
-        ({"brokers": [], "topics": []}, ReadError.UNKNOWN_TOPIC_OR_PARTITION),
+        (metadata(partition(0)), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ({"brokers": [], "topics": []}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (
             metadata(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-            ReadError.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ),
         (
             metadata(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-            ReadError.TOPIC_AUTHORIZATION_FAILED,
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ),
     ],
 )
@@ -99,9 +101,9 @@ def test_a_fetch_may_name_a_preferred_replica_zero():
 
 def test_errors_of_a_fetch_stand_in_the_partition_or_above_it():
     inside = read_fetch(fetched(errorCode=ErrorCode.OFFSET_OUT_OF_RANGE))
-    assert inside.error is ReadError.OFFSET_OUT_OF_RANGE
+    assert inside.error is ErrorCode.OFFSET_OUT_OF_RANGE
     above = {"errorCode": ErrorCode.UNKNOWN_TOPIC_ID, "responses": []}
-    assert read_fetch(above).error is ReadError.UNKNOWN_TOPIC_ID
+    assert read_fetch(above).error is ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def test_an_answer_without_the_partition_is_an_error():
@@ -121,25 +123,19 @@ def test_lookups_and_ends_of_epochs():
     )
     found = {"errorCode": ErrorCode.OFFSET_NOT_AVAILABLE, "offset": -1, "leaderEpoch": -1}
     assert read_look_up({"topics": [{"partitions": [found]}]}) == LookedUp(
-        ReadError.OFFSET_NOT_AVAILABLE
+        ErrorCode.OFFSET_NOT_AVAILABLE
     )
 
 
 def quorum(high_watermark, *ends, error=0):
-    voters = [{"replicaId": node_id, "logEndOffset": end} for node_id, end in ends]
-    found = {
-        "errorCode": error,
-        "highWatermark": high_watermark,
-        "currentVoters": voters[:2],
-        "observers": voters[2:],
-    }
-    return {"errorCode": 0, "topics": [{"partitions": [found]}]}
+    told = tuple(DescribedReplica(ReplicaKey(node_id), end, None, None) for node_id, end in ends)
+    return DescribedQuorum(error, 1, 7, high_watermark, told[:2], told[2:])
 
 
 def test_a_quorum_tells_lag_as_far_as_it_knows_it():
     view = PartitionView(1, tuple(ReplicaView(n, "h", 1) for n in (1, 2, 3)))
-    seen = with_quorums_lag(view, quorum(10, (1, 12), (2, 7), (3, -1)))
+    seen = with_lag(view, quorum(10, (1, 12), (2, 7), (3, -1)))
     assert [replica.lag for replica in seen.replicas] == [0, 3, None]
-    assert with_quorums_lag(view, quorum(-1, (1, 12))) == view
-    assert with_quorums_lag(view, quorum(10, error=ErrorCode.INVALID_REQUEST)) == view
-    assert with_quorums_lag(view, {"errorCode": 42, "topics": []}) == view
+    assert with_lag(view, quorum(-1, (1, 12))) == view
+    assert with_lag(view, quorum(10, error=ErrorCode.INVALID_REQUEST)) == view
+    assert with_lag(view, DescribedQuorum(42)) == view

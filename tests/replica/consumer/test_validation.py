@@ -12,12 +12,12 @@ from replica.consumer.values import (
     LookUpOffset,
     OffsetReset,
     Position,
-    ReadError,
     ReadRefusedError,
     ResetPolicy,
     Truncation,
 )
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from tests.replica.consumer.asking import Asking, Chosen, batch, fetched, metadata, reading
 
 UNDEFINED = EpochEnded(end=OffsetAndEpoch(-1, -1))
@@ -167,11 +167,11 @@ def test_a_topic_that_was_made_anew_may_have_an_older_epoch():
 @pytest.mark.parametrize(
     "error",
     [
-        ReadError.NOT_LEADER_OR_FOLLOWER,
-        ReadError.FENCED_LEADER_EPOCH,
-        ReadError.UNKNOWN_LEADER_EPOCH,
-        ReadError.KAFKA_STORAGE_ERROR,
-        ReadError.DISCONNECTED,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NETWORK_EXCEPTION,
     ],
 )
 def test_a_validation_that_fails_is_repeated_after_a_look_at_the_metadata(error):
@@ -187,7 +187,7 @@ def test_a_validation_that_fails_is_repeated_after_a_look_at_the_metadata(error)
 def test_a_reader_without_rights_is_told_so_and_may_try_again():
     asking = validating()
     with pytest.raises(ReadRefusedError, match="Read and Describe"):
-        asking.exchange(EpochEnded(ReadError.TOPIC_AUTHORIZATION_FAILED))
+        asking.exchange(EpochEnded(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     assert asking.ask()[1] == EndOfEpoch(1, Position(10, 5), 8)
 
 
@@ -254,10 +254,10 @@ def test_the_answer_to_a_session_that_was_closed_is_discarded():
 @pytest.mark.parametrize(
     "error",
     [
-        ReadError.FENCED_LEADER_EPOCH,
-        ReadError.UNKNOWN_LEADER_EPOCH,
-        ReadError.OFFSET_NOT_AVAILABLE,
-        ReadError.DISCONNECTED,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
     ],
 )
 def test_a_lookup_that_fails_is_repeated_after_a_look_at_the_metadata(error):
@@ -278,6 +278,6 @@ def test_the_earliest_offset_is_that_of_the_replica_being_read_the_latest_the_le
 
 def test_a_follower_that_looks_up_nothing_for_readers_is_still_read_from():
     asking = Asking(ResetPolicy.EARLIEST, selector=Chosen(3), known=metadata())
-    asking.exchange(LookedUp(ReadError.NOT_LEADER_OR_FOLLOWER))
+    asking.exchange(LookedUp(ErrorCode.NOT_LEADER_OR_FOLLOWER))
     assert asking.exchange(LookedUp(offset=4, epoch=2)) == LookUpOffset(1, ResetPolicy.EARLIEST, 5)
     assert asking.ask()[1] == Fetch(3, Position(4, 2), 5)

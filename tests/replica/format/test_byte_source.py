@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import mmap
 import os
+import timeit
 from pathlib import Path
 
 import pytest
 
 from replica.errors import UnreadableFileError
-from replica.format.byte_source import InMemory, OpenFile, ShrankError, byte_source
+from replica.format.byte_source import (
+    InMemory,
+    OpenFile,
+    ShrankError,
+    byte_source,
+    end_of_content,
+)
 from replica.format.reading import open_file
 
 
@@ -64,3 +71,24 @@ def test_a_failing_disk_is_one_line(tmp_path: Path) -> None:
         pytest.raises(UnreadableFileError, match="log: Is a directory"),
     ):
         file.read(0, 3)
+
+
+_MIB = 1 << 20
+
+
+@pytest.mark.parametrize("length", [0, 1, 10, _MIB - 1, _MIB, _MIB + 1, 3 * _MIB + 7])
+def test_the_end_of_content_is_that_of_the_last_byte_that_is_not_zero(length: int) -> None:
+    assert end_of_content(bytes(length)) == 0
+    for last in {0, length // 2, length - _MIB - 1, length - _MIB, length - 1}:
+        if 0 <= last < length:
+            data = bytearray(length)
+            data[last] = 1
+            assert end_of_content(bytes(data)) == last + 1
+            data[0] = 1
+            assert end_of_content(bytes(data)) == last + 1
+
+
+def test_the_end_of_content_of_many_zeros_is_found_as_fast_as_zeros_are_compared() -> None:
+    zeros = bytes(64 * _MIB)
+    wanted = min(timeit.repeat(lambda: zeros == bytes(64 * _MIB), number=1, repeat=3))
+    assert min(timeit.repeat(lambda: end_of_content(zeros), number=1, repeat=3)) < 4 * wanted

@@ -10,9 +10,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
+from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.voters import VotersAt
 
 Voters = frozenset[ReplicaKey]
 
@@ -185,7 +186,7 @@ class RaftModel:
         shown = node.log[node.trimmed :]
         start = node.log[node.trimmed - 1].batch.last_offset + 1 if node.trimmed else 0
         leader_changes = [
-            LeaderChangeAt(e.batch.base_offset, e.batch.epoch, frozenset(map(_any_disk, change)))
+            VotersAt(e.batch.base_offset, e.batch.epoch, frozenset(map(_any_disk, change)))
             for e in shown
             if (change := e.leader_change) is not None
         ]
@@ -199,10 +200,10 @@ class RaftModel:
             tuple(leader_changes),
         )
 
-    def _voter_sets(self, node: Node) -> tuple[VoterSetAt, ...]:
-        records = [VoterSetAt(-1, 0, self.genesis)]
+    def _voter_sets(self, node: Node) -> tuple[VotersAt, ...]:
+        records = [VotersAt(-1, 0, self.genesis)]
         records += [
-            VoterSetAt(e.batch.base_offset, e.batch.epoch, e.voters)
+            VotersAt(e.batch.base_offset, e.batch.epoch, e.voters)
             for e in node.log
             if e.voters is not None
         ]
@@ -210,7 +211,7 @@ class RaftModel:
             return tuple(records)
         last = node.log[node.trimmed - 1].batch
         in_snapshot = [record for record in records if record.offset <= last.last_offset][-1]
-        held = VoterSetAt(last.last_offset, last.epoch, in_snapshot.voters)
+        held = VotersAt(last.last_offset, last.epoch, in_snapshot.voters)
         return (held, *(r for r in records if r.offset > last.last_offset))
 
     def _learn(self, node: Node, epoch: int) -> None:

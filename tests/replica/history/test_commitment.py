@@ -15,16 +15,17 @@ from replica.history.commitment import (
     losses,
 )
 from replica.history.divergence import diverge
-from replica.history.log import LeaderChangeAt, LogBatch, ReplicaLog, VoterSetAt
+from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.voters import VotersAt
 
 KEYS = {n: ReplicaKey(n, f"directory-{n}") for n in range(1, 8)}
 PROVEN, SUPERSEDED, UNPROVEN = Verdict.PROVEN, Verdict.SUPERSEDED, Verdict.UNPROVEN
 
 
 def voters_at(offset, *nodes, epoch=1):
-    return VoterSetAt(offset, epoch, frozenset(KEYS[n] for n in nodes))
+    return VotersAt(offset, epoch, frozenset(KEYS[n] for n in nodes))
 
 
 def replica(
@@ -33,7 +34,7 @@ def replica(
     """A dynamic voter's log, one offset per batch; equal offset and epoch means equal bytes.
 
     quorum: its quorum-state epoch, by default that of its last entry. voters: the set in the
-    bootstrap snapshot. changes: further VoterSetAt.
+    bootstrap snapshot. changes: further VotersAt.
     """
     batches = tuple(
         LogBatch(start + i, start + i, e, e) for i, e in enumerate(epochs) if start + i not in holes
@@ -49,7 +50,7 @@ def static(node, *epochs, voters=(1, 2, 3), quorum=None, directory=None):
     log = replica(node, *epochs, voters=(), quorum=quorum)
     firsts = {epoch: epochs.index(epoch) for epoch in epochs}
     ids = frozenset(ReplicaKey(n) for n in voters)
-    changes = tuple(LeaderChangeAt(first, epoch, ids) for epoch, first in firsts.items())
+    changes = tuple(VotersAt(first, epoch, ids) for epoch, first in firsts.items())
     key = KEYS[node] if directory is None else ReplicaKey(node, directory)
     return ReplicaLog(key, 0, log.batches, (), log.quorum_epoch, (), changes)
 

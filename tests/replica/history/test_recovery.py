@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from replica.errors import UsageError
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
-from replica.history.log import LogBatch, OffsetRange, ReplicaLog, VoterSetAt
+from replica.history.log import LogBatch, OffsetRange, ReplicaLog
 from replica.history.recovery import Answer, plan_recovery
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.voters import VotersAt
 from tests.replica.history.test_random_histories import QUICK, SEEDS, entries_of, model_of
 
 ONE, TWO, THREE = (ReplicaKey(node, f"directory-{node}") for node in (1, 2, 3))
-VOTERS = VoterSetAt(-1, 0, frozenset({ONE, TWO, THREE}))
+VOTERS = VotersAt(-1, 0, frozenset({ONE, TWO, THREE}))
 
 
 def log(key, *epochs, quorum_epoch=None, **changed):
@@ -156,11 +157,11 @@ def test_two_histories_of_one_epoch_refuse_the_plan():
 
 def test_a_change_of_voters_that_may_not_be_committed_needs_a_majority_of_both_sets():
     four = ReplicaKey(4, "directory-4")
-    added = VoterSetAt(1, 1, VOTERS.voters | {four})
+    added = VotersAt(1, 1, VOTERS.voters | {four})
     sets = {"voter_sets": (VOTERS, added)}
     three_left = [log(ONE, 1, 1, **sets), log(TWO, 1), log(four, 1)]
     assert plan_recovery(three_left).answer is Answer.SAFE
-    removed = VoterSetAt(1, 1, frozenset({ONE, TWO}))
+    removed = VotersAt(1, 1, frozenset({ONE, TWO}))
     sets = {"voter_sets": (VOTERS, removed)}
     assert plan_recovery([log(ONE, 1, 1, **sets), log(TWO, 1)]).answer is Answer.SAFE
     alone = plan_recovery([log(ONE, 1, 1, **sets), log(THREE, 1)])
@@ -226,7 +227,7 @@ def test_a_snapshot_that_is_newer_than_every_voter_of_a_majority_refuses_the_pla
 
 
 def test_a_voter_that_was_removed_does_not_lead():
-    removed = VoterSetAt(2, 2, frozenset({TWO, THREE}))
+    removed = VotersAt(2, 2, frozenset({TWO, THREE}))
     sets = {"voter_sets": (VOTERS, removed)}
     logs = [log(ONE, 1, 1, 2, 2, **sets), log(TWO, 1, 1, 2, **sets), log(THREE, 1, 1, 2, **sets)]
     plan = plan_recovery(logs)

@@ -11,15 +11,15 @@ from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.metadata.writer import encode
+from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.voters import Endpoint, Voter, voter_set, without_directories
 from replica.raft.config import Config
 from replica.raft.inputs import Append, Proposal, Propose, Request, Response
 from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse
-from replica.raft.ports import Endpoint, KRaftVersion, KRaftVoters, Voter
 from replica.raft.roles.leader import Leader
-from replica.raft.voters import voter_set, without_directories
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batches import batch_in, frames, value_batch
 from replica.storage.filesystem import LocalDisk

@@ -1,7 +1,8 @@
 """Batches as a log hands them to a machine, and a snapshot of a machine as batches."""
 
 from replica.format.control import SnapshotFooter, SnapshotHeader
-from replica.raft.ports import Batch, LeaderChange
+from replica.model.batch import Batch
+from replica.model.control import LeaderChange
 from replica.storage.batches import batch_in, control_batch, frames, message_of, value_batch
 
 

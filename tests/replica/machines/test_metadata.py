@@ -5,8 +5,8 @@ import pytest
 from replica.machines.metadata import MetadataMachine
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
+from replica.model.control import KRaftVersion
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.ports import KRaftVersion
 from tests.replica.machines.batches import leader_change, snapshot, values
 from tests.replica.metadata.image.made import OTHER_TOPIC, TOPIC, remove_topic, topic
 

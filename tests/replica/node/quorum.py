@@ -8,13 +8,12 @@ from replica.errors import UnreachablePeerError
 from replica.host.host import Host, Place
 from replica.machines.opaque import OpaqueMachine
 from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Voter, voter_set, without_directories
 from replica.node.driver import Clock, Driver
 from replica.raft.config import Config
 from replica.raft.inputs import Proposal, Propose
 from replica.raft.leading import NotLeaderError
-from replica.raft.ports import Endpoint, Voter
 from replica.raft.roles.leader import Leader
-from replica.raft.voters import voter_set, without_directories
 from replica.storage.batches import value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.segment import LogConfig

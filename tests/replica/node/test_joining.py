@@ -7,9 +7,10 @@ from contextlib import AsyncExitStack
 import pytest
 
 from replica.errors import UsageError
+from replica.model.kafka_errors import ErrorCode
 from replica.node.assembly import opened
 from replica.node.formatting import format_node
-from replica.raft.messages import Error, RemoveVoterRequest
+from replica.raft.messages import RemoveVoterRequest
 from replica.storage.filesystem import LocalDisk
 from tests.replica.node.running import CLUSTER, free_port, leads
 from tests.replica.node.server_properties import settings
@@ -147,7 +148,7 @@ async def _remove(key, *nodes):
     request = RemoveVoterRequest(cluster_id=CLUSTER, voter=key)
     for node in itertools.cycle(nodes):
         answer = await node.driver.ask(request)
-        if answer.error is Error.NONE:
+        if answer.error is ErrorCode.NONE:
             return
-        assert answer.error in (Error.REQUEST_TIMED_OUT, Error.NOT_LEADER_OR_FOLLOWER)
+        assert answer.error in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         await asyncio.sleep(0.05)

@@ -2,10 +2,10 @@
 
 from types import SimpleNamespace
 
+from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.readers import offset_for_leader_epoch
 from replica.node.settings import Topic
-from replica.wire.error_codes import ErrorCode
 from tests.replica.raft.host import batch, fetch
 from tests.replica.raft.test_high_watermark import leader
 

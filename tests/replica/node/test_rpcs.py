@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
+from replica.model.kafka_errors import ErrorCode
 from replica.node.rpcs import READER_FETCH, RPCS, TRANSLATIONS, draft_rpc
 from replica.raft.messages import RESPONSE_OF, ApiVersionsRequest, FetchQuorumRecordsRequest
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from replica.wire.codec import decode, encode
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from tests.replica.node.running import TOPIC, TOPIC_ID, running
 

@@ -5,10 +5,10 @@ import pytest
 from replica.errors import UsageError
 from replica.model.keys import ReplicaId, ReplicaKey
 from replica.model.topic import METADATA_TOPIC_ID
+from replica.model.voters import Endpoint
 from replica.node.listeners import Listener
 from replica.node.properties import read_properties
 from replica.raft.config import Config
-from replica.raft.ports import Endpoint
 from replica.raft.snapshots import SnapshotPolicy
 from tests.replica.node.server_properties import settings
 

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from replica.errors import CorruptDataError, DataError
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.voters import Endpoint, Voter, voter_set
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.membership import InvalidFeatureError
 from replica.node.translate.partition import InvalidPartitionError, Partition, is_top_level
 from replica.raft import messages as m
-from replica.raft.voters import Endpoint, Voter, voter_set
 from replica.storage.batches import batch_in, frames, value_batch
 from replica.wire.codec import decode, encode
 from tests.replica.wire.messages import messages
@@ -38,9 +39,7 @@ ENDPOINT = st.builds(
 )
 ENDPOINTS = st.lists(ENDPOINT, max_size=2).map(tuple)
 LEADERS = st.integers(0, 65535).map(lambda port: (Endpoint("CONTROLLER", "h", port),))
-BESIDE = st.sampled_from(
-    [e for e in m.Error if not is_top_level(e) and e.name not in ("MISMATCH_EPOCH", "NOT_FOLLOWER")]
-)
+BESIDE = st.sampled_from([e for e in ErrorCode if not is_top_level(e) and e not in DRAFT_ERRORS])
 SNAPSHOTS = st.builds(OffsetAndEpoch, OFFSET, EPOCH)
 CLUSTER = {"cluster_id": st.none() | st.text(max_size=5)}
 ANSWER = {"error": BESIDE, "epoch": INT32, "leader_id": ID, "leader_endpoints": LEADERS}
@@ -119,7 +118,7 @@ RESPONSES = {
     },
     m.FetchSnapshotRequest: {
         **ANSWER,
-        "error": st.just(m.Error.NONE),
+        "error": st.just(ErrorCode.NONE),
         "snapshot_id": SNAPSHOTS,
         "size": INT64,
         "position": INT64,
@@ -211,7 +210,7 @@ def test_whatever_a_peer_says_is_a_message_or_an_error_of_ours(kind, version, da
 
 
 @every_version
-@pytest.mark.parametrize("error", [e for e in m.Error if is_top_level(e)])
+@pytest.mark.parametrize("error", [e for e in ErrorCode if is_top_level(e)])
 def test_an_error_of_the_whole_request_stands_alone(kind, version, error):
     response = m.RESPONSE_OF[kind](error=error, epoch=5, leader_id=1)
     arrived = response_through(kind, version, response)
@@ -262,7 +261,7 @@ def test_an_administrator_may_update_kraft_version_alone(version):
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_an_answer_about_features_names_the_error_where_its_version_looks_for_it(version):
     side = TRANSLATIONS[m.UpdateFeaturesRequest]
-    refused = m.VoterChangeResponse(error=m.Error.INVALID_UPDATE_VERSION, message="why")
+    refused = m.VoterChangeResponse(error=ErrorCode.INVALID_UPDATE_VERSION, message="why")
     answer = side.server.write(PARTITION, refused, version)
     wire = decode(side.api.response, version, encode(side.api.response, version, answer))
     found = wire if version == 2 else wire["results"][0]

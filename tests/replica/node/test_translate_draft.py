@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.errors import UsageError
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.node.translate.draft import translation
 from replica.node.translate.partition import Partition
-from replica.raft.messages import Error, FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
+from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
 from replica.wire.apis import APIS
 from replica.wire.codec import decode, encode
 from tests.replica.wire.loopback import SERVED, connected, running
@@ -27,7 +28,7 @@ REQUESTS = st.builds(
 )
 RESPONSES = st.builds(
     FetchQuorumRecordsResponse,
-    **{"error": st.sampled_from(Error), "epoch": INT32, "leader_id": INT32},
+    **{"error": st.sampled_from(ErrorCode), "epoch": INT32, "leader_id": INT32},
     **{"next_fetch_offset": INT64, "next_fetch_epoch": INT32, "records": st.binary(max_size=9)},
     **{"high_watermark": INT64, "first_dirty_offset": INT64, "last_caught_up": INT64},
     leader_endpoints=st.just(()),
@@ -60,7 +61,7 @@ def test_it_is_served_under_the_key_that_was_chosen():
 
     async def leader(client, request):
         assert DRAFT.server.read(PARTITION, request.message, 0) == sent
-        answer = FetchQuorumRecordsResponse(error=Error.NOT_FOLLOWER, records=b"still valid")
+        answer = FetchQuorumRecordsResponse(error=ErrorCode.NOT_FOLLOWER, records=b"still valid")
         return DRAFT.server.write(PARTITION, answer, 0)
 
     async def main():
@@ -72,4 +73,4 @@ def test_it_is_served_under_the_key_that_was_chosen():
             return DRAFT.client.read(PARTITION, answer.message, answer.version)
 
     answer = asyncio.run(main())
-    assert (answer.error, answer.records) == (Error.NOT_FOLLOWER, b"still valid")
+    assert (answer.error, answer.records) == (ErrorCode.NOT_FOLLOWER, b"still valid")

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from replica.history.epochs import assign
+from replica.model.batch import Batch
+from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.log_facts import LogFacts, SnapshotFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
-from replica.raft.batch import Batch
+from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Send, SnapshotPart
 from replica.raft.inputs import (
@@ -38,11 +41,9 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.ports import ElectionState, LogFacts, SnapshotFacts
 from replica.raft.raft import Raft
 from replica.raft.roles.leader import Leader
 from replica.raft.transitions import Role
-from replica.raft.voters import Endpoint, Voter, VoterSet, voter_set
 from tests.replica.raft.snapshot_text import read_snapshot, snapshot_text
 
 

@@ -7,8 +7,8 @@ from dataclasses import astuple
 
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.raft.ports import SnapshotFacts
-from replica.raft.voters import Endpoint, Voter, voter_set
+from replica.model.log_facts import SnapshotFacts
+from replica.model.voters import Endpoint, Voter, voter_set
 
 
 def snapshot_text(facts, applied):

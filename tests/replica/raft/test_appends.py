@@ -3,17 +3,13 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.model.control import KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.raft.accumulator import BufferAllocationError, batch_size
-from replica.raft.batch import KRaftVoters
 from replica.raft.inputs import Append, Proposal, Propose, Resign, SchedulePrepared
 from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
-from replica.raft.messages import (
-    DescribeQuorumRequest,
-    Error,
-    RemoveVoterRequest,
-    ReplicaState,
-)
+from replica.raft.messages import DescribeQuorumRequest, RemoveVoterRequest, ReplicaState
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
 from tests.replica.raft.host import (
@@ -235,7 +231,7 @@ def test_the_leader_describes_its_quorum():
     host.after(100)
     fetch(host, 9, 1)
     described = host.ask(DescribeQuorumRequest())
-    assert (described.error, described.leader_id, described.epoch) == (Error.NONE, 1, 1)
+    assert (described.error, described.leader_id, described.epoch) == (ErrorCode.NONE, 1, 1)
     assert described.high_watermark == 1
     assert described.voters == (
         ReplicaState(key(1), 2, -1, 1200),
@@ -269,7 +265,7 @@ def test_only_the_leader_describes_the_quorum():
     host = Host(config(1, 1, 2, 3))
     begin(host, 2, epoch=1)
     response = host.ask(DescribeQuorumRequest())
-    assert (response.error, response.leader_id) == (Error.NOT_LEADER_OR_FOLLOWER, 2)
+    assert (response.error, response.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 2)
 
 
 def test_a_replica_without_an_id_reads_but_is_nobody_s_progress():

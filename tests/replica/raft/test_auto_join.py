@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.batch import KRaftVersion, KRaftVoters
+from replica.model.kafka_errors import ErrorCode
 from replica.raft.messages import (
     AddVoterRequest,
-    Error,
     FetchRequest,
     FetchResponse,
     RemoveVoterRequest,
@@ -110,7 +110,13 @@ def test_an_observer_asks_to_be_added_after_three_fetch_timeouts_and_again():
 
 @pytest.mark.scenario("H36")
 @pytest.mark.parametrize(
-    "error", [Error.NONE, Error.REQUEST_TIMED_OUT, Error.DUPLICATE_VOTER, Error.INVALID_REQUEST]
+    "error",
+    [
+        ErrorCode.NONE,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.DUPLICATE_VOTER,
+        ErrorCode.INVALID_REQUEST,
+    ],
 )
 def test_the_next_request_after_an_answer_is_a_fetch(error):
     host, leader = observer(), Leader(1, 2, 3, answer=VoterChangeResponse(error=error))
@@ -195,7 +201,7 @@ def test_an_observer_that_lags_behind_asks_for_nothing():
 
 
 def test_a_refusal_of_the_principal_ends_nothing():
-    refusal = VoterChangeResponse(error=Error.CLUSTER_AUTHORIZATION_FAILED)
+    refusal = VoterChangeResponse(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     host, leader = observer(), Leader(1, 2, 3, answer=refusal)
     leader.serve(host, 2 * PERIOD_MS + 1000)
     assert len(leader.asked) == 2

@@ -3,11 +3,11 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.raft.leading import NotLeaderError
 from replica.raft.messages import EndQuorumEpochRequest, FetchRequest, VoteRequest
-from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader

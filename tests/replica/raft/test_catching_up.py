@@ -2,9 +2,9 @@
 
 import pytest
 
+from replica.model.election_state import ElectionState
 from replica.raft.inputs import Clean
 from replica.raft.messages import FetchRequest, FetchSnapshotRequest
-from replica.raft.ports import ElectionState
 from tests.replica.raft.host import Disk, Host, batch, begin, config, elect, fetch
 from tests.replica.raft.test_high_watermark import leader
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from replica.model.kafka_errors import ErrorCode
 from replica.raft.inputs import Resign
-from replica.raft.messages import Error, RemoveVoterRequest
+from replica.raft.messages import RemoveVoterRequest
 from tests.replica.raft.host import key
 from tests.replica.raft.test_membership import add, caught_up, commit, leader, remove
 
@@ -14,9 +15,9 @@ def test_who_asks_for_no_commit_is_answered_at_the_append_and_the_change_stays_p
     caught_up(host)
     add(host, ack_when_committed=False)
     assert host.raft.log.voters.ids == (1, 2, 3, 4)
-    assert host.replies.pop("add").error is Error.NONE
+    assert host.replies.pop("add").error is ErrorCode.NONE
     assert host.raft.high_watermark < host.disk.log_end
-    assert host.ask(RemoveVoterRequest(voter=key(3))).error is Error.REQUEST_TIMED_OUT
+    assert host.ask(RemoveVoterRequest(voter=key(3))).error is ErrorCode.REQUEST_TIMED_OUT
     commit(host, 2, 3)
     assert "add" not in host.replies, "an answer comes once"
     remove(host, key(3))
@@ -29,7 +30,7 @@ def test_who_was_answered_at_the_append_hears_nothing_of_how_the_change_ends(end
     host = leader()
     caught_up(host)
     add(host, ack_when_committed=False, timeout_ms=1000)
-    assert host.replies.pop("add").error is Error.NONE
+    assert host.replies.pop("add").error is ErrorCode.NONE
     if ends == "time":
         host.after(1000)
     else:
@@ -42,10 +43,10 @@ def test_who_was_answered_at_the_append_hears_nothing_of_how_the_change_ends(end
 def test_who_asks_for_no_commit_is_refused_as_anybody_is():
     host = leader()
     add(host, ack_when_committed=False)
-    assert host.replies.pop("add").error is Error.REQUEST_TIMED_OUT, "it lags behind"
+    assert host.replies.pop("add").error is ErrorCode.REQUEST_TIMED_OUT, "it lags behind"
     caught_up(host)
     add(host, versions=(0, 0), ack_when_committed=False)
-    assert host.replies.pop("add").error is Error.INVALID_REQUEST
+    assert host.replies.pop("add").error is ErrorCode.INVALID_REQUEST
     add(host, 3, ack_when_committed=False)
-    assert host.replies.pop("add").error is Error.DUPLICATE_VOTER
+    assert host.replies.pop("add").error is ErrorCode.DUPLICATE_VOTER
     assert host.raft.log.voters.ids == (1, 2, 3)

@@ -2,19 +2,19 @@
 
 import pytest
 
+from replica.model.control import LeaderChange
+from replica.model.election_state import ElectionState
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
-from replica.raft.batch import LeaderChange
 from replica.raft.config import FOREVER
 from replica.raft.inputs import Shutdown
 from replica.raft.messages import (
     BeginQuorumEpochRequest,
-    Error,
     FetchRequest,
     FetchResponse,
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.ports import ElectionState
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
@@ -100,7 +100,7 @@ def test_an_older_epoch_is_fenced_and_changes_nothing():
     vote(host, 2, epoch=5)
     before = host.raft.role
     response = vote(host, 3, epoch=4)
-    assert (response.error, response.epoch) == (Error.FENCED_LEADER_EPOCH, 5)
+    assert (response.error, response.epoch) == (ErrorCode.FENCED_LEADER_EPOCH, 5)
     assert host.raft.role == before
 
 
@@ -112,7 +112,7 @@ def test_an_impossible_vote_request_is_refused_counted_and_raises_no_epoch(wrong
     host = host_of_three()
     request = {"epoch": 7, "last_epoch": 6, "end_offset": 3, **wrong}
     response = vote(host, 2, **request)
-    assert response.error is Error.INVALID_REQUEST
+    assert response.error is ErrorCode.INVALID_REQUEST
     assert host.raft.role.epoch == 0
     assert sum(host.raft.illegal_messages.values()) == 1
 
@@ -120,7 +120,7 @@ def test_an_impossible_vote_request_is_refused_counted_and_raises_no_epoch(wrong
 @pytest.mark.scenario("C13")
 def test_a_vote_request_in_the_local_replica_s_name_is_illegal():
     host = host_of_three()
-    assert vote(host, 1, epoch=7).error is Error.INVALID_REQUEST
+    assert vote(host, 1, epoch=7).error is ErrorCode.INVALID_REQUEST
     assert host.raft.role.epoch == 0
 
 
@@ -129,7 +129,7 @@ def test_a_vote_request_in_the_local_replica_s_name_is_illegal():
 def test_a_vote_request_for_another_replica_is_refused_yet_its_epoch_counts(meant):
     host = host_of_three()
     response = vote(host, 2, epoch=1, voter=meant)
-    assert (response.error, response.granted) == (Error.INVALID_VOTER_KEY, False)
+    assert (response.error, response.granted) == (ErrorCode.INVALID_VOTER_KEY, False)
     assert stored(host) == (1, -1, None)
 
 
@@ -137,10 +137,10 @@ def test_a_vote_request_for_another_replica_is_refused_yet_its_epoch_counts(mean
 def test_a_leader_refuses_votes_of_its_epoch_to_voters_and_observers_alike():
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(2)))
     assert elect(host) == 3
-    for asking, error in ((2, Error.NONE), (9, Error.INVALID_REQUEST)):
+    for asking, error in ((2, ErrorCode.NONE), (9, ErrorCode.INVALID_REQUEST)):
         response = vote(host, asking, epoch=3, end_offset=99)
         assert (response.error, response.granted) == (error, False)
-        assert vote(host, asking, epoch=2, last_epoch=1).error is Error.FENCED_LEADER_EPOCH
+        assert vote(host, asking, epoch=2, last_epoch=1).error is ErrorCode.FENCED_LEADER_EPOCH
 
 
 @pytest.mark.scenario("C16")
@@ -301,7 +301,7 @@ def test_the_election_timer_is_drawn_anew_when_a_vote_is_granted():
 def test_a_vote_for_one_doesn_t_keep_from_following_another():
     host = host_of_three()
     vote(host, 2, epoch=1)
-    assert begin(host, 3, epoch=1).error is Error.NONE
+    assert begin(host, 3, epoch=1).error is ErrorCode.NONE
     assert stored(host) == (1, 3, key(2))
 
 
@@ -310,9 +310,9 @@ def test_a_leader_s_further_endpoints_are_taken_and_a_second_leader_is_illegal()
     host = host_of_three()
     begin(host, 2, epoch=1)
     more = (*voter(2).endpoints, *voter(2, port=9001).endpoints)
-    assert begin(host, 2, epoch=1, leader_endpoints=more).error is Error.NONE
+    assert begin(host, 2, epoch=1, leader_endpoints=more).error is ErrorCode.NONE
     assert host.raft.role.leader_endpoints == more
-    assert begin(host, 3, epoch=1).error is Error.INVALID_REQUEST
+    assert begin(host, 3, epoch=1).error is ErrorCode.INVALID_REQUEST
     assert host.raft.role.leader_id == 2
     assert sum(host.raft.illegal_messages.values()) == 1
 
@@ -322,7 +322,7 @@ def test_a_leader_outside_of_the_voter_set_is_voted_for_and_followed():
     host = Host(dynamic(config(1)), bootstrapped(1, 2, 3))
     assert vote(host, 9, epoch=2, last_epoch=1, end_offset=9).granted
     answer = begin(host, 9, epoch=2, leader_endpoints=voter(9).endpoints)
-    assert answer.error is Error.NONE
+    assert answer.error is ErrorCode.NONE
     assert host.raft.role.leader_id == 9
 
 
@@ -330,7 +330,7 @@ def test_a_leader_outside_of_the_voter_set_is_voted_for_and_followed():
 def test_a_replica_without_an_id_grants_nothing_but_follows():
     host = Host(config(9, 1, 2, 3, local=None))
     assert not vote(host, 2, epoch=1).granted
-    assert begin(host, 2, epoch=1).error is Error.NONE
+    assert begin(host, 2, epoch=1).error is ErrorCode.NONE
     request = host.take(FetchRequest)[0].message
     assert request.replica.node_id == -1
 
@@ -339,7 +339,7 @@ def test_a_replica_without_an_id_grants_nothing_but_follows():
 def test_an_answer_with_a_newer_epoch_and_leader_is_followed():
     host = candidate()
     send = host.take(VoteRequest)[0]
-    host.answer(send, VoteResponse(error=Error.FENCED_LEADER_EPOCH, epoch=9, leader_id=3))
+    host.answer(send, VoteResponse(error=ErrorCode.FENCED_LEADER_EPOCH, epoch=9, leader_id=3))
     assert stored(host) == (9, 3, None)
 
 
@@ -370,7 +370,7 @@ def test_a_leader_that_shuts_down_still_votes():
 def test_a_request_of_another_cluster_is_refused():
     host = host_of_three()
     message = BeginQuorumEpochRequest(epoch=1, leader_id=2, cluster_id="other")
-    assert host.ask(message).error is Error.INCONSISTENT_CLUSTER_ID
+    assert host.ask(message).error is ErrorCode.INCONSISTENT_CLUSTER_ID
     assert host.raft.role.epoch == 0
 
 

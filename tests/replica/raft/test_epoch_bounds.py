@@ -5,18 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.format import quorum_state
+from replica.model.control import KRaftVoters
+from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.batch import KRaftVoters
+from replica.model.kafka_errors import ErrorCode
 from replica.raft.epoch_bounds import MAX_EPOCH, MOST_AT_ONCE, MS_EACH
 from replica.raft.messages import (
     EndQuorumEpochRequest,
-    Error,
     FetchRequest,
     FetchResponse,
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.ports import ElectionState
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 from tests.replica.raft.host import (
@@ -71,7 +71,7 @@ VOTERS = pytest.mark.parametrize("made", [static_voter, dynamic_voter])
 def test_an_epoch_that_no_election_explains_is_refused(made, ask, epoch):
     host = made()
     elect(host)
-    assert ask(host, 2, epoch).error is Error.INVALID_REQUEST
+    assert ask(host, 2, epoch).error is ErrorCode.INVALID_REQUEST
     assert host.raft.role.epoch == 1
     assert isinstance(host.raft.role, Leader)
     assert host.disk.state.epoch == 1
@@ -98,7 +98,7 @@ def test_epochs_rise_no_faster_than_elections_however_many_requests_come(made, a
 def test_who_is_no_voter_of_a_static_quorum_changes_no_epoch_and_no_leader(ask, epoch):
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(1)))
     before = host.raft.role
-    assert ask(host, 77, epoch).error in (Error.INVALID_REQUEST, Error.FENCED_LEADER_EPOCH)
+    assert ask(host, 77, epoch).error in (ErrorCode.INVALID_REQUEST, ErrorCode.FENCED_LEADER_EPOCH)
     assert host.raft.role == before
 
 
@@ -106,17 +106,17 @@ def test_who_is_no_voter_of_a_static_quorum_changes_no_epoch_and_no_leader(ask, 
 def test_nor_does_a_leader_that_is_no_voter_of_a_dynamic_quorum(ask):
     host = dynamic_voter()
     before = host.raft.role
-    assert ask(host, 77, 1).error is Error.INVALID_REQUEST
+    assert ask(host, 77, 1).error is ErrorCode.INVALID_REQUEST
     assert host.raft.role == before
 
 
 def test_a_voter_that_this_log_does_not_name_yet_gets_a_vote_for_a_newer_log_and_may_lead():
     host = dynamic_voter()
-    assert ask_vote(host, 4, 1).error is Error.INVALID_REQUEST
+    assert ask_vote(host, 4, 1).error is ErrorCode.INVALID_REQUEST
     assert host.raft.role.epoch == 0
     granted = ask_vote(host, 4, 2, last_epoch=1, end_offset=9)
     assert granted.granted
-    assert begin(host, 4, 2, leader_endpoints=voter(4).endpoints).error is Error.NONE
+    assert begin(host, 4, 2, leader_endpoints=voter(4).endpoints).error is ErrorCode.NONE
     assert host.raft.role.leader_id == 4
 
 
@@ -192,5 +192,5 @@ def test_a_follower_of_a_leader_that_is_no_voter_any_more_still_hears_its_resign
     records = (batch(0, 0, 1, control=(without,)),)
     host.answer(send, FetchResponse(epoch=1, leader_id=2, batches=records, high_watermark=1))
     assert host.raft.log.voters.ids == (1, 3)
-    assert ask_end(host, 2, 1).error is Error.NONE
+    assert ask_end(host, 2, 1).error is ErrorCode.NONE
     assert host.raft.role.has_resigned

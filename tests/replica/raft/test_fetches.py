@@ -6,15 +6,10 @@ import pytest
 
 from replica.history.truncation import TruncationBelowHighWatermarkError
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.raft.dispatch import ClusterAuthorizationError
 from replica.raft.inputs import Flushed, Request, Resign, Response
-from replica.raft.messages import (
-    Error,
-    FetchRequest,
-    FetchResponse,
-    VoteRequest,
-    VoteResponse,
-)
+from replica.raft.messages import FetchRequest, FetchResponse, VoteRequest, VoteResponse
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
@@ -75,7 +70,7 @@ def test_an_impossible_fetch_is_refused_counted_and_moves_nothing(wrong):
     before = host.raft.role
     request = {"replica": key(2), "epoch": 1, "fetch_offset": 1, "last_fetched_epoch": 1}
     response = host.ask(FetchRequest(**{**request, **wrong}))
-    assert response.error is Error.INVALID_REQUEST
+    assert response.error is ErrorCode.INVALID_REQUEST
     assert host.raft.role == before
     assert sum(host.raft.illegal_messages.values()) == 1
 
@@ -83,12 +78,12 @@ def test_an_impossible_fetch_is_refused_counted_and_moves_nothing(wrong):
 @pytest.mark.scenario("B14", "B32")
 def test_a_fetch_whose_last_epoch_is_above_its_leader_epoch_is_refused():
     host = leader()
-    assert fetch(host, 2, 1, last_epoch=2).error is Error.INVALID_REQUEST
+    assert fetch(host, 2, 1, last_epoch=2).error is ErrorCode.INVALID_REQUEST
 
 
 def test_a_fetch_in_the_leader_s_own_name_is_refused():
     host = leader()
-    assert fetch(host, 1, 1).error is Error.INVALID_REQUEST
+    assert fetch(host, 1, 1).error is ErrorCode.INVALID_REQUEST
 
 
 @pytest.mark.scenario("B15")
@@ -96,8 +91,8 @@ def test_a_fetch_of_another_leader_epoch_is_refused_and_changes_no_epoch():
     host = leader(epoch=4)
     newer = fetch(host, 2, 0, last_epoch=0, epoch=6)
     older = fetch(host, 2, 0, last_epoch=0, epoch=4)
-    assert (newer.error, newer.epoch, newer.leader_id) == (Error.UNKNOWN_LEADER_EPOCH, 5, 1)
-    assert (older.error, older.epoch, older.leader_id) == (Error.FENCED_LEADER_EPOCH, 5, 1)
+    assert (newer.error, newer.epoch, newer.leader_id) == (ErrorCode.UNKNOWN_LEADER_EPOCH, 5, 1)
+    assert (older.error, older.epoch, older.leader_id) == (ErrorCode.FENCED_LEADER_EPOCH, 5, 1)
     assert host.raft.role.epoch == 5
     assert key(2) not in host.raft.role.progress
 
@@ -106,9 +101,9 @@ def test_a_fetch_of_another_leader_epoch_is_refused_and_changes_no_epoch():
 def test_a_follower_serves_no_replica_epoch_checks_come_first():
     host = follower(epoch=3)
     same, newer, older = (fetch(host, 3, 0, last_epoch=0, epoch=e) for e in (3, 4, 2))
-    assert (same.error, same.leader_id) == (Error.NOT_LEADER_OR_FOLLOWER, 2)
-    assert newer.error is Error.UNKNOWN_LEADER_EPOCH
-    assert older.error is Error.FENCED_LEADER_EPOCH
+    assert (same.error, same.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 2)
+    assert newer.error is ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert older.error is ErrorCode.FENCED_LEADER_EPOCH
 
 
 @pytest.mark.scenario("B17")
@@ -189,7 +184,7 @@ def test_waiting_fetches_are_answered_each_when_what_it_waits_for_is_there_or_it
     host.after(200)
     assert sorted(host.replies, key=str) == [1, 2, 3]
     host.step(Resign(1))
-    assert host.replies["later"].error is Error.NOT_LEADER_OR_FOLLOWER
+    assert host.replies["later"].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 @pytest.mark.scenario("B22")
@@ -201,7 +196,7 @@ def test_a_fetch_at_the_log_end_is_answered_empty_when_its_time_is_over():
     assert host.replies == {}
     host.after(1)
     response = host.replies["parked"]
-    assert (response.error, response.batches, response.high_watermark) == (Error.NONE, (), 1)
+    assert (response.error, response.batches, response.high_watermark) == (ErrorCode.NONE, (), 1)
 
 
 @pytest.mark.scenario("B23")
@@ -238,7 +233,7 @@ def test_a_waiting_fetch_learns_that_the_leader_is_none_any_more(why):
     else:
         begin(host, 3, epoch=2)
     response = host.replies["parked"]
-    assert (response.error, response.batches) == (Error.NOT_LEADER_OR_FOLLOWER, ())
+    assert (response.error, response.batches) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, ())
     assert (response.epoch, response.leader_id) == ((1, 1) if why == "resigned" else (2, 3))
 
 
@@ -264,7 +259,7 @@ def test_records_that_don_t_continue_the_log_are_illegal(wrong):
 @pytest.mark.scenario("B31")
 def test_a_leader_epoch_counts_from_its_leader_change_on():
     host = leader(log=OLD_17, epoch=9)
-    assert fetch(host, 2, 18, last_epoch=10).error is Error.NONE
+    assert fetch(host, 2, 18, last_epoch=10).error is ErrorCode.NONE
     assert fetch(host, 2, 19, last_epoch=10).diverging == OffsetAndEpoch(18, 10)
 
 
@@ -272,7 +267,7 @@ def test_a_leader_epoch_counts_from_its_leader_change_on():
 def test_a_leader_that_lags_behind_in_epochs_is_asked_again_later():
     host = follower(epoch=4)
     host.answer(
-        host.take(FetchRequest)[0], FetchResponse(error=Error.UNKNOWN_LEADER_EPOCH, epoch=3)
+        host.take(FetchRequest)[0], FetchResponse(error=ErrorCode.UNKNOWN_LEADER_EPOCH, epoch=3)
     )
     assert isinstance(host.raft.role, Follower)
     assert host.take(FetchRequest) == []
@@ -284,7 +279,7 @@ def test_a_leader_that_lags_behind_in_epochs_is_asked_again_later():
 @pytest.mark.scenario("B41")
 def test_a_fenced_follower_learns_the_newer_epoch():
     host = follower(end=3, epoch=4)
-    answer = FetchResponse(error=Error.FENCED_LEADER_EPOCH, epoch=6)
+    answer = FetchResponse(error=ErrorCode.FENCED_LEADER_EPOCH, epoch=6)
     host.answer(host.take(FetchRequest)[0], answer)
     assert (type(host.raft.role), host.raft.role.epoch) == (Unattached, 6)
     host.after(500)
@@ -314,7 +309,7 @@ def test_an_answer_that_nobody_waits_for_is_ignored():
 def test_a_peer_that_denies_authorization_is_fatal(answered):
     host = follower()
     send = host.take(FetchRequest)[0]
-    refusal = FetchResponse(error=Error.CLUSTER_AUTHORIZATION_FAILED, epoch=1)
+    refusal = FetchResponse(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, epoch=1)
     with pytest.raises(ClusterAuthorizationError):
         host.answer(send, refusal) if answered else host.fail(send, error=refusal.error)
 

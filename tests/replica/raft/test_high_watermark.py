@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import EpochStart
 from replica.model.keys import ReplicaKey
+from replica.model.voters import without_directories
 from replica.raft.inputs import Flushed, Proposal, Propose, Request
 from replica.raft.messages import (
     AddVoterRequest,
@@ -17,10 +19,8 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.unattached import Unattached
-from replica.raft.voters import without_directories
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -7,13 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica.history.truncation import TruncationBelowHighWatermarkError
+from replica.model.batch import Batch
+from replica.model.control import KRaftVersion, KRaftVoters
+from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.batch import Batch, KRaftVersion, KRaftVoters
+from replica.model.kafka_errors import ErrorCode
+from replica.model.voters import Voter
 from replica.raft.dispatch import ClusterAuthorizationError
 from replica.raft.inputs import Request, Response
-from replica.raft.messages import RESPONSE_OF, Error
-from replica.raft.ports import ElectionState
-from replica.raft.voters import Voter
+from replica.raft.messages import RESPONSE_OF
 from tests.replica.raft.host import (
     Disk,
     Host,
@@ -48,7 +50,7 @@ BY_TYPE = {
     "str | None": st.sampled_from([None, "cluster", "other"]),
     "bytes": st.binary(max_size=3),
     "int | None": st.none() | NUMBERS,
-    "Error": st.sampled_from(sorted(Error, key=lambda error: error.name)),
+    "ErrorCode": st.sampled_from(sorted(ErrorCode, key=lambda error: error.name)),
     "Endpoints": st.sampled_from([(), voter(2).endpoints]),
     "ReplicaKey": KEYS,
     "ReplicaKey | None": st.none() | KEYS,
@@ -105,7 +107,7 @@ def current(data, host, message):
             "cluster_id": None,
             "epoch": host.raft.role.epoch,
             "leader_id": host.raft.role.leader_id,
-            "error": Error.NONE,
+            "error": ErrorCode.NONE,
         }
         names = {field.name for field in fields(message)}
         return replace(message, **{n: v for n, v in known.items() if n in names})

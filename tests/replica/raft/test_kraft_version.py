@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from replica.raft.batch import KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.control import KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.kafka_errors import ErrorCode
+from replica.model.voters import without_directories
 from replica.raft.inputs import Request
 from replica.raft.messages import (
-    Error,
     FetchRequest,
     FetchResponse,
     UpdateFeaturesRequest,
     UpdateVoterRequest,
     VoterChangeResponse,
 )
-from replica.raft.voters import without_directories
 from tests.replica.raft.host import (
     Host,
     begin,
@@ -75,7 +75,7 @@ def test_an_answer_to_an_update_that_names_a_newer_leader_is_followed():
     local = replace(dynamic(config(1)), local=voter(1, port=9))
     host = Host(local, bootstrapped(1, 2, 3))
     begin(host, 2, epoch=1)
-    answer = VoterChangeResponse(error=Error.FENCED_LEADER_EPOCH, epoch=2, leader_id=3)
+    answer = VoterChangeResponse(error=ErrorCode.FENCED_LEADER_EPOCH, epoch=2, leader_id=3)
     updates_sent(host, answer)
     assert (host.raft.role.leader_id, host.raft.role.epoch) == (3, 2)
 
@@ -93,22 +93,22 @@ def static_without_directories():
 def test_kraft_version_is_upgraded_once_all_voters_have_told_about_themselves():
     host = static_without_directories()
     upgrade = UpdateFeaturesRequest(kraft_version=1)
-    assert host.ask(upgrade).error is Error.INVALID_UPDATE_VERSION
+    assert host.ask(upgrade).error is ErrorCode.INVALID_UPDATE_VERSION
     for node_id in (2, 3):
         update = UpdateVoterRequest(epoch=1, voter=voter(node_id))
-        assert host.ask(update).error is Error.NONE
-    assert host.ask(replace(upgrade, validate_only=True)).error is Error.NONE
+        assert host.ask(update).error is ErrorCode.NONE
+    assert host.ask(replace(upgrade, validate_only=True)).error is ErrorCode.NONE
     assert host.raft.log.kraft_version == 0
     host.step(Request("upgrade", upgrade))
     assert host.disk.batches[-1].control == (KRaftVersion(1), KRaftVoters(voters(1, 2, 3)))
     assert host.raft.log.voters == voters(1, 2, 3)
     assert "upgrade" not in host.replies
     commit(host, 2)
-    assert host.replies["upgrade"].error is Error.NONE
-    assert host.ask(upgrade).error is Error.NONE
+    assert host.replies["upgrade"].error is ErrorCode.NONE
+    assert host.ask(upgrade).error is ErrorCode.NONE
     lower = UpdateFeaturesRequest(kraft_version=0)
-    assert host.ask(lower).error is Error.INVALID_UPDATE_VERSION
-    assert host.ask(replace(upgrade, kraft_version=2)).error is Error.INVALID_UPDATE_VERSION
+    assert host.ask(lower).error is ErrorCode.INVALID_UPDATE_VERSION
+    assert host.ask(replace(upgrade, kraft_version=2)).error is ErrorCode.INVALID_UPDATE_VERSION
 
 
 @pytest.mark.scenario("F12")
@@ -126,9 +126,9 @@ def test_an_upgrade_needs_every_voter_s_support():
     host.ask(UpdateVoterRequest(epoch=1, voter=replace(voter(2), max_kraft_version=0)))
     host.ask(UpdateVoterRequest(epoch=1, voter=voter(3)))
     response = host.ask(UpdateFeaturesRequest(kraft_version=1))
-    assert response.error is Error.INVALID_UPDATE_VERSION
+    assert response.error is ErrorCode.INVALID_UPDATE_VERSION
     unknown = UpdateVoterRequest(epoch=1, voter=voter(7))
-    assert host.ask(unknown).error is Error.VOTER_NOT_FOUND
+    assert host.ask(unknown).error is ErrorCode.VOTER_NOT_FOUND
 
 
 def test_static_voters_tell_each_leader_about_themselves_so_that_a_quorum_can_upgrade():
@@ -136,5 +136,5 @@ def test_static_voters_tell_each_leader_about_themselves_so_that_a_quorum_can_up
     quorum.run(12_000)
     quorum.leader.step(Request("upgrade", UpdateFeaturesRequest(kraft_version=1)))
     quorum.run(2000)
-    assert quorum.leader.replies["upgrade"].error is Error.NONE
+    assert quorum.leader.replies["upgrade"].error is ErrorCode.NONE
     assert {host.raft.log.kraft_version for host in quorum.hosts.values()} == {1}

@@ -3,9 +3,9 @@
 import pytest
 
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.log_facts import SnapshotFacts
 from replica.raft.inputs import Clean, SnapshotFrozen
 from replica.raft.log_start import start_by_lag, start_by_retention
-from replica.raft.ports import SnapshotFacts
 from tests.replica.raft.host import Host, batch, begin, config, elect, fetch
 from tests.replica.raft.test_high_watermark import deliver, follower
 

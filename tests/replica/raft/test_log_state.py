@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from replica.errors import UsageError
+from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import EpochStart, OffsetAndEpoch
-from replica.raft.batch import KRaftVersion, KRaftVoters
+from replica.model.log_facts import LogFacts, SnapshotFacts
 from replica.raft.config import Config
 from replica.raft.log_state import opened
-from replica.raft.ports import LogFacts, SnapshotFacts
 from tests.replica.raft.host import batch, voter, voters
 
 STATIC = voters(1)
@@ -89,7 +89,7 @@ def test_a_trimmed_prefix_leaves_what_is_in_force_at_the_new_start():
         batch(6, 9, 1),
     ).with_snapshot(snapshot(7))
     trimmed = state.started_at(7)
-    assert [entry.voters for entry in trimmed.voter_sets] == [B]
+    assert [entry.value for entry in trimmed.voter_sets] == [B]
     assert trimmed.kraft_version == 1
     assert trimmed.epochs == (EpochStart(1, 7),)
 

@@ -4,16 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.control import KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
-from replica.raft.batch import KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.voters import Voter
 from replica.raft.inputs import Request, Resign
 from replica.raft.messages import (
     AddVoterRequest,
     ApiVersionsRequest,
     ApiVersionsResponse,
     EndQuorumEpochRequest,
-    Error,
     FetchRequest,
     FetchSnapshotRequest,
     RemoveVoterRequest,
@@ -23,7 +24,6 @@ from replica.raft.messages import (
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.resigned import Resigned
 from replica.raft.roles.unattached import Unattached
-from replica.raft.voters import Voter
 from tests.replica.raft.host import (
     Disk,
     Host,
@@ -92,7 +92,7 @@ def test_a_caught_up_observer_is_a_voter_at_append_and_its_request_done_at_commi
     assert host.disk.batches[-1].control == (KRaftVoters(voters(1, 2, 3, 4)),)
     assert "add" not in host.replies
     commit(host, 2, 3)
-    assert host.replies["add"].error is Error.NONE
+    assert host.replies["add"].error is ErrorCode.NONE
 
 
 @pytest.mark.scenario("H02", "T16")
@@ -105,7 +105,7 @@ def test_no_change_before_a_commit_in_this_epoch():
         UpdateFeaturesRequest(kraft_version=1),
     ]
     for request in requests:
-        assert host.ask(request).error is Error.REQUEST_TIMED_OUT
+        assert host.ask(request).error is ErrorCode.REQUEST_TIMED_OUT
     assert host.raft.log.voters.ids == (1, 2, 3)
 
 
@@ -119,7 +119,7 @@ def test_one_change_at_a_time():
         UpdateVoterRequest(epoch=1, voter=voter(2, port=9)),
     ]
     for request in requests:
-        assert host.ask(request).error is Error.REQUEST_TIMED_OUT
+        assert host.ask(request).error is ErrorCode.REQUEST_TIMED_OUT
     assert host.raft.log.voters.ids == (1, 2)
 
 
@@ -129,9 +129,9 @@ def test_a_change_that_is_not_committed_in_time_stays_in_the_log():
     caught_up(host)
     add(host, timeout_ms=1000)
     host.after(1000)
-    assert host.replies["add"].error is Error.REQUEST_TIMED_OUT
+    assert host.replies["add"].error is ErrorCode.REQUEST_TIMED_OUT
     assert host.raft.log.voters.ids == (1, 2, 3, 4)
-    assert host.ask(RemoveVoterRequest(voter=key(3))).error is Error.REQUEST_TIMED_OUT
+    assert host.ask(RemoveVoterRequest(voter=key(3))).error is ErrorCode.REQUEST_TIMED_OUT
     commit(host, 2, 3)
     remove(host, key(3))
     assert host.raft.log.voters.ids == (1, 2, 4)
@@ -142,7 +142,7 @@ def test_a_removal_survives_the_leader_that_lost_its_leadership():
     host = leader()
     remove(host, key(3))
     host.step(Resign(1))
-    assert host.replies["remove"].error is Error.NOT_LEADER_OR_FOLLOWER
+    assert host.replies["remove"].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert host.raft.log.voters.ids == (1, 2)
 
 
@@ -153,7 +153,7 @@ def test_a_node_that_was_never_at_the_log_end_is_not_added(seen):
     if seen:
         fetch(host, 4, 1)
     add(host)
-    assert host.replies["add"].error is Error.REQUEST_TIMED_OUT
+    assert host.replies["add"].error is ErrorCode.REQUEST_TIMED_OUT
     assert host.raft.log.voters.ids == (1, 2, 3)
 
 
@@ -161,7 +161,7 @@ def test_a_node_that_was_never_at_the_log_end_is_not_added(seen):
 def test_an_id_that_votes_already_is_a_duplicate():
     host = leader()
     assert add(host, 3, voter=key(3, "new disk")) == []
-    assert host.replies["add"].error is Error.DUPLICATE_VOTER
+    assert host.replies["add"].error is ErrorCode.DUPLICATE_VOTER
 
 
 @pytest.mark.scenario("H08")
@@ -170,7 +170,7 @@ def test_a_voter_needs_a_directory_and_the_default_listener(wrong):
     host = leader()
     caught_up(host)
     add(host, **wrong)
-    assert host.replies["add"].error is Error.INVALID_REQUEST
+    assert host.replies["add"].error is ErrorCode.INVALID_REQUEST
 
 
 @pytest.mark.scenario("H09")
@@ -178,10 +178,10 @@ def test_a_new_voter_must_support_the_finalized_version_and_answer():
     host = leader()
     caught_up(host)
     add(host, versions=(0, 0))
-    assert host.replies["add"].error is Error.INVALID_REQUEST
+    assert host.replies["add"].error is ErrorCode.INVALID_REQUEST
     asked = add(host, versions=None, request_id="again")
     host.fail(asked[0])
-    assert host.replies["again"].error is Error.REQUEST_TIMED_OUT
+    assert host.replies["again"].error is ErrorCode.REQUEST_TIMED_OUT
     assert host.raft.log.voters.ids == (1, 2, 3)
 
 
@@ -194,7 +194,7 @@ def test_static_voters_are_changed_by_no_request():
         AddVoterRequest(voter=key(4), endpoints=voter(4).endpoints),
         RemoveVoterRequest(voter=key(3)),
     ):
-        assert host.ask(request).error is Error.UNSUPPORTED_VERSION
+        assert host.ask(request).error is ErrorCode.UNSUPPORTED_VERSION
 
 
 @pytest.mark.scenario("H11")
@@ -208,9 +208,9 @@ def test_only_the_leader_changes_voters():
         UpdateFeaturesRequest(kraft_version=1),
     ):
         response = host.ask(request)
-        assert (response.error, response.leader_id) == (Error.NOT_LEADER_OR_FOLLOWER, 2)
+        assert (response.error, response.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 2)
         other = host.ask(replace(request, cluster_id="other"))
-        assert other.error is Error.INCONSISTENT_CLUSTER_ID
+        assert other.error is ErrorCode.INCONSISTENT_CLUSTER_ID
 
 
 @pytest.mark.scenario("H12")
@@ -219,7 +219,7 @@ def test_an_addition_that_waits_for_versions_ends_with_the_leadership():
     caught_up(host)
     add(host, versions=None)
     host.step(Resign(1))
-    assert host.replies["add"].error is Error.NOT_LEADER_OR_FOLLOWER
+    assert host.replies["add"].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 @pytest.mark.scenario("H13")
@@ -230,7 +230,7 @@ def test_a_removed_voter_is_out_at_append_and_the_rest_commits_it():
     commit(host, 3)
     assert "remove" not in host.replies
     commit(host, 2)
-    assert host.replies["remove"].error is Error.NONE
+    assert host.replies["remove"].error is ErrorCode.NONE
 
 
 @pytest.mark.scenario("H14", "T18")
@@ -243,7 +243,7 @@ def test_a_leader_that_removes_itself_leads_till_commit_then_ends_as_observer():
     host.after(600)
     host.sends.clear()
     commit(host, 3)
-    assert host.replies["remove"].error is Error.NONE
+    assert host.replies["remove"].error is ErrorCode.NONE
     assert isinstance(host.raft.role, Resigned)
     assert {s.node_id for s in host.take(EndQuorumEpochRequest)} == {2, 3}
     host.after(1000)
@@ -258,16 +258,16 @@ def test_a_leader_that_removes_itself_leads_till_commit_then_ends_as_observer():
 def test_a_voter_is_named_by_id_and_directory(who):
     host = leader()
     remove(host, who)
-    assert host.replies["remove"].error is Error.VOTER_NOT_FOUND
+    assert host.replies["remove"].error is ErrorCode.VOTER_NOT_FOUND
     update = UpdateVoterRequest(epoch=1, voter=Voter(who, voter(3).endpoints))
-    assert host.ask(update).error is Error.VOTER_NOT_FOUND
+    assert host.ask(update).error is ErrorCode.VOTER_NOT_FOUND
 
 
 @pytest.mark.scenario("H16")
 def test_the_last_voter_stays():
     host = leader(1)
     remove(host, key(1))
-    assert host.replies["remove"].error is Error.VOTER_NOT_FOUND
+    assert host.replies["remove"].error is ErrorCode.VOTER_NOT_FOUND
     assert host.raft.log.voters.ids == (1,)
 
 
@@ -275,7 +275,7 @@ def test_the_last_voter_stays():
 def test_an_updated_voter_is_answered_before_the_commit():
     host = leader()
     response = host.ask(UpdateVoterRequest(epoch=1, voter=voter(3, port=9)))
-    assert response.error is Error.NONE
+    assert response.error is ErrorCode.NONE
     assert host.raft.log.voters.voter(3) == voter(3, port=9)
     assert host.raft.high_watermark < host.disk.log_end
 
@@ -283,7 +283,7 @@ def test_an_updated_voter_is_answered_before_the_commit():
 @pytest.mark.scenario("H18")
 def test_an_update_is_for_the_leader_of_its_epoch():
     host = leader()
-    for epoch, error in ((0, Error.FENCED_LEADER_EPOCH), (2, Error.UNKNOWN_LEADER_EPOCH)):
+    for epoch, error in ((0, ErrorCode.FENCED_LEADER_EPOCH), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)):
         response = host.ask(UpdateVoterRequest(epoch=epoch, voter=voter(3, port=9)))
         assert (response.error, response.leader_id, response.epoch) == (error, 1, 1)
 
@@ -291,9 +291,9 @@ def test_an_update_is_for_the_leader_of_its_epoch():
 def test_an_update_must_support_the_finalized_version_and_have_a_listener():
     host = leader()
     old = replace(voter(3), max_kraft_version=0)
-    assert host.ask(UpdateVoterRequest(epoch=1, voter=old)).error is Error.INVALID_REQUEST
+    assert host.ask(UpdateVoterRequest(epoch=1, voter=old)).error is ErrorCode.INVALID_REQUEST
     bare = Voter(key(3))
-    assert host.ask(UpdateVoterRequest(epoch=1, voter=bare)).error is Error.INVALID_REQUEST
+    assert host.ask(UpdateVoterRequest(epoch=1, voter=bare)).error is ErrorCode.INVALID_REQUEST
 
 
 @pytest.mark.scenario("H22")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from replica.raft.messages import Error, FetchRequest, FetchResponse
+from replica.model.kafka_errors import ErrorCode
+from replica.raft.messages import FetchRequest, FetchResponse
 from tests.replica.raft.host import Host, batch, begin, bootstrapped, config, dynamic
 
 
@@ -22,7 +23,7 @@ def test_an_observer_without_a_leader_asks_one_bootstrap_server_after_the_other(
 @pytest.mark.scenario("B44")
 def test_an_observer_follows_the_leader_that_a_bootstrap_server_names():
     host = Host(config(9, 1, 2, 3, bootstrap_ids=(-2,)))
-    answer = FetchResponse(error=Error.FENCED_LEADER_EPOCH, epoch=5, leader_id=2)
+    answer = FetchResponse(error=ErrorCode.FENCED_LEADER_EPOCH, epoch=5, leader_id=2)
     host.answer(host.take(FetchRequest)[0], answer)
     assert (host.raft.role.leader_id, host.raft.role.epoch) == (2, 5)
     assert host.take(FetchRequest)[0].node_id == 2
@@ -70,7 +71,9 @@ def test_an_observer_comes_back_to_a_leader_that_only_others_name():
         for send in host.take(FetchRequest):
             asked.add((host.now > 2500, send.node_id))
             if send.node_id == -2:
-                refusal = FetchResponse(error=Error.NOT_LEADER_OR_FOLLOWER, epoch=5, leader_id=3)
+                refusal = FetchResponse(
+                    error=ErrorCode.NOT_LEADER_OR_FOLLOWER, epoch=5, leader_id=3
+                )
                 host.answer(send, refusal)
         host.after(100)
     assert asked == {(late, node_id) for late in (False, True) for node_id in (3, -2)}
@@ -86,7 +89,7 @@ def test_an_observer_flushes_as_it_may_become_a_voter_that_is_counted_at_once():
 
 def test_a_wiped_node_hears_that_its_former_self_leads_and_waits_for_another_epoch():
     host = Host(dynamic(config(3, bootstrap_ids=(-11,))))
-    told = FetchResponse(error=Error.NOT_LEADER_OR_FOLLOWER, epoch=5, leader_id=3)
+    told = FetchResponse(error=ErrorCode.NOT_LEADER_OR_FOLLOWER, epoch=5, leader_id=3)
     host.answer(host.take(FetchRequest)[0], told)
     assert (host.raft.role.epoch, host.raft.role.leader_id) == (5, -1)
     host.after(20)

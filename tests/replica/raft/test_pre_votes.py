@@ -2,15 +2,15 @@
 
 import pytest
 
+from replica.model.election_state import ElectionState
+from replica.model.kafka_errors import ErrorCode
 from replica.raft.messages import (
     EndQuorumEpochRequest,
-    Error,
     FetchRequest,
     FetchResponse,
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.ports import ElectionState
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.prospective import Prospective
@@ -139,9 +139,9 @@ def test_leaders_refuse_pre_votes_and_candidates_and_resigned_grant_them():
 @pytest.mark.scenario("D08")
 def test_a_pre_vote_may_have_records_of_its_own_epoch_but_of_none_above():
     host = Host(config(1, 1, 2, 3))
-    assert pre_vote(host, 2, epoch=3, last_epoch=3).error is Error.NONE
-    assert pre_vote(host, 2, epoch=9, last_epoch=10).error is Error.INVALID_REQUEST
-    assert pre_vote(host, 2, epoch=9, last_epoch=-1).error is Error.INVALID_REQUEST
+    assert pre_vote(host, 2, epoch=3, last_epoch=3).error is ErrorCode.NONE
+    assert pre_vote(host, 2, epoch=9, last_epoch=10).error is ErrorCode.INVALID_REQUEST
+    assert pre_vote(host, 2, epoch=9, last_epoch=-1).error is ErrorCode.INVALID_REQUEST
     assert host.raft.role.epoch == 3
 
 
@@ -149,9 +149,9 @@ def test_a_pre_vote_may_have_records_of_its_own_epoch_but_of_none_above():
 def test_a_pre_vote_of_an_older_epoch_is_fenced_and_a_shorter_log_refused():
     disk = Disk(state=ElectionState(4), batches=[batch(0, 4, 4)], flushed=5)
     host = Host(config(1, 1, 2, 3), disk)
-    assert pre_vote(host, 2, epoch=3).error is Error.FENCED_LEADER_EPOCH
+    assert pre_vote(host, 2, epoch=3).error is ErrorCode.FENCED_LEADER_EPOCH
     response = pre_vote(host, 2, epoch=4, last_epoch=4, end_offset=4)
-    assert (response.error, response.granted) == (Error.NONE, False)
+    assert (response.error, response.granted) == (ErrorCode.NONE, False)
 
 
 @pytest.mark.scenario("D10")
@@ -160,9 +160,9 @@ def test_one_voter_without_pre_votes_makes_the_real_vote_necessary(answered):
     host = prospective()
     send = host.take(VoteRequest)[0]
     if answered:
-        host.answer(send, VoteResponse(error=Error.UNSUPPORTED_VERSION, epoch=0))
+        host.answer(send, VoteResponse(error=ErrorCode.UNSUPPORTED_VERSION, epoch=0))
     else:
-        host.fail(send, error=Error.UNSUPPORTED_VERSION)
+        host.fail(send, error=ErrorCode.UNSUPPORTED_VERSION)
     assert (type(host.raft.role), host.raft.role.epoch) == (Candidate, 1)
 
 

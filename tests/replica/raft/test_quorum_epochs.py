@@ -3,7 +3,9 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.raft.config import FOREVER
 from replica.raft.effects import Stopped
 from replica.raft.inputs import Resign, Shutdown
@@ -13,14 +15,12 @@ from replica.raft.messages import (
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
-    Error,
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     RemoveVoterRequest,
     VoteRequest,
 )
-from replica.raft.ports import ElectionState, LeaderAndEpoch
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.leader import Leader
 from replica.raft.roles.prospective import Prospective
@@ -142,7 +142,7 @@ def test_a_leader_makes_itself_known_at_once_and_every_half_fetch_timeout():
 def test_a_leader_s_word_is_followed_after_a_vote_and_by_former_leaders():
     host = Host(config(1, 1, 2, 3))
     vote(host, 2, epoch=1)
-    assert begin(host, 2, epoch=1).error is Error.NONE
+    assert begin(host, 2, epoch=1).error is ErrorCode.NONE
     assert (type(host.raft.role), host.raft.role.leader_id) == (Follower, 2)
     former = leader()
     begin(former, 3, epoch=2)
@@ -162,7 +162,7 @@ def test_a_resigned_leader_follows_the_next_one_and_says_so():
 def test_a_leader_that_means_another_replica_is_followed_all_the_same():
     host = Host(config(1, 1, 2, 3))
     response = begin(host, 2, epoch=1, voter=key(1, "other"))
-    assert (response.error, response.leader_id) == (Error.INVALID_VOTER_KEY, 2)
+    assert (response.error, response.leader_id) == (ErrorCode.INVALID_VOTER_KEY, 2)
     assert isinstance(host.raft.role, Follower)
 
 
@@ -200,7 +200,7 @@ def test_the_second_successor_waits_and_keeps_fetching():
     begin(host, 2, epoch=1)
     fetching = host.take(FetchRequest)[0]
     end(host, 2, 1, key(3), key(1))
-    resigned = FetchResponse(error=Error.NOT_LEADER_OR_FOLLOWER, epoch=1, leader_id=2)
+    resigned = FetchResponse(error=ErrorCode.NOT_LEADER_OR_FOLLOWER, epoch=1, leader_id=2)
     host.answer(fetching, resigned)
     host.after(499)
     assert isinstance(host.raft.role, Follower)
@@ -228,10 +228,10 @@ def test_an_unattached_first_successor_learns_the_leader_and_stands():
 def test_an_end_of_an_older_epoch_is_fenced():
     standing = Host(config(1, 1, 2, 3), Disk(state=ElectionState(4, voted=key(1))))
     before = standing.raft.role
-    assert end(standing, 2, 3, key(1)).error is Error.FENCED_LEADER_EPOCH
+    assert end(standing, 2, 3, key(1)).error is ErrorCode.FENCED_LEADER_EPOCH
     assert standing.raft.role == before
     leading = leader()
-    assert end(leading, 2, 0, key(1)).error is Error.FENCED_LEADER_EPOCH
+    assert end(leading, 2, 0, key(1)).error is ErrorCode.FENCED_LEADER_EPOCH
     assert isinstance(leading.raft.role, Leader)
 
 
@@ -268,7 +268,7 @@ def test_a_resigned_leader_serves_nobody_but_is_the_leader_of_record():
     host.step(Resign(1))
     response = fetch(host, 2, 1)
     assert (response.error, response.leader_id, response.epoch) == (
-        Error.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
         1,
         1,
     )
@@ -339,7 +339,7 @@ def test_requests_of_another_cluster_are_refused(cluster_id):
         ),
     ]
     for message in messages:
-        assert host.ask(message).error is Error.INCONSISTENT_CLUSTER_ID
+        assert host.ask(message).error is ErrorCode.INCONSISTENT_CLUSTER_ID
     assert host.raft.role.epoch == 0
 
 
@@ -347,18 +347,18 @@ def test_requests_of_another_cluster_are_refused(cluster_id):
 @pytest.mark.parametrize("cluster_id", [None, "cluster"])
 def test_requests_of_this_cluster_or_of_none_are_taken(cluster_id):
     host = Host(config(1, 1, 2, 3))
-    assert begin(host, 2, epoch=1, cluster_id=cluster_id).error is Error.NONE
-    assert end(host, 2, 1, cluster_id=cluster_id).error is Error.NONE
+    assert begin(host, 2, epoch=1, cluster_id=cluster_id).error is ErrorCode.NONE
+    assert end(host, 2, 1, cluster_id=cluster_id).error is ErrorCode.NONE
     leading = leader()
-    assert fetch(leading, 2, 1, cluster_id=cluster_id).error is Error.NONE
+    assert fetch(leading, 2, 1, cluster_id=cluster_id).error is ErrorCode.NONE
     later = {"epoch": 2, "last_epoch": 1, "end_offset": 1}
     assert vote(leading, 2, **later, cluster_id=cluster_id).granted
 
 
 def test_a_leader_without_an_id_or_epoch_is_illegal():
     host = Host(config(1, 1, 2, 3))
-    assert begin(host, -1, epoch=1).error is Error.INVALID_REQUEST
-    assert begin(host, 2, epoch=-3).error is Error.INVALID_REQUEST
-    assert begin(host, 1, epoch=5).error is Error.INVALID_REQUEST
+    assert begin(host, -1, epoch=1).error is ErrorCode.INVALID_REQUEST
+    assert begin(host, 2, epoch=-3).error is ErrorCode.INVALID_REQUEST
+    assert begin(host, 1, epoch=5).error is ErrorCode.INVALID_REQUEST
     assert sum(host.raft.illegal_messages.values()) == 3
     assert host.raft.role.epoch == 0

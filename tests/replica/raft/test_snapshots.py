@@ -3,17 +3,18 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
+from replica.model.log_facts import SnapshotFacts
 from replica.raft.effects import SnapshotRead
 from replica.raft.inputs import Clean, Request, SnapshotFetched
 from replica.raft.messages import (
-    Error,
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
-from replica.raft.ports import ElectionState, SnapshotFacts
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.prospective import Prospective
 from replica.raft.serving import fair_shares
@@ -103,7 +104,7 @@ def test_an_empty_follower_gets_the_snapshot_though_the_log_starts_at_zero():
 def test_a_follower_below_the_log_start_gets_the_snapshot_at_once_and_no_error():
     host = leader_with_snapshot(trimmed=True)
     response = fetch(host, 3, 2, last_epoch=1, max_wait_ms=500)
-    assert (response.error, response.snapshot_id) == (Error.NONE, OffsetAndEpoch(6, 1))
+    assert (response.error, response.snapshot_id) == (ErrorCode.NONE, OffsetAndEpoch(6, 1))
 
 
 @pytest.mark.scenario("G03", "B07", "B12")
@@ -159,7 +160,7 @@ def test_a_follower_fetches_slices_restarts_its_log_and_fetches_on_from_there():
 def test_a_snapshot_that_is_gone_is_forgotten():
     host = fetching()
     send = host.take(FetchSnapshotRequest)[0]
-    gone = FetchSnapshotResponse(error=Error.SNAPSHOT_NOT_FOUND, epoch=1, leader_id=2)
+    gone = FetchSnapshotResponse(error=ErrorCode.SNAPSHOT_NOT_FOUND, epoch=1, leader_id=2)
     host.answer(send, gone)
     host.after(20)
     assert host.take(FetchRequest)[0].message.fetch_offset == 0
@@ -170,7 +171,9 @@ def test_a_snapshot_that_is_gone_is_forgotten():
 def test_a_newer_epoch_ends_a_snapshot_fetch():
     host = fetching()
     send = host.take(FetchSnapshotRequest)[0]
-    host.answer(send, FetchSnapshotResponse(error=Error.FENCED_LEADER_EPOCH, epoch=2, leader_id=3))
+    host.answer(
+        send, FetchSnapshotResponse(error=ErrorCode.FENCED_LEADER_EPOCH, epoch=2, leader_id=3)
+    )
     assert (host.raft.role.leader_id, host.raft.role.fetching) == (3, None)
     assert host.take(FetchRequest)[0].node_id == 3
 
@@ -255,7 +258,7 @@ def test_a_position_outside_of_the_snapshot_is_refused():
     size = len(host.disk.snapshots[OffsetAndEpoch(4, 1)])
     for position in (-1, size, size + 1):
         response = fetch_snapshot(host, (4, 1), position=position)
-        assert response.error is Error.POSITION_OUT_OF_RANGE
+        assert response.error is ErrorCode.POSITION_OUT_OF_RANGE
 
 
 @pytest.mark.scenario("G15", "G16")
@@ -263,17 +266,17 @@ def test_unknown_snapshots_and_the_bootstrap_one_are_not_found():
     host = Host(dynamic(config(1)), bootstrapped(1, 2, 3))
     elect(host)
     for snapshot_id in ((0, 0), (4, 1)):
-        assert fetch_snapshot(host, snapshot_id).error is Error.SNAPSHOT_NOT_FOUND
+        assert fetch_snapshot(host, snapshot_id).error is ErrorCode.SNAPSHOT_NOT_FOUND
 
 
 @pytest.mark.scenario("G17", "G18")
 def test_snapshots_are_a_leader_s_to_serve_in_its_epoch():
     host = leader_with_snapshot()
-    assert fetch_snapshot(host, (4, 1), epoch=0).error is Error.FENCED_LEADER_EPOCH
-    assert fetch_snapshot(host, (4, 1), epoch=2).error is Error.UNKNOWN_LEADER_EPOCH
+    assert fetch_snapshot(host, (4, 1), epoch=0).error is ErrorCode.FENCED_LEADER_EPOCH
+    assert fetch_snapshot(host, (4, 1), epoch=2).error is ErrorCode.UNKNOWN_LEADER_EPOCH
     begin(host, 3, epoch=2)
     response = fetch_snapshot(host, (4, 1))
-    assert (response.error, response.leader_id) == (Error.NOT_LEADER_OR_FOLLOWER, 3)
+    assert (response.error, response.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 3)
 
 
 @pytest.mark.scenario("G19")

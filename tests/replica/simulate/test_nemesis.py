@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from replica.raft.ports import KRaftVersion, KRaftVoters
-from replica.raft.voters import without_directories
+from replica.model.control import KRaftVersion, KRaftVoters
+from replica.model.voters import without_directories
 from replica.simulate.invariants import Invariants
 from replica.simulate.simulation import run
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord, LeaderChange
 from replica.model.keys import ReplicaKey
-from replica.raft.ports import Batch, ControlRecord, LeaderChange
 from replica.storage.batches import batches_of, bytes_of, value_batch
 
 FIRST_TIME = 1_795_231_128_672

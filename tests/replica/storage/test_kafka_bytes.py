@@ -17,8 +17,9 @@ from replica.format.directory import read_directory
 from replica.format.record import Record, records_of
 from replica.format.segment import scan
 from replica.format.snapshot import parse_name
+from replica.model.batch import Batch
+from replica.model.control import KRaftVersion
 from replica.model.epochs import OffsetAndEpoch
-from replica.raft.ports import Batch, KRaftVersion
 from replica.storage.batches import batches_of, bytes_of, control_batch, messages_in, value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog

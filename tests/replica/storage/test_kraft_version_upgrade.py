@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from replica.model.batch import Batch
+from replica.model.control import KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.election_state import ElectionState
+from replica.model.kafka_errors import ErrorCode
+from replica.model.voters import VoterSet, without_directories
 from replica.raft.inputs import Request
-from replica.raft.messages import Error, UpdateFeaturesRequest, UpdateVoterRequest
-from replica.raft.ports import Batch, ElectionState, KRaftVersion, KRaftVoters, LeaderChange
-from replica.raft.voters import VoterSet, without_directories
+from replica.raft.messages import UpdateFeaturesRequest, UpdateVoterRequest
 from replica.storage.batches import batches_of, bytes_of
 from replica.storage.filesystem import LocalDisk
 from replica.storage.quorum_state_file import QuorumStateFile
@@ -51,7 +54,7 @@ def upgraded(host: Host, voters: VoterSet, *others: int) -> None:
     epoch = host.raft.role.epoch
     for node_id in others:
         update = UpdateVoterRequest(epoch=epoch, voter=voters.voter(node_id))
-        assert host.ask(update).error is Error.NONE
+        assert host.ask(update).error is ErrorCode.NONE
     host.step(Request("upgrade", UPGRADE))
 
 
@@ -85,7 +88,7 @@ def test_the_upgrade_itself_leaves_quorum_state_in_version_0(tmp_path: Path) -> 
     host = static(2, voters)
     upgraded(host, voters, 1, 3)
     commit(host, voters, 1)
-    assert host.replies["upgrade"].error is Error.NONE
+    assert host.replies["upgrade"].error is ErrorCode.NONE
     assert file_bytes(host.disk.state, tmp_path) == golden("quorum-state-2-before")
 
 
@@ -99,7 +102,7 @@ def test_the_old_leader_s_next_vote_is_kept_with_its_directory(tmp_path: Path) -
         host, new, 2, last_epoch=1, end_offset=host.disk.log_end, voter=voters.voter(2).key
     )
     assert granted.granted
-    assert begin(host, 3, 2, voter=voters.voter(2).key).error is Error.NONE
+    assert begin(host, 3, 2, voter=voters.voter(2).key).error is ErrorCode.NONE
     assert file_bytes(host.disk.state, tmp_path) == golden("quorum-state-2-next-epoch")
 
 

@@ -8,9 +8,11 @@ import pytest
 
 from replica.errors import CorruptDataError
 from replica.history.epochs import kraft_end_offset_for
+from replica.model.batch import Batch
+from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.raft.ports import Batch, KRaftVersion, KRaftVoters, Voter, VoterSet
+from replica.model.voters import Voter, VoterSet
 from replica.storage.batches import batches_of
 from replica.storage.log import FileLog
 from tests.replica.storage.conftest import Place

@@ -15,12 +15,12 @@ from replica.errors import (
     UnsupportedByPeerError,
     UsageError,
 )
+from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import Connection
-from replica.wire.error_codes import ErrorCode
 from replica.wire.frame import framed, read_frame
 from replica.wire.header import (
     Request,

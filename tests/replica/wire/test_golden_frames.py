@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.partition import Partition
 from replica.raft import messages as m
 from replica.wire.apis import APIS
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import (
     correlation_id_of,
     decode_request,
@@ -102,7 +102,7 @@ def test_a_fetch_of_kafka_names_the_replica_and_what_it_knows():
 
 
 def test_an_answer_of_kafka_brings_the_batches_of_its_log():
-    answers = [a for a in kafkas(m.FetchRequest, "response") if a.error is m.Error.NONE]
+    answers = [a for a in kafkas(m.FetchRequest, "response") if a.error is ErrorCode.NONE]
     batches = [batch for answer in answers for batch in answer.batches]
     assert batches
     assert all(batch.data and batch.last_offset >= batch.base_offset for batch in batches)
@@ -110,7 +110,7 @@ def test_an_answer_of_kafka_brings_the_batches_of_its_log():
 
 
 def test_a_snapshot_of_kafka_comes_in_slices():
-    slices = [a for a in kafkas(m.FetchSnapshotRequest, "response") if a.error is m.Error.NONE]
+    slices = [a for a in kafkas(m.FetchSnapshotRequest, "response") if a.error is ErrorCode.NONE]
     assert slices
     for part in slices:
         assert part.snapshot_id.offset > 0
@@ -128,7 +128,7 @@ def test_pre_votes_and_votes_of_kafka_are_told_apart():
 
 def test_kafka_supports_what_it_says_of_kraft_version():
     said = kafkas(m.ApiVersionsRequest, "response")
-    answers = [answer for answer in said if answer.error is m.Error.NONE]
+    answers = [answer for answer in said if answer.error is ErrorCode.NONE]
     assert {(a.min_kraft_version, a.max_kraft_version) for a in answers} == {(0, 1)}
 
 

@@ -7,12 +7,12 @@ from contextlib import AsyncExitStack
 import pytest
 
 from replica.errors import NoLeaderError, UsageError
+from replica.model.kafka_errors import ErrorCode
 from replica.node.observer.discovery import discover_quorum
 from replica.node.settings import Topic
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
 from replica.wire.client import ClientConfig
-from replica.wire.error_codes import ErrorCode
 from replica.wire.server import Server, Service
 
 CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"
@@ -119,6 +119,12 @@ def test_nobody_who_leads_is_an_error_that_a_later_try_may_not_have():
     follower = quorum(error=int(ErrorCode.NOT_LEADER_OR_FOLLOWER))
     with pytest.raises(NoLeaderError, match="NOT_LEADER_OR_FOLLOWER"):
         discovered((CONTROLLER, cluster(), follower))
+
+
+def test_a_node_that_answers_about_another_partition_is_passed_over_with_the_reason():
+    other = {**quorum(), "topics": [{"topicName": "other", "partitions": []}]}
+    with pytest.raises(NoLeaderError, match="isn't about __cluster_metadata-0 alone"):
+        discovered((CONTROLLER, cluster(), other))
 
 
 def test_nodes_of_two_clusters_are_refused():

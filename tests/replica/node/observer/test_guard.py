@@ -6,19 +6,19 @@ from types import SimpleNamespace
 import pytest
 
 from replica.errors import UnreachablePeerError
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
+from replica.model.voters import Voter, VoterSet, voter_set
 from replica.node.observer.guard import Guard, RefusedObserverError
 from replica.raft.effects import Send
 from replica.raft.messages import (
     ApiVersionsRequest,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
-    Error,
     FetchRequest,
     FetchResponse,
     ReplicaState,
 )
-from replica.raft.voters import Voter, VoterSet, voter_set
 
 KEY = ReplicaKey(70, "4nHfNbFbTIWzYIQBhTuVDA")
 OTHER = ReplicaKey(70, "sZ3XTpIORUSvUTLyzXIrrQ")
@@ -27,7 +27,7 @@ OTHER = ReplicaKey(70, "sZ3XTpIORUSvUTLyzXIrrQ")
 NOBODY = VoterSet()
 
 
-def described(*observers, voters=(1,), error=Error.NONE):
+def described(*observers, voters=(1,), error=ErrorCode.NONE):
     return DescribeQuorumResponse(
         error=error,
         voters=tuple(ReplicaState(ReplicaKey(node_id), 0, 0, 0) for node_id in voters),
@@ -52,7 +52,7 @@ def fetch(node_id=1, epoch=5):
 class Network:
     """Answers fetches, and DescribeQuorum with `quorum`; `sent` in the order it went out."""
 
-    def __init__(self, quorum, fetched=Error.NONE):
+    def __init__(self, quorum, fetched=ErrorCode.NONE):
         self.quorum = quorum
         self.fetched = fetched
         self.sent = []
@@ -112,7 +112,7 @@ def test_nothing_at_all_goes_out_once_the_log_names_the_id_as_a_voters(voter, se
 
 
 def test_an_observer_that_may_not_ask_does_not_fetch():
-    network = Network(described(error=Error.CLUSTER_AUTHORIZATION_FAILED))
+    network = Network(described(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     error = guarded(network, fetch())
 
     assert "--anonymous" in str(error)
@@ -120,7 +120,7 @@ def test_an_observer_that_may_not_ask_does_not_fetch():
 
 
 def test_who_leads_nothing_is_only_asked_who_does():
-    network = Network(described(error=Error.NOT_LEADER_OR_FOLLOWER))
+    network = Network(described(error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
     assert guarded(network, fetch(-2), fetch(-2)) is None
 
     assert network.sent == [DescribeQuorumRequest, FetchRequest] * 2
@@ -136,8 +136,8 @@ def test_an_anonymous_observer_needs_not_ask():
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (Error.INCONSISTENT_CLUSTER_ID, "correct --cluster-id"),
-        (Error.CLUSTER_AUTHORIZATION_FAILED, "--operation ClusterAction"),
+        (ErrorCode.INCONSISTENT_CLUSTER_ID, "correct --cluster-id"),
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "--operation ClusterAction"),
     ],
 )
 def test_what_no_retry_changes_ends_the_recording_with_what_to_do(error, text):

@@ -3,6 +3,7 @@
 import asyncio
 
 from replica.metadata.writer import encode
+from replica.model.kafka_errors import ErrorCode
 from replica.node.observer.recorder import opened_recorder
 from replica.raft.roles.leader import Leader
 from replica.storage.filesystem import LocalDisk
@@ -11,7 +12,6 @@ from replica.storage.recovery import open_log
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.error_codes import ErrorCode
 from tests.replica.consumer.quorum import running as quorum_running
 from tests.replica.metadata.image.made import topic
 from tests.replica.node.observer.recording import (

@@ -10,10 +10,10 @@ import confluent_kafka
 import pytest
 
 from replica.format.segment import scan
+from replica.model.kafka_errors import ErrorCode
 from replica.node.security.scram_file import line_for
 from replica.wire.apis.membership import REMOVE_RAFT_VOTER
 from replica.wire.client import Connection
-from replica.wire.error_codes import ErrorCode
 from tests.kraftlake_process import kraftlake
 from tests.replica.node.running import TOPIC
 from tests.replica.node.security.quorum import (

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from replica.errors import AuthenticationError, UsageError
+from replica.model.kafka_errors import ErrorCode
 from replica.node.local_processes import sockets
 from replica.node.open_listeners import check_open_listeners
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT
@@ -17,7 +18,6 @@ from replica.wire.apis.membership import (
     UPDATE_RAFT_VOTER,
 )
 from replica.wire.apis.quorum import BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, VOTE
-from replica.wire.error_codes import ErrorCode
 from tests.interop.kafka_node import free_ports
 from tests.replica.node.running import (
     CLUSTER,

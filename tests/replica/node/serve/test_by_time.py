@@ -4,11 +4,11 @@ import asyncio
 from types import SimpleNamespace
 
 from replica.history.log import OffsetRange
+from replica.model.batch import Batch
 from replica.model.keys import ZERO_UUID
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.readers import list_offsets
 from replica.node.settings import Topic
-from replica.raft.ports import Batch
 
 BATCHES = 2000
 

@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from replica.errors import UnsupportedByPeerError
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.node.translate.draft import translation
-from replica.raft.messages import Error, FetchQuorumRecordsRequest
+from replica.raft.messages import FetchQuorumRecordsRequest
 from tests.replica.node.running import append, client_of, leads, running
 from tests.replica.node.serve.test_serving import values_in
 
@@ -49,11 +50,11 @@ def test_an_observer_gets_the_records_of_the_log(served):
         await append(node, b"one", b"two")
         raft = node.driver.host.raft
         found = await fetch(9, 0, 0)
-        assert (found.error, found.leader_id, found.epoch) == (Error.NONE, 1, raft.role.epoch)
+        assert (found.error, found.leader_id, found.epoch) == (ErrorCode.NONE, 1, raft.role.epoch)
         assert values_in(found.records) == [b"one", b"two"]
         assert found.high_watermark == raft.high_watermark
         at_end = await fetch(9, raft.log.log_end, raft.role.epoch)
-        assert (at_end.error, at_end.records) == (Error.NONE, b"")
+        assert (at_end.error, at_end.records) == (ErrorCode.NONE, b"")
 
     served(story, **SERVED)
 
@@ -62,7 +63,7 @@ def test_who_takes_itself_for_a_follower_is_told_and_still_gets_records(served):
     async def story(node, fetch):
         await append(node, b"one")
         found = await fetch(9, 0, 0, is_follower=True)
-        assert found.error is Error.NOT_FOLLOWER
+        assert found.error is ErrorCode.NOT_FOLLOWER
         assert values_in(found.records) == [b"one"]
 
     served(story, **SERVED)
@@ -72,7 +73,7 @@ def test_a_diverging_follower_is_told_where_to_go_on(served):
     async def story(node, fetch):
         end = node.driver.host.raft.log.log_end
         found = await fetch(9, end + 5, node.driver.host.raft.role.epoch)
-        assert (found.error, found.records) == (Error.OFFSET_OUT_OF_RANGE, b"")
+        assert (found.error, found.records) == (ErrorCode.OFFSET_OUT_OF_RANGE, b"")
         assert found.next_fetch_offset == end
 
     served(story, **SERVED)
@@ -80,9 +81,9 @@ def test_a_diverging_follower_is_told_where_to_go_on(served):
 
 def test_a_stranger_may_not_fetch_under_a_voters_id(served):
     async def story(node, fetch):
-        assert (await fetch(9, 0, 0)).error is Error.NONE
+        assert (await fetch(9, 0, 0)).error is ErrorCode.NONE
         found = await fetch(1, 0, 0, is_follower=True)
-        assert found.error is Error.CLUSTER_AUTHORIZATION_FAILED
+        assert found.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
     served(story, **SERVED, kraftlake__principals__voter="User:voter")
 

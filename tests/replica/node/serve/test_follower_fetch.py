@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis.fetching import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
-from replica.wire.error_codes import ErrorCode
 from tests.replica.node.running import (
     append,
     at,

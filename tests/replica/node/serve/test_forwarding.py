@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.authorizer import Authorizer, Role
 from replica.node.rpcs import RPCS
@@ -17,7 +18,6 @@ from replica.wire.apis.membership import REMOVE_RAFT_VOTER, UPDATE_FEATURES
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig
-from replica.wire.error_codes import ErrorCode
 from replica.wire.header import Request
 from replica.wire.server import Client
 from tests.replica.node.running import TOPIC, at, client_of, free_port, leads, running, the

@@ -5,13 +5,13 @@ import asyncio
 import pytest
 
 from replica.errors import PeerError
+from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.quorum import LONGEST_WAIT_MS
 from replica.raft.messages import FetchRequest
 from replica.storage.batches import value_batch
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.apis.writing import PRODUCE
-from replica.wire.error_codes import ErrorCode
 from tests.replica.node.running import append, at, client_of, leads, running, the
 
 MOST = 2**31 - 1

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from replica.metadata.writer import encode
+from replica.model.kafka_errors import ErrorCode
 from replica.raft.inputs import Clean
 from replica.raft.messages import FetchRequest
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
-from replica.wire.error_codes import ErrorCode
 from tests.replica.metadata.image.made import topic
 from tests.replica.node.running import (
     append,

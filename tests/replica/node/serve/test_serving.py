@@ -6,6 +6,7 @@ import pytest
 
 from replica.format.batch import decode_header
 from replica.format.record import records_of
+from replica.model.kafka_errors import ErrorCode
 from replica.storage.batches import frames, value_batch
 from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS
@@ -13,7 +14,6 @@ from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EP
 from replica.wire.apis.membership import ADD_RAFT_VOTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
 from replica.wire.apis.writing import DELETE_RECORDS, PRODUCE
-from replica.wire.error_codes import ErrorCode
 from tests.replica.node.running import TOPIC, append, at, client_of, leads, running, the
 
 ADMINISTRATOR = {"kraftlake__principals__administrator": "*"}

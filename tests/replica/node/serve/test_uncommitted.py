@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID
 from replica.node.serve.cluster import metadata
 from replica.node.serve.partition import ServedPartition
@@ -12,7 +13,6 @@ from replica.node.serve.readers import list_offsets, offset_for_leader_epoch
 from replica.node.settings import Topic
 from replica.raft.messages import FetchRequest, VoteRequest
 from replica.raft.roles.leader import Leader
-from replica.wire.error_codes import ErrorCode
 from tests.replica.node.quorum import Quorum, propose
 from tests.replica.node.running import the
 

@@ -10,8 +10,8 @@ from replica.format.record import records_of
 from replica.metadata.reader import decode
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
+from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis.membership import UNREGISTER_CONTROLLER
-from replica.wire.error_codes import ErrorCode
 from tests.replica.node.running import append, caught_up, client_of, leads, running
 
 ADMINISTRATOR = {"kraftlake__principals__administrator": "*"}

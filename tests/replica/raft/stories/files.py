@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 from random import Random
 
-from replica.raft.ports import KRaftVersion, KRaftVoters
+from replica.model.control import KRaftVersion, KRaftVoters
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batches import value_batch
 from replica.storage.filesystem import read_whole

@@ -10,12 +10,13 @@ import re
 from dataclasses import replace
 
 from replica.errors import KraftlakeError
+from replica.model.kafka_errors import ErrorCode
+from replica.model.voters import without_directories
 from replica.raft.inputs import Clean, Failed, Request, Resign, Response, Shutdown
-from replica.raft.messages import Error, PeerRequest, PeerResponse, VoteRequest, VoteResponse
+from replica.raft.messages import PeerRequest, PeerResponse, VoteRequest, VoteResponse
 from replica.raft.roles.leader import Leader
 from replica.raft.serving import fair_shares
 from replica.raft.snapshots import SnapshotPolicy
-from replica.raft.voters import without_directories
 from tests.replica.raft.host import Disk, Host, batch, voter
 from tests.replica.raft.quorum import Letter, Quorum, node_of
 from tests.replica.raft.stories.files import files_of
@@ -204,7 +205,7 @@ class Stage:
         """Tell the senders of requests that no answer will come."""
         for letter in self._take(pattern):
             if isinstance(letter.message, PeerRequest):
-                failed = Failed(letter.to, letter.correlation_id, Error[error])
+                failed = Failed(letter.to, letter.correlation_id, ErrorCode[error])
                 self.host(letter.sender).step(failed)
         return []
 

@@ -11,16 +11,19 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from enum import Enum
 
+from replica.model.batch import Batch
+from replica.model.control import LeaderChange
+from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
-from replica.raft.batch import Batch, LeaderChange
+from replica.model.log_facts import SnapshotFacts
+from replica.model.voters import Endpoint, Voter, VoterSet
 from replica.raft.config import FOREVER
 from replica.raft.effects import Effects, Reply, Send
 from replica.raft.inputs import Failed, Propose, Request, Response
 from replica.raft.messages import PeerRequest, PeerResponse, ReplicaState
-from replica.raft.ports import ElectionState, LeaderAndEpoch, SnapshotFacts
 from replica.raft.roles.leader import Leader
-from replica.raft.voters import Endpoint, Voter, VoterSet
 from tests.replica.raft.host import Step, voter
 from tests.replica.raft.quorum import Letter, node_of
 
@@ -199,6 +202,7 @@ def _leader_and_epoch(leader: LeaderAndEpoch) -> str:
 
 
 _SHORT = {
+    ErrorCode: lambda error: error.name,
     bool: lambda flag: "yes" if flag else "no",
     int: lambda number: "never" if number == FOREVER else str(number),
     bytes: _bytes,

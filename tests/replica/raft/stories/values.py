@@ -6,10 +6,11 @@ import re
 from dataclasses import fields
 
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint
 from replica.raft import messages
-from replica.raft.messages import RESPONSE_OF, Error, PeerRequest, PeerResponse
-from replica.raft.voters import Endpoint
+from replica.raft.messages import RESPONSE_OF, PeerRequest, PeerResponse
 from tests.replica.raft.host import batch, key, voter
 
 
@@ -96,7 +97,7 @@ _PARSERS = {
     "ReplicaKey": _key,
     "ReplicaKey | None": _key,
     "tuple[Batch, ...]": _batches,
-    "Error": lambda written: Error[written],
+    "ErrorCode": lambda written: ErrorCode[written],
     "bytes": str.encode,
     "OffsetAndEpoch | None": _offset_and_epoch,
     "OffsetAndEpoch": _offset_and_epoch,

@@ -1,4 +1,4 @@
-"""Kafka's error names and numbers (org.apache.kafka.common.protocol.Errors), those of Kafka 4.4."""
+"""Kafka's error names and numbers (Kafka: Errors), as of Kafka 4.4, and two of KIP-595's draft."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """The draft's MISMATCH_EPOCH and NOT_FOLLOWER have no number in Kafka and none here."""
-
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
@@ -146,11 +144,24 @@ class ErrorCode(IntEnum):
     GROUP_DELETION_FAILED = 134
     STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
     CONTROLLER_ID_NOT_REGISTERED = 136
+    MISMATCH_EPOCH = 1000
+    """Of FetchQuorumRecords in KIP-595's draft, as NOT_FOLLOWER. Kafka never gave the two a number;
+    these are far above Kafka's own."""
+    NOT_FOLLOWER = 1001
+
+
+DRAFT_ERRORS = frozenset({ErrorCode.MISMATCH_EPOCH, ErrorCode.NOT_FOLLOWER})
+"""Errors that Kafka itself doesn't have."""
+
+
+def error_of(code: int) -> ErrorCode:
+    """The error of a number; UNKNOWN_SERVER_ERROR where Kafka 4.4 has no such error."""
+    return _ERRORS.get(code, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def error_name(code: int) -> str:
     """Kafka's name of a number, or the number itself where Kafka 4.4 has no such error."""
-    return _NAMES.get(code, f"error {code}")
+    return _ERRORS[code].name if code in _ERRORS else f"error {code}"
 
 
-_NAMES = {int(code): code.name for code in ErrorCode}
+_ERRORS = {int(code): code for code in ErrorCode}

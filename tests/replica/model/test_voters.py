@@ -3,7 +3,7 @@
 import pytest
 
 from replica.model.keys import ReplicaKey
-from replica.raft.voters import Voter, voter_set, without_directories
+from replica.model.voters import Voter, voter_set, without_directories
 
 
 def key(node_id, directory="a"):

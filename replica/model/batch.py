@@ -1,41 +1,11 @@
-"""Record batches as the core sees them: offsets, epoch, control records; the bytes stay opaque.
-
-The control records here are those that the core writes or obeys (KIP-595, KIP-853), free of record
-versions; storage translates them to and from the bytes of replica.format.control.
-"""
+"""Record batches as the consensus core sees them: offsets, epoch, control records; the bytes of a
+batch stay opaque."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replica.model.keys import ReplicaKey
-from replica.raft.voters import VoterSet
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderChange:
-    """First record of every epoch; `granting_voters` elected the leader, itself among them."""
-
-    leader_id: int
-    voters: tuple[ReplicaKey, ...]
-    granting_voters: tuple[ReplicaKey, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KRaftVersion:
-    """The finalized kraft.version: 0 static voters, 1 voters in the log."""
-
-    kraft_version: int
-
-
-@dataclass(frozen=True, slots=True)
-class KRaftVoters:
-    """The whole voter set, in force from its append on."""
-
-    voters: VoterSet
-
-
-ControlRecord = LeaderChange | KRaftVersion | KRaftVoters
+from replica.model.control import ControlRecord
 
 
 @dataclass(frozen=True, slots=True)

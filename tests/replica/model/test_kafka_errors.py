@@ -2,7 +2,7 @@
 
 from kio.schema.errors import ErrorCode as OtherErrorCode
 
-from replica.wire.error_codes import ErrorCode, error_name
+from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode, error_name, error_of
 
 SINCE_4_2 = {
     "GROUP_DELETION_FAILED": 134,
@@ -15,9 +15,20 @@ which knows Kafka 4.1, lacks."""
 
 def test_every_error_has_the_number_that_another_implementation_gives_it():
     theirs = {code.name.upper(): int(code) for code in OtherErrorCode}
-    assert {code.name: int(code) for code in ErrorCode} == theirs | SINCE_4_2
+    kafkas = {code.name: int(code) for code in ErrorCode if code not in DRAFT_ERRORS}
+    assert kafkas == theirs | SINCE_4_2
 
 
 def test_an_error_without_a_name_here_is_told_by_its_number():
     assert error_name(136) == "CONTROLLER_ID_NOT_REGISTERED"
     assert error_name(9999) == "error 9999"
+
+
+def test_a_number_without_an_error_here_is_an_unknown_server_error():
+    assert error_of(9999) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert [error_of(code) for code in ErrorCode] == list(ErrorCode)
+
+
+def test_the_drafts_errors_lie_above_all_numbers_of_kafka():
+    kafkas = set(ErrorCode) - DRAFT_ERRORS
+    assert min(DRAFT_ERRORS) > max(kafkas) + 500

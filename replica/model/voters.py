@@ -104,3 +104,23 @@ def voter_set(voters: Iterable[Voter]) -> VoterSet:
 def without_directories(voters: VoterSet) -> VoterSet:
     """The same nodes as a static quorum knows them."""
     return VoterSet(tuple(replace(v, key=ReplicaKey(v.key.node_id)) for v in voters))
+
+
+VoterKeys = frozenset[ReplicaKey]
+"""The voters without their endpoints; one whose directory is ZERO_UUID matches any directory of its
+node."""
+
+
+@dataclass(frozen=True, slots=True)
+class VotersAt:
+    """The voters that a record at `offset` names: KRaftVoters (KIP-853), in force from there on, or
+    LeaderChange, those of its epoch's start.
+
+    offset: for a set read from a snapshot the snapshot's end offset - 1, as Kafka's
+    KRaftControlRecordStateMachine has it (-1 for the bootstrap snapshot 0-0).
+    epoch: of the record's batch, or of the snapshot.
+    """
+
+    offset: int
+    epoch: int
+    voters: VoterKeys
