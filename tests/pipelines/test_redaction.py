@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from pipelines import redaction
-from pipelines.lake import Lake
+from pipelines.lake import Lake, redaction
 from pipelines.lake.redaction import keep_to_owner, lake_key, lake_key_file
 from replica.errors import UsageError
 
