@@ -1,4 +1,5 @@
-"""What a lake's last build was made from, kept in the lake: a build of the same has nothing to do.
+"""What a lake's last build was made from, kept in the lake: a build of the same has nothing to do,
+and one of a lake in which some clusters have changed has to do with these.
 
 Nothing has changed where the code that computes the tables is the same, every bronze table is at
 the version that was read, and every table that the build wrote is at the version that it wrote. A
@@ -10,10 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pipelines.lake import Lake
@@ -32,17 +34,23 @@ class LastBuild:
 
     code: the fingerprint of what made it. tables: by name, id and version of the bronze tables as
     they were read and of the derived ones as they were written. rows: by table name, what it told.
+    clusters: of pipelines.clusters.digests, by cluster_id; none of a build by Spark. unbroken: the
+    tables of which all rows satisfied what is expected of them.
     """
 
     code: str
     tables: Mapping[str, tuple[str, int]]
     rows: Mapping[str, int]
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    unbroken: tuple[str, ...] = ()
 
-    def still_holds(self, lake: Lake) -> bool:
-        """Whether a build of the lake would make the tables that are there already."""
+    def still_holds(self, lake: Lake, tables: Iterable[str] | None = None) -> bool:
+        """Whether the same code computes tables now, and these tables, by default all, are as they
+        were: then a build of the lake would make the tables that are there already."""
         if self.code != code_fingerprint():
             return False
-        return newest_states(lake, self.tables) == self.tables
+        wanted = self.tables if tables is None else {one: self.tables.get(one) for one in tables}
+        return newest_states(lake, wanted) == wanted
 
 
 def last_build(lake: Lake) -> LastBuild | None:
@@ -60,14 +68,23 @@ def _parsed(said: Any) -> LastBuild:
     rows = {name: int(count) for name, count in said["rows"].items()}
     if not tables or not tables.keys() | rows.keys() <= _NAMES:
         raise ValueError("other tables than a build reads and writes")
-    return LastBuild(said["code"], tables, rows)
+    clusters = {str(cluster_id): str(one) for cluster_id, one in said["clusters"].items()}
+    unbroken = tuple(str(name) for name in said["unbroken"])
+    return LastBuild(said["code"], tables, rows, clusters, unbroken)
 
 
-def note_build(lake: Lake, versions: Mapping[str, int], rows: Mapping[str, int]) -> None:
+def note_build(
+    lake: Lake,
+    versions: Mapping[str, int],
+    rows: Mapping[str, int],
+    clusters: Mapping[str, str] = MappingProxyType({}),
+    unbroken: Iterable[str] = (),
+) -> None:
     """Keep what a build was made from, and what it made. UnwritableFileError, OSError."""
     ids = {name: table for name, (table, _) in newest_states(lake, versions).items()}
     tables = {name: (ids.get(name, ""), version) for name, version in versions.items()}
-    build = LastBuild(code_fingerprint(), tables, rows)
+    told = dict(clusters), tuple(sorted(unbroken))
+    build = LastBuild(code_fingerprint(), tables, rows, *told)
     lake.write(FILE_NAME, json.dumps(asdict(build)).encode())
 
 

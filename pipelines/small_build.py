@@ -1,167 +1,200 @@
-"""Bronze to silver to gold of a small lake in this process: no JVM is started.
+"""Bronze to silver to gold in this process and a few like it: no JVM is started.
 
-The tables are those of pipelines.build, row for row, and so are the gates between the layers. The
-clusters are computed one after the other, as no more than one is wanted at a time.
+The tables are those of pipelines.build, row for row, and so are the gates between the layers.
+Clusters are computed apart from each other, and only those of which a row of bronze has changed
+since the last build; so memory grows with the largest cluster, and not with their number.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import cached_property
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipelines import delta
-from pipelines.delta.contents import put
-from pipelines.in_memory.derived import derived, gold_tables, members, silver_tables
-from pipelines.in_memory.held import entries_end
+from pipelines.clusters.computing import Rows, compute, parts_of, table_of
+from pipelines.clusters.digests import digests_of
+from pipelines.clusters.membership import members
+from pipelines.delta.contents import put, put_all
+from pipelines.delta.small import of_clusters, text
 from pipelines.in_memory.judgements import without_repetitions
-from pipelines.in_memory.membership import Member, membership_findings
-from pipelines.in_memory.rows import BronzeRows, Row
+from pipelines.in_memory.membership import membership_findings
 from pipelines.lake.delta_rs import open_if_there
-from pipelines.last_build import note_build
+from pipelines.last_build import LastBuild, last_build, note_build
 from pipelines.quality.small_gate import SmallGate
+from pipelines.quality.unbroken import Changed, Opened, opened
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, GOLD
 from pipelines.tables.silver import SILVER
+from pipelines.tasks import cores, processes
+from replica.check import membership
 
-_MOST_BYTES = 64 * 1024 * 1024
-"""Of bronze's Parquet files."""
-_MOST_RECORDS = 600_000
-"""Of logs and snapshots in all. 400,000 of them take 1.5 GB of memory while they are built."""
 _MOST_ROWS = 200_000
 """Of one cluster in one table. A row takes a kilobyte or two while its cluster is computed."""
 _MOST_OFFSETS = 1_000_000
 """Of all batches of one cluster: some tables are made offset by offset."""
-_CONTRACTS = {contract.name: contract for contract in (*SILVER, *GOLD)}
+_RECORDS_OF_A_PROCESS = 60_000
+"""That take as long as it takes to start a process."""
 
 
 def build_small(
     lake: delta.Lake, progress: Callable[[str], None], run_id: str | None = None
 ) -> dict[str, int] | None:
-    """Row counts by table name, as of pipelines.build. None where Spark has to do it: a table of
-    bronze isn't small, or rows of silver are to be left out of gold.
+    """Row counts by table name, as of pipelines.build. None where Spark has to do it: a cluster
+    isn't small, or rows of silver are to be left out of gold.
 
     progress, run_id and the errors: as of pipelines.build.
     """
-    if not _is_small(lake):
+    if open_if_there(lake, bronze.CAPTURES.name) is None:
         return None
-    with SmallGate(lake, progress, run_id) as gate:
-        building = _Building(lake, progress, gate)
+    inputs = _Inputs.of(lake)
+    if not inputs.are_small:
+        return None
+    with (
+        SmallGate(lake, progress, run_id) as gate,
+        TemporaryDirectory(prefix="kraftlake-build-") as folder,
+    ):
+        building = _Building(lake, progress, gate, inputs, folder)
         if not building.run():
             gate.leave_to_spark()
             return None
     judged = {one.table.name: one.version for one in gate.results}
     if building.versions.items() <= judged.items():  # or another build wrote in between
-        note_build(lake, judged, building.counts)
+        note_build(lake, judged, building.counts, inputs.digests, gate.unbroken)
     return building.counts
 
 
-def _is_small(lake: delta.Lake) -> bool:
-    """UsageError where a table of bronze is missing, but for bronze.captures."""
-    if open_if_there(lake, bronze.CAPTURES.name) is None:
-        return False
-    sizes = {one: delta.size(lake, one) for one in bronze.BRONZE}
-    counts = [sizes[one].row_count for one in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS)]
-    records = sum(_MOST_RECORDS + 1 if count is None else count for count in counts)
-    return records <= _MOST_RECORDS and sum(one.size_bytes for one in sizes.values()) <= _MOST_BYTES
+@dataclass(frozen=True)
+class _Inputs:
+    """Bronze as a build reads it. before: what is known of the last build, None where nothing that
+    it left can be kept."""
+
+    layer: Opened
+    before: LastBuild | None
+
+    @staticmethod
+    def of(lake: delta.Lake) -> _Inputs:
+        """UsageError where a table of bronze is missing."""
+        last, written = last_build(lake), [one.name for one in (*SILVER, *GOLD)]
+        is_known = last is not None and last.clusters and last.still_holds(lake, written)
+        return _Inputs(opened(lake, bronze.BRONZE), last if is_known else None)
+
+    @cached_property
+    def are_small(self) -> bool:
+        """Whether no cluster has more rows in a table than are computed without Spark."""
+        return all(
+            count <= _MOST_ROWS for counts in self._counts.values() for count in counts.values()
+        )
+
+    @cached_property
+    def _counts(self) -> dict[Contract, Counter[str]]:
+        """Rows of each table of each cluster."""
+        return {one: self._counted(one) for one in bronze.DERIVED_FROM}
+
+    def _counted(self, contract: Contract) -> Counter[str]:
+        name = contract.name.replace(".", "_")
+        found = self.layer.answer(f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY 1")  # noqa: S608 - our own names
+        return Counter({row["cluster_id"]: row["n"] for row in found.to_pylist()})
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """By the cluster_id of each cluster."""
+        return digests_of(self.layer, sorted({one for of in self._counts.values() for one in of}))
+
+    @cached_property
+    def changed(self) -> dict[str, int]:
+        """How many records each cluster has that is to be computed."""
+        known = {} if self.before is None else self.before.clusters
+        records = self._counts[bronze.LOG_RECORDS] + self._counts[bronze.SNAPSHOT_RECORDS]
+        changed = (one for one, digest in self.digests.items() if known.get(one) != digest)
+        return {one: records[one] for one in changed}
+
+    @cached_property
+    def kept(self) -> list[str]:
+        """The clusters of which the derived tables have what a build would make."""
+        return [one for one in self.digests if one not in self.changed]
 
 
 @dataclass
 class _Building:
-    """One build. counts, versions: rows of the tables and their versions, by table name."""
+    """One build. folder: for rows on their way. counts, versions: rows of the tables and their
+    versions, by table name."""
 
     lake: delta.Lake
     progress: Callable[[str], None]
     gate: SmallGate
+    inputs: _Inputs
+    folder: str
     counts: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> bool:
         """False where Spark has to go on, from the beginning."""
-        if not self._admit("bronze", bronze.BRONZE):
+        if not self._admit("bronze", bronze.BRONZE, self.inputs.layer):
             return False
-        content = self._bronze()
-        if content is None or not _is_small_each(content):
+        computed = self._computed()
+        if computed is None:
             return False
-        tables = self._derived(content)
-        if tables is None:
-            return False
-        self._write(SILVER, tables)
+        self._write(SILVER, computed)
         if not self._admit("silver", SILVER):
             return False
-        self._write(GOLD, tables)
+        self._write(GOLD, computed)
         return self._admit("gold", GOLD)
 
-    def _admit(self, layer: str, tables: Iterable[Contract]) -> bool:
+    def _admit(self, layer: str, tables: Sequence[Contract], there: Opened | None = None) -> bool:
         self.progress(f"quality of {layer}")
-        # gold is derived in memory along with silver, so silver can't lose rows on the way
-        return self.gate.admit(tuple(tables), leave_out=layer == "bronze")
+        before = self.inputs.before
+        changed = None
+        if before is not None:
+            changed = Changed(tuple(self.inputs.changed), frozenset(before.unbroken))
+        # gold is computed along with silver, so silver can't lose rows on the way
+        return self.gate.admit(tables, leave_out=layer == "bronze", layer=there, changed=changed)
 
-    def _bronze(self) -> list[pa.Table] | None:
-        """What the gate admits; None where it can't be read, of which Spark tells more."""
-        try:
-            return [self.gate.rows_of(one) for one in bronze.DERIVED_FROM]
-        except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
-            return None
+    def _computed(self) -> list[dict[str, Rows]] | None:
+        """The rows of clusters that have changed, in parts; None where Spark has to do it."""
+        records = self.inputs.changed
+        if self.inputs.before is not None:
+            self.progress(f"{len(records)} of {len(self.inputs.digests)} clusters have changed")
+        parts = parts_of(self.gate.admitted, records, self.folder, _MOST_OFFSETS)
+        count = min(cores(), len(parts), 1 + sum(records.values()) // _RECORDS_OF_A_PROCESS)
+        computed: list[dict[str, Rows]] = []
+        with processes(count) as tasks:
+            for number, found in enumerate(tasks.map(compute, parts), 1):
+                if found is None:
+                    return None
+                computed.append(found)
+                if len(parts) > 1:
+                    self.progress(f"computed {number} of {len(parts)} parts")
+        return computed
 
-    def _derived(self, content: Iterable[pa.Table]) -> dict[str, pa.Table] | None:
-        """Silver's and gold's tables by name; None where a cluster's batches claim too much."""
-        parts: dict[str, list[pa.Table]] = defaultdict(list)
-        of_rounds: list[Member] = []
-        clusters = _clusters(content)
-        for number, cluster_id in enumerate(clusters, 1):
-            if len(clusters) > 1:
-                self.progress(f"cluster {number} of {len(clusters)}")
-            rows = _rows_of(cluster_id, content)
-            if _offsets(rows) > _MOST_OFFSETS:
-                return None
-            found = derived(rows)
-            for name, made in chain(silver_tables(found), gold_tables(found)):
-                parts[name].append(_table(_CONTRACTS[name], made))
-            of_rounds += members(found)
-        told = without_repetitions(membership_findings(of_rounds))
-        parts[FINDINGS.name].append(_table(FINDINGS, told))
-        return {
-            one.name: pa.concat_tables([one.arrow_schema.empty_table(), *parts[one.name]])
-            for one in (*SILVER, *GOLD)
-        }
-
-    def _write(self, contracts: Iterable[Contract], tables: Mapping[str, pa.Table]) -> None:
+    def _write(self, contracts: Iterable[Contract], computed: Sequence[dict[str, Rows]]) -> None:
         for contract in contracts:
             self.progress(contract.name)
             delta.ensure_table(self.lake, contract)
-            put(self.lake, contract, tables[contract.name])
-            self.counts[contract.name] = tables[contract.name].num_rows
-            self.versions[contract.name] = delta.size(self.lake, contract).version
+            pieces = [part[contract.name] for part in computed]
+            if contract is FINDINGS:
+                put_all(self.lake, contract, self._findings(pieces))
+            else:
+                put(self.lake, contract, pieces, self.inputs.kept)
+            written = delta.size(self.lake, contract)
+            self.counts[contract.name] = written.row_count or 0
+            self.versions[contract.name] = written.version
 
-
-def _clusters(content: Iterable[pa.Table]) -> list[str]:
-    ids = (pc.unique(table["cluster_id"]).to_pylist() for table in content)
-    return sorted(set(chain.from_iterable(ids)))
-
-
-def _is_small_each(content: Iterable[pa.Table]) -> bool:
-    """Whether no cluster has more rows in a table than are computed in this process."""
-    counts = (pc.value_counts(table["cluster_id"]).field("counts") for table in content)
-    return all((pc.max(of_table).as_py() or 0) <= _MOST_ROWS for of_table in counts)
-
-
-def _rows_of(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
-    mine = (table.filter(pc.equal(table["cluster_id"], cluster_id)) for table in content)
-    return BronzeRows(*(table.to_pylist() for table in mine))
-
-
-def _table(contract: Contract, rows: Iterable[Row]) -> pa.Table:
-    names = contract.column_names
-    return pa.Table.from_pylist(
-        [{name: row[name] for name in names} for row in rows], contract.arrow_schema
-    )
-
-
-def _offsets(rows: BronzeRows) -> int:
-    return sum(max(0, entries_end(row) - row["base_offset"]) for row in rows.batches)
+    def _findings(self, pieces: Iterable[Rows]) -> pa.Table:
+        """All of them: those between clusters may change where one of the clusters does."""
+        between = without_repetitions(membership_findings(members(self.gate.admitted)))
+        rules = ", ".join(text(rule.id) for rule in membership.RULES)
+        kept = f"rule NOT IN ({rules}) AND {of_clusters(self.inputs.kept)}"
+        version = delta.size(self.lake, FINDINGS).version
+        return pa.concat_tables(
+            [
+                delta.rows_where(self.lake, FINDINGS, kept, version),
+                *(piece.read() for piece in pieces),
+                table_of(FINDINGS, between),
+            ]
+        )

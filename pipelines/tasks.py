@@ -1,13 +1,22 @@
-"""A function over parts of the work: run by Spark's tasks, or in this process.
+"""A function over parts of the work: run by Spark's tasks, by other processes, or in this one.
 
-Where the parts are small, Spark takes longer to hand them out than they take.
+Where the parts are small, it takes longer to hand them out than they take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from replica.errors import KraftlakeError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,3 +63,56 @@ class OnSpark:
         if not parts:
             return []
         return self.spark.sparkContext.parallelize(parts, len(parts)).map(function).collect()
+
+
+class LostProcessError(KraftlakeError):
+    """The system has ended a process that did parts of the work."""
+
+
+@dataclass(frozen=True)
+class InProcesses:
+    """Each part in one of some processes of this machine."""
+
+    pool: ProcessPoolExecutor
+    at_once: int
+
+    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+        """The results in the order of the parts. LostProcessError where a process was ended."""
+        try:
+            return [*self.pool.map(function, parts)]
+        except BrokenProcessPool as error:
+            raise LostProcessError(
+                "a process was ended from outside, perhaps for memory: run the same command again"
+            ) from error
+
+
+def cores() -> int:
+    """That this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def processes(count: int) -> Iterator[Tasks]:
+    """So many processes, which end with the context; this process alone where it is one."""
+    if count <= 1:
+        yield Here()
+        return
+    # a fork would have the locks of delta-rs's threads, but not the threads
+    pool = ProcessPoolExecutor(count, get_context("spawn"), begin_process)
+    try:
+        yield InProcesses(pool, count)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def begin_process() -> None:
+    """First in each process of a pool: it leaves Ctrl-C to its parent, and ends when that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

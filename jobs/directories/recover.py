@@ -26,7 +26,7 @@ from replica.model.keys import ReplicaKey
 def run(paths: Sequence[str], *, json_output: bool) -> int:
     """Print a plan for each cluster; 0 where all are safe, else 1. Nothing is ever changed."""
     codes = []
-    found = _examined(paths)
+    found = examined_nodes(paths)
     for members in (m for part in by_partition(found, partition_of) for m in by_cluster(part)):
         _refuse_copies(members)
         by_key = {_key(one): one for one in members}
@@ -41,7 +41,7 @@ def run(paths: Sequence[str], *, json_output: bool) -> int:
     return max(codes)
 
 
-def _examined(paths: Sequence[str]) -> list[Examined]:
+def examined_nodes(paths: Sequence[str]) -> list[Examined]:
     """The directories of all paths, each read once; those that can't be planned with are named."""
     progress = Progress()
     with ExitStack() as stack:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -15,15 +14,12 @@ from multiprocessing import get_context
 
 from jobs.engine.campaign_state import read_done, remembering
 from jobs.output import Progress, complain, one_line, write_json, write_line
-from replica.errors import KraftlakeError, UsageError
+from pipelines.tasks import LostProcessError, begin_process
+from replica.errors import UsageError
 from replica.simulate.simulation import Result, run
 
 _AHEAD = 16
 """Seeds for each process: one that takes long doesn't leave the others without work."""
-
-
-class LostProcessError(KraftlakeError):
-    """The system has ended a process of a campaign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +75,7 @@ def _results(seeds: Iterable[int], options: Options) -> Iterator[Result]:
     if options.jobs == 1:
         yield from map(one, seeds)
         return
-    pool = ProcessPoolExecutor(options.jobs, get_context("spawn"), _leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(options.jobs, get_context("spawn"), begin_process)
     try:
         ahead = deque[Future[Result]]()
         for seed in seeds:
@@ -92,10 +88,6 @@ def _results(seeds: Iterable[int], options: Options) -> Iterator[Result]:
         raise LostProcessError("a process was ended from outside, perhaps for memory") from error
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _print(result: Result, *, json_output: bool) -> None:

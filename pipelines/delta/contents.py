@@ -1,70 +1,192 @@
-"""The whole content of a table in this process, as Arrow, without Spark.
+"""Tables brought to new content in this process, piece by piece, without Spark.
 
-Columns have the types of the table's contract; a VARIANT is struct<value, metadata>.
+Rows have the types of the table's contract; a VARIANT is struct<value, metadata>. At no time more
+than a few pieces are in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Protocol
 
 import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
 
 from pipelines.delta.replacing import replace_values
-from pipelines.delta.small import content
+from pipelines.delta.small import content, of_clusters
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import WRITER, open_table
+from pipelines.lake.delta_rs import WRITER, open_table, rows_of
 from pipelines.tables.contract import Contract
 
 Row = dict[str, Any]
 
 _IS_GONE = "_is_gone"
+_ROWS_AT_ONCE = 50_000
+_ROWS_OF_A_FILE = 10_000
+"""At least, but for the last file: a cluster with as many has files of its own, so that what
+changes of other clusters leaves them as they are."""
 
 
-def content_of(lake: Lake, contract: Contract, version: int | None = None) -> pa.Table:
-    """The rows of the table, which must be there, at a version, by default the newest.
+class Piece(Protocol):
+    """All rows that a table is to have of some clusters."""
 
-    Raises what delta-rs raises: just Exception where a data file is gone.
+    @property
+    def clusters(self) -> Sequence[str]:
+        """Their ids."""
+
+    def read(self) -> pa.Table:
+        """The rows, in the contract's types. Raises OSError."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Some pieces as one."""
+
+    clusters: tuple[str, ...]
+    rows: pa.Table
+
+    def read(self) -> pa.Table:
+        return self.rows
+
+
+def put(lake: Lake, contract: Contract, pieces: Iterable[Piece], kept: Sequence[str] = ()) -> None:
+    """Makes the pieces' rows, whose keys must be unique, all rows of their clusters in the table,
+    which ensure_table has made. Of other clusters the rows of those in `kept` stay, and others go.
+
+    Where nothing changes there is no commit. A table with a change data feed is changed by what
+    differs, so that its feed has new, vanished and changed rows alone. Raises UnwritableFileError,
+    OSError, and deltalake's errors for the commit.
     """
-    return content(open_table(lake.table_uri(contract.name), version), contract)
-
-
-def put(lake: Lake, contract: Contract, rows: pa.Table) -> None:
-    """Makes `rows`, whose keys must be unique, the whole content of the table, which ensure_table
-    has made.
-
-    Where they are its content already there is no commit. A table with a change data feed is
-    changed by what differs, so that its feed has new, vanished and changed rows alone. Raises
-    UnwritableFileError, and deltalake's errors for the commit.
-    """
-    held = content_of(lake, contract)
-    if _in_order(contract, held).equals(_in_order(contract, rows)):
+    table = open_table(lake.table_uri(contract.name))
+    if not table.file_uris():
+        replace_values(lake, contract, (one.rows for one in _joined(pieces, _ROWS_OF_A_FILE)))
         return
-    if contract.change_feed and held.num_rows:
-        _change(lake, contract, held.to_pylist(), rows.to_pylist())
+    pieces = [*pieces]
+    known = {*kept, *chain.from_iterable(one.clusters for one in pieces)}
+    there = {row["cluster_id"] for row in rows_of(table, "SELECT DISTINCT cluster_id FROM t")}
+    gone = sorted(there - known)
+    if contract.change_feed:
+        _change(table, contract, pieces, gone)
     else:
-        replace_values(lake, contract, rows)
+        _replace(lake, table, contract, pieces, gone)
+
+
+def put_all(lake: Lake, contract: Contract, rows: pa.Table) -> None:
+    """`put` of all rows that the table is to have."""
+    clusters = tuple(rows["cluster_id"].unique().to_pylist())
+    put(lake, contract, [_Held(clusters, rows)])
+
+
+def _joined(pieces: Iterable[Piece], least: int) -> Iterator[_Held]:
+    """Neighbours together, so that all but the last one have so many rows at least."""
+    waiting: list[tuple[Sequence[str], pa.Table]] = []
+    for piece in pieces:
+        waiting.append((piece.clusters, piece.read()))
+        if sum(rows.num_rows for _, rows in waiting) >= least:
+            yield _as_one(waiting)
+            waiting = []
+    if waiting:
+        yield _as_one(waiting)
+
+
+def _as_one(pieces: Sequence[tuple[Sequence[str], pa.Table]]) -> _Held:
+    return _Held(
+        tuple(cluster_id for clusters, _ in pieces for cluster_id in clusters),
+        pa.concat_tables([rows for _, rows in pieces]),
+    )
+
+
+def _replace(
+    lake: Lake,
+    table: DeltaTable,
+    contract: Contract,
+    pieces: Sequence[Piece],
+    gone: Sequence[str],
+) -> None:
+    """All rows of the clusters of which a row differs."""
+    differing = {
+        cluster_id
+        for some in _joined(pieces, _ROWS_AT_ONCE)
+        if not _is_held(table, contract, some)
+        for cluster_id in some.clusters
+    }
+    if not differing and not gone:
+        return
+    leaving = of_clusters(sorted({*differing, *gone}))
+    query = f"SELECT count(*) AS staying FROM t WHERE NOT ({leaving})"  # noqa: S608 - our own text
+    (count,) = rows_of(table, query)
+    changed = (one for one in pieces if not differing.isdisjoint(one.clusters))
+    new = (some.rows for some in _joined(changed, _ROWS_OF_A_FILE))
+    if not count["staying"]:
+        replace_values(lake, contract, new)
+        return
+    batches = (batch for rows in new for batch in rows.to_batches())
+    write_deltalake(
+        table,
+        pa.RecordBatchReader.from_batches(contract.arrow_schema, batches),
+        mode="overwrite",
+        predicate=leaving,
+        writer_properties=WRITER,
+    )
+
+
+def _is_held(table: DeltaTable, contract: Contract, some: _Held) -> bool:
+    """Whether the table has just these rows of their clusters."""
+    held = content(table, contract, of_clusters(some.clusters))
+    return held.num_rows == some.rows.num_rows and bool(
+        _in_order(contract, held).equals(_in_order(contract, some.rows))
+    )
 
 
 def _in_order(contract: Contract, rows: pa.Table) -> pa.Table:
     return rows.sort_by([(key, "ascending") for key in contract.keys]).combine_chunks()
 
 
-def _change(lake: Lake, contract: Contract, held: Iterable[Row], wanted: Iterable[Row]) -> None:
-    """Brings the table from rows to others by one commit."""
+def _change(
+    table: DeltaTable, contract: Contract, pieces: Iterable[Piece], gone: Sequence[str]
+) -> None:
+    """What differs, by one commit."""
+    changes: list[Row] = []
+    touched = [*gone]
+    for some in _joined(pieces, _ROWS_AT_ONCE):
+        if not _is_held(table, contract, some):
+            held = content(table, contract, of_clusters(some.clusters))
+            changes += _differences(contract, held.to_pylist(), some.rows.to_pylist())
+            touched += some.clusters
+    if gone:
+        changes += _differences(contract, content(table, contract, of_clusters(gone)).to_pylist())
+    if changes:
+        _merge(table, contract, changes, touched)
+
+
+def _differences(
+    contract: Contract, held: Iterable[Row], wanted: Iterable[Row] = ()
+) -> Iterator[Row]:
     before = {_key(contract, row): row for row in held}
     after = {_key(contract, row): row for row in wanted}
-    changed = [row | {_IS_GONE: False} for key, row in after.items() if before.get(key) != row]
-    gone = [row | {_IS_GONE: True} for key, row in before.items() if key not in after]
+    for key, row in after.items():
+        if before.get(key) != row:
+            yield row | {_IS_GONE: False}
+    for key, row in before.items():
+        if key not in after:
+            yield row | {_IS_GONE: True}
+
+
+def _merge(
+    table: DeltaTable, contract: Contract, changes: Sequence[Row], clusters: Sequence[str]
+) -> None:
+    """clusters: those of the changes, so that files of others aren't read."""
     schema = contract.arrow_schema.append(pa.field(_IS_GONE, pa.bool_()))
     columns = {name: f's."{name}"' for name in contract.column_names}
     equal = " AND ".join(
         f'(t."{key}" = s."{key}" OR (t."{key}" IS NULL AND s."{key}" IS NULL))'
         for key in contract.keys
     )
-    merging = open_table(lake.table_uri(contract.name)).merge(
-        pa.Table.from_pylist([*changed, *gone], schema),
-        equal,
+    merging = table.merge(
+        pa.Table.from_pylist([*changes], schema),
+        f"t.{of_clusters(clusters)} AND {equal}",
         source_alias="s",
         target_alias="t",
         writer_properties=WRITER,

@@ -89,9 +89,11 @@ def add_values(
     return commit(lake, contract, files, "append", application, seen)
 
 
-def replace_values(lake: Lake, contract: Contract, values: pa.Table) -> Written:
-    """`replace` with rows that the driver has, in the columns and types of the contract."""
-    return commit(lake, contract, _files_of_values(lake, contract, values), "overwrite")
+def replace_values(lake: Lake, contract: Contract, values: Iterable[pa.Table]) -> Written:
+    """`replace` with rows that the driver has, in the columns and types of the contract: a file for
+    each of the tables."""
+    files = [file for rows in values for file in _files_of_values(lake, contract, rows)]
+    return commit(lake, contract, files, "overwrite")
 
 
 def _files_of_values(lake: Lake, contract: Contract, values: pa.Table) -> list[NewFile]:

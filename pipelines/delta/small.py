@@ -6,7 +6,7 @@ of several partitions it shuffles: for some thousand rows that takes far longer 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ class Reading:
 
 def size(lake: Lake, contract: Contract) -> Size:
     """UsageError where the lake has no such table."""
-    return _size(_opened(lake, contract))
+    return size_of(_opened(lake, contract))
 
 
 def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> Reading:
@@ -60,7 +60,7 @@ def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> Reading:
     UsageError where the lake has no such table.
     """
     table = _opened(lake, contract)
-    held = _size(table)
+    held = size_of(table)
     if held.is_small:
         rows = _read_small(spark, table, contract)
     else:
@@ -106,6 +106,12 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def of_clusters(clusters: Iterable[str]) -> str:
+    """SQL: the rows of some clusters, of none where there are none."""
+    ids = ", ".join(map(text, clusters))
+    return f"cluster_id IN ({ids})" if ids else "false"
+
+
 def spark_text(value: str) -> str:
     """A literal of SQL, as Spark reads it."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -118,7 +124,8 @@ def _opened(lake: Lake, contract: Contract) -> DeltaTable:
     return table
 
 
-def _size(table: DeltaTable) -> Size:
+def size_of(table: DeltaTable) -> Size:
+    """At the version at which the table was opened."""
     files = pa.table(table.get_add_actions())
     counts = files.column("num_records").to_pylist()
     row_count = None if None in counts else sum(counts)
@@ -132,11 +139,13 @@ def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> D
     return spark.createDataFrame(rows, contract.schema).coalesce(1)
 
 
-def content(table: DeltaTable, contract: Contract) -> pa.Table:
-    """The table's rows in the contract's types. Raises what delta-rs raises."""
+def content(table: DeltaTable, contract: Contract, where: str = "true") -> pa.Table:
+    """The table's rows that fulfil a condition in SQL, in the contract's types. Raises what
+    delta-rs raises."""
     if not table.file_uris():
         return contract.arrow_schema.empty_table()
-    found = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
+    query = f"SELECT * FROM t WHERE {where}"  # noqa: S608 - the conditions are our own
+    found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
     return in_contract_types(found, contract)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from pipelines.in_memory.branch import branch_batches, branch_records, lost_tails
 from pipelines.in_memory.capture_groups import group_findings
 from pipelines.in_memory.committed import committed_log, proven_ranges
@@ -20,13 +22,12 @@ from pipelines.in_memory.groups import newest_groups
 from pipelines.in_memory.held import by_capture, held_batches, replica_logs
 from pipelines.in_memory.histories import divergence_points, leader_epoch_history, truncations
 from pipelines.in_memory.judgements import judgements
-from pipelines.in_memory.membership import Member, members_of
 from pipelines.in_memory.metadata import metadata_tables
 from pipelines.in_memory.quorum.views import Sources, quorum_tables
 from pipelines.in_memory.replay import replayed
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
 
-Tables = Iterator[tuple[str, list[Row]]]
+Tables = Iterator[tuple[str, list[Row] | pa.Table]]
 """The name of each table, such as silver.voter_sets, and its rows."""
 
 
@@ -78,8 +79,3 @@ def gold_tables(of: Derived) -> Tables:
     batches = branch_batches(of.committed, bronze.batches)
     held = [batch for of_capture in of.held.values() for batch in of_capture]
     yield from quorum_tables(Sources(bronze, held, batches, of.groups, history, of.snapshot_sets))
-
-
-def members(of: Derived) -> Iterator[Member]:
-    """The cluster's captures as members of rounds, in which other clusters may have been, too."""
-    return members_of(of.bronze, of.held, of.snapshot_sets)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from pipelines.gold.rules.membership import told
 from pipelines.in_memory.control import SnapshotKey
@@ -15,17 +17,27 @@ from pipelines.tables.keys import REPLICA_KEYS
 from replica.format.snapshot import BOOTSTRAP_ID
 from replica.model.keys import ReplicaId
 
+_ENTRY = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes")
 _STATE = ("leader_id", "leader_epoch", "current_voters")
 _NO_STATE: Row = dict.fromkeys(_STATE)
 
 
 class Member(NamedTuple):
-    """A capture in a round. row: what the rules want to know of it but for its batches; held: the
-    batches of its log."""
+    """A capture in a round. row: what the rules want to know of it but for its batches; held: a row
+    for each batch of its log, in columns of _ENTRY."""
 
     ingest_seq: int
     row: Row
-    held: Sequence[HeldBatch]
+    held: npt.NDArray[np.int64]
+
+
+def with_neighbours(captures: Iterable[Row]) -> set[str]:
+    """The clusters that were captured in one round with another one: of these the first records are
+    compared."""
+    rounds: defaultdict[int, set[str]] = defaultdict(set)
+    for row in captures:
+        rounds[row["ingest_seq"]].add(row["cluster_id"])
+    return {cluster_id for ids in rounds.values() if len(ids) > 1 for cluster_id in ids}
 
 
 def members_of(
@@ -33,7 +45,11 @@ def members_of(
     held: Mapping[str, Sequence[HeldBatch]],
     snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
 ) -> Iterator[Member]:
-    """The members of all rounds; held: from by_capture; snapshot_sets: from snapshot_voter_sets."""
+    """A member for each capture of some clusters; of bronze captures and states alone are read.
+
+    held: from by_capture, of the clusters that have neighbours; snapshot_sets: from
+    snapshot_voter_sets.
+    """
     sources = {row["capture_id"]: row["source"] for row in one_row_per_capture(bronze.captures)}
     state = {row["capture_id"]: row for row in bronze.state}
     initial = _initial_voters(snapshot_sets)
@@ -47,7 +63,9 @@ def members_of(
             **{name: state.get(capture_id, _NO_STATE)[name] for name in _STATE},
             "initial_voters": initial.get(replica_of(row)),
         }
-        yield Member(row["ingest_seq"], known, held.get(capture_id, ()))
+        batches = [[getattr(batch, name) for name in _ENTRY] for batch in held.get(capture_id, ())]
+        entries = np.array(batches, np.int64).reshape(-1, len(_ENTRY))
+        yield Member(row["ingest_seq"], known, entries)
 
 
 def membership_findings(members: Iterable[Member]) -> Iterator[Row]:
@@ -81,31 +99,20 @@ def _entries(members: Sequence[Member]) -> dict[str, Row]:
     that hold the first offset of any log of the round."""
     if len({member.row["cluster_id"] for member in members}) < 2:
         return {}
-    held = {member.row["capture_id"]: member.held for member in members if member.held}
-    firsts = {
-        capture_id: min(batch.base_offset for batch in batches)
-        for capture_id, batches in held.items()
-    }
+    held = {member.row["capture_id"]: member.held for member in members if len(member.held)}
+    firsts = {capture_id: int(batches[:, 0].min()) for capture_id, batches in held.items()}
     offsets = sorted(set(firsts.values()))
     return {
         capture_id: {
             "first_offset": first,
-            "entries": [
-                _entry(batch, offset)
-                for batch in held[capture_id]
-                for offset in _between(offsets, batch)
-            ],
+            "entries": [one for offset in offsets for one in _holding(held[capture_id], offset)],
         }
         for capture_id, first in firsts.items()
     }
 
 
-def _between(offsets: Sequence[int], batch: HeldBatch) -> Sequence[int]:
-    """Those of the ascending offsets that the batch holds."""
-    first = bisect_left(offsets, batch.base_offset)
-    return offsets[first : bisect_right(offsets, batch.last_offset)]
-
-
-def _entry(batch: HeldBatch, offset: int) -> dict[str, Any]:
-    names = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes")
-    return {"offset": offset, **{name: getattr(batch, name) for name in names}}
+def _holding(held: npt.NDArray[np.int64], offset: int) -> Iterator[dict[str, int]]:
+    """The batches that hold an offset."""
+    base_offsets, last_offsets = held[:, 0], held[:, 1]
+    for batch in held[(base_offsets <= offset) & (offset <= last_offsets)].tolist():
+        yield {"offset": offset, **dict(zip(_ENTRY, batch, strict=True))}

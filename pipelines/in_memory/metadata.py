@@ -16,28 +16,28 @@ _CHANGE_KEYS = ("cluster_id", "offset", "leader_epoch", "entity", "key", "change
 _PROVEN, _SUPERSEDED = "proven", "superseded"
 
 
-def metadata_tables(written: pa.Table) -> Iterator[tuple[str, list[Row]]]:
+def metadata_tables(written: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """The name and the rows of each of the three tables; written: WRITTEN, of Replayed."""
     yield "gold.metadata_history", _of(written, VERSION, OF_VERSION)
     yield "gold.metadata_changes", metadata_changes(written)
     yield "gold.state_ranges", state_ranges(written)
 
 
-def metadata_changes(written: pa.Table) -> list[Row]:
+def metadata_changes(written: pa.Table) -> pa.Table:
     """The changes of the agreed branch, and those of branches that lost, each once."""
     rows = _of(written, CHANGE, OF_CHANGE, {"record_offset": "offset", "valid_from": "at"})
-    agreed = [row for row in rows if row["commitment"] == _PROVEN]
-    others = _one_of_each(row for row in rows if row["commitment"] != _PROVEN)
-    # where a quorum broke its promises, one epoch has two records at an offset
-    taken = {
-        key
-        for key in map(_key, agreed)
-        if key in others and others[key]["commitment"] == _SUPERSEDED
-    }
-    return [*agreed, *(row for key, row in others.items() if key not in taken)]
+    keys = list(_CHANGE_KEYS)
+    times = rows.select(keys).group_by(keys).aggregate([([], "count_all")])
+    repeated = times.filter(pc.greater(times["count_all"], 1)).select(keys)
+    if not repeated.num_rows:  # as in every cluster that never lost a branch
+        return rows
+    known = {tuple(row.values()) for row in repeated.to_pylist()}
+    is_repeated = pa.array([key in known for key in _keys(rows)], pa.bool_())
+    few = pa.Table.from_pylist(_one_of_equals(rows.filter(is_repeated).to_pylist()), rows.schema)
+    return pa.concat_tables([rows.filter(pc.invert(is_repeated)), few])
 
 
-def state_ranges(written: pa.Table) -> list[Row]:
+def state_ranges(written: pa.Table) -> pa.Table:
     """The end offsets at which the state is known; written: WRITTEN."""
     columns = {"valid_from_offset": "from_offset", "valid_to_offset": "to_offset"}
     return _of(written, RANGE, OF_RANGE, columns)
@@ -48,12 +48,27 @@ def _of(
     what: str,
     columns: Sequence[str],
     renamed: Mapping[str, str] = MappingProxyType({}),
-) -> list[Row]:
+) -> pa.Table:
     """The rows of one kind, in these columns and cluster_id; renamed: old names to new ones."""
     of_kind = written.filter(pc.equal(written["what"], what)).select(["cluster_id", *columns])
-    names = [renamed.get(name, name) for name in of_kind.column_names]
-    rows: list[Row] = of_kind.rename_columns(names).to_pylist()
-    return rows
+    return of_kind.rename_columns([renamed.get(name, name) for name in of_kind.column_names])
+
+
+def _keys(rows: pa.Table) -> Iterable[tuple[Any, ...]]:
+    return zip(*(rows[name].to_pylist() for name in _CHANGE_KEYS), strict=True)
+
+
+def _one_of_equals(rows: Sequence[Row]) -> list[Row]:
+    """Of changes with one key those of the agreed branch, and one of others."""
+    agreed = [row for row in rows if row["commitment"] == _PROVEN]
+    others = _one_of_each(row for row in rows if row["commitment"] != _PROVEN)
+    # where a quorum broke its promises, one epoch has two records at an offset
+    taken = {
+        key
+        for key in map(_key, agreed)
+        if key in others and others[key]["commitment"] == _SUPERSEDED
+    }
+    return [*agreed, *(row for key, row in others.items() if key not in taken)]
 
 
 def _key(row: Row) -> tuple[Any, ...]:

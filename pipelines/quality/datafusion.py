@@ -26,7 +26,7 @@ def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})
     admitted: by table name, from `without_broken`, of those of which rows are left out.
     """
     derived = "".join(f", {sql} AS {name}" for name, sql in suite.derived.items())
-    rows = f"SELECT t.*{derived} FROM {_source(suite.name, admitted)} t"  # noqa: S608 - the suites are our own text
+    rows = f"SELECT t.*{derived} FROM {source_of(suite.name, admitted)} t"  # noqa: S608 - the suites are our own text
     join = suite.joined
     if join is not None:
         columns = ", ".join(quoted(join.on))
@@ -41,7 +41,8 @@ def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})
     return f"SELECT *, count(*) OVER (PARTITION BY {keys}) AS {ROWS_OF_KEY} FROM ({rows})"  # noqa: S608
 
 
-def _source(name: str, admitted: Mapping[str, str]) -> str:
+def source_of(name: str, admitted: Mapping[str, str]) -> str:
+    """SQL: a table's rows, or those of it that are admitted; admitted: as of `judged_rows`."""
     return f"({admitted[name]})" if name in admitted else table_name(name)
 
 

@@ -42,7 +42,7 @@ def write_left_out(
     assert table is not None, "ensure_table has made it"
     others = delta.rows_where(lake, QUARANTINED_ROWS, f"NOT ({of_tables(tables)})", table.version())
     own = pa.Table.from_pylist([*rows], QUARANTINED_ROWS.arrow_schema)
-    replace_values(lake, QUARANTINED_ROWS, pa.concat_tables([others, own]))
+    replace_values(lake, QUARANTINED_ROWS, [pa.concat_tables([others, own])])
 
 
 def texts(contract: Contract, rows: pa.Table) -> Iterable[dict[str, str]]:

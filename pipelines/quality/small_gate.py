@@ -8,17 +8,15 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from pipelines.delta.contents import content_of
 from pipelines.delta.small import in_contract_types
 from pipelines.lake import Lake
+from pipelines.quality.admitted import Admitted
 from pipelines.quality.datafusion import judged_rows, only_broken, without_broken
 from pipelines.quality.expectation import Action
 from pipelines.quality.frames import frame
 from pipelines.quality.left_out import texts, write_left_out
 from pipelines.quality.results import stop_if_broken, write_results
-from pipelines.quality.unbroken import Counted, Opened, counted, opened
+from pipelines.quality.unbroken import Changed, Counted, Opened, counted, opened
 from pipelines.quality.verdicts import Judged, TableResult, broken_text, unbroken
 from pipelines.tables.contract import Contract
 
@@ -43,7 +41,7 @@ class SmallGate:
         self._validation: Validation | None = None
         self._refused = False
         self._passed: list[Contract] = []
-        self._admitted: dict[str, tuple[Opened, str]] = {}
+        self._queries: dict[str, str] = {}
         self._left_out: list[Mapping[str, Any]] = []
 
     def __enter__(self) -> SmallGate:
@@ -65,16 +63,24 @@ class SmallGate:
             if error is None:  # what ended the run says more than what then couldn't be written
                 raise
 
-    def admit(self, tables: Sequence[Contract], *, leave_out: bool = True) -> bool:
+    def admit(
+        self,
+        tables: Sequence[Contract],
+        *,
+        leave_out: bool = True,
+        layer: Opened | None = None,
+        changed: Changed | None = None,
+    ) -> bool:
         """Whether what follows may be derived from the tables, which are all of one layer, without
-        the rows that `rows_of` leaves out.
+        the rows that `admitted` leaves out.
 
         leave_out: where it is False and rows are to be left out, the whole build is Gate's, which
-        judges the layers before again. CorruptDataError as of Gate. UsageError where the lake lacks
-        a table. Raises what delta-rs raises.
+        judges the layers before again. layer: the tables, where they have been opened. changed: as
+        of `counted`. CorruptDataError as of Gate. UsageError where the lake lacks a table. Raises
+        what delta-rs raises.
         """
-        layer = opened(self._lake, tables)
-        counts = counted(layer, tables)
+        layer = opened(self._lake, tables) if layer is None else layer
+        counts = counted(layer, tables, changed)
         refused = [] if leave_out else [one for one in counts if _leaves_out(one)]
         for one in refused:
             self._progress(f"{one.suite.name} has rows to leave out: Spark judges them")
@@ -93,7 +99,7 @@ class SmallGate:
         found = [result for result, _ in judged]
         self.results += found
         stop_if_broken(self._lake, found)
-        self._admitted |= {name: (layer, rows) for name, rows in admitted.items()}
+        self._queries |= admitted
         self._left_out += [
             row for one, rows in judged for row in self._quarantined(layer, one, rows)
         ]
@@ -104,13 +110,20 @@ class SmallGate:
         """The whole build is Gate's, so nothing of what was found here is written."""
         self._refused = True
 
-    def rows_of(self, contract: Contract) -> pa.Table:
-        """The admitted rows of a table that was judged, in the contract's Arrow schema."""
-        if contract.name in self._admitted:
-            layer, query = self._admitted[contract.name]
-            return in_contract_types(layer.answer(query), contract)
-        (version,) = (one.version for one in self.results if one.table == contract)
-        return content_of(self._lake, contract, version)
+    @property
+    def admitted(self) -> Admitted:
+        """The rows of all tables that were judged, as they were read."""
+        versions = {one.table.name: one.version for one in self.results}
+        return Admitted(self._lake, versions, dict(self._queries))
+
+    @property
+    def unbroken(self) -> frozenset[str]:
+        """The names of those of which no row breaks anything."""
+        return frozenset(
+            one.table.name
+            for one in self.results
+            if all(verdict.success for verdict in one.judged.verdicts)
+        )
 
     def _judged(
         self, layer: Opened, one: Counted, rows: str, admitted: Mapping[str, str]

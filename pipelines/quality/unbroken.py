@@ -9,14 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
+from pipelines.delta.small import of_clusters, size_of
 from pipelines.delta.tables import no_table
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import open_if_there
-from pipelines.quality.datafusion import broken_count, judged_rows, quoted, table_name
+from pipelines.lake.delta_rs import open_if_there, open_table
+from pipelines.quality.datafusion import (
+    broken_count,
+    judged_rows,
+    quoted,
+    source_of,
+    table_name,
+)
 from pipelines.quality.expectation import Expectation, Suite
 from pipelines.quality.suites import suites_of
 from pipelines.tables.contract import Contract
@@ -24,10 +32,15 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class Opened:
-    """Tables that are asked by SQL, each at one version. versions: by table name."""
+    """Tables that are asked by SQL, each at one version, by name."""
 
     builder: QueryBuilder
-    versions: Mapping[str, int]
+    tables: Mapping[str, DeltaTable]
+
+    @cached_property
+    def versions(self) -> dict[str, int]:
+        """By table name."""
+        return {name: table.version() for name, table in self.tables.items()}
 
     def answer(self, query: str) -> pa.Table:
         """What a query says, which names the tables as pipelines.quality.datafusion does."""
@@ -45,6 +58,15 @@ class Counted:
     broken: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Changed:
+    """What may have changed in a layer since all rows of some of its tables, `unbroken`, satisfied
+    their suites: the rows of these clusters only."""
+
+    clusters: tuple[str, ...]
+    unbroken: frozenset[str]
+
+
 def counts_of_broken(lake: Lake, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
     """What Counted has as `broken`, by table name; tables and errors are those of `counted`."""
     found = counted(opened(lake, tables), tables)
@@ -53,19 +75,36 @@ def counts_of_broken(lake: Lake, tables: Sequence[Contract]) -> dict[str, tuple[
 
 def opened(lake: Lake, tables: Sequence[Contract]) -> Opened:
     """The tables at their newest versions. UsageError where the lake lacks one of them."""
-    by_name = {one.name: _opened(lake, one) for one in tables}
+    return _registered({one.name: _opened(lake, one) for one in tables})
+
+
+def opened_at(lake: Lake, versions: Mapping[str, int]) -> Opened:
+    """Tables of a lake at known versions, by name. Raises what delta-rs raises."""
+    return _registered(
+        {name: open_table(lake.table_uri(name), at) for name, at in versions.items()}
+    )
+
+
+def _registered(tables: Mapping[str, DeltaTable]) -> Opened:
     builder = QueryBuilder()
-    for name, table in by_name.items():
+    for name, table in tables.items():
         builder.register(table_name(name), table)
-    return Opened(builder, {name: table.version() for name, table in by_name.items()})
+    return Opened(builder, tables)
 
 
-def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
-    """In the order of SUITES. tables: with all that their suites join, and all opened.
+def counted(
+    layer: Opened, tables: Sequence[Contract], changed: Changed | None = None
+) -> list[Counted]:
+    """In the order of SUITES. tables: with all that their suites join, and all opened. changed:
+    None where nothing is known of the layer before.
 
     Raises what delta-rs raises: just Exception where a data file is gone.
     """
-    return [_counted(layer, suite) for suite in suites_of(tables)]
+    return [
+        (None if changed is None else _unbroken_still(layer, suite, changed))
+        or _counted(layer, suite, {})
+        for suite in suites_of(tables)
+    ]
 
 
 def _opened(lake: Lake, contract: Contract) -> DeltaTable:
@@ -75,25 +114,43 @@ def _opened(lake: Lake, contract: Contract) -> DeltaTable:
     return table
 
 
-def _counted(layer: Opened, suite: Suite) -> Counted:
+def _unbroken_still(layer: Opened, suite: Suite, changed: Changed) -> Counted | None:
+    """Of a table of which only the changed clusters' rows can break anything, and don't; None where
+    all of its rows have to be looked at. A suite's expectations are about rows of one cluster where
+    the table's keys name it."""
+    if suite.name not in changed.unbroken or "cluster_id" not in suite.contract.keys:
+        return None
+    row_count = size_of(layer.tables[suite.name]).row_count
+    rows = f"SELECT * FROM {table_name(suite.name)} WHERE {of_clusters(changed.clusters)}"  # noqa: S608 - our own text
+    found = _counted(layer, suite, {suite.name: rows})
+    if row_count is None or any(found.broken):
+        return None
+    return Counted(suite, found.version, row_count, found.broken)
+
+
+def _counted(layer: Opened, suite: Suite, rows: Mapping[str, str]) -> Counted:
+    """rows: SQL of those that are judged, by table name; of a table without it, all."""
     by_sql = [one for one in suite.expectations if one.predicate is None]
     counts = ", ".join(f"{broken_count(one)} AS c{number}" for number, one in enumerate(by_sql))
-    query = f"SELECT count(*) AS row_count, {counts} FROM ({judged_rows(suite)})"  # noqa: S608 - the suites are our own text
+    query = f"SELECT count(*) AS row_count, {counts} FROM ({judged_rows(suite, rows)})"  # noqa: S608 - the suites are our own text
     (row,) = layer.answer(query).to_pylist()
     row_count = row.pop("row_count")
     found = iter(row.values())
     broken = tuple(
-        next(found) if one.predicate is None else _broken_by_predicate(layer, suite, one)
+        next(found) if one.predicate is None else _broken_by_predicate(layer, suite, one, rows)
         for one in suite.expectations
     )
     return Counted(suite, layer.versions[suite.name], row_count, broken)
 
 
-def _broken_by_predicate(layer: Opened, suite: Suite, expectation: Expectation) -> int:
+def _broken_by_predicate(
+    layer: Opened, suite: Suite, expectation: Expectation, rows: Mapping[str, str]
+) -> int:
     """Of a table's columns a piece at a time, so that they don't fill this process's memory."""
     assert expectation.predicate is not None, expectation.meaning
     columns = ", ".join(quoted(expectation.columns))
-    found = layer.builder.execute(f"SELECT {columns} FROM {table_name(suite.name)}")  # noqa: S608 - the names are our own
+    source = source_of(suite.name, rows)
+    found = layer.builder.execute(f"SELECT {columns} FROM {source}")  # noqa: S608 - the names are our own
     broken = 0
     for batch in found:
         values = (column.to_pylist() for column in pa.record_batch(batch).columns)

@@ -34,6 +34,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.history": (),
     "replica.scan": ("replica.format", "replica.metadata"),
     "replica.redacted": ("replica.format", "replica.metadata"),
+    "replica.restore": ("replica.format", "replica.metadata"),
     "replica.check": ("replica.scan", "replica.history", "replica.format", "replica.metadata"),
     "replica.raft": ("replica.history",),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),

@@ -22,18 +22,22 @@ def changed(commitment: str | None, new: str = "x", offset: int = 5, old: str | 
     }
 
 
+def tables_of(written: pa.Table) -> dict[str, list[Row]]:
+    return {name: rows.to_pylist() for name, rows in metadata_tables(written)}
+
+
 def written(rows: list[Row], tails: list[Row] | None = None) -> pa.Table:
     return replayed(rows, [], [], tails or []).written
 
 
 def told(*rows: Row) -> list[tuple[int, str | None, str | None]]:
     table = metadata_changes(pa.Table.from_pylist(list(rows), schema=WRITTEN))
-    return [(row["offset"], row["new"], row["commitment"]) for row in table]
+    return [(row["offset"], row["new"], row["commitment"]) for row in table.to_pylist()]
 
 
 def test_the_tables_have_the_columns_of_their_contracts() -> None:
     lost = tail([topic("ghost", OTHER_TOPIC)], 1)
-    tables = dict(metadata_tables(written(branch([topic(), config("1")]), lost)))
+    tables = tables_of(written(branch([topic(), config("1")]), lost))
     for contract in (METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES):
         rows = tables[contract.name]
         assert rows
@@ -44,7 +48,7 @@ def test_the_tables_have_the_columns_of_their_contracts() -> None:
 
 
 def test_a_lake_without_records_has_no_rows() -> None:
-    assert dict(metadata_tables(written([]))) == {
+    assert tables_of(written([])) == {
         METADATA_HISTORY.name: [],
         METADATA_CHANGES.name: [],
         STATE_RANGES.name: [],
@@ -53,7 +57,7 @@ def test_a_lake_without_records_has_no_rows() -> None:
 
 def test_a_change_says_when_it_took_effect_and_at_which_record() -> None:
     rows = branch([topic(), remove_topic()])
-    changes = dict(metadata_tables(written(rows)))[METADATA_CHANGES.name]
+    changes = tables_of(written(rows))[METADATA_CHANGES.name]
     assert [(c["change"], c["offset"], c["at"]) for c in changes] == [
         ("topic_created", 0, rows[0]["timestamp"]),
         ("topic_deleted", 1, rows[1]["timestamp"]),
@@ -62,9 +66,7 @@ def test_a_change_says_when_it_took_effect_and_at_which_record() -> None:
 
 def test_records_that_two_losing_branches_share_are_told_once() -> None:
     tails = [*tail([topic()], 1, "one"), *tail([topic()], 1, "two", node_id=3)]
-    changes = dict(metadata_tables(written(branch([config("1")] * 3), tails)))[
-        METADATA_CHANGES.name
-    ]
+    changes = tables_of(written(branch([config("1")] * 3), tails))[METADATA_CHANGES.name]
     lost = [row for row in changes if row["commitment"] == "superseded"]
     assert [(row["change"], row["offset"]) for row in lost] == [("topic_created", 1)]
 

@@ -89,7 +89,7 @@ def test_both_gates_warn_and_leave_out_the_same(spark: SparkSession, tmp_path: P
     with Gate(spark, lakes[1], lines[1].append, "r") as gate:
         admitted = gate.admit(BRONZE)
         for contract in BRONZE:
-            assert admitted[contract].count() == small.rows_of(contract).num_rows
+            assert admitted[contract].count() == small.admitted.rows_of(contract).num_rows
     assert lines[0] == lines[1]
     assert len(lines[0]) >= 6
     for name in (QUALITY_RESULTS.name, QUARANTINED_ROWS.name):

@@ -174,10 +174,10 @@ def test_rows_that_ask_for_it_are_left_out_and_kept_with_the_reason(tmp_path: Pa
     lines: list[str] = []
     with SmallGate(lake, lines.append, "run-1") as gate:
         assert gate.admit(BRONZE)
-        assert gate.rows_of(LOG_BATCHES).num_rows == 0
-        assert gate.rows_of(LOG_RECORDS).num_rows == 0
-        assert gate.rows_of(DAMAGE).num_rows == 1
-        assert gate.rows_of(LOG_RECORDS).schema.names == list(LOG_RECORDS.column_names)
+        assert gate.admitted.rows_of(LOG_BATCHES).num_rows == 0
+        assert gate.admitted.rows_of(LOG_RECORDS).num_rows == 0
+        assert gate.admitted.rows_of(DAMAGE).num_rows == 1
+        assert gate.admitted.rows_of(LOG_RECORDS).schema.names == list(LOG_RECORDS.column_names)
     left_out = _rows(lake, QUARANTINED_ROWS.name)
     assert sorted((row["table_name"], row["run_id"]) for row in left_out) == [
         ("bronze.log_batches", "run-1"),

@@ -1,0 +1,120 @@
+"""The command that makes what a new cluster boots from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from jobs.commands import combinations, options
+from pipelines import lake as lakes
+from replica.errors import UsageError
+
+Sources = Annotated[
+    options.Texts,
+    typer.Argument(
+        metavar="LOGDIR...",
+        help="Directories of the old cluster's controllers; or else name a lake.",
+        show_default=False,
+    ),
+]
+FromLake = Annotated[
+    Optional[lakes.Lake],  # noqa: UP045
+    typer.Option(
+        "--lake", metavar="L", help="Take the state from a built lake.", parser=options.lake_of
+    ),
+]
+Release = Annotated[
+    str,
+    typer.Option(
+        "--release", metavar="R", help="The Kafka release of the new cluster: 3.7 to 4.4."
+    ),
+]
+Output = Annotated[
+    options.Text,
+    typer.Option("-o", "--output", metavar="FOLDER", help="A new or empty folder to write to."),
+]
+MapBrokers = Annotated[
+    options.Text,
+    typer.Option("--map-brokers", metavar="1=11,...", help="New ids of brokers by their old ids."),
+]
+Formatted = Annotated[
+    options.Text,
+    typer.Option(
+        "--formatted",
+        metavar="DIR",
+        help="From 4.4 on, where voters are dynamic: a new controller's metadata.log.dir after "
+        "kafka-storage format, whose voters go into the checkpoint, too.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what will be different; no files.")]
+
+
+def restore(
+    release: Release,
+    paths: Sources = None,
+    lake: FromLake = None,
+    cluster: options.Cluster = None,
+    at_offset: options.AtOffset = None,
+    at_time: options.AtTime = None,
+    committed_only: options.CommittedOnly = False,
+    output: Output = None,
+    formatted: Formatted = None,
+    map_brokers: MapBrokers = None,
+    dry_run: DryRun = False,
+    json_output: options.Json = False,
+) -> int:
+    """Make the checkpoint from which a new cluster boots with the metadata of an old one.
+
+    For the day on which all controllers are gone, and for copies of a cluster. Topics keep their
+    ids, so brokers that come with their old log directories can keep their data. Restored are
+    features, topics, partitions, configs, quotas, ACLs, SCRAM credentials (not from redacted
+    sources) and the next producer id. Everything that will be different is told, with --dry-run
+    too.
+
+    Kafka appends the records of its bootstrap checkpoint when the first leader finds an empty log.
+    That it takes more than features there is documented nowhere; it is tried on the releases that
+    the documentation names. Try it on a test cluster first, and keep the old directories.
+
+    Of directories the one is taken with which `kraftlake recover --plan` would go on.
+
+    \b
+    Examples:
+      kraftlake restore --release 4.1 --dry-run left/1 left/2
+      kraftlake restore --release 3.9 --lake lake --at-offset 1526 -o restored
+      kraftlake restore --release 4.4 --formatted /var/kafka/metadata left/ -o restored
+      kraftlake restore --release 4.4 --map-brokers 1=11,2=12 left/ -o restored
+
+    --json: kind (restored, change), entity, number, and of a change detail and examples, a line
+    each. Exit codes: 0, 2 usage (also a state that isn't known to its last record).
+    """
+    from jobs.directories import restore as job
+    from jobs.moments import Moment, moment_of
+    from replica.restore.plan import NEWEST_LEVELS
+
+    if release not in NEWEST_LEVELS:
+        raise UsageError(f"--release {release}: expected one of {', '.join(NEWEST_LEVELS)}")
+    if bool(paths) == (lake is not None):
+        raise UsageError("restore: name directories, or a lake by --lake")
+    if (output is None) != dry_run:
+        raise UsageError("restore: give either -o FOLDER or --dry-run")
+    of_lake = {
+        "--cluster": cluster,
+        "--at-time": at_time,
+        "--committed-only": committed_only,
+    }
+    combinations.needs("--lake", lake, of_lake)
+    return job.run(
+        job.Request(
+            release=release,
+            output=output,
+            paths=tuple(paths or ()),
+            lake=lake,
+            cluster=cluster,
+            moment=Moment(at_offset, moment_of("--at-time", at_time)),
+            committed_only=committed_only,
+            formatted=formatted,
+            brokers=job.broker_map(map_brokers),
+            json_output=json_output,
+        )
+    )

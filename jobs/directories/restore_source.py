@@ -1,0 +1,121 @@
+"""The state that `kraftlake restore` begins with: from directories, or from a lake."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from jobs.asking.lake_history import cluster_history
+from jobs.directories.recover import examined_nodes
+from jobs.moments import Moment
+from jobs.output import Progress, complain
+from pipelines.lake import Lake
+from replica.check.examined import Examined, replica_log
+from replica.check.members import by_cluster
+from replica.check.replaying import replay_log, snapshot_image
+from replica.errors import UsageError
+from replica.format.segment import LocatedBatch
+from replica.history.recovery import Answer, plan_recovery
+from replica.metadata.image import Image, Read, entity_of
+from replica.metadata.image.state import TABLES, Table
+from replica.metadata.redact import MARK
+from replica.model.epochs import OffsetAndEpoch
+
+
+class Source(NamedTuple):
+    """shown: where the state comes from. end_offset: exclusive. redacted: by kind of entity, how
+    many are not in the image because their secrets are not in the source."""
+
+    image: Image
+    shown: str
+    end_offset: int
+    redacted: Counter[str]
+
+
+def of_directories(paths: Sequence[str], at_offset: int | None) -> Source:
+    """The state of the directory with which a quorum would go on (`kraftlake recover`).
+
+    at_offset: the end of a batch, None for the end of its log. UsageError where the state there
+    isn't known to the last record.
+    """
+    found = examined_nodes(paths)
+    clusters = by_cluster(found)
+    if len(clusters) > 1:
+        raise UsageError(f"{', '.join(paths)}: {len(clusters)} clusters: name one's directories")
+    (members,) = clusters
+    examined = _best(members)
+    end = _end(examined, at_offset)
+    image = _image(examined, end)
+    if image is None:
+        raise UsageError(
+            f"{examined.shown}: the state at offset {end.offset} isn't known: records before it "
+            "are missing, damaged or unknown, as `kraftlake check` says; name another --at-offset"
+        )
+    return Source(image, examined.shown, end.offset, Counter())
+
+
+def _best(members: Sequence[Examined]) -> Examined:
+    by_key = {one.replica.key: one for one in members if one.replica is not None}
+    unreliable = {key for key, one in by_key.items() if one.hides_entries}
+    plan = plan_recovery([replica_log(one, one.shown) for one in by_key.values()], unreliable)
+    if plan.answer is not Answer.SAFE:
+        reasons = "; ".join(plan.reasons)
+        complain(f"restore: not all of this state is proven to be committed: {reasons}")
+    return by_key[plan.ranking[0].log.key]
+
+
+def _end(examined: Examined, at_offset: int | None) -> OffsetAndEpoch:
+    batches = [one for segment in examined.directory.segments for one in segment.scan.batches]
+    ends = [_end_of(one) for one in batches]
+    ends += [one.id for one in examined.directory.snapshots if one.id is not None and one.is_whole]
+    ends = sorted(end for end in ends if end.offset > 0)
+    if not ends:
+        raise UsageError(f"{examined.shown}: no record")
+    if at_offset is None:
+        return ends[-1]
+    place = bisect_left(ends, OffsetAndEpoch(at_offset, -1))
+    if place < len(ends) and ends[place].offset == at_offset:
+        return ends[place]
+    near = sorted({end.offset for end in ends[max(0, place - 1) : place + 1]})
+    raise UsageError(
+        f"--at-offset {at_offset}: no batch or snapshot of {examined.shown} ends there; "
+        f"{' and '.join(map(str, near))} would do"
+    )
+
+
+def _end_of(batch: LocatedBatch) -> OffsetAndEpoch:
+    return OffsetAndEpoch(batch.header.next_offset, batch.header.leader_epoch)
+
+
+def _image(examined: Examined, end: OffsetAndEpoch) -> Image | None:
+    progress = Progress()
+    image = replay_log(examined, (end,), progress.show).images.get(end)
+    progress.clear()
+    if image is not None:
+        return image
+    for snapshot in examined.directory.snapshots:
+        if snapshot.id == end and snapshot.is_whole:
+            return snapshot_image(examined, snapshot)
+    return None
+
+
+def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: bool) -> Source:
+    """The state that `kraftlake state` tells of the moment. UsageError."""
+    history = cluster_history(lake, cluster, committed_only=committed_only)
+    end_offset = history.end_offset(moment)
+    redacted: Counter[str] = Counter()
+    tables: dict[str, Table[object, object]] = {name: Table() for name in TABLES}
+    for read in _readable(history.entities(end_offset), redacted):
+        tables[read.kind.table].put(read.key, read.value, 0)
+    return Source(Image(tables), f"{lake}, cluster {history.cluster_id}", end_offset, redacted)
+
+
+def _readable(rows: Iterator[Sequence[object]], redacted: Counter[str]) -> Iterator[Read]:
+    for entity, _, value, _ in rows:
+        kind, text = str(entity), str(value)
+        if kind in ("scram", "delegation_token") and MARK in text:
+            redacted[kind] += 1  # their bytes are no base64 any more
+        else:
+            yield entity_of(kind, text)

@@ -1,0 +1,154 @@
+"""The derived tables of some clusters: computed by this process or another one."""
+
+from __future__ import annotations
+
+import gc
+import os
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.in_memory.derived import derived, gold_tables, silver_tables
+from pipelines.in_memory.held import entries_end
+from pipelines.in_memory.rows import BronzeRows, Row
+from pipelines.quality.admitted import Admitted
+from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+from pipelines.tables.gold import GOLD
+from pipelines.tables.silver import SILVER
+
+MOST_OFFSETS = 1_000_000
+"""Of all batches of one cluster: some tables are made offset by offset."""
+_RECORDS_AT_ONCE = 20_000
+"""Of neighbouring clusters that are read together."""
+_INLINE_BYTES = 16 * 1024
+"""Of rows that a process hands over as they are; more go through a file."""
+_CONTRACTS = {contract.name: contract for contract in (*SILVER, *GOLD)}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one table, of some clusters. held: the rows, or the path of a file that holds them in
+    Arrow's format."""
+
+    clusters: tuple[str, ...]
+    held: pa.Table | str
+
+    def read(self) -> pa.Table:
+        """Raises OSError."""
+        if isinstance(self.held, pa.Table):
+            return self.held
+        with pa.memory_map(self.held) as source:
+            return pa.ipc.open_file(source).read_all()
+
+
+@dataclass(frozen=True)
+class Part:
+    """Clusters that are computed together. folder: for rows of theirs that are many. offsets: of
+    one cluster, at most."""
+
+    admitted: Admitted
+    clusters: tuple[str, ...]
+    folder: str
+    most_offsets: int
+
+
+def parts_of(
+    admitted: Admitted, records: Mapping[str, int], folder: str, most_offsets: int
+) -> list[Part]:
+    """records: how many each cluster has, by cluster_id."""
+    groups: list[list[str]] = []
+    size = 0
+    for cluster_id, count in records.items():
+        if not groups or size + count > _RECORDS_AT_ONCE:
+            groups.append([])
+            size = 0
+        groups[-1].append(cluster_id)
+        size += count
+    return [Part(admitted, tuple(clusters), folder, most_offsets) for clusters in groups]
+
+
+def compute(part: Part) -> dict[str, Rows] | None:
+    """Rows of silver's and gold's tables by name, but for the findings of `membership`.
+
+    None where Spark has to do it: a cluster's batches claim too many offsets, or a data file can't
+    be read, of which Spark tells more. OSError where the folder refuses a file.
+    """
+    try:
+        content = [part.admitted.rows_of(one, part.clusters) for one in bronze.DERIVED_FROM]
+    except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
+        return None
+    made: defaultdict[str, list[pa.Table]] = defaultdict(list)
+    with _no_search_for_cycles():
+        for cluster_id in part.clusters:
+            rows = bronze_rows(cluster_id, content)
+            if _offsets(rows) > part.most_offsets:
+                return None
+            found = derived(rows)
+            for name, some in chain(silver_tables(found), gold_tables(found)):
+                made[name].append(table_of(_CONTRACTS[name], some))
+    return {
+        name: Rows(part.clusters, _kept(pa.concat_tables(tables), part.folder))
+        for name, tables in made.items()
+    }
+
+
+def bronze_rows(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
+    """A cluster's rows out of the tables of bronze.DERIVED_FROM, in their order."""
+    mine = (table.filter(pc.equal(table["cluster_id"], cluster_id)) for table in content)
+    return BronzeRows(*(_without_unread(table).to_pylist() for table in mine))
+
+
+def _without_unread(rows: pa.Table) -> pa.Table:
+    """`payload` only in rows where the record can't be read from its `value`, or may be of a type
+    that this release doesn't know; elsewhere it would be as much as all other columns, unread."""
+    if "payload" not in rows.column_names:
+        return rows
+    payload = rows["payload"].combine_chunks()
+    metadata = payload.field("metadata") if isinstance(payload, pa.StructArray) else payload
+    is_read = pc.or_(
+        pc.is_null(rows["value"].combine_chunks()),
+        pc.fill_null(pc.match_substring(metadata, "apiKey"), False),
+    )
+    places = pc.if_else(is_read, pa.array(range(rows.num_rows), pa.int64()), None)
+    return rows.set_column(rows.column_names.index("payload"), "payload", payload.take(places))
+
+
+def table_of(contract: Contract, rows: Sequence[Row] | pa.Table) -> pa.Table:
+    """In the contract's columns and types."""
+    if isinstance(rows, pa.Table):
+        return rows.select(contract.column_names).cast(contract.arrow_schema)
+    columns = {name: [row[name] for row in rows] for name in contract.column_names}
+    return pa.Table.from_pydict(columns, contract.arrow_schema)
+
+
+def _kept(rows: pa.Table, folder: str) -> pa.Table | str:
+    if rows.nbytes <= _INLINE_BYTES:
+        return rows
+    path = os.path.join(folder, f"{uuid.uuid4()}.arrow")
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, rows.schema, options=options) as file:
+        file.write_table(rows)
+    return path
+
+
+@contextmanager
+def _no_search_for_cycles() -> Iterator[None]:
+    """What is computed has no cycles; to look for them takes a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _offsets(rows: BronzeRows) -> int:
+    return sum(max(0, entries_end(row) - row["base_offset"]) for row in rows.batches)

@@ -1,0 +1,83 @@
+"""What tells whether a cluster's rows of bronze have changed since a build.
+
+Records are only ever added, so that of their tables the files tell it that hold rows of a cluster;
+they aren't read. The other tables are far smaller, and a merge rewrites files in which most rows
+stay as they are: of them the rows tell it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from pipelines.delta.small import content
+from pipelines.quality.unbroken import Opened
+from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+
+_GROWING = (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS)
+
+
+def digests_of(layer: Opened, clusters: Sequence[str]) -> dict[str, str]:
+    """By cluster_id, in hexadecimal: equal digests of two builds mean equal rows in all tables of
+    bronze.DERIVED_FROM. layer: bronze. Raises what delta-rs raises."""
+    digests = {cluster_id: hashlib.sha256() for cluster_id in clusters}
+    for contract in bronze.DERIVED_FROM:
+        table = layer.tables[contract.name]
+        of_files = contract in _GROWING and _tells_by_its_files(table)
+        told = _files(table, clusters) if of_files else _rows(table, contract)
+        for cluster_id, text in told:
+            digests[cluster_id].update(f"{contract.name} {len(text)} ".encode() + text)
+    return {cluster_id: digest.hexdigest() for cluster_id, digest in digests.items()}
+
+
+def _tells_by_its_files(table: DeltaTable) -> bool:
+    """Whether rows come and go with their files only."""
+    return "deletionVectors" not in (table.protocol().reader_features or ())
+
+
+def _files(table: DeltaTable, clusters: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """Of each cluster the names of the files that may hold rows of it."""
+    files = [*_bounds(table)]
+    for cluster_id in clusters:
+        mine = (
+            path
+            for path, least, greatest in files
+            if least is None or greatest is None or least <= cluster_id <= greatest
+        )
+        yield cluster_id, "\n".join(sorted(mine)).encode()
+
+
+def _bounds(table: DeltaTable) -> Iterator[tuple[str, str | None, str | None]]:
+    """Each file, with the least and the greatest cluster_id in it; None where the log has none."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    names = ("path", "min.cluster_id", "max.cluster_id")
+    columns: Mapping[str, list[str | None]] = {
+        name: actions[name].to_pylist()
+        if name in actions.column_names
+        else [None] * actions.num_rows
+        for name in names
+    }
+    for path, least, greatest in zip(*columns.values(), strict=True):
+        yield str(path), least, greatest
+
+
+def _rows(table: DeltaTable, contract: Contract) -> Iterator[tuple[str, bytes]]:
+    """Of each cluster that has rows, these rows in an order that they alone decide."""
+    rows = content(table, contract)
+    keys = dict.fromkeys(("cluster_id", *contract.keys))
+    rows = rows.sort_by([(key, "ascending") for key in keys]).combine_chunks()
+    found = rows["cluster_id"].to_numpy()
+    bounds = [0, *(np.flatnonzero(found[1:] != found[:-1]) + 1), len(found)]
+    for start, end in pairwise(bounds if len(found) else ()):
+        # not a slice: the bytes of one may end in bits of its neighbour
+        mine = rows.take(pa.array(np.arange(start, end)))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, mine.schema) as writer:
+            writer.write_table(mine.combine_chunks())
+        yield str(found[start]), sink.getvalue().to_pybytes()

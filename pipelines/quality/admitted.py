@@ -1,0 +1,48 @@
+"""The rows of a layer that the gate admits, read without Spark by any process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from pipelines.delta.small import content, in_contract_types, of_clusters
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_table
+from pipelines.quality.unbroken import opened_at
+from pipelines.tables.contract import Contract
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """versions: of the tables that were judged, by name. queries: SQL of the admitted rows of those
+    of which rows are left out."""
+
+    lake: Lake
+    versions: Mapping[str, int]
+    queries: Mapping[str, str] = field(default_factory=dict)
+
+    def rows_of(self, contract: Contract, clusters: Iterable[str] | None = None) -> pa.Table:
+        """A table's admitted rows, by default of all clusters, in the contract's Arrow schema.
+
+        Raises what delta-rs raises: just Exception where a data file is gone.
+        """
+        return self.rows_where(contract, "true" if clusters is None else of_clusters(clusters))
+
+    def rows_where(self, contract: Contract, where: str) -> pa.Table:
+        """Those that fulfil a condition in SQL. Raises as `rows_of`."""
+        name = contract.name
+        if name not in self.queries:
+            return content(_opened(self.lake, name, self.versions[name]), contract, where)
+        rows = f"SELECT * FROM ({self.queries[name]}) WHERE {where}"  # noqa: S608 - our own text
+        layer = opened_at(self.lake, self.versions)
+        return in_contract_types(layer.answer(rows), contract)
+
+
+@lru_cache(maxsize=16)
+def _opened(lake: Lake, name: str, version: int) -> DeltaTable:
+    """A process reads the same tables for many clusters."""
+    return open_table(lake.table_uri(name), version)

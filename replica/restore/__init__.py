@@ -1,0 +1,10 @@
+"""A cluster's metadata as what a new cluster begins with: `kraftlake restore`.
+
+plan        which entities of an image go over, changed in what, and what stays behind
+checkpoint  records as the bytes of a bootstrap checkpoint
+
+A controller whose log is empty appends the records of its bootstrap checkpoint when it first
+becomes the leader (Kafka: BootstrapMetadata, ActivationRecordsGenerator). Kafka writes the
+finalized features and SCRAM credentials there; it takes any metadata record. That is an
+undocumented way in, which tests/interop/test_restore_to_kafka.py tries on several releases.
+"""

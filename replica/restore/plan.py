@@ -1,0 +1,251 @@
+"""What of a cluster's state a new cluster begins with.
+
+Features, topics with their ids, partitions, configs, quotas, ACLs, SCRAM credentials and the next
+producer id go over. Left out is what belongs to the old nodes (registrations, the voter set), what
+can't be known (redacted values, delegation tokens, whose HMACs no log holds), and what describes
+replicas that have yet to start: leaders, eligible leader replicas, log directories, reassignments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from replica.errors import UsageError
+from replica.metadata.changes.releases import release_of
+from replica.metadata.image import Image, to_records
+from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.partition import Partition
+from replica.metadata.image.snapshot import ELR_VERSION, LOWEST_METADATA_VERSION
+from replica.metadata.image.state import TABLES, TOPIC_RESOURCE, Table
+from replica.metadata.record import MetadataRecord
+from replica.metadata.redact import MARK
+from replica.model.keys import ZERO_UUID
+
+NEWEST_LEVELS = {
+    **{"3.7": 19, "3.8": 20, "3.9": 21, "4.0": 25},
+    **{"4.1": 27, "4.2": 29, "4.3": 30, "4.4": 33},
+}
+"""Release -> the newest metadata.version that it lets a cluster finalize (Kafka:
+MetadataVersion.LATEST_PRODUCTION)."""
+_NO_LEADER = -1
+_BROKER_RESOURCES = (4, 8)
+"""ConfigResource.Type.BROKER and BROKER_LOGGER; "" names all brokers."""
+
+_Values = dict[Any, Any]
+
+
+class Change(NamedTuple):
+    """What will be different in the new cluster. entity: its kind; number: how many of them;
+    examples: the first of these, by name; detail: one line."""
+
+    entity: str
+    number: int
+    detail: str
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """image: what the new cluster begins with. changes: in what it differs from the old one's."""
+
+    image: Image
+    changes: tuple[Change, ...]
+
+    def records(self) -> tuple[MetadataRecord, ...]:
+        """In the order of a snapshot: features come first."""
+        return tuple(one for one in to_records(self.image) if isinstance(one, MetadataRecord))
+
+
+def plan_restore(image: Image, release: str, brokers: Mapping[int, int]) -> RestorePlan:
+    """brokers: new ids of old ones; who isn't named keeps its id. release: a key of NEWEST_LEVELS.
+
+    UsageError where the release can't hold the image's metadata.version, or two brokers would get
+    one id.
+    """
+    _check_level(image, release)
+    planning = _Planning({name: dict(image.tables[name].values) for name in TABLES}, brokers)
+    planning.run()
+    tables = {
+        name: Table(values, dict.fromkeys(values, 0)) for name, values in planning.values.items()
+    }
+    return RestorePlan(Image(tables), tuple(planning.changes))
+
+
+def _check_level(image: Image, release: str) -> None:
+    level = image.tables["features"].values.get(METADATA_VERSION)
+    if level is None:
+        raise UsageError("the state has no metadata.version: name an offset behind its beginning")
+    if level > NEWEST_LEVELS[release]:
+        raise UsageError(
+            f"metadata.version {release_of(level)} is newer than Kafka {release}: restore to the "
+            "release that the cluster ran, or to a newer one"
+        )
+    if level < LOWEST_METADATA_VERSION:
+        raise UsageError(
+            f"metadata.version {release_of(level)}: Kafka begins no cluster below "
+            f"{release_of(LOWEST_METADATA_VERSION)}"
+        )
+
+
+class _Planning:
+    """values: of State's tables, by name; changed step by step."""
+
+    def __init__(self, values: dict[str, _Values], brokers: Mapping[int, int]) -> None:
+        self.values = values
+        self.changes: list[Change] = []
+        self._brokers = brokers
+
+    def run(self) -> None:
+        self._check_brokers()
+        self._forget("brokers", "broker", "brokers register themselves when they start")
+        self._forget("controllers", "controller", "controllers register themselves")
+        self._forget("voters", "voters", "the new quorum has its own")
+        self._forget("kraft_version", "kraft_version", "kafka-storage format sets it")
+        self._forget("zk_migration", "zk_migration_state", "a new cluster has none to migrate")
+        tokens = "no log holds their HMACs: clients ask for new ones"
+        self._forget("delegation_tokens", "delegation_token", tokens)
+        self._features()
+        self._configs()
+        self._scram()
+        self._partitions()
+
+    def _check_brokers(self) -> None:
+        used = {broker for one in self.values["partitions"].values() for broker in one.replicas}
+        given: dict[int, int] = {}
+        for broker in sorted(used | self._brokers.keys()):
+            other = given.setdefault(self._broker(broker), broker)
+            if other != broker:
+                raise UsageError(
+                    f"--map-brokers: brokers {other} and {broker} would both be broker "
+                    f"{self._broker(broker)}: give each an id of its own"
+                )
+
+    def _broker(self, broker: int) -> int:
+        return self._brokers.get(broker, broker)
+
+    def _tell(self, entity: str, detail: str, keys: Iterator[Any] | list[Any]) -> None:
+        found = [str(key) for key in keys]
+        if found:
+            self.changes.append(Change(entity, len(found), detail, tuple(found[:5])))
+
+    def _forget(self, table: str, entity: str, why: str) -> None:
+        gone, self.values[table] = self.values[table], {}
+        names = (str(key) for key in sorted(gone) if table in ("brokers", "controllers"))
+        if gone:
+            self.changes.append(Change(entity, len(gone), f"left out: {why}", tuple(names)[:5]))
+
+    def _drop(self, table: str, entity: str, why: str, is_gone: Callable[[Any, Any], bool]) -> None:
+        values = self.values[table]
+        gone = sorted(key for key, value in values.items() if is_gone(key, value))
+        for key in gone:
+            del values[key]
+        self._tell(entity, f"left out: {why}", [_shown(key) for key in gone])
+
+    def _features(self) -> None:
+        """With eligible leader replicas, a broker that the controller has never seen leaves all
+        ISRs when it registers (Kafka: BrokerUncleanShutdownHandler): partitions would be left
+        without a replica that may lead."""
+        level = self.values["features"].pop(ELR_VERSION, None)
+        if level:
+            detail = (
+                f"left out, for with it brokers that register anew leave the ISR: finalize {level} "
+                "by `kafka-features upgrade` when all brokers have started"
+            )
+            self.changes.append(Change("feature", 1, detail, (ELR_VERSION,)))
+
+    def _configs(self) -> None:
+        topics = set(self.values["topics"].values())
+        self._drop(
+            "configs",
+            "config",
+            "the source has it redacted: set it by hand",
+            lambda key, value: value.startswith(MARK),
+        )
+        self._drop(
+            "configs",
+            "config",
+            "of a topic that doesn't exist",
+            lambda key, value: key[0] == TOPIC_RESOURCE and key[1] not in topics,
+        )
+        self.values["configs"] = {
+            self._config_key(*key): value for key, value in self.values["configs"].items()
+        }
+
+    def _config_key(self, resource: int, name: str, config: str) -> tuple[int, str, str]:
+        if resource in _BROKER_RESOURCES and name.isascii() and name.isdigit():
+            return resource, str(self._broker(int(name))), config
+        return resource, name, config
+
+    def _scram(self) -> None:
+        self._drop(
+            "scram",
+            "scram",
+            "the source has it redacted: set the user's password again",
+            lambda key, fields: any(_is_redacted(value) for value in fields.values()),
+        )
+
+    def _partitions(self) -> None:
+        topics, old = self.values["topics"], self.values["partitions"]
+        new = {key: self._partition(one) for key, one in old.items()}
+        self.values["partitions"] = new
+
+        def keys(is_told: Callable[[Partition, Partition], bool]) -> list[str]:
+            told = (key for key in sorted(old) if is_told(old[key], new[key]))
+            return [f"{topics.get(topic, topic)}-{number}" for topic, number in told]
+
+        self._tell(
+            "partition",
+            "a reassignment was under way: they stay on the replicas that they had before it",
+            keys(lambda a, b: bool(a.adding_replicas or a.removing_replicas)),
+        )
+        self._tell(
+            "partition",
+            "no in-sync replica is left of those that stay: any replica may become the leader",
+            keys(lambda a, b: not set(a.isr) & set(_before_reassignment(a))),
+        )
+        self._tell("partition", "without eligible leader replicas", keys(lambda a, b: bool(a.elr)))
+        self._tell(
+            "partition",
+            "the leader was elected uncleanly, and that its recovery is under way is forgotten",
+            keys(lambda a, b: a.leader_recovery_state != 0),
+        )
+        self._tell(
+            "partition",
+            "without a leader until an in-sync replica has started; leader epochs rise by one",
+            keys(lambda a, b: True),
+        )
+        moved = keys(lambda a, b: any(self._broker(one) != one for one in a.replicas))
+        self._tell("partition", "on other brokers, by --map-brokers", moved)
+
+    def _partition(self, old: Partition) -> Partition:
+        replicas = _before_reassignment(old)
+        in_sync = tuple(one for one in old.isr if one in replicas) or replicas
+        return Partition(
+            replicas=tuple(map(self._broker, replicas)),
+            isr=tuple(map(self._broker, in_sync)),
+            removing_replicas=(),
+            adding_replicas=(),
+            leader=_NO_LEADER,
+            leader_recovery_state=0,
+            leader_epoch=old.leader_epoch + 1,
+            partition_epoch=old.partition_epoch + 1,
+            directories=(ZERO_UUID,) * len(replicas),
+            elr=(),
+            last_known_elr=(),
+        )
+
+
+def _before_reassignment(one: Partition) -> tuple[int, ...]:
+    return tuple(broker for broker in one.replicas if broker not in one.adding_replicas)
+
+
+def _is_redacted(value: Any) -> bool:
+    if isinstance(value, bytes):
+        return value.startswith(MARK.encode())
+    return isinstance(value, str) and value.startswith(MARK)
+
+
+def _shown(key: Any) -> str:
+    return " ".join(map(str, key)) if isinstance(key, tuple) else str(key)

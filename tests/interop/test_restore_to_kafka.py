@@ -1,0 +1,208 @@
+"""`kraftlake restore`: a new Kafka cluster boots with the metadata of one whose controllers are
+gone, and its brokers keep their data."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.interop.kafka_jars import class_path_or_skip
+from tests.interop.kafka_node import Controller, free_ports, run_tool
+from tests.kraftlake_process import kraftlake
+
+pytestmark = pytest.mark.slow
+
+CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
+STARTED = "Kafka Server started"
+WITHIN_S = 120.0
+BROKERS = (11, 12)
+RECORDS = 200
+VERSIONS = ("3.9.2", "4.1.2", "4.3.1", "4.4.0")
+
+
+class Cluster:
+    """One controller and two brokers; killed on exit."""
+
+    def __init__(self, folder: Path, version: str) -> None:
+        self.folder, self.version = folder, version
+        controller, *ports = free_ports(3)
+        self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
+        voters = {1: controller}
+        acls = {
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "allow.everyone.if.no.acl.found": "true",
+            "super.users": "User:ANONYMOUS",
+        }
+        self.controller = Controller(
+            folder / "1", 1, voters, is_static=False, version=version, settings=acls
+        )
+        self.brokers = [
+            Controller(
+                folder / str(node_id),
+                node_id,
+                voters | {node_id: port},
+                is_static=False,
+                version=version,
+                settings={
+                    "process.roles": "broker",
+                    "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+                    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+                    "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
+                    "offsets.topic.replication.factor": 1,
+                    "auto.create.topics.enable": "false",
+                    **acls,
+                },
+            )
+            for node_id, port in zip(BROKERS, ports, strict=True)
+        ]
+
+    def format(self) -> None:
+        self.controller.format(CLUSTER_ID, "--standalone")
+        for broker in self.brokers:
+            if not broker.log_dir.exists():
+                broker.format(CLUSTER_ID)
+
+    def __enter__(self) -> Cluster:
+        nodes = [self.controller, *self.brokers]
+        try:
+            for node in nodes:
+                node.start()
+            for node in nodes:
+                node.wait_for(STARTED)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for node in (*self.brokers, self.controller):
+            node.kill()
+
+    def tool(self, main_class: str, *arguments: object) -> str:
+        ran = run_tool(
+            main_class, "--bootstrap-server", self.bootstrap, *arguments, version=self.version
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    def fill(self) -> None:
+        """Topics, records, a config, a quota, an ACL and a credential."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        topics = [
+            NewTopic("orders", 3, 2, config={"retention.ms": "86400000"}),
+            NewTopic("moved", 2, replica_assignment=[[12], [11]]),
+        ]
+        for made in admin.create_topics(topics, request_timeout=WITHIN_S).values():
+            made.result(WITHIN_S)
+        produce(self.bootstrap, 0, RECORDS)
+        configs = "kafka.admin.ConfigCommand"
+        alter = ("--alter", "--entity-type", "users", "--entity-name", "alice", "--add-config")
+        self.tool(configs, *alter, "consumer_byte_rate=1024")
+        self.tool(configs, *alter, "SCRAM-SHA-256=[iterations=4096,password=hunter2]")
+        package = "kafka.admin" if self.version.startswith("3.") else "org.apache.kafka.tools"
+        self.tool(
+            f"{package}.AclCommand",
+            *("--add", "--allow-principal", "User:alice", "--operation", "Read"),
+            *("--topic", "orders"),
+        )
+
+
+def produce(bootstrap: str, first: int, count: int) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
+    failed: list[Any] = []
+    for number in range(first, first + count):
+        producer.produce(
+            "orders",
+            str(number).encode(),
+            partition=number % 3,
+            on_delivery=lambda error, _: failed.append(error) if error else None,
+        )
+    assert producer.flush(WITHIN_S) == 0
+    assert failed == []
+
+
+def consumed(bootstrap: str, count: int) -> list[int]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reading"})
+    consumer.assign([TopicPartition("orders", number, OFFSET_BEGINNING) for number in range(3)])
+    found: list[int] = []
+    deadline = time.monotonic() + WITHIN_S
+    while len(found) < count and time.monotonic() < deadline:
+        message = consumer.poll(1.0)
+        if message is not None and message.error() is None:
+            found.append(int(message.value() or b""))
+    consumer.close()
+    return sorted(found)
+
+
+def state_of(folder: Path) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What a lake of one controller's directory tells of its newest state, by entity and key."""
+    lake = folder.parent / f"{folder.name}-lake"
+    for command in (
+        ("ingest", "--keep-secrets", "--lake", str(lake), str(folder)),
+        ("build", "--lake", str(lake)),
+    ):
+        ran = kraftlake(*command)
+        assert ran.returncode == 0, ran.stderr
+    ran = kraftlake("state", "--lake", str(lake), "--json")
+    assert ran.returncode == 0, ran.stderr
+    rows = map(json.loads, ran.stdout.splitlines())
+    return {(row["entity"], row["key"]): json.loads(row["value"]) for row in rows}
+
+
+OF_NODES = ("broker", "controller", "voters", "kraft_version", "zk_migration_state")
+PLACES = ("isr", "leader", "leaderEpoch", "partitionEpoch", "directories")
+
+
+def kept(state: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
+    """What has to be the same in the restored cluster."""
+    return {
+        key: {name: value[name] for name in value if name not in PLACES}
+        for key, value in state.items()
+        if key[0] not in OF_NODES and key != ("feature", "eligible.leader.replicas.version")
+    }
+
+
+def restore(source: Path, new: Cluster, output: Path) -> subprocess.CompletedProcess[str]:
+    release = new.version.rpartition(".")[0]
+    formatted = ("--formatted", new.controller.log_dir)
+    return kraftlake("restore", "--release", release, *formatted, "-o", output, source)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_lost_cluster_s_metadata_boots_a_new_one_whose_brokers_keep_their_records(
+    tmp_path: Path, version: str
+) -> None:
+    class_path_or_skip(version)
+    old = Cluster(tmp_path / "old", version)
+    old.format()
+    with old:
+        old.fill()
+    before = state_of(old.controller.log_dir)
+    new = Cluster(tmp_path / "new", version)
+    for lost, broker in zip(old.brokers, new.brokers, strict=True):
+        shutil.copytree(lost.log_dir, broker.log_dir)
+        shutil.rmtree(broker.partition)  # the metadata of the cluster that is gone
+    new.format()
+    ran = restore(old.controller.log_dir, new, tmp_path / "restored")
+    assert ran.returncode == 0, ran.stderr
+    shutil.copytree(tmp_path / "restored", new.controller.log_dir, dirs_exist_ok=True)
+    with new:
+        assert consumed(new.bootstrap, RECORDS) == list(range(RECORDS))
+        produce(new.bootstrap, RECORDS, 30)
+        assert consumed(new.bootstrap, RECORDS + 30) == list(range(RECORDS + 30))
+    after = state_of(new.controller.log_dir)
+    restored = kept(after)
+    assert {key: restored.get(key) for key in kept(before)} == kept(before)
+    added = {key[0] for key in restored.keys() - kept(before).keys()}
+    assert added <= {"topic", "partition", "config", "producer_ids"}, "for __consumer_offsets"
+    leaders = [value["leader"] for key, value in after.items() if key[0] == "partition"]
+    assert set(leaders) == set(BROKERS), "each partition has one again"

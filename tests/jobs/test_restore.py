@@ -1,0 +1,114 @@
+"""`kraftlake restore`: what it makes of recorded clusters, and what it refuses."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from replica.format.file_names import METADATA_FOLDER
+from tests.jobs.conftest import Kraftlake
+
+RECORDED = {"kafka-3.7.2-static": "3.7", "kafka-4.1.1-dynamic": "4.1", "kafka-4.4.0-dynamic": "4.4"}
+CHECKPOINT = f"{METADATA_FOLDER}/{0:020d}-{0:010d}.checkpoint"
+
+
+def file_of(release: str) -> str:
+    return CHECKPOINT if release == "4.4" else "bootstrap.checkpoint"
+
+
+@pytest.mark.parametrize(("cluster", "release"), RECORDED.items())
+def test_the_checkpoint_has_every_topic_and_partition_of_the_newest_state(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, cluster: str, release: str
+) -> None:
+    source = data / cluster / "final"
+    ended = kraftlake("restore", "--release", release, source, "-o", tmp_path / "out")
+    assert ended.code == 0, ended.err
+    path = tmp_path / "out" / file_of(release)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600, "it may hold credentials"
+    counts = dict(line.split(": ") for line in ended.lines if line[-1].isdigit() and ": " in line)
+    dumped = kraftlake("dump", "--json", path).rows
+    for entity, record_type in (("topic", "TOPIC_RECORD"), ("partition", "PARTITION_RECORD")):
+        found = [row for row in dumped if row["type"] == record_type]
+        assert str(len(found)) == counts[f"  {entity}"]
+    assert not any(row["type"].startswith("REGISTER_") for row in dumped)
+    assert kraftlake("check", path).code == 0
+
+
+def test_a_dry_run_tells_the_same_and_writes_nothing(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    source = data / "kafka-4.1.1-dynamic/final"
+    told = kraftlake("restore", "--release", "4.2", "--dry-run", source)
+    made = kraftlake("restore", "--release", "4.2", source, "-o", tmp_path / "out")
+    assert made.lines[: len(told.lines)] == told.lines
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_lake_gives_the_same_records_as_the_directories_it_was_made_from(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    source, lake = data / "kafka-4.4.0-dynamic/final", tmp_path / "lake"
+    kraftlake("ingest", "--keep-secrets", "--build", "--lake", lake, source)
+    for name, place in (("a", (source,)), ("b", ("--lake", lake))):
+        ended = kraftlake("restore", "--release", "4.4", *place, "-o", tmp_path / name)
+        assert ended.code == 0, ended.err
+    dumps = [
+        kraftlake("dump", "--json", "--keep-secrets", tmp_path / name / CHECKPOINT).rows
+        for name in ("a", "b")
+    ]
+    records = [[(row["type"], row["data"]) for row in rows[1:]] for rows in dumps]
+    assert len(records[0]) > 700
+    assert records[0] == records[1]
+
+
+def test_a_redacted_lake_leaves_the_credentials_out_and_says_so(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    lake = tmp_path / "lake"
+    kraftlake("ingest", "--build", "--lake", lake, data / "kafka-4.4.0-dynamic/final")
+    rows = kraftlake("restore", "--release", "4.4", "--dry-run", "--json", "--lake", lake).rows
+    (scram,) = (row for row in rows if row["kind"] == "change" and row["entity"] == "scram")
+    assert scram["number"] == 17
+    assert "set the credentials again" in scram["detail"]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--release", "2.8"), "--release 2.8: expected one of 3.7, "),
+        (("--release", "4.1", "--map-brokers", "1-2"), "expected OLD=NEW ids"),
+        (("--release", "4.1", "--map-brokers", "1=2,1=3"), "expected OLD=NEW ids"),
+        (("--release", "3.9"), "is newer than Kafka 3.9"),
+        (("--release", "4.1", "--at-offset", "1"), "no batch or snapshot"),
+        (("--release", "4.1", "--cluster", "x"), "--cluster goes with --lake"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    data: Path, kraftlake: Kraftlake, options: tuple[str, ...], complaint: str
+) -> None:
+    ended = kraftlake("restore", "--dry-run", *options, data / "kafka-4.1.1-dynamic/final")
+    assert ended.code == 2
+    assert complaint in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_folder_that_holds_something_is_refused(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    (tmp_path / "mine").write_text("mine")
+    source = data / "kafka-4.1.1-dynamic/final"
+    ended = kraftlake("restore", "--release", "4.1", source, "-o", tmp_path)
+    assert ended.code == 2
+    assert "holds mine" in ended.error
+
+
+def test_a_directory_that_was_not_formatted_is_refused(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    source = data / "kafka-4.4.0-dynamic/final"
+    options = ("--release", "4.4", "--formatted", tmp_path, "--dry-run")
+    ended = kraftlake("restore", *options, source)
+    assert ended.code == 2
+    assert "kafka-storage" in ended.err
