@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.commands import options
-from jobs.commands.combinations import alone, exclusive, unless
+from jobs.commands import cluster_options, options
+from jobs.commands.combinations import alone, exclusive, needs, unless
 from replica.errors import UsageError
 
 
@@ -77,12 +77,17 @@ def sql(
 
 
 def state(
-    lake: options.Lake,
+    paths: cluster_options.PathsOfAState = None,
+    lake: cluster_options.LakeOfAState = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
     diff: options.Diff = None,
     committed_only: options.CommittedOnly = False,
+    sizes: cluster_options.Sizes = False,
+    exposure: cluster_options.Exposures = False,
+    broker_config: cluster_options.BrokerConfig = None,
+    limit: cluster_options.ShownRows = 10,
     json_output: options.Json = False,
 ) -> int:
     """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
@@ -92,27 +97,48 @@ def state(
     proves it committed any more. --at-offset N is the state of a snapshot with end offset N:
     records below N, an open transaction left out. --at-time takes records up to and including
     that time. --diff A B tells what is different at B from what was at A, offsets or times (a
-    number from 10^12 on is ms). What lies behind the log's end, or after the newest capture, is
-    an error.
+    number from 10^12 on is ms). What lies behind the log's end or the newest capture is an error.
 
     entity, key, value (JSON with Kafka's field names, defaults filled in), and the offset of the
     record that last changed it (NULL: before the snapshot that the lake's log begins with). With
     --diff: change, name, old and new (JSON).
 
+    --sizes and --exposure also read directories, at the end of the newest log among them.
+    --exposure: how many partitions would have no leader, need an unclean election (a replica is
+    left that isn't in sync), or be led below min.insync.replicas; and whether the voters left are a
+    majority. Only brokers that are live now are let fail.
+
     \b
     Examples:
-      kraftlake state --lake lake
       kraftlake state --lake lake --at-offset 1526 --json | jq 'select(.entity == "topic")'
-      kraftlake state --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --at-time 2026-11-21T05:00Z
       kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
+      kraftlake state --exposure node1/ --broker-config server.properties
 
-    --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. Exit
-    codes: 0, 2 usage (also a moment that the lake can't tell about).
+    --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. With
+    --sizes: about (entity, topic, record), name, count (of a topic: partitions), replicas,
+    size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing, rack,
+    broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority.
+
+    Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
     """
     from jobs.asking import state as job
+    from jobs.asking import state_of_cluster as of_cluster
+    from jobs.directories.broker_defaults import defaults_in
     from jobs.moments import Moment, either_of, moment_of
 
+    exclusive({"PATH": paths, "--lake": lake})
+    exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
+    needs("--exposure", exposure, {"--broker-config": broker_config})
     moment = Moment(at_offset, moment_of("--at-time", at_time))
+    if sizes or exposure:
+        of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
+        needs("--lake", lake, {**of_a_lake, "--committed-only": committed_only})
+        asked = of_cluster.Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
+        source = of_cluster.source_of(asked, defaults_in(broker_config), content=sizes)
+        show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
+        return show(source, limit=limit, json_output=json_output)
+    if lake is None:
+        raise UsageError("--lake is missing; directories are read with --sizes or --exposure")
     about = {"committed_only": committed_only, "json_output": json_output}
     if diff is None:
         return job.run(lake=lake, cluster=cluster, moment=moment, **about)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.commands import combinations, options
+from jobs.commands import cluster_options, combinations, options
 from replica.errors import UsageError
 
 
@@ -115,8 +115,11 @@ def check(
     fail_on: options.FailOn = None,
     order: options.Order = None,
     no_replay: options.NoReplay = False,
+    family: cluster_options.Family = None,
+    broker_config: cluster_options.BrokerConfig = None,
+    limit: cluster_options.SubjectLimit = 5,
 ) -> int:
-    """Check whether directories are sound: each file, against each other, and node against node.
+    """Check whether directories are sound, and whether the cluster that they describe is well.
 
     For the moment before a restart or after a crash. Every batch and record is read, snapshots
     are compared with the replay of the log, and directories that are given together are compared
@@ -126,6 +129,10 @@ def check(
 
     Captures of one replica from several moments are told apart by capture.json, or by --order.
 
+    Health is judged on the newest state that the logs of a cluster add up to: controllers, voters,
+    features, brokers, partitions. Its notes are counted; --family health or all tells them. A file
+    on its own is judged so with --family health only.
+
     Text: a verdict per directory with its cluster, node and role, the findings by severity with
     file, byte and offset, what they mean and what to do next. sound: nothing above a note, and each
     snapshot equals the replay of the log. no fault found: a file alone, or a snapshot that no log
@@ -133,24 +140,31 @@ def check(
     newest LeaderChange record or quorum-state; else observer, which is a broker or a controller
     that doesn't vote.
 
-    --json: rule, severity (info, which text calls a note, warning, error), file, position (byte),
-    offset, epoch, message. The last line is the summary, an object with the one field summary:
-    checked, errors, warnings, notes (all that were found, shown or not), exit_code, and directories
-    with directory, cluster_id, node_id, directory_id, role (voter, observer), partition, verdict
-    (sound, no-fault-found, warning, error), errors, warnings, notes, log_start_offset,
-    log_end_offset, epoch, snapshots (how many are valid, invalid, unverifiable).
+    --json: rule, family (files, health), severity (info, which text calls a note, warning, error),
+    file, position (byte), offset, epoch, message; of health also cluster_id, end_offset (of the
+    state) and subjects (name, what, offset: all for which the rule holds). The last line is the
+    summary, an object with the one field summary: checked, errors, warnings, notes (all that
+    decide about the exit code, shown or not), exit_code; directories with directory, cluster_id,
+    node_id, directory_id, role (voter, observer), partition, verdict (sound, no-fault-found,
+    warning, error), errors, warnings, notes, log_start_offset, log_end_offset, epoch, snapshots
+    (how many are valid, invalid, unverifiable); and health with cluster_id, directory, end_offset,
+    is_whole (the state is known to the log's end), verdict (healthy, warning, error, null where no
+    state is known), errors, warnings, notes.
 
     \b
     Examples:
       kraftlake check /var/kafka/metadata
-      kraftlake check node1/ node2/ node3/
       kraftlake check --severity warning --json cluster.tar.gz | jq 'select(.rule) | .rule'
       kraftlake check --json --fail-on error node1/ node2/ node3/ | tail -1 | jq .summary
       kraftlake check --order live,split,final incident/
+      kraftlake check --family health --broker-config server.properties node1/
 
-    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage.
+    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage. Findings of
+    health count where --family health or all is given.
     """
     from jobs.directories import check as job
+    from jobs.directories.broker_defaults import defaults_in
+    from jobs.directories.check_health import families_of
 
     names = tuple(name for name in (order or "").split(",") if name)
     wanted = job.Options(
@@ -159,6 +173,9 @@ def check(
         fail_on=fail_on,
         order=names,
         replay=not no_replay,
+        families=families_of(family, replay=not no_replay),
+        broker_defaults=defaults_in(broker_config),
+        limit=limit,
     )
     return job.run(paths, wanted)
 
@@ -288,7 +305,8 @@ def explain(rule: options.RuleId = None, json_output: options.Json = False) -> i
 
     Without a rule: the list of all.
 
-    --json: rule, severity, meaning, kafka, next_step, issues (incidents that it would have caught).
+    --json: rule, family (files, health), severity, meaning, kafka, next_step, issues (incidents
+    that it would have caught).
 
     \b
     Examples:

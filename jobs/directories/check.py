@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from jobs.directories.check_health import (
+    DEFAULT_FAMILIES,
+    SHOWN_SUBJECTS,
+    ClusterHealth,
+    Families,
+    describe_health,
+    health_of,
+    health_row,
+    health_summary,
+)
 from jobs.directories.check_inputs import examine_all, find_inputs
 from jobs.directories.check_text import describe_counts, describe_group, describe_member
-from jobs.directories.check_verdict import member_summary, reaches, severity_of, summary
+from jobs.directories.check_verdict import (
+    finding_row,
+    member_summary,
+    reaches,
+    severity_of,
+    summary,
+)
 from jobs.output import Progress, write_json, write_line
 from replica.check.damaged import bundle_damage
 from replica.check.group import JudgedGroup, judge_group
@@ -23,13 +39,17 @@ from replica.severity import Severity
 class Options:
     """What `check` was asked for. severity: the least that is shown; fail_on: the least that makes
     the exit code 1, None for the least that is shown, or a warning where notes are; order: see
-    find_inputs; replay: see judge_group."""
+    find_inputs; replay: see judge_group; families: what is told; broker_defaults: of a broker's
+    server.properties; limit: how much of what a rule of health holds for is named in text."""
 
     json_output: bool = False
     severity: str = Severity.INFO
     fail_on: str | None = None
     order: tuple[str, ...] = ()
     replay: bool = True
+    families: Families = DEFAULT_FAMILIES
+    broker_defaults: Mapping[str, str] = field(default_factory=dict)
+    limit: int = SHOWN_SUBJECTS
 
 
 def run(paths: Sequence[str], options: Options) -> int:
@@ -69,15 +89,23 @@ class _Checking:
         self.progress = Progress()
         self.counts = dict.fromkeys(Severity, 0)
         self.members: list[dict[str, Any]] = []
+        self.health: list[dict[str, Any]] = []
 
     def group(self, found: Iterable[Found]) -> None:
         """Read, judge and print what was looked at together."""
         examined, damages = examine_all(found, self.progress.show)
-        judged = judge_group(examined, self.progress.show, replay=self.options.replay)
+        judged = judge_group(
+            examined,
+            self.progress.show,
+            replay=self.options.replay,
+            newest=self.options.families.health,
+        )
         self.progress.clear()
         self.between("", bundle_damage(damages))
         self._members(judged)
         self.between("between the directories", judged.findings)
+        for health in health_of(judged, self.options.families, self.options.broker_defaults):
+            self._cluster(health)
 
     def _members(self, judged: JudgedGroup) -> None:
         for member in judged.members:
@@ -87,6 +115,8 @@ class _Checking:
             shown = self._counted(named)
             if self.options.json_output:
                 self._as_json(shown)
+                continue
+            if not self.options.families.files:
                 continue
             for line in describe_member(member, shown, self.least):
                 write_line(line)
@@ -101,8 +131,27 @@ class _Checking:
             for line in describe_group(title, shown):
                 write_line(line)
 
+    def _cluster(self, health: ClusterHealth) -> None:
+        """The health of one cluster; it decides about the exit code where it was asked for."""
+        self.health.append(health_summary(health))
+        if self.options.families.health_counts:
+            for finding in health.findings:
+                self.counts[finding.severity] += 1
+        least = self.least
+        if not self.options.families.health_counts:
+            least = min(least, Severity.WARNING, key=lambda severity: severity.rank)
+        shown = [one for one in health.findings if one.severity.rank <= least.rank]
+        if self.options.json_output:
+            for finding in shown:
+                write_json(health_row(health, finding))
+            return
+        for line in describe_health(health, shown, self.options.limit):
+            write_line(line)
+
     def _counted(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Count them all; those to show."""
+        """Count findings about files; those to show."""
+        if not self.options.families.files:
+            return []
         shown = []
         for finding in findings:
             self.counts[finding.severity] += 1
@@ -112,23 +161,13 @@ class _Checking:
 
     def _as_json(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
-            write_json(
-                {
-                    "rule": finding.rule.id,
-                    "severity": finding.severity,
-                    "file": finding.file,
-                    "position": finding.position,
-                    "offset": finding.offset,
-                    "epoch": finding.epoch,
-                    "message": finding.message,
-                }
-            )
+            write_json(finding_row(finding))
 
     def end(self) -> int:
         """The last line, and the exit code."""
         exit_code = 1 if reaches(self.counts, self.fail_on) else 0
         if self.options.json_output:
-            write_json(summary(self.members, self.counts, exit_code))
+            write_json(summary(self.members, self.counts, self.health, exit_code))
         else:
             write_line(describe_counts(len(self.members), self.counts, self.least))
         return exit_code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from jobs.directories.check_verdict import (
@@ -18,7 +18,7 @@ from jobs.directories.log_range import log_range
 from jobs.output import coloured, counted, one_line
 from replica.check.examined import Examined
 from replica.check.group import Judged
-from replica.check.rule import Finding
+from replica.check.rule import Finding, Rule
 from replica.severity import Severity
 
 SHOWN_PLACES = 10
@@ -38,7 +38,7 @@ def describe_member(member: Judged, shown: Sequence[Finding], least: Severity) -
 def describe_group(title: str, shown: Sequence[Finding]) -> Iterator[str]:
     """The same for findings that belong to no directory; without a title, no verdict line."""
     if title and shown:
-        yield f"{title}: {_bad(shown) or _sound()}"
+        yield f"{title}: {severities(shown) or _sound()}"
     yield from _by_rule(shown, "")
 
 
@@ -56,7 +56,7 @@ def describe_counts(directories: int, counts: Mapping[Severity, int], least: Sev
 def _verdict(member: Judged, shown: Sequence[Finding], least: Severity) -> str:
     """The worst of what is shown is counted. A directory of which something above a note isn't
     shown is not called sound."""
-    bad = _bad(shown)
+    bad = severities(shown)
     if bad:
         return bad
     match verdict_of(member):
@@ -73,7 +73,7 @@ def _sound() -> str:
     return coloured("sound", "green")
 
 
-def _bad(findings: Sequence[Finding]) -> str:
+def severities(findings: Sequence[Finding]) -> str:
     """Errors and warnings counted, "" where there are none."""
     counts = counted_by(findings)
     return ", ".join(
@@ -112,16 +112,22 @@ def _snapshots(member: Judged) -> Iterator[str]:
 
 def _by_rule(findings: Sequence[Finding], folder: str) -> Iterator[str]:
     for rule, group in groupby(findings, key=lambda finding: finding.rule):
-        places = list(group)
-        name = coloured(f"{NOUNS[rule.severity]:<7}", _COLOURS[rule.severity])
-        yield f"  {name}  {rule.id}: {rule.meaning}"
-        for finding in places[:SHOWN_PLACES]:
-            yield one_line(f"           {_place(finding, folder)}: {finding.message}")
-        if len(places) > SHOWN_PLACES:
-            yield f"           ... and {len(places) - SHOWN_PLACES} more; --json lists all"
-        if rule.severity is not Severity.INFO:
-            yield f"           Kafka: {rule.kafka}"
-            yield f"           Next:  {rule.next_step}"
+        found = list(group)
+        places = [f"{_place(one, folder)}: {one.message}" for one in found[:SHOWN_PLACES]]
+        if len(found) > SHOWN_PLACES:
+            places.append(f"... and {len(found) - SHOWN_PLACES} more; --json lists all")
+        yield from described_rule(rule, places)
+
+
+def described_rule(rule: Rule, places: Iterable[str]) -> Iterator[str]:
+    """A rule that holds: what it means, where, and what to do unless it is a mere note."""
+    name = coloured(f"{NOUNS[rule.severity]:<7}", _COLOURS[rule.severity])
+    yield f"  {name}  {rule.id}: {rule.meaning}"
+    for place in places:
+        yield one_line(f"           {place}")
+    if rule.severity is not Severity.INFO:
+        yield f"           Kafka: {rule.kafka}"
+        yield f"           Next:  {rule.next_step}"
 
 
 def _place(finding: Finding, folder: str) -> str:

@@ -68,7 +68,7 @@ def member_summary(member: Judged) -> dict[str, Any]:
         "role": None if member.role is None else str(member.role),
         "partition": member.partition.shown,
         "verdict": str(verdict_of(member)),
-        **_counts(counted_by(member.findings)),
+        **severity_counts(counted_by(member.findings)),
         "log_start_offset": None if epoch is None else directory.log_start_offset,
         "log_end_offset": None if epoch is None else directory.log_end_offset,
         "epoch": epoch,
@@ -76,12 +76,30 @@ def member_summary(member: Judged) -> dict[str, Any]:
     }
 
 
+def finding_row(finding: Finding) -> dict[str, Any]:
+    """A finding as --json has it."""
+    return {
+        "rule": finding.rule.id,
+        "family": finding.rule.family,
+        "severity": finding.severity,
+        "file": finding.file,
+        "position": finding.position,
+        "offset": finding.offset,
+        "epoch": finding.epoch,
+        "message": finding.message,
+    }
+
+
 def summary(
-    members: Sequence[dict[str, Any]], counts: Mapping[Severity, int], exit_code: int
+    members: Sequence[dict[str, Any]],
+    counts: Mapping[Severity, int],
+    health: Sequence[dict[str, Any]],
+    exit_code: int,
 ) -> dict[str, Any]:
-    """The last line of --json: an object whose one field no finding has."""
-    told = {"checked": len(members), **_counts(counts), "exit_code": exit_code}
-    return {"summary": {**told, "directories": list(members)}}
+    """The last line of --json: an object whose one field no finding has. counts: of the findings
+    that decide about the exit code."""
+    told = {"checked": len(members), **severity_counts(counts), "exit_code": exit_code}
+    return {"summary": {**told, "directories": list(members), "health": list(health)}}
 
 
 def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
@@ -103,5 +121,6 @@ def counted_by(findings: Sequence[Finding]) -> Counter[Severity]:
     return Counter(finding.severity for finding in findings)
 
 
-def _counts(counts: Mapping[Severity, int]) -> dict[str, int]:
+def severity_counts(counts: Mapping[Severity, int]) -> dict[str, int]:
+    """As --json has them: errors, warnings, notes."""
     return {f"{noun}s": counts.get(severity, 0) for severity, noun in NOUNS.items()}

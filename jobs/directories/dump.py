@@ -33,7 +33,6 @@ from replica.format.byte_source import OpenFile
 from replica.format.compression import Inflation
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind
-from replica.format.primitives import Buffer
 from replica.format.reading import (
     MAX_LOG_BYTES,
     MAX_STATE_BYTES,
@@ -44,6 +43,7 @@ from replica.format.reading import (
 from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
+from replica.message.primitives import Buffer
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
 from replica.scan.file_room import FileRoom

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.directories.selection import Selection
 from jobs.output import safe_json
 from replica.format.byte_source import OpenFile
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 
 if TYPE_CHECKING:
     from replica.scan.lines import Choose, LineScan

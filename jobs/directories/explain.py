@@ -22,8 +22,8 @@ def run(rule_id: str | None, *, json_output: bool) -> int:
         for rule in RULES:
             write_json(_plain(rule))
     else:
-        rows = [(rule.id, str(rule.severity), rule.meaning) for rule in RULES]
-        write_table(("rule", "severity", "meaning"), rows)
+        rows = [(rule.id, rule.family, rule.severity, rule.meaning) for rule in RULES]
+        write_table(("rule", "family", "severity", "meaning"), rows)
     return 0
 
 
@@ -39,6 +39,7 @@ def _named(rule_id: str) -> Rule:
 def _plain(rule: Rule) -> dict[str, object]:
     return {
         "rule": rule.id,
+        "family": str(rule.family),
         "severity": str(rule.severity),
         "meaning": rule.meaning,
         "kafka": rule.kafka,
@@ -48,7 +49,7 @@ def _plain(rule: Rule) -> dict[str, object]:
 
 
 def _describe(rule: Rule) -> None:
-    write_line(f"{rule.id} ({rule.severity})")
+    write_line(f"{rule.id} ({rule.severity}, {rule.family})")
     write_line("")
     write_line(f"Meaning:  {rule.meaning}")
     write_line(f"Kafka:    {rule.kafka}")

@@ -18,9 +18,9 @@ from replica.check.replaying import replay_log, snapshot_image
 from replica.errors import UsageError
 from replica.format.segment import LocatedBatch
 from replica.history.recovery import Answer, plan_recovery
+from replica.message.schema import REDACTED
 from replica.metadata.image import Image, Read, entity_of
 from replica.metadata.image.state import TABLES, Table
-from replica.metadata.redact import MARK
 from replica.model.epochs import OffsetAndEpoch
 
 
@@ -115,7 +115,7 @@ def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: 
 def _readable(rows: Iterator[Sequence[object]], redacted: Counter[str]) -> Iterator[Read]:
     for entity, _, value, _ in rows:
         kind, text = str(entity), str(value)
-        if kind in ("scram", "delegation_token") and MARK in text:
+        if kind in ("scram", "delegation_token") and REDACTED in text:
             redacted[kind] += 1  # their bytes are no base64 any more
         else:
             yield entity_of(kind, text)

@@ -22,7 +22,7 @@ from replica.errors import FileSystemError, UnwritableFileError, UsageError
 from replica.format.capture import CapturedFile
 from replica.format.content_hash import content_hash
 from replica.format.file_names import classify
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR)

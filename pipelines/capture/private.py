@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600

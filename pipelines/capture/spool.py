@@ -20,8 +20,8 @@ from replica.format.byte_source import OpenFile
 from replica.format.capture import canonical
 from replica.format.file_names import FileKind, FileName
 from replica.format.known_file import KnownFile, Resumed, resume_segment, resume_snapshot
-from replica.format.primitives import Buffer
 from replica.format.reading import MAX_LOG_BYTES, open_file, open_own_file
+from replica.message.primitives import Buffer
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom
 
 FOLDER = "_spool"

@@ -28,8 +28,8 @@ from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath, discover
 from replica.format.file_names import classify
-from replica.format.primitives import Buffer
 from replica.format.reading import read_own_sparse
+from replica.message.primitives import Buffer
 from replica.redacted.files import RedactedFiles
 from replica.redacted.records import RecordRedactor
 from replica.scan.segments import scan

@@ -23,7 +23,11 @@ from replica.scan.tables import program_table
 
 
 def replay_large_log(
-    examined: Examined, wanted: Collection[OffsetAndEpoch], watch: Watch | None = None
+    examined: Examined,
+    wanted: Collection[OffsetAndEpoch],
+    watch: Watch | None = None,
+    *,
+    newest: bool = False,
 ) -> Replayed:
     """As replaying.replay_log."""
     replaying = Replaying(examined, wanted, BulkReplay)
@@ -38,7 +42,7 @@ def replay_large_log(
                 _take_chunk(replaying, segment, region, ends)
             else:
                 replaying.take(segment, region)
-    return replaying.replayed()
+    return replaying.replayed(newest=newest)
 
 
 def large_snapshot_image(data: memoryview, growth: Growth | None = None) -> Image | None:

@@ -19,11 +19,11 @@ from replica.format.directory import (
 )
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import FileKind, classify
-from replica.format.primitives import Buffer
 from replica.format.reading import ReadFile
 from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
 from replica.history.log import LogBatch, ReplicaLog
+from replica.message.primitives import Buffer
 from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt

@@ -11,6 +11,7 @@ from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
 from replica.check.members import members_of
 from replica.check.membership import judge_membership
+from replica.check.newest import ClusterState, cluster_state, is_among, tells_newest
 from replica.check.partition import Partition, by_partition
 from replica.check.replaying import Replayed, Watch, replay_log
 from replica.check.role import Role, role_of
@@ -36,19 +37,25 @@ class Judged:
 
 @dataclass(frozen=True)
 class JudgedGroup:
-    """findings: between directories, the worst first, files as the user names them."""
+    """findings: between directories, the worst first, files as the user names them. states: of
+    each cluster, in the order of the directories; empty where nobody asked for them."""
 
     members: tuple[Judged, ...]
     findings: tuple[Finding, ...]
+    states: tuple[ClusterState, ...] = ()
 
 
 def judge_group(
-    group: Sequence[Examined], watch: Watch | None = None, *, replay: bool = True
+    group: Sequence[Examined],
+    watch: Watch | None = None,
+    *,
+    replay: bool = True,
+    newest: bool = False,
 ) -> JudgedGroup:
     """Judge directories that were looked at together; `watch` is told how far long work is.
 
     replay: False leaves out what needs the replay of every record: the content of snapshots, and
-    records that can't be applied.
+    records that can't be applied. newest: whether the newest state of each cluster is wanted.
     """
     ends = frozenset(
         snapshot.id
@@ -57,8 +64,9 @@ def judge_group(
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     )
     gathered = [gather(examined) for examined in group]
+    telling = tells_newest(group) if newest and replay else []
     replays = [
-        replay_log(facts.examined, ends, watch)
+        replay_log(facts.examined, ends, watch, newest=is_among(facts.examined, telling))
         if replay and facts.partition.is_metadata
         else Replayed()
         for facts in gathered
@@ -70,7 +78,12 @@ def judge_group(
     )
     parts = by_partition(gathered, lambda facts: facts.partition)
     between = [finding for part in parts for finding in _judge_between(part)]
-    return JudgedGroup(members, tuple(sorted(between, key=by_severity)))
+    states = tuple(
+        cluster_state(facts.examined, replayed.newest)
+        for facts, replayed in zip(gathered, replays, strict=True)
+        if is_among(facts.examined, telling)
+    )
+    return JudgedGroup(members, tuple(sorted(between, key=by_severity)), states)
 
 
 def _judge_between(part: Sequence[Facts]) -> Iterator[Finding]:

@@ -48,27 +48,46 @@ class Refused:
     refusal: Refusal
 
 
+@dataclass(frozen=True, slots=True)
+class NewestState:
+    """The newest state that a log, or a snapshot beside it, tells.
+
+    end: offset (exclusive) and epoch up to which it holds. is_whole: False where the log goes on
+    behind it, with what can't be replayed.
+    """
+
+    image: Image
+    end: OffsetAndEpoch
+    is_whole: bool = True
+
+
 @dataclass(frozen=True)
 class Replayed:
     """images: the state at each end asked for that could be reached. first_refused: None where
     every record could be applied; refused_count: how many couldn't. left_out: why nothing was
-    replayed, "" where it was."""
+    replayed, "" where it was. newest: None where nobody asked for it, or no state is known."""
 
     images: dict[OffsetAndEpoch, Image] = field(default_factory=dict)
     first_refused: Refused | None = None
     refused_count: int = 0
     left_out: str = ""
+    newest: NewestState | None = None
 
 
 def replay_log(
-    examined: Examined, wanted: Collection[OffsetAndEpoch], watch: Watch | None = None
+    examined: Examined,
+    wanted: Collection[OffsetAndEpoch],
+    watch: Watch | None = None,
+    *,
+    newest: bool = False,
 ) -> Replayed:
-    """Replay the log; wanted: ends (exclusive) with the epoch of the record before."""
+    """Replay the log; wanted: ends (exclusive) with the epoch of the record before. newest: whether
+    the state at the log's end is wanted, too."""
     if is_large(sum(len(examined.bytes_of(one)) for one in examined.directory.segments)):
         from replica.check.bulk_replaying import replay_large_log
 
         try:
-            return replay_large_log(examined, wanted, watch)
+            return replay_large_log(examined, wanted, watch, newest=newest)
         except TooMuchMemoryError as error:
             return Replayed(left_out=str(error))
     replaying = Replaying(examined, wanted, Replay)
@@ -76,7 +95,7 @@ def replay_log(
         if watch is not None and number % _EVERY_BATCHES == 0:
             watch(f"{examined.shown}: replaying offset {batch.header.base_offset}")
         replaying.take(segment, batch)
-    return replaying.replayed()
+    return replaying.replayed(newest=newest)
 
 
 def snapshot_image(examined: Examined, snapshot: SnapshotFile) -> Image | None:
@@ -141,6 +160,8 @@ class Replaying:
         self._new_replay = new_replay
         self._bases = _bases(examined)
         self._replay: AnyReplay | None = None  # None while nothing is known of the state
+        # the newest end of which the state was known, and the replay that knew it
+        self._known: tuple[AnyReplay, OffsetAndEpoch] | None = None
         self.end = OffsetAndEpoch(-1, -1)
         self.images: dict[OffsetAndEpoch, Image] = {}
         self.first_refused: Refused | None = None
@@ -148,8 +169,26 @@ class Replaying:
         self._inflating: SegmentFile | None = None
         self._inflation = Inflation(0)
 
-    def replayed(self) -> Replayed:
-        return Replayed(self.images, self.first_refused, self.refused_count)
+    def replayed(self, *, newest: bool = False) -> Replayed:
+        """newest: whether the state at the log's end is wanted."""
+        state = self._newest() if newest else None
+        return Replayed(self.images, self.first_refused, self.refused_count, newest=state)
+
+    def _newest(self) -> NewestState | None:
+        """The state where the log ends, or where it could still be replayed; that of the newest
+        whole snapshot, if this one is newer (a node that has fetched it, and no log behind it)."""
+        newest = None
+        if self._known is not None:
+            replay, end = self._known
+            newest = NewestState(replay.image(), end, is_whole=end == self.end)
+        for offset, snapshots in sorted(self._bases.items(), reverse=True):
+            if offset < self.end.offset or (newest is not None and offset <= newest.end.offset):
+                break
+            for snapshot in snapshots:
+                image = snapshot_image(self._examined, snapshot)
+                if image is not None and snapshot.id is not None:
+                    return NewestState(image, snapshot.id)
+        return newest
 
     def take(self, segment: SegmentFile, batch: LocatedBatch) -> None:
         """The next batch of the log, record by record."""
@@ -193,8 +232,10 @@ class Replaying:
     def leave(self, end: OffsetAndEpoch) -> None:
         """The batch ends here (exclusive), in this epoch."""
         self.end = end
-        if self._replay is not None and end in self._wanted:
-            self.images[end] = self._replay.image()
+        if self._replay is not None:
+            self._known = self._replay, end
+            if end in self._wanted:
+                self.images[end] = self._replay.image()
 
     def _begin(self) -> AnyReplay | None:
         """From a snapshot that ends here, on the lineage of the batch before if there is one."""

@@ -27,15 +27,15 @@ def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> Role | 
     changes: the LeaderChange records of the log, in its order.
     """
     replica = examined.replica
-    voters = _stated_voters(examined, changes)
+    voters = stated_voters(examined, changes)
     if replica is None or not voters:
         return None
     return Role.VOTER if is_voter(voters, replica.key) else Role.OBSERVER
 
 
-def _stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
-    """The newest voters record of log and snapshots. A static quorum has none: there the newest
-    LeaderChange record, quorum-state (version 0), or the configuration tell."""
+def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
+    """The voters by the newest voters record of log and snapshots. A static quorum has none: there
+    the newest LeaderChange record, quorum-state (version 0), or the configuration tell."""
     newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
     if newest is not None:
         return newest.voters

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple
 
 from replica.severity import Severity
 
 
+class Family(StrEnum):
+    """What a rule judges. The values are part of the output of `check --json`."""
+
+    FILES = "files"
+    """The files of a replica, or the logs of several: whether they are sound."""
+    HEALTH = "health"
+    """The cluster that the replayed log describes: what works worse than it should."""
+
+
+class Subject(NamedTuple):
+    """One thing of a cluster for which a rule of health holds.
+
+    name: of the partition, node, directory, feature or config. what: one line, what is so with it.
+    offset: of the record that says so, None where no record does.
+    """
+
+    name: str
+    what: str
+    offset: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A state of a metadata directory that has a name.
+    """A state of a metadata directory, or of a cluster, that has a name.
 
     id: kebab-case, never reused. meaning: what is so. kafka: what Kafka does about it. next_step:
     what a person does now. issues: incidents that it would have caught, as `KAFKA-14238` or
@@ -22,6 +46,7 @@ class Rule:
     kafka: str
     next_step: str
     issues: tuple[str, ...] = ()
+    family: Family = Family.FILES
 
     def at(
         self,
@@ -35,6 +60,10 @@ class Rule:
         """A finding of this rule."""
         return Finding(self, file, message, position, offset, epoch)
 
+    def of(self, file: str, message: str, subjects: Iterable[Subject]) -> Finding:
+        """A finding of a rule of health; file: the directory whose log was replayed."""
+        return Finding(self, file, message, subjects=tuple(subjects))
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -43,7 +72,8 @@ class Finding:
     file: relative to the node's log directory, '/' between parts; a group's findings name it as
     the user would. "" for the directory as a whole. message: one line, what was found there.
     position: byte of the batch, line or entry in the file, None where there is none.
-    offset, epoch: of the log, None where the finding has none.
+    offset, epoch: of the log, None where the finding has none. subjects: of a rule of health, all
+    for which it holds.
     """
 
     rule: Rule
@@ -52,6 +82,7 @@ class Finding:
     position: int | None = None
     offset: int | None = None
     epoch: int | None = None
+    subjects: tuple[Subject, ...] = ()
 
     @property
     def severity(self) -> Severity:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import crc32c
 
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.format.primitives import Buffer, require
+from replica.message.primitives import Buffer, require
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 LENGTH_PREFIX = struct.Struct(">qi")

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Protocol, TypeAlias
 
 from replica.errors import UnreadableFileError
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 
 SMALL_BYTES = 1024 * 1024
 """Files up to this size are read into plain bytes."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import cramjam
 
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 
 MAX_RECORDS_BYTES = 32 * 1024 * 1024
 """Bytes of the records of one batch, inflated where they are compressed. Batches of a metadata log

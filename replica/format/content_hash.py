@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass
 
 from replica.format.file_names import FileKind, FileName
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 
 CHUNK_BYTES = 64 * 1024
 

@@ -1,7 +1,7 @@
 """The control records that the Raft layer writes (Kafka: ControlRecordType, KIP-595/630/853).
 
-The key is two int16: key version (0) and type. The value is a message of flexible encoding whose
-first field is its own version:
+The key is two int16: key version (0) and type. replica.format.control_records says what a value
+holds:
 
     2 LEADER_CHANGE     leader and voters of an epoch; v1 adds each voter's directory id
     3 SNAPSHOT_HEADER   append time (ms) of the last log record that the snapshot contains
@@ -14,32 +14,28 @@ Unknown tagged fields are kept, so encoding gives the same bytes back.
 
 from __future__ import annotations
 
+import base64
 import struct
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TypeAlias
+from functools import cache
+from typing import Any, TypeAlias
 
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.format.primitives import Buffer, read_fixed, require, uuid_bytes, uuid_text
-from replica.format.tagged import (
-    TaggedFields,
-    read_array_length,
-    read_string,
-    read_tagged,
-    write_array_length,
-    write_string,
-    write_tagged,
-)
+from replica.format.control_records import CONTROL_PROGRAMS
+from replica.message.json_text import Plain, plain_maker
+from replica.message.plain_reader import read_plain
+from replica.message.primitives import Buffer, read_fixed, require
+from replica.message.reader import Notes, StructReader, left_over, record_reader
+from replica.message.schema import UnknownTags
+from replica.message.writer import StructWriter, record_writer
 
 MAX_CONTROL_BYTES = 1024 * 1024
 """A longer control record is not read; a thousand voters with three endpoints each take a third."""
 
 _KEY = struct.Struct(">hh")
-_INT16 = struct.Struct(">h")
-_UINT16 = struct.Struct(">H")
-_INT32 = struct.Struct(">i")
-_INT64 = struct.Struct(">q")
+_VERSION = struct.Struct(">h")
 
 
 class ControlType(IntEnum):
@@ -60,44 +56,6 @@ class LeaderVoter:
 
     voter_id: int
     directory_id: str | None = None
-    tags: TaggedFields = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderChange:
-    """First record of every leader epoch."""
-
-    version: int
-    leader_id: int
-    voters: tuple[LeaderVoter, ...]
-    granting_voters: tuple[LeaderVoter, ...]
-    tags: TaggedFields = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotHeader:
-    """First record of a snapshot; the time is ms since the epoch."""
-
-    version: int
-    last_contained_log_timestamp: int
-    tags: TaggedFields = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotFooter:
-    """Last record of a complete snapshot."""
-
-    version: int
-    tags: TaggedFields = ()
-
-
-@dataclass(frozen=True, slots=True)
-class KRaftVersion:
-    """The finalized kraft.version."""
-
-    version: int
-    kraft_version: int
-    tags: TaggedFields = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +65,6 @@ class VoterEndpoint:
     name: str
     host: str
     port: int
-    tags: TaggedFields = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +76,54 @@ class Voter:
     endpoints: tuple[VoterEndpoint, ...]
     min_supported_version: int
     max_supported_version: int
-    feature_tags: TaggedFields = ()
-    tags: TaggedFields = ()
 
 
 @dataclass(frozen=True, slots=True)
-class KRaftVoters:
-    """A whole voter set, in force from its append on (KIP-853)."""
+class KnownControl:
+    """What every control record of a known type and version has.
+
+    unknown_tags: tagged fields without a meaning here, by structure. original: the bytes that it
+    was decoded from, where encoding the fields would give others; see MetadataRecord.
+    """
 
     version: int
+    unknown_tags: UnknownTags = field(default=(), kw_only=True)
+    original: bytes | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderChange(KnownControl):
+    """First record of every leader epoch."""
+
+    leader_id: int
+    voters: tuple[LeaderVoter, ...]
+    granting_voters: tuple[LeaderVoter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotHeader(KnownControl):
+    """First record of a snapshot; the time is ms since the epoch."""
+
+    last_contained_log_timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFooter(KnownControl):
+    """Last record of a complete snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class KRaftVersion(KnownControl):
+    """The finalized kraft.version."""
+
+    kraft_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class KRaftVoters(KnownControl):
+    """A whole voter set, in force from its append on (KIP-853)."""
+
     voters: tuple[Voter, ...]
-    tags: TaggedFields = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,31 +146,13 @@ class UnknownControl:
 ControlMessage: TypeAlias = (
     LeaderChange | SnapshotHeader | SnapshotFooter | KRaftVersion | KRaftVoters | UnknownControl
 )
-
-_MAX_VERSION = {
-    ControlType.LEADER_CHANGE: 1,
-    ControlType.SNAPSHOT_HEADER: 0,
-    ControlType.SNAPSHOT_FOOTER: 0,
-    ControlType.KRAFT_VERSION: 0,
-    ControlType.KRAFT_VOTERS: 0,
-}
+_Fields: TypeAlias = Mapping[str, Any]
+_KNOWN = frozenset(code for code, _ in CONTROL_PROGRAMS)
 
 
 def has_unknown_tags(message: ControlMessage) -> bool:
-    """Whether tagged fields without a meaning here are in it, or in a voter or endpoint of it."""
-    if isinstance(message, UnknownControl):
-        return False
-    return bool(message.tags) or any(_voter_tags(message))
-
-
-def _voter_tags(message: ControlMessage) -> Iterator[TaggedFields]:
-    if isinstance(message, LeaderChange):
-        yield from (voter.tags for voter in (*message.voters, *message.granting_voters))
-    if isinstance(message, KRaftVoters):
-        for voter in message.voters:
-            yield voter.feature_tags
-            yield voter.tags
-            yield from (endpoint.tags for endpoint in voter.endpoints)
+    """Whether tagged fields without a meaning here are in it, or in a structure of it."""
+    return not isinstance(message, UnknownControl) and bool(message.unknown_tags)
 
 
 def type_name(message: ControlMessage) -> str:
@@ -195,19 +171,22 @@ def decode_control(key: Buffer | None, value: Buffer | None) -> ControlMessage:
         raise CorruptDataError("a control record needs a key and a value", 0)
     require(key, 0, _KEY.size, "control record key")
     _, code = _KEY.unpack_from(key, 0)
-    if code not in _MAX_VERSION:
+    if code not in _KNOWN:
         return UnknownControl(code, -1, bytes(value))
     if len(value) > MAX_CONTROL_BYTES:
         raise UnsupportedDataError(
             f"a control record of {len(value)} bytes, more than {MAX_CONTROL_BYTES} are not read", 0
         )
-    version, at = _int(value, 0, _INT16, "control record version")
-    if not 0 <= version <= _MAX_VERSION[ControlType(code)]:
-        return UnknownControl(code, version, bytes(value))
-    message, end = _DECODERS[ControlType(code)](value, at, version)
-    if end != len(value):
-        raise CorruptDataError(f"{len(value) - end} bytes follow the control record", end)
-    return message
+    data = bytes(value)
+    version = int(read_fixed(data, 0, _VERSION, "control record version")[0])
+    if (code, version) not in CONTROL_PROGRAMS:
+        return UnknownControl(code, version, data)
+    notes = Notes()
+    fields, end = _reader(code, version)(data, 0, notes)
+    if end != len(data):
+        raise left_over(CONTROL_PROGRAMS[code, version].schema, data, end)
+    tags, original = tuple(notes.unknown), data if notes.odd else None
+    return _MADE_OF[ControlType(code)](fields, unknown_tags=tags, original=original)
 
 
 def encode_control(message: ControlMessage) -> tuple[bytes, bytes]:
@@ -215,10 +194,13 @@ def encode_control(message: ControlMessage) -> tuple[bytes, bytes]:
     if isinstance(message, UnknownControl):
         assert isinstance(message.value, bytes), "a redacted record has no bytes to write"
         return _KEY.pack(0, message.type_code), message.value
-    out = bytearray(_INT16.pack(message.version))
-    _encode_body(out, message)
-    write_tagged(out, message.tags)
-    return control_key(_TYPE_OF[type(message)]), bytes(out)
+    kind = _TYPE_OF[type(message)]
+    if message.original is not None:
+        return control_key(kind), message.original
+    out = bytearray()
+    write = _writer(kind, message.version)
+    write(out, _fields_of(message), (), dict(message.unknown_tags))
+    return control_key(kind), bytes(out)
 
 
 def control_key(kind: ControlType) -> bytes:
@@ -226,98 +208,70 @@ def control_key(kind: ControlType) -> bytes:
     return _KEY.pack(0, kind)
 
 
-def _int(buffer: Buffer, at: int, layout: struct.Struct, what: str) -> tuple[int, int]:
-    value, end = read_fixed(buffer, at, layout, what)
-    return int(value), end
+def to_plain(message: ControlMessage) -> dict[str, Any]:
+    """The message as JSON values in the shape that kafka-dump-log prints; an unknown one as base64
+    of its value."""
+    if isinstance(message, UnknownControl):
+        raw = message.value
+        text = raw if isinstance(raw, str) else base64.b64encode(raw).decode("ascii")
+        return {"version": message.version, "raw": text}
+    return dict(_plain(_TYPE_OF[type(message)], message.version)(_fields_of(message)))
 
 
-def _read_uuid(buffer: Buffer, at: int) -> tuple[str, int]:
-    end = require(buffer, at, 16, "directory id")
-    return uuid_text(buffer[at:end]), end
+def voters_from_plain(data: Mapping[str, Any]) -> KRaftVoters:
+    """The voter set back from to_plain's form; CorruptDataError for anything else."""
+    program = CONTROL_PROGRAMS[ControlType.KRAFT_VOTERS, 0]
+    return _voters(read_plain(program, {"version": 0, **data}))
 
 
-def _decode_leader_voters(
-    buffer: Buffer, at: int, version: int
-) -> tuple[tuple[LeaderVoter, ...], int]:
-    count, at = read_array_length(buffer, at, "voters")
-    voters = []
-    for _ in range(count):
-        voter_id, at = _int(buffer, at, _INT32, "voter id")
-        directory_id = None
-        if version >= 1:
-            directory_id, at = _read_uuid(buffer, at)
-        tags, at = read_tagged(buffer, at)
-        voters.append(LeaderVoter(voter_id, directory_id, tags))
-    return tuple(voters), at
+@cache
+def _reader(code: int, version: int) -> StructReader:
+    return record_reader(CONTROL_PROGRAMS[code, version])
 
 
-def _decode_leader_change(buffer: Buffer, at: int, version: int) -> tuple[LeaderChange, int]:
-    leader_id, at = _int(buffer, at, _INT32, "leader id")
-    voters, at = _decode_leader_voters(buffer, at, version)
-    granting, at = _decode_leader_voters(buffer, at, version)
-    tags, at = read_tagged(buffer, at)
-    return LeaderChange(version, leader_id, voters, granting, tags), at
+@cache
+def _writer(code: int, version: int) -> StructWriter:
+    return record_writer(CONTROL_PROGRAMS[code, version])
 
 
-def _decode_header(buffer: Buffer, at: int, version: int) -> tuple[SnapshotHeader, int]:
-    timestamp, at = _int(buffer, at, _INT64, "last contained log timestamp")
-    tags, at = read_tagged(buffer, at)
-    return SnapshotHeader(version, timestamp, tags), at
+@cache
+def _plain(code: int, version: int) -> Callable[[_Fields], dict[str, Plain]]:
+    return plain_maker(CONTROL_PROGRAMS[code, version])
 
 
-def _decode_footer(buffer: Buffer, at: int, version: int) -> tuple[SnapshotFooter, int]:
-    tags, at = read_tagged(buffer, at)
-    return SnapshotFooter(version, tags), at
-
-
-def _decode_kraft_version(buffer: Buffer, at: int, version: int) -> tuple[KRaftVersion, int]:
-    kraft_version, at = _int(buffer, at, _INT16, "kraft.version")
-    tags, at = read_tagged(buffer, at)
-    return KRaftVersion(version, kraft_version, tags), at
-
-
-def _decode_endpoint(buffer: Buffer, at: int) -> tuple[VoterEndpoint, int]:
-    name, at = read_string(buffer, at, "endpoint name")
-    host, at = read_string(buffer, at, "endpoint host")
-    port, at = _int(buffer, at, _UINT16, "endpoint port")
-    tags, at = read_tagged(buffer, at)
-    return VoterEndpoint(name, host, port, tags), at
-
-
-def _decode_voter(buffer: Buffer, at: int) -> tuple[Voter, int]:
-    voter_id, at = _int(buffer, at, _INT32, "voter id")
-    directory_id, at = _read_uuid(buffer, at)
-    count, at = read_array_length(buffer, at, "endpoints")
-    endpoints = []
-    for _ in range(count):
-        endpoint, at = _decode_endpoint(buffer, at)
-        endpoints.append(endpoint)
-    lowest, at = _int(buffer, at, _INT16, "minimum kraft.version")
-    highest, at = _int(buffer, at, _INT16, "maximum kraft.version")
-    feature_tags, at = read_tagged(buffer, at)
-    tags, at = read_tagged(buffer, at)
-    return (
-        Voter(voter_id, directory_id, tuple(endpoints), lowest, highest, feature_tags, tags),
-        at,
+def _leader_change(fields: _Fields, **more: Any) -> LeaderChange:
+    named = (
+        tuple(LeaderVoter(each["voterId"], each.get("voterDirectoryId")) for each in fields[name])
+        for name in ("voters", "grantingVoters")
     )
+    return LeaderChange(fields["version"], fields["leaderId"], *named, **more)
 
 
-def _decode_voters(buffer: Buffer, at: int, version: int) -> tuple[KRaftVoters, int]:
-    count, at = read_array_length(buffer, at, "voters")
-    voters = []
-    for _ in range(count):
-        voter, at = _decode_voter(buffer, at)
-        voters.append(voter)
-    tags, at = read_tagged(buffer, at)
-    return KRaftVoters(version, tuple(voters), tags), at
+def _voters(fields: _Fields, **more: Any) -> KRaftVoters:
+    voters = tuple(
+        Voter(
+            each["voterId"],
+            each["voterDirectoryId"],
+            tuple(VoterEndpoint(e["name"], e["host"], e["port"]) for e in each["endpoints"]),
+            each["kRaftVersionFeature"]["minSupportedVersion"],
+            each["kRaftVersionFeature"]["maxSupportedVersion"],
+        )
+        for each in fields["voters"]
+    )
+    return KRaftVoters(fields["version"], voters, **more)
 
 
-_DECODERS: dict[ControlType, Callable[[Buffer, int, int], tuple[ControlMessage, int]]] = {
-    ControlType.LEADER_CHANGE: _decode_leader_change,
-    ControlType.SNAPSHOT_HEADER: _decode_header,
-    ControlType.SNAPSHOT_FOOTER: _decode_footer,
-    ControlType.KRAFT_VERSION: _decode_kraft_version,
-    ControlType.KRAFT_VOTERS: _decode_voters,
+def _flat(made: Callable[..., ControlMessage]) -> Callable[..., ControlMessage]:
+    """For a message that has its record's fields, in that order."""
+    return lambda fields, **more: made(*fields.values(), **more)
+
+
+_MADE_OF: dict[ControlType, Callable[..., ControlMessage]] = {
+    ControlType.LEADER_CHANGE: _leader_change,
+    ControlType.SNAPSHOT_HEADER: _flat(SnapshotHeader),
+    ControlType.SNAPSHOT_FOOTER: _flat(SnapshotFooter),
+    ControlType.KRAFT_VERSION: _flat(KRaftVersion),
+    ControlType.KRAFT_VOTERS: _voters,
 }
 _TYPE_OF = {
     LeaderChange: ControlType.LEADER_CHANGE,
@@ -328,38 +282,38 @@ _TYPE_OF = {
 }
 
 
-def _encode_leader_voters(out: bytearray, voters: tuple[LeaderVoter, ...], version: int) -> None:
-    write_array_length(out, len(voters))
-    for voter in voters:
-        out += _INT32.pack(voter.voter_id)
-        if version >= 1:
-            out += uuid_bytes(voter.directory_id or "")
-        write_tagged(out, voter.tags)
+def _fields_of(
+    message: LeaderChange | SnapshotHeader | SnapshotFooter | KRaftVersion | KRaftVoters,
+) -> dict[str, Any]:
+    """What the record's table names."""
+    fields: dict[str, Any] = {"version": message.version}
+    match message:
+        case LeaderChange():
+            fields["leaderId"] = message.leader_id
+            fields["voters"] = tuple(map(_leader_voter, message.voters))
+            fields["grantingVoters"] = tuple(map(_leader_voter, message.granting_voters))
+        case SnapshotHeader():
+            fields["lastContainedLogTimestamp"] = message.last_contained_log_timestamp
+        case KRaftVersion():
+            fields["kRaftVersion"] = message.kraft_version
+        case KRaftVoters():
+            fields["voters"] = tuple(map(_voter, message.voters))
+    return fields
 
 
-def _encode_voter(out: bytearray, voter: Voter) -> None:
-    out += _INT32.pack(voter.voter_id) + uuid_bytes(voter.directory_id)
-    write_array_length(out, len(voter.endpoints))
-    for endpoint in voter.endpoints:
-        write_string(out, endpoint.name)
-        write_string(out, endpoint.host)
-        out += _UINT16.pack(endpoint.port)
-        write_tagged(out, endpoint.tags)
-    out += _INT16.pack(voter.min_supported_version) + _INT16.pack(voter.max_supported_version)
-    write_tagged(out, voter.feature_tags)
-    write_tagged(out, voter.tags)
+def _leader_voter(voter: LeaderVoter) -> dict[str, Any]:
+    return {"voterId": voter.voter_id, "voterDirectoryId": voter.directory_id or ""}
 
 
-def _encode_body(out: bytearray, message: ControlMessage) -> None:
-    if isinstance(message, LeaderChange):
-        out += _INT32.pack(message.leader_id)
-        _encode_leader_voters(out, message.voters, message.version)
-        _encode_leader_voters(out, message.granting_voters, message.version)
-    elif isinstance(message, SnapshotHeader):
-        out += _INT64.pack(message.last_contained_log_timestamp)
-    elif isinstance(message, KRaftVersion):
-        out += _INT16.pack(message.kraft_version)
-    elif isinstance(message, KRaftVoters):
-        write_array_length(out, len(message.voters))
-        for voter in message.voters:
-            _encode_voter(out, voter)
+def _voter(voter: Voter) -> dict[str, Any]:
+    return {
+        "voterId": voter.voter_id,
+        "voterDirectoryId": voter.directory_id,
+        "endpoints": tuple(
+            {"name": each.name, "host": each.host, "port": each.port} for each in voter.endpoints
+        ),
+        "kRaftVersionFeature": {
+            "minSupportedVersion": voter.min_supported_version,
+            "maxSupportedVersion": voter.max_supported_version,
+        },
+    }

@@ -22,7 +22,6 @@ from replica.format.file_names import FileKind, FileName, classify
 from replica.format.known_file import Resumed
 from replica.format.listing import check_folder, listing
 from replica.format.meta_properties import MetaProperties
-from replica.format.primitives import Buffer
 from replica.format.quorum_properties import ConfiguredVoter
 from replica.format.quorum_state import QuorumState
 from replica.format.reading import MAX_STATE_BYTES, ReadFile, VanishedFileError, read_own_sparse
@@ -30,6 +29,7 @@ from replica.format.segment import ScanLog, SegmentScan
 from replica.format.small_files import INDEX_DECODERS, STATE_DECODERS, size_limit
 from replica.format.snapshot import SnapshotState
 from replica.format.snapshot_content import SnapshotContent, inspect
+from replica.message.primitives import Buffer
 from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.keys import ReplicaId
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.java_properties import ENCODING, escape, properties_in
-from replica.format.primitives import uuid_bytes
 from replica.format.text_file import integer
+from replica.message.primitives import uuid_bytes
 from replica.model.keys import ZERO_UUID, ReplicaId
 
 FILE_NAME = "meta.properties"

@@ -7,8 +7,8 @@ topic_id: AAAAAAAAAAAAAAAAAAAAAQ
 from __future__ import annotations
 
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.format.primitives import uuid_bytes
 from replica.format.text_file import integer, text_of
+from replica.message.primitives import uuid_bytes
 
 FILE_NAME = "partition.metadata"
 

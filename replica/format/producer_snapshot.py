@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import crc32c
 
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.format.primitives import require
+from replica.message.primitives import require
 
 SUFFIX = ".snapshot"
 _HEAD = struct.Struct(">hI")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.format.primitives import uuid_bytes
 from replica.format.text_file import text_of
+from replica.message.primitives import uuid_bytes
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 FILE_NAME = "quorum-state"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from replica.errors import UnreadableFileError
 from replica.format.byte_source import OpenFile
 from replica.format.file_names import FileKind, classify
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 
 ReadFile = Callable[[str, int], Buffer]
 """(path, most bytes) -> content. A port, so that tests can make a file change between two looks."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from replica.errors import CorruptDataError, DataError, UnsupportedDataError
 from replica.format.batch import HEADER, BatchHeader
 from replica.format.compression import MAX_RECORDS_BYTES, NONE, Inflation, decompress
-from replica.format.primitives import (
+from replica.message.primitives import (
     Buffer,
     read_varint,
     read_varlong,

@@ -16,8 +16,8 @@ from typing import Protocol
 from replica.format.base_offsets import OffsetJudgement
 from replica.format.byte_source import InMemory
 from replica.format.damage import Damage
-from replica.format.primitives import Buffer
 from replica.format.walk import FrameWalk, LocatedBatch
+from replica.message.primitives import Buffer
 
 __all__ = ["LocatedBatch", "ScanLog", "SegmentScan", "TooManyBatchesError", "scan"]
 

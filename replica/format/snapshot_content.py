@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from replica.errors import DataError
 from replica.format.control import ControlMessage, SnapshotFooter, SnapshotHeader, decode_control
-from replica.format.primitives import Buffer
 from replica.format.record import records_of
 from replica.format.segment import LocatedBatch, SegmentScan
+from replica.message.primitives import Buffer
 
 
 @dataclass(frozen=True, slots=True)

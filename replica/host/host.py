@@ -1,7 +1,8 @@
 """One replica: the core, the state machine it drives, and the storage under both.
 
 Carries out Effects field by field, each done before the next begins. A crash between any two of
-them leaves a prefix, from which opening recovers.
+them leaves a prefix, from which opening recovers. An append leaves a flush owed, which `flush` does
+when the caller likes; what must wait for it the core holds back (replica.raft.effects).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Host:
     """Opening one recovers what is on its disk.
 
     machine: a new one; it is told of everything from the newest snapshot on. draw: random numbers,
-    see Raft. must_flush: a flush is owed; `flush` does it. new_bytes: of batches that the machine
+    see Raft. owes_flush: whether a flush is owed. new_bytes: of batches that the machine
     got since its newest snapshot. opened_with: the election state as it was found. Raises as
     open_log and Raft do.
     """
@@ -73,7 +74,7 @@ class Host:
             place.files, place.folder, place.log, place.topic_id, place.archive
         )
         self.store = QuorumStateFile(place.files, place.folder)
-        self.must_flush = False
+        self.owes_flush = False
         self.new_bytes = 0
         self.opened_with = self.store.read()
         self.raft = Raft(config, self.log.facts(), self.opened_with, draw, now_ms)
@@ -96,7 +97,7 @@ class Host:
 
     def flush(self, now_ms: int) -> Iterator[Effects]:
         """Do the flush that is owed."""
-        self.must_flush = False
+        self.owes_flush = False
         yield from self.step(Flushed(self.log.flush()), now_ms)
 
     def snapshot(self, now_ms: int) -> Iterator[Effects]:
@@ -105,7 +106,7 @@ class Host:
         The log is flushed first: others may have committed what this disk doesn't hold for sure
         yet, and a crash could take it from the log and leave what comes behind it.
         """
-        if self.must_flush:
+        if self.owes_flush:
             yield from self.flush(now_ms)
         offset, log = self.machine.next_offset, self.raft.log
         if offset <= log.log_start or offset > (self.raft.high_watermark or 0):
@@ -172,7 +173,7 @@ class Host:
         if effects.append:
             self.before_effect()
             self.log.append(effects.append)
-        self.must_flush |= effects.flush
+            self.owes_flush = True
         return answers
 
     def _counted(self, start_offset: int, end_offset: int) -> Iterator[Batch]:

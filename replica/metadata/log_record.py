@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from replica.errors import CorruptDataError, DataError
-from replica.format import control, control_json
+from replica.format import control
 from replica.format.batch import BatchHeader
 from replica.format.compression import Inflation
 from replica.format.control import ControlMessage, UnknownControl, decode_control
-from replica.format.primitives import Buffer
 from replica.format.record import Record, records_of
+from replica.message.json_text import Plain
+from replica.message.primitives import Buffer
 from replica.metadata import json_text as metadata_json
-from replica.metadata.json_text import Plain
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.metadata.redact import Redactor, holds_secret
@@ -63,7 +63,7 @@ class LogRecord:
             return None
         if isinstance(self.message, MetadataRecord | UnknownRecord):
             return metadata_json.to_plain(self.message)
-        return control_json.to_plain(self.message)
+        return control.to_plain(self.message)
 
     def json_text(self) -> str:
         """The same as text, byte for byte kafka-dump-log's; null where nothing decoded."""

@@ -1,26 +1,17 @@
-"""Records back from Kafka's JSON: what json_text.to_plain gives, as parsed from any JSON text.
-
-The tables keep records in that form, and only so where the bytes held a secret. A redacted field
-stays the text that stands in its place.
-"""
+"""Metadata records back from Kafka's JSON. The tables keep records in that form, and only so where
+the bytes held a secret."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
-from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.metadata.program import Program, Step, programs
+from replica.errors import UnsupportedDataError
+from replica.message.plain_reader import read_plain
+from replica.message.program import Program
+from replica.metadata.programs import programs
 from replica.metadata.record import MetadataRecord
-from replica.metadata.redact import MARK
-from replica.metadata.schema import Kind, Value
-
-_Read: TypeAlias = Callable[[Any], Value]
-
-_INTEGERS = (Kind.INT8, Kind.INT16, Kind.UINT16, Kind.INT32, Kind.UINT32, Kind.INT64)
 
 
 def from_plain(type_name: str, version: int, data: Mapping[str, Any]) -> MetadataRecord:
@@ -32,87 +23,9 @@ def from_plain(type_name: str, version: int, data: Mapping[str, Any]) -> Metadat
     program = _programs().get((type_name, version))
     if program is None:
         raise UnsupportedDataError(f"{type_name} version {version} is not known here", 0)
-    return MetadataRecord(program.schema, version, _fields(program, 0, program.width, data))
+    return MetadataRecord(program.schema, version, read_plain(program, data))
 
 
 @cache
 def _programs() -> dict[tuple[str, int], Program]:
     return {(program.schema.name, program.version): program for program in programs()}
-
-
-def _fields(program: Program, first: int, end: int, data: object) -> dict[str, Value]:
-    if not isinstance(data, Mapping):
-        raise CorruptDataError(f"{program.schema.name}: {data!r} is no structure", 0)
-    return {step.name: _field(program, step, data) for step in program.steps[first:end]}
-
-
-def _field(program: Program, step: Step, data: Mapping[str, Any]) -> Value:
-    name = f"{program.schema.name}.{step.name}"
-    if step.name not in data:
-        if step.is_tagged:
-            return step.default
-        raise CorruptDataError(f"{name} is missing", 0)
-    value = data[step.name]
-    if value is None and step.nullable:
-        return None
-    read = _reader(program, step)
-    try:
-        if step.is_array:
-            if not isinstance(value, list):
-                raise TypeError
-            return tuple(map(read, value))
-        return read(value)
-    except (TypeError, ValueError) as error:  # binascii.Error is a ValueError
-        raise CorruptDataError(f"{name}: {value!r} is no {step.kind.value}", 0) from error
-
-
-def _reader(program: Program, step: Step) -> _Read:
-    if step.kind is Kind.STRUCT:
-        return lambda value: _fields(program, step.first, step.end, value)
-    if step.kind in _INTEGERS:
-        return _integer
-    return _SCALARS[step.kind]
-
-
-def _integer(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _bool(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _double(value: Any) -> float:
-    """NaN and the infinities are strings in JSON."""
-    if isinstance(value, bool):
-        raise TypeError
-    return float(value)
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _bytes(value: Any) -> Value:
-    text = _string(value)
-    if text.startswith(MARK):
-        return text
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError from error
-
-
-_SCALARS: dict[Kind, _Read] = {
-    Kind.BOOL: _bool,
-    Kind.FLOAT64: _double,
-    Kind.UUID: _string,
-    Kind.STRING: _string,
-    Kind.BYTES: _bytes,
-}

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
-from replica.format.tagged import TaggedFields
+from replica.message.schema import RecordSchema, UnknownTags, Value
 from replica.metadata.records import RECORDS_BY_KEY, schema_named
-from replica.metadata.schema import RecordSchema, Value
 
-Path: TypeAlias = tuple[str | int, ...]
-"""Where a structure stands in a record: () the record itself, ("endPoints", 2) its third one."""
-
-UnknownTags: TypeAlias = tuple[tuple[Path, TaggedFields], ...]
+FRAME_VERSION = 1
+"""The first number of every metadata record's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +19,7 @@ class MetadataRecord:
     fields: every field of the version, in declared order, defaults filled in for absent tagged
     fields; to be read only. unknown_tags: tagged fields without a meaning here, per structure.
     original: the bytes it was decoded from, where they are not the ones that encoding the fields
-    would give (KIP-482 leaves room for that: an explicit default, tags out of order, a padded
-    varint, a bool above 1); otherwise None.
+    would give (replica.message.reader.Notes.odd); otherwise None.
     """
 
     schema: RecordSchema

@@ -7,13 +7,11 @@ kafka-drift` compares the table with the classes of a newer release.
 
 from __future__ import annotations
 
-from replica.metadata.schema import RecordSchema, declare
+from replica.message.schema import RecordSchema, declare
 
 NEWEST_KAFKA = "4.4"
 """The newest Kafka release whose metadata records are all in this table."""
 
-_BROKER = "brokerId"
-_TOPIC = "topicName"
 
 _END_POINTS = declare(
     "endPoints",
@@ -37,7 +35,7 @@ RECORDS: tuple[RecordSchema, ...] = (
         api_key=0,
         newest=4,
         fields=(
-            declare("brokerId", "int32", entity=_BROKER),
+            declare("brokerId", "int32"),
             declare("isMigratingZkBroker", "bool", since=2),
             declare("incarnationId", "uuid"),
             declare("brokerEpoch", "int64"),
@@ -55,7 +53,7 @@ RECORDS: tuple[RecordSchema, ...] = (
         api_key=1,
         newest=0,
         fields=(
-            declare("brokerId", "int32", entity=_BROKER),
+            declare("brokerId", "int32"),
             declare("brokerEpoch", "int64"),
         ),
     ),
@@ -64,7 +62,7 @@ RECORDS: tuple[RecordSchema, ...] = (
         api_key=2,
         newest=0,
         fields=(
-            declare("name", "string", entity=_TOPIC),
+            declare("name", "string"),
             declare("topicId", "uuid"),
         ),
     ),
@@ -75,11 +73,11 @@ RECORDS: tuple[RecordSchema, ...] = (
         fields=(
             declare("partitionId", "int32", default=-1),
             declare("topicId", "uuid"),
-            declare("replicas", "[]int32", entity=_BROKER),
+            declare("replicas", "[]int32"),
             declare("isr", "[]int32"),
-            declare("removingReplicas", "[]int32", entity=_BROKER),
-            declare("addingReplicas", "[]int32", entity=_BROKER),
-            declare("leader", "int32", default=-1, entity=_BROKER),
+            declare("removingReplicas", "[]int32"),
+            declare("addingReplicas", "[]int32"),
+            declare("leader", "int32", default=-1),
             declare("leaderRecoveryState", "int8", tag=0),
             declare("leaderEpoch", "int32", default=-1),
             declare("partitionEpoch", "int32", default=-1),
@@ -91,7 +89,6 @@ RECORDS: tuple[RecordSchema, ...] = (
                 nullable=True,
                 tag=1,
                 default=None,
-                entity=_BROKER,
             ),
             declare(
                 "lastKnownElr",
@@ -100,7 +97,6 @@ RECORDS: tuple[RecordSchema, ...] = (
                 nullable=True,
                 tag=2,
                 default=None,
-                entity=_BROKER,
             ),
         ),
     ),
@@ -122,15 +118,11 @@ RECORDS: tuple[RecordSchema, ...] = (
         fields=(
             declare("partitionId", "int32", default=-1),
             declare("topicId", "uuid"),
-            declare("isr", "[]int32", nullable=True, tag=0, default=None, entity=_BROKER),
-            declare("leader", "int32", tag=1, default=-2, entity=_BROKER),
-            declare("replicas", "[]int32", nullable=True, tag=2, default=None, entity=_BROKER),
-            declare(
-                "removingReplicas", "[]int32", nullable=True, tag=3, default=None, entity=_BROKER
-            ),
-            declare(
-                "addingReplicas", "[]int32", nullable=True, tag=4, default=None, entity=_BROKER
-            ),
+            declare("isr", "[]int32", nullable=True, tag=0, default=None),
+            declare("leader", "int32", tag=1, default=-2),
+            declare("replicas", "[]int32", nullable=True, tag=2, default=None),
+            declare("removingReplicas", "[]int32", nullable=True, tag=3, default=None),
+            declare("addingReplicas", "[]int32", nullable=True, tag=4, default=None),
             declare("leaderRecoveryState", "int8", tag=5, default=-1),
             declare("directories", "[]uuid", since=1, nullable=True, tag=8, default=None),
             declare(
@@ -140,7 +132,6 @@ RECORDS: tuple[RecordSchema, ...] = (
                 nullable=True,
                 tag=6,
                 default=None,
-                entity=_BROKER,
             ),
             declare(
                 "lastKnownElr",
@@ -149,7 +140,6 @@ RECORDS: tuple[RecordSchema, ...] = (
                 nullable=True,
                 tag=7,
                 default=None,
-                entity=_BROKER,
             ),
         ),
     ),
@@ -157,13 +147,13 @@ RECORDS: tuple[RecordSchema, ...] = (
         "FENCE_BROKER_RECORD",
         api_key=7,
         newest=0,
-        fields=(declare("id", "int32", entity=_BROKER), declare("epoch", "int64")),
+        fields=(declare("id", "int32"), declare("epoch", "int64")),
     ),
     RecordSchema(
         "UNFENCE_BROKER_RECORD",
         api_key=8,
         newest=0,
-        fields=(declare("id", "int32", entity=_BROKER), declare("epoch", "int64")),
+        fields=(declare("id", "int32"), declare("epoch", "int64")),
     ),
     RecordSchema("REMOVE_TOPIC_RECORD", api_key=9, newest=0, fields=(declare("topicId", "uuid"),)),
     RecordSchema(
@@ -220,7 +210,7 @@ RECORDS: tuple[RecordSchema, ...] = (
         api_key=15,
         newest=0,
         fields=(
-            declare("brokerId", "int32", entity=_BROKER),
+            declare("brokerId", "int32"),
             declare("brokerEpoch", "int64", default=-1),
             declare("nextProducerId", "int64"),
         ),
@@ -230,7 +220,7 @@ RECORDS: tuple[RecordSchema, ...] = (
         api_key=17,
         newest=3,
         fields=(
-            declare("brokerId", "int32", entity=_BROKER),
+            declare("brokerId", "int32"),
             declare("brokerEpoch", "int64"),
             declare("fenced", "int8", tag=0),
             declare("inControlledShutdown", "int8", since=1, tag=1),
@@ -307,7 +297,7 @@ RECORDS: tuple[RecordSchema, ...] = (
         "CLEAR_ELR_RECORD",
         api_key=28,
         newest=0,
-        fields=(declare("topicName", "string", entity=_TOPIC),),
+        fields=(declare("topicName", "string"),),
     ),
     RecordSchema(
         "UNREGISTER_CONTROLLER_RECORD",

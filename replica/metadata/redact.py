@@ -28,11 +28,10 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
+from replica.message.schema import REDACTED, Value
 from replica.metadata.known_configs import is_known_config
 from replica.metadata.record import MetadataRecord, UnknownRecord
-from replica.metadata.schema import Value
 
-MARK = "***:"
 FINGERPRINT_DIGITS = 12
 
 SECRET_FIELDS: dict[str, tuple[str, ...]] = {
@@ -144,7 +143,7 @@ class Redactor:
 
     def fingerprint(self, field: str, value: bytes) -> str:
         """The text in place of `value`; `field` keeps equal values of unlike fields apart."""
-        return MARK + keyed_digest(self._key, field, value).hex()[:FINGERPRINT_DIGITS]
+        return REDACTED + keyed_digest(self._key, field, value).hex()[:FINGERPRINT_DIGITS]
 
     def batch_crc(self, base_offset: int, crc: int) -> int:
         """32 bits, unsigned, in place of the CRC of a batch that holds a secret.

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from replica.errors import CorruptDataError
-from replica.metadata.json_text import Plain
+from replica.message.json_text import Plain
 
 _VERSION = 1
 _SORTED = 0x10

@@ -7,7 +7,7 @@ import struct
 from itertools import pairwise
 
 from replica.errors import CorruptDataError
-from replica.metadata.json_text import Plain
+from replica.message.json_text import Plain
 
 _PRIMITIVE, _SHORT_STRING, _OBJECT = 0, 1, 2
 _CONSTANTS: dict[int, Plain] = {0: None, 1: True, 2: False}

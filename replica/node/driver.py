@@ -317,7 +317,7 @@ class Driver:
 
     def _schedule(self) -> None:
         loop = asyncio.get_running_loop()
-        if self.host.must_flush and not self._flush_due:
+        if self.host.owes_flush and not self._flush_due:
             self._flush_due = True
             loop.call_soon(self._flush)
         if self._timer is not None:
@@ -332,7 +332,7 @@ class Driver:
 
     def _flush(self) -> None:
         self._flush_due = False
-        if self.host.must_flush:
+        if self.host.owes_flush:
             self._do(self.host.flush)
 
     async def _clean(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from replica.errors import DataError, UsageError
 from replica.format.meta_properties import FILE_NAME
-from replica.format.primitives import uuid_bytes
+from replica.message.primitives import uuid_bytes
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.keys import ReplicaId, ReplicaKey
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT

@@ -29,9 +29,6 @@ class Config:
     auto_join: whether an observer that others can reach makes itself a voter (KIP-1186).
     retention_bytes, retention_ms: metadata.max.retention.*, -1 for no limit. start_lag_ms:
     metadata.start.offset.lag.time.max.ms (KIP-630), which chooses that policy; None for Kafka's.
-    flush_always: flush as an observer too (Kafka's followersAlwaysFlush). False is only for a
-    replica that never becomes a voter, as a broker: what it has acknowledged counts from the
-    moment it is one.
     """
 
     cluster_id: str
@@ -54,7 +51,6 @@ class Config:
     retention_bytes: int = 100 * 1024 * 1024
     retention_ms: int = 7 * 24 * 3_600_000
     start_lag_ms: int | None = None
-    flush_always: bool = True
     auto_join: bool = False
 
     def __post_init__(self) -> None:

@@ -7,10 +7,11 @@ every handler needs, each of which keeps state and effects in step.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from replica.model.batch import Batch
 from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
@@ -18,7 +19,7 @@ from replica.model.voters import Endpoints, Voter
 from replica.raft.accumulator import BatchAccumulator
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import Connections
-from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
+from replica.raft.effects import LogRead, Recorder, Reply, Send, SnapshotRead
 from replica.raft.epoch_bounds import MAX_EPOCH, allowance, is_explained
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
@@ -59,7 +60,7 @@ class Core:
         self.log = log
         self.draw = draw
         self.now = 0
-        self.effects = Effects()
+        self.effects = Recorder()
         self.connections = Connections(config.request_timeout_ms, config.retry_backoff_ms)
         self.committed: int | None = None
         """Everything below is known to be committed; kept across roles and epochs (F05)."""
@@ -142,10 +143,6 @@ class Core:
         timeout = self.config.election_timeout_ms
         return self.now + timeout + self.draw(timeout)
 
-    def emit(self, **effects: Any) -> None:
-        """Set fields of this step's effects."""
-        self.effects = replace(self.effects, **effects)
-
     def keep(self, role: Role) -> None:
         """The same role in the same epoch, with other data."""
         assert (type(role), role.epoch) == (type(self.role), self.role.epoch), "use become"
@@ -188,7 +185,7 @@ class Core:
         )
         if _memorable(state) != _memorable(self.persisted):
             self.persisted = state
-            self.emit(quorum_state=state)
+            self.effects.write_quorum_state(state)
 
     def announce(self) -> None:
         """Tell the state machine of a new leader or epoch.
@@ -204,13 +201,18 @@ class Core:
         leader = LeaderAndEpoch(role.leader_id, role.epoch)
         if leader != self.announced:
             self.announced = leader
-            self.emit(leader_change=leader)
+            self.effects.tell_leader(leader)
 
     def commit_to(self, high_watermark: int) -> None:
         """Everything below is now known to be committed."""
         if self.committed is None or high_watermark > self.committed:
             self.committed = high_watermark
-            self.emit(commit=high_watermark)
+            self.effects.commit(high_watermark)
+
+    def append(self, batches: Sequence[Batch]) -> None:
+        """Append what starts at the log end, a leader's own batches or those it fetched."""
+        self.log = self.log.appended(batches)
+        self.effects.append(batches)
 
     def signed(self, response: _Response) -> _Response:
         """With the epoch and leader as known here."""
@@ -227,7 +229,7 @@ class Core:
         response: PeerResponse,
         read: LogRead | SnapshotRead | None = None,
     ) -> None:
-        self.emit(replies=(*self.effects.replies, Reply(request_id, response, read)))
+        self.effects.reply(Reply(request_id, response, read))
 
     def answer_change(self, change: PendingChange, error: ErrorCode, message: str = "") -> None:
         """Answer the request for a change of the quorum, unless it has its answer already."""
@@ -251,8 +253,7 @@ class Core:
         """
         if self.connections.is_ready(node_id, self.now):
             correlation_id = self.connections.sent(node_id, self.now, message)
-            sent = Send(node_id, endpoints, correlation_id, message)
-            self.emit(sends=(*self.effects.sends, sent))
+            self.effects.send(Send(node_id, endpoints, correlation_id, message))
         return self.connections.ready_at(node_id)
 
     def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:

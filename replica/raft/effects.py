@@ -1,14 +1,22 @@
-"""What a host must do after a step, field by field from the top: the order is the safety.
+"""What a host must do after a step: the fields of Effects from the top, each done before the next
+begins, so that a vote is on disk before the reply that grants it.
 
-A vote is on disk before the reply that grants it; records are cut, appended and flushed before a
-fetch tells the leader so. A host that stops in the middle (a crash) has done a prefix, and every
-prefix is safe.
+One thing may be done later: an append leaves a *flush owed*, which the host does when it likes, so
+that appends that come together share one sync; then it says Flushed. Meanwhile replies and sends go
+out. The core itself holds back, until it hears of the flush, whatever may not be said before:
+
+- a fetch, which tells the leader that everything below its offset is on this disk
+  (fetch_requests.awaits_flush);
+- a leader's own records in the count of the high watermark (Leader.counted), and so their commit.
+
+A host that stops in the middle (a crash) has done a prefix of the fields, and has lost what was not
+flushed. Every such state is safe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from replica.model.batch import Batch
@@ -78,8 +86,8 @@ class Effects:
     """None or empty means nothing to do.
 
     quorum_state: write, durably. truncate_to: cut the log to this end (exclusive), durably, then
-    say Truncated. reset_to: restart the log at this snapshot. append: at the log end. flush: then
-    say Flushed. snapshot_parts: write. log_start: let the log start there. delete_snapshots:
+    say Truncated. reset_to: restart the log at this snapshot. append: at the log end; a flush is
+    owed from then on. snapshot_parts: write. log_start: let the log start there. delete_snapshots:
     remove. load_snapshot: let the state machine load it. commit: hand it all batches below this
     offset. leader_change: tell it. replies, sends: to the network, in any order. stopped: the end
     of a shutdown.
@@ -89,7 +97,6 @@ class Effects:
     truncate_to: int | None = None
     reset_to: OffsetAndEpoch | None = None
     append: tuple[Batch, ...] = ()
-    flush: bool = False
     snapshot_parts: tuple[SnapshotPart, ...] = ()
     log_start: int | None = None
     delete_snapshots: tuple[OffsetAndEpoch, ...] = ()
@@ -99,3 +106,55 @@ class Effects:
     replies: tuple[Reply, ...] = ()
     sends: tuple[Send, ...] = ()
     stopped: Stopped | None = None
+
+
+class Recorder:
+    """Gathers the effects of one step while handlers work; of two values for one field the later
+    one counts, while batches, parts and messages add up in the order of the calls."""
+
+    def __init__(self) -> None:
+        self.recorded = Effects()
+
+    def taken(self) -> Effects:
+        """The effects since the last call."""
+        taken, self.recorded = self.recorded, Effects()
+        return taken
+
+    def write_quorum_state(self, state: ElectionState) -> None:
+        self.recorded = replace(self.recorded, quorum_state=state)
+
+    def truncate_to(self, end_offset: int) -> None:
+        self.recorded = replace(self.recorded, truncate_to=end_offset)
+
+    def restart_at(self, snapshot_id: OffsetAndEpoch) -> None:
+        """The log and the state machine go on at this snapshot."""
+        self.recorded = replace(self.recorded, reset_to=snapshot_id, load_snapshot=snapshot_id)
+
+    def append(self, batches: Sequence[Batch]) -> None:
+        self.recorded = replace(self.recorded, append=(*self.recorded.append, *batches))
+
+    def write(self, part: SnapshotPart) -> None:
+        parts = (*self.recorded.snapshot_parts, part)
+        self.recorded = replace(self.recorded, snapshot_parts=parts)
+
+    def start_log_at(self, offset: int, gone: Sequence[OffsetAndEpoch]) -> None:
+        """The log starts at `offset`; the snapshots `gone` lie behind it."""
+        self.recorded = replace(self.recorded, log_start=offset, delete_snapshots=tuple(gone))
+
+    def load(self, snapshot_id: OffsetAndEpoch) -> None:
+        self.recorded = replace(self.recorded, load_snapshot=snapshot_id)
+
+    def commit(self, end_offset: int) -> None:
+        self.recorded = replace(self.recorded, commit=end_offset)
+
+    def tell_leader(self, leader: LeaderAndEpoch) -> None:
+        self.recorded = replace(self.recorded, leader_change=leader)
+
+    def reply(self, reply: Reply) -> None:
+        self.recorded = replace(self.recorded, replies=(*self.recorded.replies, reply))
+
+    def send(self, send: Send) -> None:
+        self.recorded = replace(self.recorded, sends=(*self.recorded.sends, send))
+
+    def stop(self, how: Stopped) -> None:
+        self.recorded = replace(self.recorded, stopped=how)

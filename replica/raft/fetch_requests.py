@@ -16,8 +16,8 @@ ANONYMOUS = ReplicaKey(NO_NODE)
 def fetch_from_leader(core: Core, role: Follower) -> int:
     """Fetch records or a slice; returns when to look again.
 
-    A fetch acknowledges everything below its offset, so a voter's waits for the flush; and for the
-    log's end to be known after a truncation, for the verdict on a fetched snapshot.
+    A fetch acknowledges everything below its offset, so it waits for a flush that is owed; and for
+    the log's end to be known after a truncation, for the verdict on a fetched snapshot.
     """
     if core.truncating or awaits_flush(core):
         return FOREVER
@@ -41,14 +41,13 @@ def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
     return core.send(node_id, core.endpoints_of(node_id, ()), _fetch(core))
 
 
-def must_flush(core: Core) -> bool:
-    """Whether appended records are flushed before they are acknowledged (J17)."""
-    return core.may_stand or core.config.flush_always
-
-
 def awaits_flush(core: Core) -> bool:
-    """Whether the log end may not be told to others yet: a crash could still take it back."""
-    return must_flush(core) and core.log.flushed_end < core.log.log_end
+    """Whether the log end may not be told to others yet: a crash could still take it back (J17).
+
+    An observer waits too, as Kafka's controllers do: what it has fetched counts from the moment it
+    is a voter.
+    """
+    return core.log.flushed_end < core.log.log_end
 
 
 def _fetch(core: Core) -> FetchRequest:

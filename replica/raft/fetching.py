@@ -23,7 +23,7 @@ from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core
 from replica.raft.effects import SnapshotPart
 from replica.raft.elections import become_prospective
-from replica.raft.fetch_requests import fetch_from_any, fetch_from_leader, must_flush
+from replica.raft.fetch_requests import fetch_from_any, fetch_from_leader
 from replica.raft.log_start import follow_log_start
 from replica.raft.messages import FetchResponse, FetchSnapshotResponse, PeerRequest
 from replica.raft.roles.follower import Follower, SnapshotFetch
@@ -104,7 +104,7 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         return False
     is_last = end == response.size
     part = SnapshotPart(snapshot_id, response.position, response.data, is_last)
-    core.emit(snapshot_parts=(*core.effects.snapshot_parts, part))
+    core.effects.write(part)
     core.keep(replace(role, fetching=SnapshotFetch(snapshot_id, end, is_last)))
     _trust(core)
     return True
@@ -158,7 +158,7 @@ def _truncate(core: Core, diverging: OffsetAndEpoch) -> None:
     if end < core.log.log_end:
         core.log = core.log.truncated(end)
         core.truncating = True
-        core.emit(truncate_to=end)
+        core.effects.truncate_to(end)
 
 
 def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> None:
@@ -179,10 +179,7 @@ def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
         core.illegal["a high watermark that fell"] += 1
         return False
     if batches:
-        core.log = core.log.appended(batches)
-        core.emit(append=tuple(batches), flush=must_flush(core))
-        if not must_flush(core):
-            core.log = core.log.flushed(core.log.log_end)
+        core.append(batches)
     core.keep(replace(role, leader_watermark=named))
     reached = follower_high_watermark(core.committed, named, core.log.log_end)
     if reached is not None:

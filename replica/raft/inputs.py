@@ -91,7 +91,7 @@ class SchedulePrepared:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """The log is durable up to `end_offset` (exclusive): the answer to Effects.flush.
+    """The flush that an append owed is done: the log is durable up to `end_offset` (exclusive).
 
     A flush that a truncation has overtaken must not be reported.
     """

@@ -63,10 +63,8 @@ def append_control(core: Core, *records: ControlRecord) -> int:
 
 def append(core: Core, batches: tuple[Batch, ...]) -> None:
     """Append as leader: voter sets are in force at once, waiting fetches get the records."""
-    role = core.leader
-    core.log = core.log.appended(batches)
-    core.emit(append=(*core.effects.append, *batches), flush=True)
-    role = role.with_voters(core.log.voters)
+    core.append(batches)
+    role = core.leader.with_voters(core.log.voters)
     if role.check_quorum_deadline == FOREVER:
         wait = core.config.fetch_timeout_ms
         deadline = check_quorum_deadline(core.log.voters, role.local, core.now, wait)

@@ -93,4 +93,4 @@ def _move(core: Core, start: int | None) -> None:
     before = {s.snapshot_id for s in core.log.snapshots}
     core.log = core.log.started_at(start)
     gone = sorted(before - {s.snapshot_id for s in core.log.snapshots})
-    core.emit(log_start=start, delete_snapshots=tuple(gone))
+    core.effects.start_log_at(start, gone)

@@ -90,7 +90,7 @@ class Raft:
             snapshots.restart_at(self._core, newest)
         elif newest is not None and newest.snapshot_id != BOOTSTRAP_SNAPSHOT:
             # what a snapshot holds is committed; the rest is known when a leader says so
-            self._core.emit(load_snapshot=newest.snapshot_id)
+            self._core.effects.load(newest.snapshot_id)
             self._core.commit_to(newest.snapshot_id.offset)
         self._core.role = _initial_role(self._core, state)
         self._core.persist()
@@ -110,8 +110,7 @@ class Raft:
         core.now = now_ms
         _HANDLERS[type(event)](core, event)
         self._deadline = _poll(core)
-        effects, core.effects = core.effects, Effects()
-        return effects
+        return core.effects.taken()
 
     def next_deadline(self) -> int:
         """When the next step is due at the latest, in ms; FOREVER for none."""
@@ -222,10 +221,10 @@ def _complete_shutdown(core: Core) -> None:
     has_other_leader = role.leader_id not in (NO_NODE, core.local_id)
     if not core.is_voter or core.is_only_voter or has_other_leader:
         core.stopped = True
-        core.emit(stopped=Stopped.GRACEFULLY)
+        core.effects.stop(Stopped.GRACEFULLY)
     elif core.shutdown_deadline <= core.now:
         core.stopped = True
-        core.emit(stopped=Stopped.BY_TIMEOUT)
+        core.effects.stop(Stopped.BY_TIMEOUT)
 
 
 def _handle_flushed(core: Core, flushed: Flushed) -> None:

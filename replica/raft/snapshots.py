@@ -86,7 +86,7 @@ def handle_rejected(core: Core, snapshot_id: OffsetAndEpoch) -> None:
 def restart_at(core: Core, facts: SnapshotFacts) -> None:
     """Drop the log, which is older, and go on at the snapshot's end offset (G24, G26)."""
     core.log = core.log.reset_to(facts)
-    core.emit(reset_to=facts.snapshot_id, load_snapshot=facts.snapshot_id)
+    core.effects.restart_at(facts.snapshot_id)
     core.commit_to(facts.snapshot_id.offset)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from replica.errors import DataError, UnreadableFileError
 from replica.format import index, quorum_properties
 from replica.format.file_names import FileKind, FileName, classify, segment_file_name
-from replica.format.primitives import Buffer
 from replica.format.small_files import INDEX_DECODERS, STATE_DECODERS, size_limit
+from replica.message.primitives import Buffer
 from replica.redacted.log_file import RedactedLog, redacted_log
 from replica.redacted.records import RecordRedactor
 

@@ -26,9 +26,9 @@ from replica.format.batch import (
 )
 from replica.format.byte_source import InMemory
 from replica.format.compression import Inflation, compress
-from replica.format.primitives import Buffer
 from replica.format.record import Record, encode_records, records_of
 from replica.format.walk import FrameWalk
+from replica.message.primitives import Buffer
 from replica.redacted.records import FILL, RecordRedactor
 
 _SIZES_OF_DAMAGED = 64

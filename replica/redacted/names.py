@@ -9,9 +9,9 @@ topics that Kafka itself makes.
 
 from __future__ import annotations
 
+from replica.message.schema import REDACTED, Value
 from replica.metadata.record import MetadataRecord
-from replica.metadata.redact import MARK, Redactor
-from replica.metadata.schema import Value
+from replica.metadata.redact import Redactor
 
 _KAFKAS_TOPICS = frozenset(
     (
@@ -51,7 +51,9 @@ class NameHasher:
             return name
         if kind == _TOPIC and name in _KAFKAS_TOPICS:
             return name
-        digits = self._redactor.fingerprint(f"name of a {kind}", name.encode()).removeprefix(MARK)
+        digits = self._redactor.fingerprint(f"name of a {kind}", name.encode()).removeprefix(
+            REDACTED
+        )
         return f"{kind}-{digits}"
 
     def principal(self, principal: Value) -> Value:

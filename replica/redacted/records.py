@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from replica.errors import DataError
 from replica.format.control import UnknownControl, decode_control, encode_control, has_unknown_tags
-from replica.format.primitives import read_unsigned_varint
 from replica.format.record import Record, RecordHeader
-from replica.format.tagged import TaggedFields
+from replica.message.primitives import read_unsigned_varint
+from replica.message.schema import TaggedFields
 from replica.metadata import writer
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord
@@ -84,19 +83,9 @@ class RecordRedactor:
             return key, message.value[:2] + shown
         if not has_unknown_tags(message):
             return key, value
-        return encode_control(self._in_tags(message))
-
-    def _in_tags(self, message: Any) -> Any:
-        """A dataclass of replica.format.control with other contents of its unknown tagged fields,
-        and of those of the structures in it."""
-        changes: dict[str, Any] = {}
-        for one in fields(message):
-            found = getattr(message, one.name)
-            if one.name.endswith("tags"):
-                changes[one.name] = self._tags(found)
-            elif isinstance(found, tuple) and found and is_dataclass(found[0]):
-                changes[one.name] = tuple(map(self._in_tags, found))
-        return replace(message, **changes)
+        assert not isinstance(message, UnknownControl)
+        tags = tuple((path, self._tags(found)) for path, found in message.unknown_tags)
+        return encode_control(replace(message, unknown_tags=tags, original=None))
 
     def _tags(self, tags: TaggedFields) -> TaggedFields:
         return tuple((tag, self._print(f"tag {tag}", content)) for tag, content in tags)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from replica.errors import UsageError
+from replica.message.schema import REDACTED
 from replica.metadata.changes.releases import release_of
 from replica.metadata.image import Image, to_records
 from replica.metadata.image.features import METADATA_VERSION
@@ -20,7 +21,6 @@ from replica.metadata.image.partition import Partition
 from replica.metadata.image.snapshot import ELR_VERSION, LOWEST_METADATA_VERSION
 from replica.metadata.image.state import TABLES, TOPIC_RESOURCE, Table
 from replica.metadata.record import MetadataRecord
-from replica.metadata.redact import MARK
 from replica.model.keys import ZERO_UUID
 
 NEWEST_LEVELS = {
@@ -161,7 +161,7 @@ class _Planning:
             "configs",
             "config",
             "the source has it redacted: set it by hand",
-            lambda key, value: value.startswith(MARK),
+            lambda key, value: value.startswith(REDACTED),
         )
         self._drop(
             "configs",
@@ -243,8 +243,8 @@ def _before_reassignment(one: Partition) -> tuple[int, ...]:
 
 def _is_redacted(value: Any) -> bool:
     if isinstance(value, bytes):
-        return value.startswith(MARK.encode())
-    return isinstance(value, str) and value.startswith(MARK)
+        return value.startswith(REDACTED.encode())
+    return isinstance(value, str) and value.startswith(REDACTED)
 
 
 def _shown(key: Any) -> str:

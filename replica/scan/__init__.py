@@ -15,7 +15,7 @@ window       the part of a file that is in memory
 rows         a chunk of records -> Arrow; columns: schemas and columns
 scalar_rows  rows by the scalar reader, for what the kernels refuse
 frames       the tables of a chunk, which the first kernel fills
-tables       replica.metadata.program as arrays, and how much room its output needs
+tables       replica.message.program as arrays, and how much room its output needs
 compiled     the kernels' names and signatures
 kernels/     their code, for numba; imported only to compile it
 native       calls compiled code, and links it into this process

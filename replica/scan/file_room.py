@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.batch import HEADER
 from replica.format.byte_source import OpenFile, TooMuchContentError, parts_with_content
-from replica.format.primitives import Buffer
 from replica.format.reading import open_file, open_own_file
 from replica.format.segment import SegmentScan, TooManyBatchesError
+from replica.message.primitives import Buffer
 from replica.scan.segments import scan
 
 VARIABLE = "KRAFTLAKE_FILE_MIB"

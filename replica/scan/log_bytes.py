@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from replica.format.primitives import read_unsigned_varint, uuid_text
+from replica.message.primitives import read_unsigned_varint, uuid_text
 from replica.scan.native import Bytes, Longs
 
 _INT32, _UUID = 4, 16

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from replica.format.primitives import uuid_bytes, uuid_text
+from replica.message.primitives import uuid_bytes, uuid_text
 from replica.metadata.image.state import State
 from replica.model.keys import ZERO_UUID
 from replica.scan import replay_tables as t

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replica.metadata.program import Program
+from replica.message.program import Program
 from replica.scan.native import Longs
 from replica.scan.tables import KERNEL_PROGRAMS
 

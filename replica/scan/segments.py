@@ -10,8 +10,8 @@ from importlib.util import find_spec
 
 from replica.format import segment
 from replica.format.batch import HEADER, BatchHeader
-from replica.format.primitives import Buffer
 from replica.format.segment import LocatedBatch, SegmentScan, bound_batches
+from replica.message.primitives import Buffer
 
 MIN_BYTES = 8 * 1024 * 1024
 """Below it, loading the compiled kernels takes longer than the scalar reader needs."""

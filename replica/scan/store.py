@@ -25,9 +25,10 @@ import llvmlite
 from replica.scan.target import host
 
 SOURCES = (
-    *("errors.py", "format/batch.py", "format/primitives.py", "format/tagged.py"),
-    *("metadata/program.py", "metadata/record.py", "metadata/records.py"),
-    *("metadata/known_configs.py", "metadata/redact.py", "metadata/schema.py"),
+    *("errors.py", "format/batch.py", "message/primitives.py"),
+    *("message/program.py", "message/schema.py"),
+    *("metadata/programs.py", "metadata/record.py", "metadata/records.py"),
+    *("metadata/known_configs.py", "metadata/redact.py"),
     *("scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py"),
     "scan/replay_tables.py",
 )

@@ -1,4 +1,4 @@
-"""replica.metadata.program as arrays of int64, the form that kernels read.
+"""replica.message.program as arrays of int64, the form that kernels read.
 
 STEPS has STEP_COLUMNS numbers per step, PROGRAMS has PROGRAM_COLUMNS per program; the steps of all
 programs stand one behind another, and numbers that name steps count from the start of STEPS.
@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from replica.metadata.program import NO_TAG, Program, Step, programs
+from replica.message.program import NO_TAG, Program, Step
+from replica.message.schema import Kind
+from replica.metadata.programs import programs
 from replica.metadata.redact import SECRET_FIELDS
-from replica.metadata.schema import Kind
 from replica.scan.frames import KEYS, VERSIONS
 from replica.scan.native import Bytes, Longs
 

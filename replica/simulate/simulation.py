@@ -281,7 +281,7 @@ class Simulation:
 
     def _plan(self, node: Node, host: SimulatedHost) -> None:
         """When its replica is to be looked after again."""
-        if host.must_flush and not node.flush_due:
+        if host.owes_flush and not node.flush_due:
             node.flush_due = True
             delay = self.random.randrange(200 if node.is_slow else 3)
             self.schedule.after(delay, Flush(node.node_id, node.boots))

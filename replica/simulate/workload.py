@@ -9,9 +9,9 @@ from typing import Protocol
 
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
+from replica.message.schema import Value
 from replica.metadata.image import Image
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.schema import Value
 from replica.metadata.writer import encode
 from replica.raft.ports import StateMachine
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from replica.errors import DataError, TruncatedDataError
 from replica.format.batch import HEADER, LENGTH_PREFIX
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 from replica.storage.batches import Frame, frames
 from replica.storage.filesystem import File
 

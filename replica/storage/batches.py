@@ -23,8 +23,8 @@ from replica.format.batch import (
     decode_header,
     encode_batch,
 )
-from replica.format.primitives import Buffer
 from replica.format.record import Record, encode_records, records_of
+from replica.message.primitives import Buffer
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.keys import ZERO_UUID, ReplicaKey

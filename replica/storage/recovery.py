@@ -14,10 +14,10 @@ from itertools import pairwise
 from replica.errors import CorruptDataError, DataError
 from replica.format import partition_metadata
 from replica.format.file_names import FileKind, classify, segment_file_name
-from replica.format.primitives import Buffer
 from replica.format.segment import scan
 from replica.format.snapshot import SnapshotState, parse_name
 from replica.history import epochs
+from replica.message.primitives import Buffer
 from replica.model.batch import Batch
 from replica.model.epochs import Epochs, last_epoch_of
 from replica.model.snapshot_id import is_newer_than_log

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from replica.errors import CorruptDataError, DataError
 from replica.format import control
-from replica.format.primitives import Buffer
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
+from replica.message.primitives import Buffer
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch, election_order

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from replica.errors import CorruptDataError, TruncatedDataError
-from replica.format.primitives import (
+from replica.message.primitives import (
     Buffer,
     read_unsigned_varint,
     uuid_bytes,

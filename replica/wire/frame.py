@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from replica.errors import CorruptDataError, TruncatedDataError
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 
 _SIZE_BYTES = 4
 _PART_BYTES = 64 * 1024

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from replica.errors import DataError, TruncatedDataError, UnsupportedDataError
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS

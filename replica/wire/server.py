@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from replica.errors import DataError, KraftlakeError
-from replica.format.primitives import Buffer
+from replica.message.primitives import Buffer
 from replica.model.kafka_errors import ErrorCode
 from replica.wire.acceptor import Acceptor, streams
 from replica.wire.apis import APIS

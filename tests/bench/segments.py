@@ -18,11 +18,11 @@ from pathlib import Path
 
 from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
 from replica.format.control import LeaderChange, LeaderVoter, encode_control
-from replica.format.primitives import uuid_text
 from replica.format.record import Record, encode_records
+from replica.message.primitives import uuid_text
+from replica.message.schema import Field, Kind, Value
 from replica.metadata.record import new_record
 from replica.metadata.records import schema_named
-from replica.metadata.schema import Field, Kind, Value
 from replica.metadata.writer import encode
 
 SEED = 7

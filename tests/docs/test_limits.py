@@ -19,7 +19,7 @@ from replica.format.compression import (
 )
 from replica.format.control import MAX_CONTROL_BYTES
 from replica.format.record import MAX_BATCH_ELEMENTS
-from replica.metadata.reader import MAX_ELEMENTS
+from replica.message.reader import MAX_ELEMENTS
 from replica.node.descriptors import LEAST_CONNECTIONS, RESERVED
 from replica.node.http_server import MAX_CONNECTIONS, WITHIN_S
 from replica.raft.epoch_bounds import MOST_AT_ONCE, MS_EACH

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from replica.metadata.schema import Field as RecordField
-from replica.metadata.schema import RecordSchema
+from replica.message.schema import Field as RecordField
+from replica.message.schema import RecordSchema
 from replica.wire.schema import Field as WireField
 from replica.wire.schema import Structure, fields_at
 
@@ -82,7 +82,7 @@ def of_record(schema: RecordSchema) -> Described:
     return Described(
         schema.versions,
         lambda version: dict(_record_rows(schema.fields_at(version), version)),
-        lambda version: version >= schema.flexible_since,
+        lambda version: True,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from replica.format.control import _MAX_VERSION as CONTROL_VERSIONS
 from replica.format.control import (
     ControlMessage,
     ControlType,
@@ -17,17 +16,18 @@ from replica.format.control import (
     SnapshotHeader,
     Voter,
     VoterEndpoint,
+    to_plain,
 )
-from replica.format.control_json import to_plain
+from replica.format.control_records import CONTROL_RECORDS
 from replica.format.quorum_state import _VERSIONS as QUORUM_STATE_VERSIONS
 from replica.format.quorum_state import new_state
+from replica.message.schema import RecordSchema
 from replica.metadata.changes.releases import RELEASES
 from replica.metadata.image.kept_configs import KEPT_CONFIGS
 from replica.metadata.image.snapshot import _SINCE as RECORDS_SINCE
 from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.records import RECORDS
 from replica.metadata.redact import is_secret_config
-from replica.metadata.schema import RecordSchema
 from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode
 from replica.model.keys import ZERO_UUID
 from replica.node.properties import Properties
@@ -96,13 +96,13 @@ _CONTROL_MESSAGES: dict[str, tuple[ControlType, Callable[[int], ControlMessage]]
 }
 
 
+_CONTROL_VERSIONS = {schema.api_key: schema.versions for schema in CONTROL_RECORDS}
+
+
 def written_fields() -> dict[str, dict[int, frozenset[str]]]:
     """The paths of what our code writes of each control record and of quorum-state, by version."""
     found = {
-        name: {
-            version: _paths(to_plain(example(version)))
-            for version in range(CONTROL_VERSIONS[kind] + 1)
-        }
+        name: {version: _paths(to_plain(example(version))) for version in _CONTROL_VERSIONS[kind]}
         for name, (kind, example) in _CONTROL_MESSAGES.items()
     }
     state = {

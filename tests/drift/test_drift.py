@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from replica.metadata.schema import RecordSchema, declare
+from replica.message.schema import RecordSchema, declare
 from replica.wire.schema import Api
 from tests.drift.comparing import drift
 from tests.drift.facts import facts_of

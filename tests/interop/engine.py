@@ -62,7 +62,7 @@ class Engine:
         for _ in effects:
             pass
         self.now_ms += 1
-        while self.host.must_flush:
+        while self.host.owes_flush:
             self._run(self.host.flush(self.now_ms))
 
 

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.interop.kafka_jars import class_path_or_skip
+from tests.interop.kafka_jars import NEWEST, VERSIONS, class_path_or_skip
 from tests.interop.kafka_node import Controller, free_ports, run_tool
 from tests.kraftlake_process import kraftlake
 
@@ -26,25 +26,35 @@ STARTED = "Kafka Server started"
 WITHIN_S = 120.0
 BROKERS = (11, 12)
 RECORDS = 200
-VERSIONS = ("3.9.2", "4.1.2", "4.3.1", "4.4.0")
+DIRECTORIES = {number: f"restoredController{number}AAA" for number in (1, 2, 3)}
 
 
 class Cluster:
-    """One controller and two brokers; killed on exit."""
+    """Controllers, 1 and so on, and two brokers; killed on exit."""
 
-    def __init__(self, folder: Path, version: str) -> None:
+    def __init__(self, folder: Path, version: str, controllers: int = 1) -> None:
         self.folder, self.version = folder, version
-        controller, *ports = free_ports(3)
+        *first, port_a, port_b = free_ports(controllers + 2)
+        ports = (port_a, port_b)
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
-        voters = {1: controller}
+        voters = dict(enumerate(first, 1))
         acls = {
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "allow.everyone.if.no.acl.found": "true",
             "super.users": "User:ANONYMOUS",
         }
-        self.controller = Controller(
-            folder / "1", 1, voters, is_static=False, version=version, settings=acls
-        )
+        self.controllers = [
+            Controller(
+                folder / str(node_id),
+                node_id,
+                voters,
+                is_static=False,
+                version=version,
+                settings=acls,
+            )
+            for node_id in voters
+        ]
+        self.controller = self.controllers[0]
         self.brokers = [
             Controller(
                 folder / str(node_id),
@@ -56,7 +66,7 @@ class Cluster:
                     "process.roles": "broker",
                     "listeners": f"PLAINTEXT://127.0.0.1:{port}",
                     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-                    "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
+                    "controller.quorum.bootstrap.servers": f"127.0.0.1:{first[0]}",
                     "offsets.topic.replication.factor": 1,
                     "auto.create.topics.enable": "false",
                     **acls,
@@ -66,13 +76,18 @@ class Cluster:
         ]
 
     def format(self) -> None:
-        self.controller.format(CLUSTER_ID, "--standalone")
+        first = ",".join(
+            f"{number}@127.0.0.1:{node.port}:{DIRECTORIES[number]}"
+            for number, node in enumerate(self.controllers, 1)
+        )
+        for node in self.controllers:
+            node.format(CLUSTER_ID, "--initial-controllers", first)
         for broker in self.brokers:
             if not broker.log_dir.exists():
                 broker.format(CLUSTER_ID)
 
     def __enter__(self) -> Cluster:
-        nodes = [self.controller, *self.brokers]
+        nodes = [*self.controllers, *self.brokers]
         try:
             for node in nodes:
                 node.start()
@@ -84,7 +99,7 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for node in (*self.brokers, self.controller):
+        for node in (*self.brokers, *self.controllers):
             node.kill()
 
     def tool(self, main_class: str, *arguments: object) -> str:
@@ -177,9 +192,11 @@ def restore(source: Path, new: Cluster, output: Path) -> subprocess.CompletedPro
     return kraftlake("restore", "--release", release, *formatted, "-o", output, source)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("version", "controllers"), [(NEWEST, 3), *((version, 1) for version in VERSIONS)]
+)
 def test_a_lost_cluster_s_metadata_boots_a_new_one_whose_brokers_keep_their_records(
-    tmp_path: Path, version: str
+    tmp_path: Path, version: str, controllers: int
 ) -> None:
     class_path_or_skip(version)
     old = Cluster(tmp_path / "old", version)
@@ -187,14 +204,15 @@ def test_a_lost_cluster_s_metadata_boots_a_new_one_whose_brokers_keep_their_reco
     with old:
         old.fill()
     before = state_of(old.controller.log_dir)
-    new = Cluster(tmp_path / "new", version)
+    new = Cluster(tmp_path / "new", version, controllers)
     for lost, broker in zip(old.brokers, new.brokers, strict=True):
         shutil.copytree(lost.log_dir, broker.log_dir)
         shutil.rmtree(broker.partition)  # the metadata of the cluster that is gone
     new.format()
     ran = restore(old.controller.log_dir, new, tmp_path / "restored")
     assert ran.returncode == 0, ran.stderr
-    shutil.copytree(tmp_path / "restored", new.controller.log_dir, dirs_exist_ok=True)
+    for node in new.controllers:
+        shutil.copytree(tmp_path / "restored", node.log_dir, dirs_exist_ok=True)
     with new:
         assert consumed(new.bootstrap, RECORDS) == list(range(RECORDS))
         produce(new.bootstrap, RECORDS, 30)

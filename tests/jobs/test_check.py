@@ -14,7 +14,7 @@ import pytest
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY
 
-FIELDS = ["rule", "severity", "file", "position", "offset", "epoch", "message"]
+FIELDS = ["rule", "family", "severity", "file", "position", "offset", "epoch", "message"]
 DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
 CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"
 CHECKPOINT = "__cluster_metadata-0/leader-epoch-checkpoint"
@@ -36,7 +36,7 @@ def test_a_sound_cluster_ends_with_0_and_says_so(kraftlake: Kraftlake) -> None:
         f"{DYNAMIC}/final/1/__cluster_metadata-0: sound (cluster {CLUSTER}, node 1, voter, "
         "log 0 to 3672, epoch 6, snapshots: 1 valid)"
     )
-    assert len(verdicts) == 5 + 1
+    assert len(verdicts) == 5 + 1 + 1
     assert verdicts[-1] == "5 directories or files checked: 0 errors, 0 warnings, 4 notes"
 
 
@@ -44,8 +44,9 @@ def test_a_sound_cluster_ends_with_0_and_says_so(kraftlake: Kraftlake) -> None:
 def test_a_split_ends_with_1_and_the_divergences(kraftlake: Kraftlake) -> None:
     ended = kraftlake("check", "--json", "--severity", "warning", f"{DYNAMIC}/split")
     assert ended.code == 1
-    assert [list(row) for row in ended.findings] == [FIELDS] * 2
-    first = ended.findings[0]
+    about_files = [row for row in ended.findings if row["family"] == "files"]
+    assert [list(row) for row in about_files] == [FIELDS] * 2
+    first = about_files[0]
     assert (first["rule"], first["severity"]) == ("log-divergence", "warning")
     name = "00000000000000001262.log"
     assert first["file"] == f"{DYNAMIC}/split/11/__cluster_metadata-0/{name}"
@@ -71,7 +72,8 @@ def test_damage_is_told_with_file_byte_meaning_and_next_step(
     assert ended.lines[told + 2].strip().startswith("Kafka: ")
     assert ended.lines[told + 3].strip().startswith("Next:  ")
     assert ended.lines[-1] == "1 directory or file checked: 1 error, 0 warnings, 1 note"
-    (row,) = kraftlake("check", "--json", "--severity", "error", node).findings
+    about_files = ("--json", "--severity", "error", "--family", "files")
+    (row,) = kraftlake("check", *about_files, node).findings
     assert row["file"] == f"{node}/{CHECKPOINT}"
 
 
@@ -110,7 +112,8 @@ def test_two_directories_of_one_replica_in_one_capture_are_told(
     shutil.copytree(node, node.parent / "twin")
     text = json.dumps({"version": 1, "captured_at": "2026-11-21T05:00:00Z"})
     (node.parent / "capture.json").write_text(text)
-    ended = kraftlake("check", "--json", "--severity", "error", node.parent)
+    about_files = ("--json", "--severity", "error", "--family", "files")
+    ended = kraftlake("check", *about_files, node.parent)
     assert ended.code == 1
     assert {row["rule"] for row in ended.findings} == {"duplicate-identity"}
 

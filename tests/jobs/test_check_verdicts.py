@@ -34,7 +34,7 @@ def test_the_word_that_lines_show_is_a_severity(kraftlake: Kraftlake, word: str)
 def test_warnings_are_neither_shown_nor_fatal_where_errors_are_asked_for(
     kraftlake: Kraftlake,
 ) -> None:
-    ended = kraftlake("check", "--severity", "error", f"{STATIC}/split")
+    ended = kraftlake("check", "--severity", "error", "--family", "files", f"{STATIC}/split")
     assert ended.code == 0
     assert len(ended.lines) == 5 + 1
     assert not any("warning" in line for line in ended.lines[:-1])
@@ -86,7 +86,7 @@ def test_what_is_not_shown_may_still_be_fatal_where_fail_on_says_so(kraftlake: K
 
 @pytest.mark.usefixtures("recorded")
 def test_a_clean_check_as_json_is_a_summary(kraftlake: Kraftlake) -> None:
-    ended = kraftlake("check", "--json", f"{DYNAMIC}/final/11")
+    ended = kraftlake("check", "--json", "--family", "files", f"{DYNAMIC}/final/11")
     assert (ended.code, ended.findings) == (0, [])
     assert ended.summary == {
         "checked": 1,
@@ -112,12 +112,14 @@ def test_a_clean_check_as_json_is_a_summary(kraftlake: Kraftlake) -> None:
                 "snapshots": {"valid": 1},
             }
         ],
+        "health": [],
     }
 
 
 @pytest.mark.usefixtures("recorded")
 def test_the_summary_counts_what_is_not_shown_and_names_each_verdict(kraftlake: Kraftlake) -> None:
-    ended = kraftlake("check", "--json", "--severity", "error", f"{STATIC}/split")
+    about_files = ("--json", "--severity", "error", "--family", "files")
+    ended = kraftlake("check", *about_files, f"{STATIC}/split")
     assert (ended.code, ended.findings) == (0, [])
     counts = {name: ended.summary[name] for name in ("checked", "errors", "warnings", "notes")}
     assert counts == {"checked": 5, "errors": 0, "warnings": 2, "notes": 3}

@@ -10,7 +10,7 @@ def test_every_rule_is_explained_with_what_to_do(kraftlake: Kraftlake) -> None:
     for rule in RULES:
         ended = kraftlake("explain", rule.id)
         assert ended.code == 0
-        assert ended.lines[0] == f"{rule.id} ({rule.severity})"
+        assert ended.lines[0] == f"{rule.id} ({rule.severity}, {rule.family})"
         assert f"Meaning:  {rule.meaning}" in ended.lines
         assert f"Next:     {rule.next_step}" in ended.lines
 
@@ -20,7 +20,8 @@ def test_without_a_rule_all_are_listed(kraftlake: Kraftlake) -> None:
     assert [line.split()[0] for line in ended.lines[2:]] == [rule.id for rule in RULES]
     rows = kraftlake("explain", "--json").rows
     assert [row["rule"] for row in rows] == [rule.id for rule in RULES]
-    assert list(rows[0]) == ["rule", "severity", "meaning", "kafka", "next_step", "issues"]
+    fields = ["rule", "family", "severity", "meaning", "kafka", "next_step", "issues"]
+    assert list(rows[0]) == fields
 
 
 def test_an_unknown_rule_gets_a_hint(kraftlake: Kraftlake) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from replica.format.batch import encode_batch
 from replica.format.compression import GZIP, NONE, ZSTD, compress
-from replica.format.primitives import write_unsigned_varint
 from replica.format.record import Record, encode_records
+from replica.message.primitives import write_unsigned_varint
 from tests.kraftlake_process import REPOSITORY, command_line
 
 _MIB = 1 << 20

@@ -21,7 +21,7 @@ def test_check_finds_what_the_scenario_promises(
     kraftlake: Kraftlake, tmp_path: Path, scenario: Scenario
 ) -> None:
     assert kraftlake("simulate", scenario.name, "-o", tmp_path / "out").code == 0
-    ended = kraftlake("check", "--json", tmp_path / "out")
+    ended = kraftlake("check", "--json", "--family", "files", tmp_path / "out")
     assert sorted({row["rule"] for row in ended.findings}) == list(scenario.findings)
     loud = [rule for rule in scenario.findings if RULES_BY_ID[rule].severity is not Severity.INFO]
     assert ended.code == (1 if loud else 0)

@@ -1,11 +1,14 @@
-"""Every rule, as data: about the log, snapshots, the files beside them, and groups."""
+"""Every rule, as data: about the log, snapshots, the files beside them, groups, and health."""
 
 from __future__ import annotations
 
-from replica.check.catalogue import files, groups, log, snapshots
+from replica.check.catalogue import files, groups, health, log, snapshots
 from replica.check.rule import Rule
 
-RULES: tuple[Rule, ...] = (*log.RULES, *snapshots.RULES, *files.RULES, *groups.RULES)
+RULES: tuple[Rule, ...] = (
+    *(*log.RULES, *snapshots.RULES, *files.RULES, *groups.RULES),
+    *health.RULES,
+)
 """In the order in which they are explained."""
 
 RULES_BY_ID = {rule.id: rule for rule in RULES}

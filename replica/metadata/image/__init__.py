@@ -34,7 +34,7 @@ from replica.metadata.image.partitioning import (
 )
 from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord, meaning
 from replica.metadata.image.snapshot import SnapshotRecord, to_records
-from replica.metadata.image.texts import Read, entity_of
+from replica.metadata.image.texts import Read, entity_of, image_of
 from replica.metadata.image.versions import VersionedReplay, Write
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "dropped_configs",
     "entity_of",
     "family_of",
+    "image_of",
     "key_of",
     "meaning",
     "orphan_topic_configs",

@@ -7,9 +7,9 @@ text of the double, which tells -0.0 from 0.0 and NaN from nothing, as Kafka's e
 
 from __future__ import annotations
 
+from replica.message.json_text import double_text
 from replica.metadata.image.kind import Kind, compact
 from replica.metadata.image.state import Fields, Handler, QuotaKey, Refused, State
-from replica.metadata.json_text import double_text
 
 
 def quota_key(fields: Fields) -> QuotaKey:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from replica.metadata.json_text import double_text
+from replica.message.json_text import double_text
+from replica.message.schema import Value
 from replica.metadata.records import schema_named
-from replica.metadata.schema import Value
 
 
 class Entity(NamedTuple):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from replica.format.control import KRaftVersion
-from replica.format.control_json import voters_from_plain
-from replica.metadata.image.image import KINDS
+from replica.format.control import KRaftVersion, voters_from_plain
+from replica.metadata.image.image import KINDS, Image
 from replica.metadata.image.kind import Kind
 from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.plain_reader import from_plain
@@ -15,6 +15,8 @@ from replica.metadata.record import new_record
 from replica.metadata.records import schema_named
 
 _KINDS = {kind.name: kind for kind in KINDS}
+_PLACES = {kind.name: place for place, kind in enumerate(KINDS)}
+"""Topics come before their partitions."""
 
 
 class Read(NamedTuple):
@@ -39,6 +41,19 @@ def entity_of(kind_name: str, value_text: str) -> Read:
     replay.apply(0, _record(kind, fields))
     ((key, value),) = getattr(replay.state, kind.table).values.items()
     return Read(kind, key, value)
+
+
+def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:
+    """The image with these entities: kind, value, and offset of the record that last changed each,
+    None for one from before the log at hand (told as -1).
+
+    Raises as entity_of; of a partition also where its topic is missing.
+    """
+    replay = Replay()
+    for kind_name, value_text, offset in sorted(entities, key=lambda one: _PLACES[one[0]]):
+        record = _record(_KINDS[kind_name], json.loads(value_text))
+        replay.apply(-1 if offset is None else offset, record)
+    return replay.image()
 
 
 def _record(kind: Kind, fields: dict[str, Any]) -> ReplayedRecord:

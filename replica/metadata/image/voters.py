@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from replica.format.control import KRaftVersion, KRaftVoters, Voter
-from replica.format.control_json import to_plain
+from replica.format.control import KRaftVersion, KRaftVoters, Voter, to_plain
 from replica.metadata.image.kind import Kind
 from replica.metadata.image.state import State
 

@@ -8,7 +8,7 @@ from random import SystemRandom
 from replica.errors import DataError, UsageError
 from replica.format.file_names import ARCHIVE_FOLDER
 from replica.format.meta_properties import FILE_NAME
-from replica.format.primitives import uuid_bytes
+from replica.message.primitives import uuid_bytes
 from replica.model.keys import ReplicaId
 from replica.node.formatting import new_uuid
 from replica.storage.filesystem import FileSystem

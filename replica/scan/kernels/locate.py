@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from replica.message.schema import Kind
 from replica.metadata import redact
 from replica.metadata.known_configs import KNOWN_CONFIGS
-from replica.metadata.schema import Kind
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import (
     byte_at,

@@ -5,7 +5,7 @@ Only what decides about refusals is kept of a broker: whether it is registered, 
 
 from __future__ import annotations
 
-from replica.metadata.schema import Kind
+from replica.message.schema import Kind
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import pass_tags, pass_text
 from replica.scan.kernels.memory import item, load_i32, load_i64, long

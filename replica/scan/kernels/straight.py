@@ -3,7 +3,7 @@
 Each is what the interpreter does for one program with all its choices made: the places of fields as
 local variables, labels as numbers, no table looked at. That is some three times as fast. Like the
 interpreter (`locate`) they refuse what isn't sound to its last byte. The text is made from
-replica.metadata.program alone; `straight_source` shows it.
+replica.message.program alone; `straight_source` shows it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from replica.metadata.program import Program, Step
-from replica.metadata.schema import Kind
+from replica.message.program import Program, Step
+from replica.message.schema import Kind
 from replica.scan.kernels import json_values, locate, memory, variant_values
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import load_i32, store_8, store_32

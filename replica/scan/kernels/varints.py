@@ -1,4 +1,4 @@
-"""Checked readers of variable-length integers, as replica.format.primitives reads them.
+"""Checked readers of variable-length integers, as replica.message.primitives reads them.
 
 Each takes (bytes, position, end) and gives (value, position behind it). Where the value breaks off
 at `end`, or is longer than its type allows, the position is NOWHERE, from which every later read

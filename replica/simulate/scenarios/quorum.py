@@ -289,7 +289,7 @@ class ScriptedQuorum:
         end = leader.running.raft.log.log_end
         hosts = [leader.running, *(self._running(node_id) for node_id in node_ids)]
         return all(
-            host.machine.next_offset == host.raft.log.log_end == end and not host.must_flush
+            host.machine.next_offset == host.raft.log.log_end == end and not host.owes_flush
             for host in hosts
         )
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from replica.format.primitives import uuid_text
+from replica.message.primitives import uuid_text
+from replica.message.schema import Value
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.schema import Value
 
 Records = tuple[MetadataRecord, ...]
 

@@ -18,8 +18,7 @@ from pipelines.in_memory.histories import leader_epoch_history
 from pipelines.in_memory.quorum.views import Sources
 from pipelines.in_memory.rows import BronzeRows, Row
 from pipelines.tables import bronze
-from replica.format.control import LeaderChange, LeaderVoter, encode_control
-from replica.format.control_json import voters_from_plain
+from replica.format.control import LeaderChange, LeaderVoter, encode_control, voters_from_plain
 from tests.pipelines.quorums import Look, bronze_values
 
 _TABLES = (

@@ -13,7 +13,7 @@ from pipelines.report import queries
 from pipelines.report.page import render
 from pipelines.report.verdict import Level
 from replica.errors import UsageError
-from replica.metadata.redact import MARK
+from replica.message.schema import REDACTED
 from tests.pipelines.report import small_lake
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.pages import Reported, change, report_of
@@ -223,7 +223,7 @@ def test_replicas_in_conflict_are_two_branches_though_they_claim_one_epoch(
 
 
 def test_redacted_values_stay_redacted_and_in_kafka_s_order(reported: Reported) -> None:
-    secret = f"{MARK}0123456789abcdef"
+    secret = f"{REDACTED}0123456789abcdef"
     scram = {"name": "alice", "mechanism": 1, "salt": secret, "storedKey": secret}
     scram |= {"serverKey": secret, "iterations": 4096}
     rows = split(healed=True)

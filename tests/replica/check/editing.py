@@ -13,9 +13,9 @@ from replica.check.rule import Finding
 from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
 from replica.format.control import LeaderChange, LeaderVoter, encode_control
 from replica.format.discovery import discover
-from replica.format.primitives import uuid_bytes
 from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import LocatedBatch, scan
+from replica.message.primitives import uuid_bytes
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
 from replica.severity import Severity

@@ -106,7 +106,7 @@ def test_large_directories_are_given_to_the_bulk_reader(monkeypatch: pytest.Monk
     scalar = replay_log(examined, ())
     taken: list[Examined] = []
 
-    def watched(one: Examined, *_: object) -> Replayed:
+    def watched(one: Examined, *_: object, **__: object) -> Replayed:
         taken.append(one)
         return replay_large_log(one, ())
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from replica.check.catalogue import RULES, RULES_BY_ID
 
-_TESTS = sorted(Path(__file__).parent.glob("test_*.py"))
+_FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "health")
+_TESTS = sorted(path for folder in _FOLDERS for path in folder.glob("test_*.py"))
 _ISSUE = re.compile(r"KAFKA-\d+|KIP-\d+|[\w.-]+/[\w.-]+#\d+")
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from replica.format import control_json
-from replica.format.control import decode_control
+from replica.format.control import decode_control, to_plain
 from replica.format.file_names import FileKind, classify
 from replica.format.record import records_of
 from replica.format.segment import SegmentScan, scan
@@ -117,7 +116,7 @@ def test_control_records_print_as_kafka_prints_them(
             body = data[batch.position : batch.position + batch.header.size_bytes]
             for record in records_of(batch.header, body):
                 message = decode_control(record.key, record.value)
-                plain = json.dumps(control_json.to_plain(message))
+                plain = json.dumps(to_plain(message))
                 ours[file].append((record.offset, plain))
                 types[type(message).__name__] += 1
     assert ours == theirs

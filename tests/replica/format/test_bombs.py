@@ -14,10 +14,11 @@ from replica.format import compression, record
 from replica.format.batch import HEADER, decode_header, encode_batch
 from replica.format.compression import CODEC_NAMES, GZIP, LZ4, ZSTD, Inflation, compress
 from replica.format.control import ControlType, control_key, decode_control
-from replica.format.primitives import write_unsigned_varint, write_varint
 from replica.format.record import Record, RecordHeader, encode_records, records_of
+from replica.message.primitives import write_unsigned_varint, write_varint
+from replica.message.reader import MAX_ELEMENTS
 from replica.metadata.log_record import UNREADABLE, LogRecordReader
-from replica.metadata.reader import MAX_ELEMENTS, decode
+from replica.metadata.reader import decode
 
 _MIB = 1024 * 1024
 _CODECS = pytest.mark.parametrize("codec", [GZIP, LZ4, ZSTD], ids=CODEC_NAMES.__getitem__)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.format import control_json
 from replica.format.batch import computed_crc, decode_header, encode_batch
 from replica.format.control import (
     ControlType,
@@ -25,6 +24,7 @@ from replica.format.control import (
     VoterEndpoint,
     decode_control,
     encode_control,
+    to_plain,
     type_name,
 )
 from replica.format.producer_snapshot import ProducerEntry
@@ -113,11 +113,16 @@ def test_append_time_gives_every_record_the_time_of_the_batch() -> None:
 
 def test_leader_change_version_1_carries_directory_ids_and_keeps_unknown_tags() -> None:
     key = bytes.fromhex("0000 0002")
-    three = LeaderVoter(3, THREE, ((9, b"\x05\x06"),))
+    two, three = LeaderVoter(2, TWO), LeaderVoter(3, THREE)
+    tags = (
+        (("voters", 1), ((9, b"\x05\x06"),)),
+        (("grantingVoters", 0), ((9, b"\x05\x06"),)),
+        ((), ((200, b"\xff"),)),
+    )
     message = decode_control(key, LEADER_CHANGE_V1)
-    assert message == LeaderChange(1, 3, (LeaderVoter(2, TWO), three), (three,), ((200, b"\xff"),))
+    assert message == LeaderChange(1, 3, (two, three), (three,), unknown_tags=tags)
     assert encode_control(message) == (key, LEADER_CHANGE_V1)
-    assert control_json.to_plain(message) == {
+    assert to_plain(message) == {
         "version": 1,
         "leaderId": 3,
         "voters": [
@@ -132,8 +137,11 @@ def test_voters_keep_the_tags_of_each_level_apart() -> None:
     key = bytes.fromhex("0000 0006")
     message = decode_control(key, VOTERS_V0)
     endpoint = VoterEndpoint("CONTROLLER", "höst", 65535)
-    voter = Voter(1, TWO, (endpoint,), 0, 1, feature_tags=((2, b""),), tags=((1, b"\x07"),))
-    assert message == KRaftVoters(0, (voter,))
+    tags = (
+        (("voters", 0, "kRaftVersionFeature"), ((2, b""),)),
+        (("voters", 0), ((1, b"\x07"),)),
+    )
+    assert message == KRaftVoters(0, (Voter(1, TWO, (endpoint,), 0, 1),), unknown_tags=tags)
     assert encode_control(message) == (key, VOTERS_V0)
 
 
@@ -147,7 +155,7 @@ def test_voters_keep_the_tags_of_each_level_apart() -> None:
         ),
         ("0000 0003", "0000 0000018bcfe56800 00", SnapshotHeader(0, 1700000000000)),
         ("0000 0004", "0000 00", SnapshotFooter(0)),
-        ("0000 0004", "0000 01 05 00", SnapshotFooter(0, ((5, b""),))),
+        ("0000 0004", "0000 01 05 00", SnapshotFooter(0, unknown_tags=(((), ((5, b""),)),))),
         ("0000 0005", "0000 0001 00", KRaftVersion(0, 1)),
         ("0000 0006", "0000 01 00", KRaftVoters(0, ())),
         ("0000 0001", "0000 0000000a", UnknownControl(1, -1, bytes.fromhex("00000000000a"))),

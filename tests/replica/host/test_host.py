@@ -49,7 +49,7 @@ def opened(place, machine):
 def drive(host, effects, now_ms=1):
     """All effects of a lone voter, flushes included."""
     list(effects)
-    while host.must_flush:
+    while host.owes_flush:
         list(host.flush(now_ms))
 
 
@@ -124,14 +124,12 @@ def test_a_snapshot_carries_the_append_time_of_the_last_record_it_contains(place
     assert host.raft.log.snapshots[-1].timestamp == 77
 
 
-def test_a_snapshot_holds_nothing_that_a_crash_could_take_from_the_log(tmp_path):
-    """A follower learns with the records that others have committed them."""
+def follower_that_owes_a_flush(disk):
+    """A follower of node 2 on `disk` that has fetched one record, and what it sent since; its
+    leader said that the record is committed."""
     voters = without_directories(voter_set([LOCAL, replace(LOCAL, key=ReplicaKey(2))]))
-    disk = SimulatedDisk(Random(1))
     disk.make_directory("node")
-    place = Place(disk, "node/topic-0", LogConfig())
-    config = Config("cluster", LOCAL, static_voters=voters)
-    host = Host(config, place, OpaqueMachine(), Random(1).randrange, 0)
+    host = reopened(disk, Config("cluster", LOCAL, static_voters=voters))
     begin = BeginQuorumEpochRequest(epoch=1, leader_id=2)
     (effects,) = host.step(Request("leader", begin), 1)
     batches = tuple(
@@ -140,12 +138,44 @@ def test_a_snapshot_holds_nothing_that_a_crash_could_take_from_the_log(tmp_path)
         for frame in frames(data, start=0, expected_offset=None)
     )
     answer = FetchResponse(epoch=1, leader_id=2, batches=batches, high_watermark=1)
-    list(host.step(Response(2, effects.sends[0].correlation_id, answer), 2))
-    assert (host.machine.next_offset, host.must_flush) == (1, True)
+    done = host.step(Response(2, effects.sends[0].correlation_id, answer), 2)
+    sent = [send for effects in done for send in effects.sends]
+    assert (host.machine.next_offset, host.owes_flush) == (1, True)
+    return host, sent
 
-    list(host.snapshot(3))
-    assert host.raft.log.latest_snapshot == OffsetAndEpoch(1, 1)
+
+def reopened(disk, config):
+    place = Place(disk, "node/topic-0", LogConfig())
+    return Host(config, place, OpaqueMachine(), Random(1).randrange, 0)
+
+
+def after_power_loss(disk, host):
     disk.crash()
     disk.restart()
-    host = Host(config, place, OpaqueMachine(), Random(1).randrange, 4)
+    return reopened(disk, host.config)
+
+
+def test_a_record_that_a_crash_could_take_is_acknowledged_by_no_fetch():
+    disk = SimulatedDisk(Random(1))
+    host, sent = follower_that_owes_a_flush(disk)
+    assert sent == []
+    assert after_power_loss(disk, host).log.log_end == 0
+
+
+def test_a_record_that_a_fetch_acknowledges_outlives_a_crash():
+    disk = SimulatedDisk(Random(1))
+    host, _ = follower_that_owes_a_flush(disk)
+    (effects,) = host.flush(3)
+    (send,) = effects.sends
+    assert send.message.fetch_offset == 1
+    assert after_power_loss(disk, host).log.log_end == 1
+
+
+def test_a_snapshot_holds_nothing_that_a_crash_could_take_from_the_log():
+    """A follower learns with the records that others have committed them."""
+    disk = SimulatedDisk(Random(1))
+    host, _ = follower_that_owes_a_flush(disk)
+    list(host.snapshot(3))
+    assert host.raft.log.latest_snapshot == OffsetAndEpoch(1, 1)
+    host = after_power_loss(disk, host)
     assert (host.log.log_start, host.log.log_end) == (0, 1)

@@ -22,13 +22,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from replica.format.batch import encode_batch
-from replica.format.primitives import uuid_text
 from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import scan
+from replica.message.primitives import uuid_text
+from replica.message.schema import Value
 from replica.metadata.json_text import json_text
 from replica.metadata.reader import decode
 from replica.metadata.record import new_record
-from replica.metadata.schema import Value
 from replica.metadata.writer import encode
 from replica.model.keys import ZERO_UUID
 

@@ -6,11 +6,11 @@ import struct
 
 from hypothesis import strategies as st
 
-from replica.format.primitives import uuid_text
-from replica.format.tagged import TaggedFields
-from replica.metadata.program import Program, Step, programs
-from replica.metadata.record import MetadataRecord, Path
-from replica.metadata.schema import Kind, Value
+from replica.message.primitives import uuid_text
+from replica.message.program import Program, Step
+from replica.message.schema import Kind, Path, TaggedFields, Value
+from replica.metadata.programs import programs
+from replica.metadata.record import MetadataRecord
 
 _RANGES = {
     Kind.INT8: (-(1 << 7), (1 << 7) - 1),
@@ -58,6 +58,11 @@ def _fields(program: Program, first: int, end: int) -> st.SearchStrategy[dict[st
     steps = program.steps[first:end]
     unordered = st.fixed_dictionaries({step.name: _values(program, step) for step in steps})
     return unordered.map(lambda fields: {step.name: fields[step.name] for step in steps})
+
+
+def fields_of(program: Program) -> st.SearchStrategy[dict[str, Value]]:
+    """The fields of a whole record of any program."""
+    return _fields(program, 0, program.width)
 
 
 def _structures(program: Program, fields: dict[str, Value]) -> list[Path]:

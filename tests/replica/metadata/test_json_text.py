@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.metadata.json_text import double_text, json_text, quote, to_plain
-from replica.metadata.program import programs
+from replica.message.json_text import double_text, quote
+from replica.message.schema import Value
+from replica.metadata.json_text import json_text, to_plain
+from replica.metadata.programs import programs
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
-from replica.metadata.schema import Value
 from tests.replica.metadata.strategies import records
 
 

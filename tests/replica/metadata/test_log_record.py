@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 
 import pytest
 
@@ -21,6 +20,7 @@ from replica.format.control import (
     encode_control,
 )
 from replica.format.record import Record
+from replica.message.schema import UnknownTags
 from replica.metadata.log_record import UNREADABLE, LogRecordReader, may_hold_secret
 from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
@@ -81,21 +81,27 @@ def test_bytes_with_an_unknown_tagged_field_are_withheld_and_the_rest_is_shown()
 
 _TAGS = ((99, b"hunter2"),)
 _VOTER = Voter(1, ZERO_UUID, (VoterEndpoint("C", "a", 1),), 0, 1)
+_LEADER = LeaderVoter(1, ZERO_UUID)
+
+
+def _at(*path: str | int) -> UnknownTags:
+    """Tagged fields that nobody knows, in the structure at this path."""
+    return ((path, _TAGS),)
 
 
 @pytest.mark.parametrize(
     "message",
     [
-        LeaderChange(1, 1, (), (), _TAGS),
-        LeaderChange(1, 1, (LeaderVoter(1, ZERO_UUID, _TAGS),), ()),
-        LeaderChange(1, 1, (), (LeaderVoter(1, ZERO_UUID, _TAGS),)),
-        SnapshotHeader(0, 1, _TAGS),
-        SnapshotFooter(0, _TAGS),
-        KRaftVersion(0, 1, _TAGS),
-        KRaftVoters(0, (_VOTER,), _TAGS),
-        KRaftVoters(0, (replace(_VOTER, tags=_TAGS),)),
-        KRaftVoters(0, (replace(_VOTER, feature_tags=_TAGS),)),
-        KRaftVoters(0, (replace(_VOTER, endpoints=(VoterEndpoint("C", "a", 1, _TAGS),)),)),
+        LeaderChange(1, 1, (), (), unknown_tags=_at()),
+        LeaderChange(1, 1, (_LEADER,), (), unknown_tags=_at("voters", 0)),
+        LeaderChange(1, 1, (), (_LEADER,), unknown_tags=_at("grantingVoters", 0)),
+        SnapshotHeader(0, 1, unknown_tags=_at()),
+        SnapshotFooter(0, unknown_tags=_at()),
+        KRaftVersion(0, 1, unknown_tags=_at()),
+        KRaftVoters(0, (_VOTER,), unknown_tags=_at()),
+        KRaftVoters(0, (_VOTER,), unknown_tags=_at("voters", 0)),
+        KRaftVoters(0, (_VOTER,), unknown_tags=_at("voters", 0, "kRaftVersionFeature")),
+        KRaftVoters(0, (_VOTER,), unknown_tags=_at("voters", 0, "endpoints", 0)),
     ],
     ids=repr,
 )

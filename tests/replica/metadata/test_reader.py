@@ -15,8 +15,9 @@ from replica.errors import (
     TruncatedDataError,
     UnsupportedDataError,
 )
+from replica.message.program import Program
 from replica.metadata.json_text import json_text
-from replica.metadata.program import Program, programs
+from replica.metadata.programs import programs
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.metadata.writer import encode

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+from replica.message.schema import Value
 from replica.metadata.json_text import json_text, to_plain
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
@@ -20,7 +21,6 @@ from replica.metadata.redact import (
     holds_secret,
     is_secret_config,
 )
-from replica.metadata.schema import Value
 from tests.replica.metadata.strategies import records
 
 REDACTOR = Redactor(b"a key of this lake")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from replica.metadata.program import NO_TAG, Program, program_for, programs
+from replica.message.program import NO_TAG, Program
+from replica.message.schema import Kind, declare
+from replica.metadata.programs import programs
 from replica.metadata.records import RECORDS, RECORDS_BY_NAME, schema_named
-from replica.metadata.schema import Kind, declare
+
+PROGRAMS = {(program.schema.api_key, program.version): program for program in programs()}
 
 
 def test_the_table_holds_kafka_4_4s_27_types_in_38_versions() -> None:
@@ -41,8 +44,7 @@ def test_a_program_is_well_formed(program: Program) -> None:
 
 
 def test_wire_order_puts_tagged_fields_last_by_tag_and_json_order_stays_declared() -> None:
-    program = program_for(5, 2)
-    assert program is not None
+    program = PROGRAMS[5, 2]
     untagged, tagged = program.wire_order(0, program.width)
     assert [step.name for step in untagged] == ["partitionId", "topicId"]
     assert [step.tag for step in tagged] == [0, 1, 2, 3, 4, 5, 6, 7, 8]
@@ -58,12 +60,6 @@ def test_a_version_has_only_the_fields_of_its_time() -> None:
     assert [f.name for f in schema.fields_at(0)][-1] == "fenced"
 
 
-def test_an_unknown_key_or_version_has_no_program() -> None:
-    assert program_for(6, 0) is None
-    assert program_for(3, 3) is None
-    assert program_for(3, 2) is not None
-
-
 def test_a_structure_without_fields_cannot_be_declared() -> None:
     with pytest.raises(ValueError, match="structure"):
         declare("x", "[]struct")
@@ -72,8 +68,7 @@ def test_a_structure_without_fields_cannot_be_declared() -> None:
 
 
 def test_the_least_size_of_a_structure_counts_its_fields_and_its_tag_count() -> None:
-    program = program_for(27, 0)
-    assert program is not None
+    program = PROGRAMS[27, 0]
     sizes = {step.name: step.least_size for step in program.steps[: program.width]}
     # name and host: a length each; port and protocol: 2 bytes each; the count of tagged fields.
     assert sizes["endPoints"] == 1 + 1 + 2 + 2 + 1

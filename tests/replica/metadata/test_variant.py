@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pyspark.sql.types import VariantVal
 
 from replica.errors import CorruptDataError
-from replica.metadata.json_text import Plain, json_text, to_plain
+from replica.message.json_text import Plain
+from replica.metadata.json_text import json_text, to_plain
 from replica.metadata.record import MetadataRecord
 from replica.metadata.variant import encode_variant
 from tests.replica.metadata.strategies import records

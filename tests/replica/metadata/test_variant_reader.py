@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pyspark.sql.types import VariantVal
 
 from replica.errors import CorruptDataError
-from replica.metadata.json_text import Plain, to_plain
+from replica.message.json_text import Plain
+from replica.metadata.json_text import to_plain
 from replica.metadata.record import MetadataRecord
 from replica.metadata.variant import encode_variant
 from replica.metadata.variant_reader import decode_variant, variant_json

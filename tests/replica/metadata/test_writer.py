@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 
 from replica.errors import CorruptDataError
+from replica.message.schema import Value
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
 from replica.metadata.redact import Redactor
-from replica.metadata.schema import Value
 from replica.metadata.writer import encode
 from tests.replica.metadata.strategies import records
 

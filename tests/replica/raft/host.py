@@ -157,7 +157,7 @@ class Host:
         self.steps = []
         self.flushes_late = False
         """Flush only when told to by `flush`, as a slow disk does."""
-        self.must_flush = False
+        self.owes_flush = False
         self._parts = {}
         self.raft = Raft(configuration, self.disk.facts(), self.disk.state, draw, now)
         self.step(Tick())
@@ -189,9 +189,9 @@ class Host:
             assert batch.base_offset == disk.log_end
             encoded = batch.data or b"".join(batch.values)
             disk.batches.append(replace(batch, data=encoded, values=()))
-        self.must_flush |= effects.flush
-        if self.must_flush and not self.flushes_late:
-            self.must_flush, disk.flushed = False, disk.log_end
+        self.owes_flush |= bool(effects.append)
+        if self.owes_flush and not self.flushes_late:
+            self.owes_flush, disk.flushed = False, disk.log_end
             answers.append(Flushed(disk.log_end))
         answers += [a for part in effects.snapshot_parts for a in self._write(part)]
         if effects.log_start is not None:
@@ -200,10 +200,27 @@ class Host:
         for snapshot_id in effects.delete_snapshots:
             del disk.snapshots[snapshot_id]
         self._tell_machine(effects)
+        self._check_nothing_waits_for_a_flush(effects)
         self.sends += effects.sends
         for reply in effects.replies:
             self.replies[reply.request_id] = self._filled(reply)
         return answers
+
+    def _check_nothing_waits_for_a_flush(self, effects):
+        """What Effects says is held back while a flush is owed (replica.raft.effects)."""
+        for send in effects.sends:
+            if isinstance(send.message, FetchRequest):
+                fetched = send.message.fetch_offset
+                assert fetched <= self.disk.flushed, "a fetch acknowledges what no flush has kept"
+        role = self.raft.role
+        if effects.commit is not None and isinstance(role, Leader):
+            voters = self.raft.log.voters
+            ends = {key: progress.log_end for key, progress in role.progress.items()}
+            local = voters.voter_of(role.local)
+            if local is not None:
+                ends[local.key] = self.disk.flushed
+            holders = [voter for voter in voters if ends.get(voter.key, 0) >= effects.commit]
+            assert 2 * len(holders) > len(voters), "a commit counts what no flush has kept"
 
     def _tell_machine(self, effects):
         if effects.load_snapshot is not None:
@@ -282,8 +299,8 @@ class Host:
 
     def flush(self):
         """What a slow disk has left to do."""
-        if self.must_flush:
-            self.must_flush, self.disk.flushed = False, self.disk.log_end
+        if self.owes_flush:
+            self.owes_flush, self.disk.flushed = False, self.disk.log_end
             self.step(Flushed(self.disk.log_end))
 
     def propose(self, *data, records=1):

@@ -211,7 +211,6 @@ def test_encoded_batches_get_their_offsets_in_order():
         (1, 3, 5),
         (4, 5, 5),
     ]
-    assert effects.flush
 
 
 def test_commits_come_in_the_order_of_the_log_as_far_as_they_are_replicated():

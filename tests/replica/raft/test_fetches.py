@@ -323,23 +323,17 @@ def test_an_answer_that_names_a_second_leader_of_the_epoch_is_illegal():
 
 
 @pytest.mark.scenario("J17")
-def test_a_voter_flushes_before_it_fetches_on_and_an_observer_may_do_without():
-    host = follower()
+@pytest.mark.parametrize("node_id", [1, 9])
+def test_a_voter_and_an_observer_flush_before_they_fetch_on(node_id):
+    host = Host(config(node_id, 1, 2, 3))
+    begin(host, 2, epoch=1)
     send = host.take(FetchRequest)[0]
     records = FetchResponse(epoch=1, leader_id=2, batches=(batch(0, 0, 1),))
     effects = host.raft.step(Response(2, send.correlation_id, records), host.now)
-    assert effects.flush
+    assert effects.append
     assert effects.sends == ()
     (fetched,) = host.raft.step(Flushed(1), host.now).sends
     assert fetched.message.fetch_offset == 1
-
-    for always in (True, False):
-        observer = Host(config(9, 1, 2, 3, flush_always=always))
-        begin(observer, 2, epoch=1)
-        send = observer.take(FetchRequest)[0]
-        effects = observer.raft.step(Response(2, send.correlation_id, records), observer.now)
-        assert effects.flush == always
-        assert [s.message.fetch_offset for s in effects.sends] == ([] if always else [1])
 
 
 def test_an_answer_is_limited_by_the_leader_s_and_the_follower_s_bytes():

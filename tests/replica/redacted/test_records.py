@@ -116,7 +116,8 @@ def test_tagged_fields_that_nobody_knows_keep_their_tags_in_control_records_too(
     made = RecordRedactor(Redactor(KEY)).redacted(footer, is_control=True)
     message = decode_control(made.key, made.value)
     assert not isinstance(message, UnknownControl)
-    ((tag, content),) = message.tags
+    ((path, ((tag, content),)),) = message.unknown_tags
+    assert path == ()
     assert tag == 0x63
     assert SECRET not in content
 

@@ -10,9 +10,9 @@ import pytest
 from replica.errors import UsageError
 from replica.format.record import records_of
 from replica.format.segment import scan
+from replica.message.schema import Value
 from replica.metadata.image import Image, Replay, meaning
 from replica.metadata.record import new_record
-from replica.metadata.schema import Value
 from replica.model.keys import ZERO_UUID
 from replica.restore.checkpoint import checkpoint
 from replica.restore.plan import RestorePlan, plan_restore

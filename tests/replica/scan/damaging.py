@@ -19,9 +19,9 @@ from replica.format.batch import (
     encode_header,
 )
 from replica.format.compression import compress
-from replica.format.primitives import write_varint, write_varlong
 from replica.format.record import Record, RecordHeader, encode_records, records_of
 from replica.format.segment import scan
+from replica.message.primitives import write_varint, write_varlong
 from tests.replica.scan.odd_values import ODD_VARINTS, made_value, odd_value
 
 LARGEST_BATCH = 4000

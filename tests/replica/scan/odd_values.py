@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import struct
 
-from replica.format.primitives import write_unsigned_varint
+from replica.message.primitives import write_unsigned_varint
+from replica.message.schema import Field, Kind
 from replica.metadata.records import RECORDS
-from replica.metadata.schema import Field, Kind
 
 _LAYOUTS = {
     **{Kind.INT8: "b", Kind.INT16: "h", Kind.INT32: "i", Kind.INT64: "q"},

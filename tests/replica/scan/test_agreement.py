@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from replica.format.batch import encode_batch
 from replica.format.compression import GZIP, NONE, compress
 from replica.format.record import Record, encode_records
+from replica.message.schema import Value
 from replica.metadata.log_record import UNREADABLE
 from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
-from replica.metadata.schema import Value
 from replica.metadata.writer import encode
 from replica.scan import frames
 from replica.scan.arrow import JSON, VARIANT

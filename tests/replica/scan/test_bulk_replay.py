@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from replica.errors import DataError
 from replica.format.batch import encode_batch
-from replica.format.primitives import uuid_text
 from replica.format.record import Record, encode_records
+from replica.message.primitives import uuid_text
 from replica.metadata.image import EMPTY, Image, Refusal, Replay, meaning
 from replica.metadata.image.state import TABLES, State
 from replica.metadata.record import MetadataRecord

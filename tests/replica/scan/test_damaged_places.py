@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from replica.format import resync
 from replica.format.batch import BatchHeader, decode_header
-from replica.format.primitives import Buffer
 from replica.format.segment import SegmentScan, scan
+from replica.message.primitives import Buffer
 from replica.scan.segments import bulk_scan
 from tests.bench.segments import batches
 from tests.replica.scan.agreement import hold_equal

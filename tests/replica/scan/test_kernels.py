@@ -17,13 +17,13 @@ import pyarrow as pa
 import pytest
 
 from replica.errors import UsageError
+from replica.message.schema import Field, Kind, Value
 from replica.metadata.json_text import json_text, to_plain
 from replica.metadata.known_configs import KNOWN_CONFIGS
-from replica.metadata.program import programs
+from replica.metadata.programs import programs
 from replica.metadata.record import new_record
 from replica.metadata.records import RECORDS
 from replica.metadata.redact import PASSWORD_CONFIGS, SECRET_FIELDS, is_secret_config
-from replica.metadata.schema import Field, Kind, Value
 from replica.metadata.variant import encode_variant
 from replica.metadata.writer import encode
 from replica.scan import tables
@@ -103,7 +103,7 @@ def test_integers() -> None:
 
 
 def test_escapes_base64_and_uuids(text: Kernel) -> None:
-    from replica.metadata.json_text import quote
+    from replica.message.json_text import quote
 
     chance = random.Random(8)
     texts = [chr(code) for code in range(256)]

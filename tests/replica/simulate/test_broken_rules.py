@@ -31,9 +31,9 @@ def test_a_vote_that_is_not_on_disk_before_the_reply(monkeypatch):
 
     def forgetting(self):
         persist(self)
-        state = self.effects.quorum_state
+        state = self.effects.recorded.quorum_state
         if state is not None:
-            self.emit(quorum_state=replace(state, voted=None))
+            self.effects.write_quorum_state(replace(state, voted=None))
 
     monkeypatch.setattr(core.Core, "persist", forgetting)
     assert found("votes", within_seeds=5)

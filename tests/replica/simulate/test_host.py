@@ -24,7 +24,7 @@ def lead(host, now=0):
     """Let the only voter elect itself and commit that."""
     for time in range(now, now + 5000, 100):
         list(host.tick(time))
-        while host.must_flush:
+        while host.owes_flush:
             list(host.flush(time))
     assert isinstance(host.raft.role, Leader)
     return host

@@ -27,7 +27,7 @@ def test_an_epoch_that_is_not_stored_is_seen(monkeypatch):
     def forgetting(self):
         persist(self)
         if self.role.voted is None:
-            self.emit(quorum_state=None)
+            self.effects.write_quorum_state(None)
 
     monkeypatch.setattr(core.Core, "persist", forgetting)
     assert found("epochs", within_seeds=10)
@@ -100,10 +100,12 @@ def test_a_leader_whose_watermark_falls_sends_illegal_messages(monkeypatch):
 
     def falling(core, request_id, request, decision):
         answer(core, request_id, request, decision)
-        reply = core.effects.replies[-1]
+        reply = core.effects.recorded.replies[-1]
         if core.draw(20) == 0 and (reply.message.high_watermark or 0) > 1:
             told = replace(reply, message=replace(reply.message, high_watermark=1))
-            core.emit(replies=(*core.effects.replies[:-1], told))
+            recorded = core.effects.recorded
+            replies = (*recorded.replies[:-1], told)
+            core.effects.recorded = replace(recorded, replies=replies)
 
     for module in ("replica.raft.parked", "replica.raft.serving"):
         monkeypatch.setattr(f"{module}.answer", falling)

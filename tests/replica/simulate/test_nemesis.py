@@ -21,7 +21,7 @@ def met():
 
     def watch(self, host, effects):
         counts.update(name for name in _FIELDS if getattr(effects, name) not in (None, (), False))
-        sets = [entry.voters for entry in host.raft.log.voter_sets]
+        sets = [entry.value for entry in host.raft.log.voter_sets]
         for batch in effects.append:
             counts.update(type(record).__name__ for record in batch.control)
             if any(isinstance(record, KRaftVoters) for record in batch.control) and sets[1:]:
@@ -53,7 +53,7 @@ def met():
 
 
 _FIELDS = (
-    *("quorum_state", "truncate_to", "reset_to", "append", "flush", "snapshot_parts", "log_start"),
+    *("quorum_state", "truncate_to", "reset_to", "append", "snapshot_parts", "log_start"),
     *("delete_snapshots", "load_snapshot", "commit", "leader_change", "replies", "sends"),
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
-from replica.format.primitives import uuid_text
+from replica.message.primitives import uuid_text
 from replica.wire.apis import APIS
 from replica.wire.schema import Field, Kind, Structure, fields_at
 

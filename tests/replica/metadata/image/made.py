@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from replica.format.primitives import uuid_text
+from replica.message.primitives import uuid_text
+from replica.message.schema import Value
 from replica.metadata.image import Image, Refusal, Replay
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.schema import Value
 
 TOPIC = uuid_text(b"topic-of-orders.")
 OTHER_TOPIC = uuid_text(b"topic-of-clicks.")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from replica.format.primitives import uuid_text
+from replica.message.primitives import uuid_text
 from replica.metadata.image.replay import MARKERS
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import RECORDS, schema_named

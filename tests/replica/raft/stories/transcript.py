@@ -43,6 +43,8 @@ def told(node_id: int, before: Step | None, step: Step) -> list[str]:
     lines += [f"    illegal: {why}" for why in step.illegal if step.illegal[why] != known.get(why)]
     for field in fields(Effects):
         lines += _effect(field.name, getattr(step.effects, field.name))
+        if field.name == "append" and step.effects.append:
+            lines.append("    flush")
     if not lines and not isinstance(step.event, Request | Response | Failed):
         return []
     return [f"{node_id} @{step.now}: {_event(step.event)}", *(lines or ["    nothing"])]

@@ -1,9 +1,8 @@
-"""The vocabulary in which records.py declares Kafka's metadata records.
+"""The words in which Kafka's records are declared: replica.metadata.records for those of the
+controller, replica.format.control_records for those of the Raft layer.
 
-A record's value is an envelope of three unsigned varints (frame version 1, api key, version) and
-then a structure. A structure is the fields of that version: untagged ones in declared order, then
-the tagged ones by rising tag (KIP-482). Source of the facts: KIP-631, KIP-746, KIP-858, KIP-866,
-KIP-966, KIP-1066 and the message classes of Kafka 4.4.
+A record is a structure, in the flexible encoding of KIP-482: the fields of its version, untagged
+ones in declared order, then the tagged ones by rising tag.
 """
 
 from __future__ import annotations
@@ -12,11 +11,21 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-FRAME_VERSION = 1
-
 Scalar: TypeAlias = int | float | str | bytes | bool | None
 Value: TypeAlias = "Scalar | tuple[Value, ...] | dict[str, Value]"
 """What a field holds: uuid as its 22-character text, arrays as tuples, structures as dicts."""
+
+REDACTED = "***:"
+"""What a text begins with that stands in the place of a secret."""
+
+TaggedFields: TypeAlias = tuple[tuple[int, bytes], ...]
+"""Tagged fields of one structure, as (tag, raw bytes)."""
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a structure stands in a record: () the record itself, ("endPoints", 2) its third one."""
+
+UnknownTags: TypeAlias = tuple[tuple[Path, TaggedFields], ...]
+"""The tagged fields of a record that its schema doesn't know, by structure."""
 
 
 class Kind(Enum):
@@ -44,7 +53,6 @@ class Field:
     nullable: null is allowed wherever the field is. tag: its tag, None for a field that is always
     written; a tagged field that holds its default is left out of bytes and JSON.
     default: the value of an absent tagged field, and of any field left out by a writer.
-    entity: what the number or text refers to (Kafka: entityType), "" for nothing.
     fields: of the structure, for Kind.STRUCT only.
     """
 
@@ -55,23 +63,18 @@ class Field:
     nullable: bool
     tag: int | None
     default: Value
-    entity: str
     fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordSchema:
-    """A record type: its name as kafka-dump-log prints it, api key and newest version.
-
-    Versions run from 0 to `newest`; `flexible_since` is the first with compact lengths and tagged
-    fields, which is 0 for every metadata record.
-    """
+    """A record type: its name as kafka-dump-log prints it, api key (of a control record: its type)
+    and newest version. Versions run from 0 to `newest`."""
 
     name: str
     api_key: int
     newest: int
     fields: tuple[Field, ...]
-    flexible_since: int = 0
     versions: range = field(init=False)
 
     def __post_init__(self) -> None:
@@ -100,7 +103,6 @@ def declare(
     nullable: bool = False,
     tag: int | None = None,
     default: object = _UNSET,
-    entity: str = "",
 ) -> Field:
     """A field from a line of the table; `type_name` is a Kind, with [] in front for an array."""
     is_array = type_name.startswith("[]")
@@ -112,6 +114,8 @@ def declare(
         value = default  # type: ignore[assignment]
     elif is_array:
         value = ()
+    elif kind is Kind.STRUCT:
+        value = {inner.name: inner.default for inner in fields}
     else:
         value = _EMPTY_OF_KIND.get(kind, 0)
-    return Field(name, kind, is_array, since, nullable, tag, value, entity, fields)
+    return Field(name, kind, is_array, since, nullable, tag, value, fields)

@@ -9,10 +9,8 @@ Numbers only refer to the tuple itself, so that a bulk reader can lay it out as 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
-from replica.metadata.records import RECORDS_BY_KEY
-from replica.metadata.schema import Field, Kind, RecordSchema, Value
+from replica.message.schema import Field, Kind, RecordSchema, Value
 
 NO_TAG = -1
 
@@ -90,7 +88,6 @@ class Program:
 def compile_program(schema: RecordSchema, version: int) -> Program:
     """The program of one version; the version must be one of the schema's."""
     assert version in schema.versions, (schema.name, version)
-    assert version >= schema.flexible_since, "no metadata record is older than flexible versions"
     steps: list[Step | None] = []
     width = _lay_out(schema.fields, version, steps)[1]
     done = tuple(step for step in steps if step is not None)
@@ -120,25 +117,3 @@ def _lay_out(
         if f.tag is None:
             struct_size += 1 if f.is_array else least
     return first, end, struct_size
-
-
-@cache
-def _program(api_key: int, version: int) -> Program:
-    return compile_program(RECORDS_BY_KEY[api_key], version)
-
-
-def program_for(api_key: int, version: int) -> Program | None:
-    """The program of a record's api key and version; None where this release knows neither."""
-    schema = RECORDS_BY_KEY.get(api_key)
-    if schema is None or version not in schema.versions:
-        return None
-    return _program(api_key, version)
-
-
-def programs() -> tuple[Program, ...]:
-    """Every program there is, by rising api key and version."""
-    return tuple(
-        _program(api_key, version)
-        for api_key, schema in sorted(RECORDS_BY_KEY.items())
-        for version in schema.versions
-    )

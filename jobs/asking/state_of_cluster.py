@@ -1,0 +1,166 @@
+"""`kraftlake state --sizes` and `--exposure`: what a cluster has most of, and what failures do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
+
+from jobs.asking.cluster_source import Source, from_directories, from_lake
+from jobs.moments import Moment
+from jobs.output import complain, counted, write_json, write_line, write_table
+from replica.errors import UsageError
+from replica.health.exposure import (
+    BROKER,
+    NOTHING,
+    PAIR,
+    RACK,
+    VOTER,
+    Exposure,
+    exposures,
+    min_isr_unknown,
+)
+from replica.health.sizes import (
+    ENTITY,
+    RECORD,
+    TOPIC,
+    Size,
+    entity_sizes,
+    record_sizes,
+    topic_sizes,
+)
+
+_SIZE_TITLES = {
+    ENTITY: "Entities in the state, by kind",
+    TOPIC: "Topics with the most replicas (count: partitions)",
+    RECORD: "Records in the log at hand, by type",
+}
+_TITLES = {
+    NOTHING: "Now, with nothing gone",
+    RACK: "Once a rack is gone",
+    BROKER: "Once a broker is gone",
+    PAIR: "Once two brokers are gone",
+    VOTER: "Once a voter is gone",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Of which cluster: by directories, or by a lake at a moment."""
+
+    paths: tuple[str, ...]
+    lake: str | None
+    cluster: str | None
+    moment: Moment
+    committed_only: bool
+
+
+def source_of(asked: Asked, broker_defaults: Mapping[str, str], *, content: bool) -> Source:
+    """The state, with what the log holds where `content` asks for it. UsageError for what can't be
+    told, and where neither directories nor a lake are named."""
+    if asked.lake is not None:
+        return from_lake(
+            asked.lake,
+            asked.cluster,
+            asked.moment,
+            broker_defaults,
+            committed_only=asked.committed_only,
+            content=content,
+        )
+    if not asked.paths:
+        raise UsageError("name a directory, or --lake")
+    return from_directories(asked.paths, asked.cluster, broker_defaults, content=content)
+
+
+def show_sizes(source: Source, *, limit: int, json_output: bool) -> int:
+    """Print them; 0. limit: how many topics are shown in text; --json gives all."""
+    _where(source)
+    sizes: list[Size] = [*entity_sizes(source.entities), *topic_sizes(source.cluster.image)]
+    if source.content is not None:
+        sizes += record_sizes(source.content)
+    if json_output:
+        for size in sizes:
+            write_json(asdict(size))
+        return 0
+    for number, (about, group) in enumerate(groupby(sizes, key=lambda size: size.about)):
+        rows = [asdict(size) for size in group]
+        _between(number)
+        _section(_SIZE_TITLES[about], rows, limit if about == TOPIC else len(rows), ("about",))
+    return 0
+
+
+def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
+    """Print it; 0. limit: how many of each kind are shown in text, the worst first."""
+    _where(source)
+    unknown = min_isr_unknown(source.cluster)
+    if unknown:
+        complain(
+            f"state: min.insync.replicas of {counted(unknown, 'partition')} is not known, so that "
+            "below_min_isr leaves them out: --broker-config server.properties tells the default"
+        )
+    found = exposures(source.cluster)
+    if json_output:
+        for one in found:
+            write_json(_row(one))
+        return 0
+    for number, (kind, group) in enumerate(groupby(found, key=lambda one: one.kind)):
+        _between(number)
+        rows = [_row(one) for one in sorted(group, key=_worst_first)]
+        _section(_TITLES[kind], rows, limit, ("kind",))
+    return 0
+
+
+def _where(source: Source) -> None:
+    cluster = source.cluster
+    complain(f"state: of cluster {cluster.cluster_id} at offset {cluster.end_offset}")
+    if not cluster.is_whole:
+        complain(f"state: {cluster.file}: the log goes on, with what can't be replayed")
+
+
+def _row(exposure: Exposure) -> dict[str, Any]:
+    return {
+        "kind": exposure.kind,
+        "gone": list(exposure.gone),
+        **exposure.harm._asdict(),
+        "voters_left": exposure.voters_left,
+        "has_majority": exposure.has_majority,
+    }
+
+
+def _worst_first(exposure: Exposure) -> tuple[Any, ...]:
+    """Without a majority first, then by partitions without leader, then by those below."""
+    harm = exposure.harm
+    return (
+        exposure.has_majority is not False,
+        -harm.leaderless,
+        -harm.needs_unclean,
+        -harm.below_min_isr,
+    )
+
+
+def _section(
+    title: str, rows: Iterable[Mapping[str, Any]], limit: int, left_out: tuple[str, ...]
+) -> None:
+    """A table below its title; columns that no row has a value in are left out."""
+    held = list(rows)
+    columns = [
+        name
+        for name in held[0]
+        if name not in left_out and any(row[name] is not None for row in held)
+    ]
+    write_line(f"{title}:")
+    write_table(columns, _cells(held[:limit], columns))
+    if len(held) > limit:
+        write_line(f"... and {len(held) - limit} more; --limit {len(held)} or --json lists all")
+
+
+def _between(number: int) -> None:
+    """An empty line before each section but the first."""
+    if number:
+        write_line("")
+
+
+def _cells(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> Iterator[list[Any]]:
+    for row in rows:
+        yield [", ".join(v) if isinstance(v := row[name], list) else v for name in columns]

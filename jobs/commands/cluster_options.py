@@ -1,0 +1,71 @@
+"""The options that speak of a cluster's state and health: of state, and of check."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from pipelines.object_store import check_lake, check_local
+
+PathsOfAState = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(
+        callback=lambda paths: [check_local(path) for path in paths or []],
+        metavar="[PATH...]",
+        help="In the lake's place, with --sizes or --exposure: directories as for check.",
+        show_default=False,
+    ),
+]
+LakeOfAState = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--lake",
+        metavar="L",
+        help="The lake: a folder, or a URI such as s3://...",
+        callback=lambda lake: None if lake is None else check_lake(lake),
+        show_default=False,
+    ),
+]
+Sizes = Annotated[
+    bool,
+    typer.Option("--sizes", help="Entities by kind, the largest topics, and what fills the log."),
+]
+Exposures = Annotated[
+    bool,
+    typer.Option(
+        "--exposure",
+        help="What the failure of each rack, broker, pair of brokers and voter would take away.",
+    ),
+]
+ShownRows = Annotated[
+    int, typer.Option("--limit", min=1, metavar="N", help="Show N rows of each kind in text.")
+]
+Family = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--family",
+        metavar="F",
+        help="files (are the directories sound), health (is the cluster that they describe well) "
+        "or all. By default both are told, and the files decide about the exit code.",
+        show_default=False,
+    ),
+]
+BrokerConfig = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--broker-config",
+        metavar="FILE",
+        help="A broker's server.properties, for defaults that no log holds: min.insync.replicas.",
+        show_default=False,
+    ),
+]
+SubjectLimit = Annotated[
+    int,
+    typer.Option(
+        "--limit",
+        min=0,
+        metavar="N",
+        help="Name N partitions, nodes and so on of each rule of health.",
+    ),
+]

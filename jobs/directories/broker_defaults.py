@@ -1,0 +1,16 @@
+"""What a broker's server.properties says and no metadata log holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from replica.health.cluster import MIN_ISR
+from replica.node.properties import read_properties
+
+
+def defaults_in(path: str | None) -> Mapping[str, str]:
+    """The keys that rules of health ask for, Kafka's default for what the file leaves out; {}
+    without a file. UsageError names file, key and value."""
+    if path is None:
+        return {}
+    return {MIN_ISR: str(read_properties(path).number(MIN_ISR, 1, least=1))}

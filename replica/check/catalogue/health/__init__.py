@@ -1,0 +1,10 @@
+"""Rules about the cluster that a replayed log describes: its nodes, and its partitions.
+
+How each is judged: replica.health.
+"""
+
+from __future__ import annotations
+
+from replica.check.catalogue.health import nodes, partitions
+
+RULES = (*nodes.RULES, *partitions.RULES)

@@ -1,0 +1,93 @@
+"""Which directory of a cluster tells its newest state, and what that state is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from replica.check.epochs import leader_changes
+from replica.check.examined import Examined
+from replica.check.partition import partition_of
+from replica.check.replaying import NewestState, Watch, replay_log
+from replica.check.role import stated_voters
+from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.voters import VoterKeys
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """The newest state that the directories of one cluster tell.
+
+    cluster_id: None where no meta.properties names it. examined: the directory whose log was
+    replayed. state: None where nothing could be replayed. voters: by the newest record or file that
+    names them, empty where none does. last_timestamp: of the log's newest batch, ms since the
+    epoch, None without a log.
+    """
+
+    cluster_id: str | None
+    examined: Examined
+    state: NewestState | None
+    voters: VoterKeys
+    last_timestamp: int | None
+
+
+def tells_newest(group: Iterable[Examined]) -> list[Examined]:
+    """Of each cluster the directory to replay: the one that an election would prefer, those whose
+    log can be read throughout before the others."""
+    best: dict[str | None, Examined] = {}
+    for examined in group:
+        if _position(examined) is None or not partition_of(examined).is_metadata:
+            continue
+        held = best.get(_cluster_id(examined))
+        if held is None or _preference(held) < _preference(examined):
+            best[_cluster_id(examined)] = examined
+    return list(best.values())
+
+
+def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list[ClusterState]:
+    """The newest state of each cluster of directories that were looked at together; nothing else
+    is judged. `watch` is told how far long work is."""
+    return [
+        cluster_state(examined, replay_log(examined, (), watch, newest=True).newest)
+        for examined in tells_newest(group)
+    ]
+
+
+def cluster_state(examined: Examined, state: NewestState | None) -> ClusterState:
+    """What the directory tells of its cluster; state: by the replay of its log."""
+    voters = stated_voters(examined, leader_changes(examined))
+    return ClusterState(_cluster_id(examined), examined, state, voters, _last_timestamp(examined))
+
+
+def is_among(examined: Examined, chosen: Collection[Examined]) -> bool:
+    """Whether this very directory was chosen; an equal one is another."""
+    return any(examined is one for one in chosen)
+
+
+def _cluster_id(examined: Examined) -> str | None:
+    return None if examined.replica is None else examined.replica.cluster_id
+
+
+def _preference(examined: Examined) -> tuple[bool, tuple[int, int]]:
+    position = _position(examined)
+    assert position is not None, "only directories with a position are compared"
+    return not examined.hides_entries, election_order(position)
+
+
+def _position(examined: Examined) -> OffsetAndEpoch | None:
+    """The end of the log, or of a newer snapshot; None where there is neither."""
+    directory = examined.directory
+    ends = [snapshot.id for snapshot in directory.snapshots if snapshot.id and snapshot.is_usable]
+    for segment in reversed(directory.segments):
+        if segment.scan.batches:
+            header = segment.scan.batches[-1].header
+            ends.append(OffsetAndEpoch(header.next_offset, header.leader_epoch))
+            break
+    return max(ends, key=election_order, default=None)
+
+
+def _last_timestamp(examined: Examined) -> int | None:
+    for segment in reversed(examined.directory.segments):
+        if segment.scan.batches:
+            return segment.scan.batches[-1].header.max_timestamp
+    return None

@@ -1,0 +1,81 @@
+"""The control records that a metadata log and its snapshots may hold, as tables (Kafka:
+LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord, KRaftVersionRecord, VotersRecord;
+KIP-595, KIP-630, KIP-853). The first field of each is its own version."""
+
+from __future__ import annotations
+
+from replica.message.program import Program, compile_program
+from replica.message.schema import Field, RecordSchema, declare
+
+_VERSION = declare("version", "int16")
+
+
+def _leader_voters(name: str) -> Field:
+    return declare(
+        name,
+        "[]struct",
+        declare("voterId", "int32"),
+        declare("voterDirectoryId", "uuid", since=1),
+    )
+
+
+CONTROL_RECORDS: tuple[RecordSchema, ...] = (
+    RecordSchema(
+        "LEADER_CHANGE",
+        api_key=2,
+        newest=1,
+        fields=(
+            _VERSION,
+            declare("leaderId", "int32"),
+            _leader_voters("voters"),
+            _leader_voters("grantingVoters"),
+        ),
+    ),
+    RecordSchema(
+        "SNAPSHOT_HEADER",
+        api_key=3,
+        newest=0,
+        fields=(_VERSION, declare("lastContainedLogTimestamp", "int64")),
+    ),
+    RecordSchema("SNAPSHOT_FOOTER", api_key=4, newest=0, fields=(_VERSION,)),
+    RecordSchema(
+        "KRAFT_VERSION",
+        api_key=5,
+        newest=0,
+        fields=(_VERSION, declare("kRaftVersion", "int16")),
+    ),
+    RecordSchema(
+        "KRAFT_VOTERS",
+        api_key=6,
+        newest=0,
+        fields=(
+            _VERSION,
+            declare(
+                "voters",
+                "[]struct",
+                declare("voterId", "int32"),
+                declare("voterDirectoryId", "uuid"),
+                declare(
+                    "endpoints",
+                    "[]struct",
+                    declare("name", "string"),
+                    declare("host", "string"),
+                    declare("port", "uint16"),
+                ),
+                declare(
+                    "kRaftVersionFeature",
+                    "struct",
+                    declare("minSupportedVersion", "int16"),
+                    declare("maxSupportedVersion", "int16"),
+                ),
+            ),
+        ),
+    ),
+)
+
+CONTROL_PROGRAMS: dict[tuple[int, int], Program] = {
+    (schema.api_key, version): compile_program(schema, version)
+    for schema in CONTROL_RECORDS
+    for version in schema.versions
+}
+"""By control record type and version."""

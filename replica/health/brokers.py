@@ -1,0 +1,92 @@
+"""Brokers that hold replicas and aren't there, and log directories that are offline or cordoned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+
+from replica.check.catalogue.health import nodes
+from replica.check.rule import Finding, Rule, Subject
+from replica.health.cluster import Cluster
+from replica.model.keys import ZERO_UUID
+
+UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""DirectoryId.UNASSIGNED: the broker is still to say where the replica lies (KIP-858)."""
+LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
+"""DirectoryId.LOST: a directory that is offline, and that nobody names."""
+
+
+def judge_brokers(cluster: Cluster) -> Iterator[Finding]:
+    """The rules about brokers and their directories."""
+    held = Counter(
+        broker_id for partition in cluster.partitions.values() for broker_id in partition.replicas
+    )
+    yield from _absent(cluster, held)
+    yield from _in_directories(cluster)
+    yield from _cordoned(cluster)
+
+
+def _absent(cluster: Cluster, held: Counter[int]) -> Iterator[Finding]:
+    brokers, offsets = cluster.values("brokers"), cluster.offsets("brokers")
+    fenced, unregistered = [], []
+    for broker_id, count in sorted(held.items()):
+        name, replicas = f"broker {broker_id}", f"{count} replica{'s' * (count > 1)}"
+        if broker_id not in brokers:
+            unregistered.append(Subject(name, replicas))
+        elif broker_id not in cluster.live_brokers:
+            state = "fenced" if brokers[broker_id]["fenced"] else "shutting down"
+            fenced.append(Subject(name, f"{state}, {replicas}", offsets[broker_id]))
+    of_all = f"of {len(held)} brokers that hold replicas"
+    if unregistered:
+        message = f"{len(unregistered)} {of_all}"
+        yield nodes.UNREGISTERED_BROKER.of(cluster.file, message, unregistered)
+    if fenced:
+        yield nodes.FENCED_BROKER.of(cluster.file, f"{len(fenced)} {of_all}", fenced)
+
+
+def _in_directories(cluster: Cluster) -> Iterator[Finding]:
+    """Replicas whose directory is lost, offline or not named, of registered brokers. A broker that
+    names no directories (before 3.7), or a partition of before that, tells nothing."""
+    online = {
+        broker_id: frozenset(fields["logDirs"])
+        for broker_id, fields in cluster.values("brokers").items()
+        if fields["logDirs"]
+    }
+    offsets = cluster.offsets("partitions")
+    lost, unassigned = [], []
+    for key, partition in cluster.partitions.items():
+        for broker_id, directory in zip(partition.replicas, partition.directories, strict=True):
+            known = online.get(broker_id)
+            if directory == ZERO_UUID or known is None or directory in known:
+                continue
+            told = partial(Subject, cluster.name_of(key), offset=offsets[key])
+            if directory == UNASSIGNED_DIRECTORY:
+                unassigned.append(told(f"on broker {broker_id}"))
+            elif directory == LOST_DIRECTORY:
+                lost.append(told(f"on broker {broker_id}, in a directory that was lost"))
+            else:
+                lost.append(told(f"on broker {broker_id}, in directory {directory}, not online"))
+    yield from _counted(cluster, nodes.LOST_DIRECTORY, lost)
+    yield from _counted(cluster, nodes.UNASSIGNED_DIRECTORY, unassigned)
+
+
+def _counted(cluster: Cluster, rule: Rule, subjects: list[Subject]) -> Iterator[Finding]:
+    if subjects:
+        yield rule.of(cluster.file, f"{len(subjects)} replica{'s' * (len(subjects) > 1)}", subjects)
+
+
+def _cordoned(cluster: Cluster) -> Iterator[Finding]:
+    offsets = cluster.offsets("brokers")
+    subjects = [
+        Subject(
+            f"broker {broker_id}",
+            f"{len(cordoned)} of its {len(fields['logDirs'])} log directories",
+            offsets[broker_id],
+        )
+        for broker_id, fields in sorted(cluster.values("brokers").items())
+        if (cordoned := fields["cordonedLogDirs"])
+    ]
+    if subjects:
+        message = f"of {len(subjects)} broker{'s' * (len(subjects) > 1)}"
+        yield nodes.CORDONED_DIRECTORY.of(cluster.file, message, subjects)

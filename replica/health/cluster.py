@@ -1,0 +1,141 @@
+"""A cluster as its newest replayed state tells it: what every rule of health looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from replica.format.control import Voter
+from replica.metadata.image import Image
+from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.partition import Partition
+from replica.metadata.image.state import TOPIC_RESOURCE
+
+BROKER_RESOURCE = 4
+"""Kafka's ConfigResource.Type.BROKER; the empty name is the default of all brokers."""
+MIN_ISR = "min.insync.replicas"
+SHOWN_LIST = 5
+
+PartitionKey: TypeAlias = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignmentStart:
+    """The record with which a partition's reassignment began. at: ms since the epoch."""
+
+    offset: int
+    at: int
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The newest state of one cluster.
+
+    end_offset: exclusive; is_whole: False where the log goes on behind it. voters: the ids of those
+    in force, empty where nobody can tell. broker_defaults: of server.properties, empty where they
+    aren't known. starts: of reassignments, as far as the log at hand holds them. now: ms since the
+    epoch, the time of the log's last batch; None without a log.
+    """
+
+    image: Image
+    cluster_id: str | None = None
+    file: str = ""
+    end_offset: int = 0
+    is_whole: bool = True
+    voters: frozenset[int] = frozenset()
+    broker_defaults: Mapping[str, str] = field(default_factory=dict)
+    starts: Mapping[PartitionKey, ReassignmentStart] = field(default_factory=dict)
+    now: int | None = None
+
+    def values(self, table: str) -> Mapping[Any, Any]:
+        """The entities of one of the image's tables."""
+        return self.image.tables[table].values
+
+    def offsets(self, table: str) -> Mapping[Any, int]:
+        """The offsets of the records that last changed them."""
+        return self.image.tables[table].offsets
+
+    @property
+    def partitions(self) -> Mapping[PartitionKey, Partition]:
+        """By topic id and partition id."""
+        return self.values("partitions")
+
+    @property
+    def metadata_version(self) -> int | None:
+        """The finalized level, None before the first one."""
+        level: int | None = self.values("features").get(METADATA_VERSION)
+        return level
+
+    @cached_property
+    def voter_set(self) -> tuple[Voter, ...]:
+        """The voters with their endpoints; empty in a static quorum."""
+        found: tuple[Voter, ...] = self.values("voters").get("", ())
+        return found
+
+    @cached_property
+    def live_brokers(self) -> frozenset[int]:
+        """Those that may lead a partition: registered, not fenced, not shutting down."""
+        brokers = self.values("brokers")
+        return frozenset(
+            broker_id
+            for broker_id, fields in brokers.items()
+            if not fields["fenced"] and not fields["inControlledShutdown"]
+        )
+
+    def name_of(self, key: PartitionKey) -> str:
+        """Such as orders-3."""
+        return f"{self.values('topics')[key[0]]}-{key[1]}"
+
+    def min_isr(self, key: PartitionKey, partition: Partition) -> int | None:
+        """min.insync.replicas as it holds for the partition, at most its replication factor; None
+        where neither the log nor broker_defaults tells it.
+
+        Kafka: the topic's config, the leader's, the default of all brokers, the leader's file.
+        """
+        replicas = len(partition.replicas)
+        if replicas <= 1:
+            return replicas
+        configured = self._min_isrs.get(key[0])
+        if configured is None:
+            configured = self._min_isrs.get(partition.leader, self._default_min_isr)
+        return None if configured is None else min(configured, replicas)
+
+    @cached_property
+    def _min_isrs(self) -> Mapping[str | int, int]:
+        """By topic id, and by broker id."""
+        ids = {name: topic_id for topic_id, name in self.values("topics").items()}
+        found: dict[str | int, int] = {}
+        for (resource_type, resource, name), value in self.values("configs").items():
+            number = _positive(value) if name == MIN_ISR else None
+            if number is None:
+                continue
+            if resource_type == TOPIC_RESOURCE and resource in ids:
+                found[ids[resource]] = number
+            elif resource_type == BROKER_RESOURCE and resource.isdecimal():
+                found[int(resource)] = number
+        return found
+
+    @cached_property
+    def _default_min_isr(self) -> int | None:
+        dynamic = self.values("configs").get((BROKER_RESOURCE, "", MIN_ISR))
+        return _positive(self.broker_defaults.get(MIN_ISR) if dynamic is None else dynamic)
+
+
+def _positive(text: str | None) -> int | None:
+    """A whole number from 1 on, as Kafka accepts it; None for other text, a redacted one too."""
+    stripped = "" if text is None else text.strip()
+    return int(stripped) if stripped.isdecimal() and int(stripped) > 0 else None
+
+
+def listed(ids: Iterable[int]) -> str:
+    """Such as [1, 2, 3]."""
+    return f"[{', '.join(map(str, ids))}]"
+
+
+def and_more(names: Collection[str]) -> str:
+    """The first few, and how many there are besides."""
+    shown = list(names)[:SHOWN_LIST]
+    rest = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")

@@ -1,0 +1,108 @@
+"""Feature levels: what the registered nodes support, and who keeps a level from being raised.
+
+Kafka (FeatureControlManager) raises a feature only if every registered broker and controller
+supports the new level, whether the node runs or not; one that doesn't name a feature supports its
+level 0 only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from replica.check.catalogue.health import nodes
+from replica.check.rule import Finding, Subject
+from replica.health.cluster import Cluster, and_more
+from replica.health.quorum import controllers_without_vote, how_to_remove
+from replica.metadata.changes.releases import release_of
+from replica.metadata.image.features import KRAFT_VERSION, METADATA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A registered broker or controller. highest: by feature, the newest level it supports."""
+
+    name: str
+    controller_id: int | None
+    highest: Mapping[str, int]
+    offset: int
+
+
+def judge_features(cluster: Cluster) -> Iterator[Finding]:
+    """The rules about levels that could be raised, and about those that keep them back."""
+    registered = [*_nodes(cluster, "broker"), *_nodes(cluster, "controller")]
+    if not registered or cluster.metadata_version is None:
+        return
+    yield from _behind(cluster, registered)
+    ghosts = set(controllers_without_vote(cluster))
+    blocked: list[Subject] = []
+    by_ghosts: list[Subject] = []
+    for feature in sorted({name for node in registered for name in node.highest}):
+        others = [node for node in registered if node.controller_id not in ghosts]
+        level, lowest = _level(cluster, feature), _lowest(others, feature)
+        if lowest > level:
+            by_ghosts += _blockers(cluster, feature, lowest, registered)
+        else:
+            best = max(node.highest.get(feature, 0) for node in registered)
+            blocked += _blockers(cluster, feature, best, registered) if best > level else []
+    if by_ghosts:
+        yield nodes.GHOST_BLOCKS_FEATURE.of(cluster.file, _counted(by_ghosts), by_ghosts)
+    if blocked:
+        yield nodes.FEATURE_BLOCKED.of(cluster.file, _counted(blocked), blocked)
+
+
+def _behind(cluster: Cluster, registered: list[_Node]) -> Iterator[Finding]:
+    level, lowest = _level(cluster, METADATA_VERSION), _lowest(registered, METADATA_VERSION)
+    if lowest > level:
+        told = f"{release_of(level)} is finalized; all {len(registered)} nodes support "
+        message = told + release_of(lowest)
+        at = cluster.offsets("features")[METADATA_VERSION]
+        subject = Subject(METADATA_VERSION, f"may be raised to {release_of(lowest)}", at)
+        yield nodes.METADATA_VERSION_BEHIND.of(cluster.file, message, (subject,))
+
+
+def _blockers(
+    cluster: Cluster, feature: str, wanted: int, registered: list[_Node]
+) -> Iterator[Subject]:
+    """The nodes that don't support `wanted`, which some others do."""
+    ghosts = set(controllers_without_vote(cluster))
+    for node in registered:
+        highest = node.highest.get(feature, 0)
+        if highest < wanted:
+            own, others = _shown(feature, highest), _shown(feature, wanted)
+            told = f"{feature}: supports {own}, others {others}"
+            if node.controller_id is not None and node.controller_id in ghosts:
+                told += f"; {how_to_remove(cluster, node.controller_id)}"
+            yield Subject(node.name, told, node.offset)
+
+
+def _counted(subjects: list[Subject]) -> str:
+    features = sorted({subject.what.partition(":")[0] for subject in subjects})
+    return and_more(features)
+
+
+def _nodes(cluster: Cluster, kind: str) -> Iterator[_Node]:
+    offsets = cluster.offsets(f"{kind}s")
+    for node_id, fields in sorted(cluster.values(f"{kind}s").items()):
+        controller_id = node_id if kind == "controller" else None
+        yield _Node(f"{kind} {node_id}", controller_id, _highest(fields), offsets[node_id])
+
+
+def _highest(fields: Mapping[str, Any]) -> dict[str, int]:
+    return {one["name"]: one["maxSupportedVersion"] for one in fields["features"]}
+
+
+def _lowest(registered: list[_Node], feature: str) -> int:
+    return min((node.highest.get(feature, 0) for node in registered), default=0)
+
+
+def _level(cluster: Cluster, feature: str) -> int:
+    if feature == KRAFT_VERSION:
+        level: int = cluster.values("kraft_version").get("", 0)
+        return level
+    return int(cluster.values("features").get(feature, 0))
+
+
+def _shown(feature: str, level: int) -> str:
+    return release_of(level) if feature == METADATA_VERSION else str(level)

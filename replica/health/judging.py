@@ -1,0 +1,30 @@
+"""All rules of health over one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from replica.check.catalogue.health import nodes
+from replica.check.rule import Finding, by_severity
+from replica.health.brokers import judge_brokers
+from replica.health.cluster import Cluster
+from replica.health.configs import judge_configs
+from replica.health.features import judge_features
+from replica.health.partitions import judge_partitions
+from replica.health.placement import judge_placement
+from replica.health.quorum import judge_quorum
+from replica.health.reassignments import judge_reassignments
+
+_JUDGES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
+    *(judge_quorum, judge_features, judge_brokers, judge_partitions),
+    *(judge_placement, judge_reassignments, judge_configs),
+)
+
+
+def judge_health(cluster: Cluster) -> list[Finding]:
+    """What isn't as it should be, the worst first; one finding of each rule that holds."""
+    found = [finding for judge in _JUDGES for finding in judge(cluster)]
+    if not cluster.is_whole:
+        message = f"health is that of offset {cluster.end_offset}; the log goes on"
+        found.append(nodes.STATE_NOT_WHOLE.of(cluster.file, message, ()))
+    return sorted(found, key=by_severity)

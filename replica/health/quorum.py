@@ -1,0 +1,108 @@
+"""Controllers and voters: who is registered, who votes, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from replica.check.catalogue.health import nodes
+from replica.check.rule import Finding, Subject
+from replica.format.control import Voter
+from replica.health.cluster import Cluster, listed
+
+REGISTRATION_LEVEL = 15
+"""metadata.version 3.7-IV0, from which on controllers register (KIP-919)."""
+UNREGISTRATION_LEVEL = 33
+"""metadata.version 4.4-IV2, from which on a controller can be unregistered (KIP-1312)."""
+_ENOUGH = 3
+
+
+def judge_quorum(cluster: Cluster) -> Iterator[Finding]:
+    """The rules about controllers and voters. Nothing where nobody knows the voters."""
+    if not cluster.voters:
+        return
+    yield from _without_vote(cluster)
+    yield from _not_registered(cluster)
+    yield from _other_endpoints(cluster)
+    yield from _numbers(cluster)
+
+
+def controllers_without_vote(cluster: Cluster) -> list[int]:
+    """The registered controllers that are no voters; none where nobody knows the voters."""
+    if not cluster.voters:
+        return []
+    return sorted(set(cluster.values("controllers")) - cluster.voters)
+
+
+def how_to_remove(cluster: Cluster, controller_id: int) -> str:
+    """How the registration of a controller whose node is gone is got rid of, in this cluster."""
+    level = cluster.metadata_version or 0
+    if level >= UNREGISTRATION_LEVEL:
+        return (
+            "if its node is gone: kafka-cluster.sh unregister-controller --bootstrap-controller "
+            f"HOST:PORT --id {controller_id}"
+        )
+    return (
+        "if its node is gone: before metadata.version 4.4-IV2 nothing removes the registration; "
+        f"start a controller with node.id={controller_id} of the newer release, formatted with "
+        "--no-initial-controllers, which replaces it"
+    )
+
+
+def _without_vote(cluster: Cluster) -> Iterator[Finding]:
+    offsets = cluster.offsets("controllers")
+    subjects = [
+        Subject(f"controller {one}", how_to_remove(cluster, one), offsets[one])
+        for one in controllers_without_vote(cluster)
+    ]
+    if subjects:
+        message = f"{len(subjects)} registered, but the voters are {listed(sorted(cluster.voters))}"
+        yield nodes.CONTROLLER_WITHOUT_VOTE.of(cluster.file, message, subjects)
+
+
+def _not_registered(cluster: Cluster) -> Iterator[Finding]:
+    if (cluster.metadata_version or 0) < REGISTRATION_LEVEL:
+        return
+    registered = cluster.values("controllers")
+    missing = sorted(cluster.voters - set(registered))
+    if missing:
+        subjects = [Subject(f"voter {one}", "no registration in the log") for one in missing]
+        message = f"{len(missing)} of {len(cluster.voters)} voters"
+        yield nodes.VOTER_NOT_REGISTERED.of(cluster.file, message, subjects)
+
+
+def _other_endpoints(cluster: Cluster) -> Iterator[Finding]:
+    controllers = cluster.values("controllers")
+    at = cluster.offsets("voters").get("")
+    subjects = [
+        Subject(f"voter {voter.voter_id}", told, at)
+        for voter in cluster.voter_set
+        if voter.voter_id in controllers
+        for told in _differences(voter, controllers[voter.voter_id])
+    ]
+    if subjects:
+        message = f"{len(subjects)} of the listeners of {len(cluster.voter_set)} voters"
+        yield nodes.VOTER_ENDPOINTS_DIFFER.of(cluster.file, message, subjects)
+
+
+def _differences(voter: Voter, registration: Mapping[str, Any]) -> Iterator[str]:
+    """Listeners of one name at two addresses; a listener that only one of the two names is fine."""
+    registered = {one["name"]: (one["host"], one["port"]) for one in registration["endPoints"]}
+    for endpoint in voter.endpoints:
+        other = registered.get(endpoint.name)
+        if other is not None and other != (endpoint.host, endpoint.port):
+            yield (
+                f"{endpoint.name} at {endpoint.host}:{endpoint.port} in the voter set, "
+                f"{other[0]}:{other[1]} in its registration"
+            )
+
+
+def _numbers(cluster: Cluster) -> Iterator[Finding]:
+    count = len(cluster.voters)
+    named = listed(sorted(cluster.voters))
+    tolerated = count - (count // 2 + 1)
+    told = f"voters {named}: {tolerated} may fail"
+    if count < _ENOUGH:
+        yield nodes.FEW_VOTERS.of(cluster.file, told, ())
+    if count % 2 == 0:
+        yield nodes.EVEN_VOTERS.of(cluster.file, told, ())

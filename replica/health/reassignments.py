@@ -1,0 +1,101 @@
+"""Reassignments that are under way: since when, by which record, and whether they can end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from replica.check.catalogue.health import partitions
+from replica.check.rule import Finding, Subject
+from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart, listed
+from replica.metadata.image import Image
+from replica.metadata.image.partition import Partition
+
+LONG = timedelta(days=1)
+"""A reassignment that takes longer is told as one that doesn't end."""
+
+
+def judge_reassignments(cluster: Cluster) -> Iterator[Finding]:
+    """Those that may end, and those that can't or don't."""
+    running: list[Subject] = []
+    stuck: list[Subject] = []
+    offsets = cluster.offsets("partitions")
+    for key in sorted(reassigned(cluster.image), key=cluster.name_of):
+        partition, start = cluster.partitions[key], cluster.starts.get(key)
+        absent = sorted(set(partition.adding_replicas) - cluster.live_brokers)
+        told = _told(partition, _age(cluster, start), absent)
+        subject = Subject(cluster.name_of(key), told, start.offset if start else offsets[key])
+        age = _age(cluster, start)
+        (stuck if absent or (age is not None and age > LONG) else running).append(subject)
+    total = len(cluster.partitions)
+    if stuck:
+        message = f"{len(stuck)} of {total} partitions"
+        yield partitions.REASSIGNMENT_STUCK.of(cluster.file, message, stuck)
+    if running:
+        message = f"{len(running)} of {total} partitions"
+        yield partitions.REASSIGNMENT_RUNNING.of(cluster.file, message, running)
+
+
+def reassigned(image: Image) -> list[PartitionKey]:
+    """The partitions that replicas are added to or removed from."""
+    return [
+        key
+        for key, partition in image.tables["partitions"].values.items()
+        if partition.adding_replicas or partition.removing_replicas
+    ]
+
+
+def reassignment_starts(
+    keys: Collection[PartitionKey], changes: Iterable[tuple[int, int, Mapping[str, Any]]]
+) -> dict[PartitionKey, ReassignmentStart]:
+    """When the reassignments of these partitions began, as far as `changes` tell.
+
+    changes: offset, time (ms) and fields of PARTITION_RECORD and PARTITION_CHANGE_RECORD in the
+    order of the log, of any partitions.
+    """
+    starts: dict[PartitionKey, ReassignmentStart] = {}
+    held: dict[PartitionKey, tuple[Any, Any]] = dict.fromkeys(keys, ((), ()))
+    for offset, at, fields in changes:
+        key = fields["topicId"], fields["partitionId"]
+        if key not in held:
+            continue
+        adding, removing = held[key]
+        if fields["addingReplicas"] is not None:  # null: the change leaves them as they are
+            adding = fields["addingReplicas"]
+        if fields["removingReplicas"] is not None:
+            removing = fields["removingReplicas"]
+        if not (adding or removing):
+            starts.pop(key, None)
+        elif not any(held[key]):
+            starts[key] = ReassignmentStart(offset, at)
+        held[key] = adding, removing
+    return starts
+
+
+def _age(cluster: Cluster, start: ReassignmentStart | None) -> timedelta | None:
+    if start is None or cluster.now is None:
+        return None
+    return timedelta(milliseconds=max(cluster.now - start.at, 0))
+
+
+def _told(partition: Partition, age: timedelta | None, absent: Collection[int]) -> str:
+    parts = []
+    if partition.adding_replicas:
+        parts.append(f"adds {listed(partition.adding_replicas)}")
+    if partition.removing_replicas:
+        parts.append(f"removes {listed(partition.removing_replicas)}")
+    if absent:
+        parts.append(f"{listed(absent)} not live")
+    seconds = None if age is None else int(age.total_seconds())
+    parts.append("began before this log" if seconds is None else f"for {_duration(seconds)}")
+    return ", ".join(parts)
+
+
+def _duration(seconds: int) -> str:
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3_600)
+    minutes, left = divmod(rest, 60)
+    units = ((days, "d"), (hours, "h"), (minutes, "min"), (left, "s"))
+    shown = [f"{count} {unit}" for count, unit in units if count][:2]
+    return " ".join(shown) or "0 s"

@@ -1,0 +1,66 @@
+"""What a cluster has most of: entities by kind, its largest topics, and what its log is full of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from replica.health.log_content import LogContent
+from replica.metadata.image import KINDS, Image
+
+ENTITY, TOPIC, RECORD = "entity", "topic", "record"
+"""Size.about: the values are part of the output of `state --sizes --json`."""
+_MS_PER_HOUR = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """count: entities of a kind, partitions of a topic, records of a type. replicas: of a topic's
+    partitions. size_bytes: of the records' values. per_hour: records between the first and the last
+    batch of the log at hand. None where there is no such number."""
+
+    about: str
+    name: str
+    count: int
+    replicas: int | None = None
+    size_bytes: int | None = None
+    per_hour: float | None = None
+
+
+def entity_sizes(counts: Mapping[str, int]) -> Iterator[Size]:
+    """The kinds of which there is any, the most first."""
+    for name in sorted(counts, key=lambda one: (-counts[one], one)):
+        if counts[name]:
+            yield Size(ENTITY, name, counts[name])
+
+
+def entity_counts(image: Image) -> dict[str, int]:
+    """How many entities there are of each kind."""
+    return {kind.name: len(image.tables[kind.table].values) for kind in KINDS}
+
+
+def topic_sizes(image: Image) -> Iterator[Size]:
+    """All topics, those with most replicas first, then by name."""
+    partitions: Counter[str] = Counter()
+    replicas: Counter[str] = Counter()
+    for (topic_id, _), partition in image.tables["partitions"].values.items():
+        partitions[topic_id] += 1
+        replicas[topic_id] += len(partition.replicas)
+    sizes = (
+        Size(TOPIC, name, partitions[topic_id], replicas[topic_id])
+        for topic_id, name in image.tables["topics"].values.items()
+    )
+    yield from sorted(sizes, key=lambda size: (-(size.replicas or 0), size.name))
+
+
+def record_sizes(content: LogContent) -> Iterator[Size]:
+    """The types of records that the log at hand holds, the most bytes first."""
+    hours = None
+    if content.first_at is not None and content.last_at is not None:
+        hours = max(content.last_at - content.first_at, 0) / _MS_PER_HOUR
+    for name in sorted(content.counts, key=lambda one: (-content.sizes[one], one)):
+        count = content.counts[name]
+        per_hour = round(count / hours, 1) if hours else None
+        size_bytes = content.sizes[name] if content.sizes else None
+        yield Size(RECORD, name, count, None, size_bytes, per_hour)

@@ -1,0 +1,123 @@
+"""`kraftlake check --family`: health of clusters beside the soundness of files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+
+ILL, WELL = "kafka-4.1.1-dynamic/final", "kafka-4.4.0-dynamic/final"
+FIELDS = [
+    *("rule", "family", "severity", "file", "position", "offset", "epoch", "message"),
+    *("cluster_id", "end_offset", "subjects"),
+]
+pytestmark = pytest.mark.usefixtures("recorded")
+
+
+def test_a_healthy_cluster_is_said_to_be_healthy_at_an_offset(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("check", "--family", "all", WELL)
+    assert ended.code == 0
+    assert ended.lines[-2] == (
+        f"health of OLR1FFlQQCyXLM2zfhjyAg: healthy (at offset 2665 of {WELL}/1/"
+        "__cluster_metadata-0)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("family", "code", "errors"), [((), 0, 0), (("--family", "files"), 0, 0),
+                                   (("--family", "health"), 1, 1), (("--family", "ALL"), 1, 1)]
+)  # fmt: skip
+def test_health_decides_about_the_exit_code_where_it_is_asked_for(
+    kraftlake: Kraftlake, family: tuple[str, ...], code: int, errors: int
+) -> None:
+    ended = kraftlake("check", "--json", *family, ILL)
+    assert (ended.code, ended.summary["exit_code"]) == (code, code)
+    assert ended.summary["errors"] == errors
+    families = {row["family"] for row in ended.findings}
+    expected = {"--family files": {"files"}, "--family health": {"health"}}
+    assert families == expected.get(" ".join(family), {"files", "health"})
+
+
+def test_findings_of_health_name_all_in_json_and_the_first_in_text(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("check", "--json", "--family", "health", ILL)
+    first = ended.findings[0]
+    assert list(first) == FIELDS
+    assert (first["rule"], first["end_offset"]) == ("no-eligible-leader", 3674)
+    assert first["cluster_id"] == "Lr3UIdBxT-GFPYE5uprmrg"
+    assert len(first["subjects"]) == 933
+    assert first["subjects"][0] == {
+        "name": "add-147-0-0",
+        "what": "replicas [11], last known eligible [11]",
+        "offset": 3430,
+    }
+    (told,) = ended.summary["health"]
+    assert (told["verdict"], told["errors"], told["warnings"]) == ("error", 1, 1)
+    assert (told["end_offset"], told["is_whole"]) == (3674, True)
+    lines = kraftlake("check", "--family", "health", "--limit", "2", ILL).lines
+    assert sum("last known eligible [" in line for line in lines) == 2
+    assert any("... and 931 more; --limit 933 or --json lists all" in line for line in lines)
+    assert not any(line.startswith(ILL) for line in lines)
+
+
+def test_severities_are_those_of_all_findings(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("check", "--json", "--family", "health", "--severity", "error", ILL)
+    assert [row["rule"] for row in ended.findings] == ["no-eligible-leader"]
+    assert kraftlake("check", "--family", "health", "--fail-on", "note", WELL).code == 0
+
+
+def test_notes_of_health_are_counted_and_told_where_health_is_asked_for(
+    kraftlake: Kraftlake,
+) -> None:
+    place = "kafka-4.1.1-dynamic/split"
+    lines = kraftlake("check", place).lines
+    assert any(line.startswith("health of") and ": 1 error, 1 warning, 1 note (" in line
+               for line in lines)  # fmt: skip
+    assert not any("eligible-leader-replicas" in line for line in lines)
+    told = kraftlake("check", "--family", "all", place).lines
+    assert any(line.startswith("  note     eligible-leader-replicas: ") for line in told)
+
+
+def test_a_file_on_its_own_is_judged_where_health_is_asked_for(kraftlake: Kraftlake) -> None:
+    name = "00000000000000002571-0000000006.checkpoint"
+    path = f"{ILL}/1/__cluster_metadata-0/{name}"
+    assert not any("health" in line for line in kraftlake("check", path).lines)
+    ended = kraftlake("check", "--family", "health", path)
+    assert ended.lines[0].startswith("health of a cluster without a known id: 1 error, 1 warning")
+    behind = f"{ILL}/1/__cluster_metadata-0/00000000000000001262.log"
+    assert (
+        "not known, no state could be replayed"
+        in kraftlake("check", "--family", "health", behind).lines[0]
+    )
+
+
+def test_a_broker_s_file_gives_the_defaults_that_no_log_holds(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("min.insync.replicas=0\n")
+    ended = kraftlake("check", "--broker-config", file, WELL)
+    assert (ended.code, ended.error) == (
+        2, f"{file}: min.insync.replicas: 0 is not between 1 and 9223372036854775807"
+    )  # fmt: skip
+    assert (
+        "name a server.properties file"
+        in kraftlake("check", "--broker-config", tmp_path / "none", WELL).error
+    )
+    file.write_text("# nothing\n")
+    assert kraftlake("check", "--broker-config", file, WELL).code == 0
+
+
+def test_other_words_and_health_without_a_replay_are_refused(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    node = shutil.copytree(data / WELL / "1", tmp_path / "node")
+    assert kraftlake("check", "--family", "both", node).error == (
+        "--family both: expected files, health, all"
+    )
+    ended = kraftlake("check", "--family", "health", "--no-replay", node)
+    assert ended.error == "--family health needs the replay: leave --no-replay out"
+    lines = kraftlake("check", "--no-replay", node).lines
+    assert not any(line.startswith("health of") for line in lines)

@@ -1,0 +1,101 @@
+"""`kraftlake state --sizes` and `--exposure`, of directories and of a lake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+
+WELL, ILL = "kafka-4.4.0-dynamic/final", "kafka-4.1.1-dynamic/split"
+CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"
+SIZES = ["about", "name", "count", "replicas", "size_bytes", "per_hour"]
+EXPOSURE = [
+    *("kind", "gone", "leaderless", "needs_unclean", "below_min_isr"),
+    *("voters_left", "has_majority"),
+]
+
+
+def by_name(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(row["about"], row["name"]): row for row in rows}
+
+
+@pytest.mark.usefixtures("recorded")
+def test_sizes_of_directories_are_entities_topics_and_records(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("state", "--sizes", "--json", WELL)
+    assert ended.code == 0
+    assert ended.complaints == ["state: of cluster OLR1FFlQQCyXLM2zfhjyAg at offset 2665"]
+    assert all(list(row) == SIZES for row in ended.rows)
+    rows = by_name(ended.rows)
+    assert rows["entity", "partition"]["count"] == 624
+    assert rows["topic", "k0-310-1"] == {
+        "about": "topic",
+        "name": "k0-310-1",
+        "count": 28,
+        "replicas": 28,
+        "size_bytes": None,
+        "per_hour": None,
+    }
+    assert sum(row["count"] for row in ended.rows if row["about"] == "topic") == 624
+    assert sum(row["count"] for row in ended.rows if row["about"] == "record") == 2665
+    assert rows["record", "LEADER_CHANGE"]["count"] == 4
+
+
+@pytest.mark.usefixtures("recorded")
+def test_exposure_of_directories_is_told_for_each_failure(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("state", "--exposure", "--json", WELL)
+    assert ended.code == 0
+    assert all(list(row) == EXPOSURE for row in ended.rows)
+    harm = {(row["kind"], *row["gone"]): row["leaderless"] for row in ended.rows}
+    assert harm == {
+        ("nothing",): 0,
+        ("broker", "11"): 500,
+        ("broker", "12"): 124,
+        ("pair", "11", "12"): 624,
+        **{("voter", one): 0 for one in "123"},
+    }
+    assert {row["has_majority"] for row in ended.rows} == {True}
+    lines = kraftlake("state", "--exposure", "--limit", "1", ILL).lines
+    assert lines[0] == "Now, with nothing gone:"
+    assert "... and 2 more; --limit 3 or --json lists all" in lines
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--sizes"], "name a directory, or --lake"),
+        ([WELL], "--lake is missing; directories are read with --sizes or --exposure"),
+        (["--sizes", WELL, "--lake", "lake"], "PATH and --lake exclude each other: take one"),
+        (["--sizes", "--exposure", WELL], "--sizes and --exposure exclude each other: take one"),
+        (["--sizes", WELL, "--at-offset", "5"], "--at-offset goes with --lake"),
+        (["--sizes", WELL, "--broker-config", "x"], "--broker-config goes with --exposure"),
+        (["--sizes", WELL, "--cluster", "C"],
+         "--cluster C: the directories are of OLR1FFlQQCyXLM2zfhjyAg"),
+        (["--sizes", WELL, ILL],
+         f"the directories are of 2 clusters or captures: name one, or --cluster {CLUSTER} or "
+         "OLR1FFlQQCyXLM2zfhjyAg"),
+        (["--sizes", f"{WELL}/1/meta.properties"],
+         f"{WELL}/1/meta.properties: no metadata log that tells a state"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_one_line(
+    kraftlake: Kraftlake, arguments: list[str], said: str
+) -> None:
+    ended = kraftlake("state", *arguments)
+    assert (ended.code, ended.error) == (2, said)
+
+
+@pytest.mark.spark
+def test_a_lake_tells_the_same_as_its_directories(
+    kraftlake: Kraftlake, built_lake: Path, data: Path
+) -> None:
+    of_lake = ["--lake", built_lake, "--cluster", CLUSTER, "--at-offset", "2712", "--json"]
+    directories = kraftlake("state", "--exposure", "--json", data / ILL).rows
+    assert kraftlake("state", "--exposure", *of_lake).rows == directories
+    sizes = by_name(kraftlake("state", "--sizes", *of_lake).rows)
+    for key, row in by_name(kraftlake("state", "--sizes", "--json", data / ILL).rows).items():
+        assert sizes[key]["count"] == row["count"], key
+        assert sizes[key]["replicas"] == row["replicas"], key

@@ -1,0 +1,140 @@
+"""Exposure: what failures take away, held to a look at each partition for each failure."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replica.health.cluster import Cluster
+from replica.health.exposure import Exposure, Harm, exposures, min_isr_unknown
+from replica.model.keys import NO_NODE
+from tests.replica.health.clusters import a_broker, a_partition, cluster_after, healthy, voters
+from tests.replica.metadata.image.made import config, topic
+
+BROKERS = (1, 2, 3, 4, 5, 6)
+MIN_ISR = "min.insync.replicas"
+
+
+def by_gone(cluster: Cluster) -> dict[tuple[str, tuple[str, ...]], Exposure]:
+    return {(one.kind, one.gone): one for one in exposures(cluster)}
+
+
+def test_one_broker_of_a_healthy_cluster_takes_nothing_away() -> None:
+    found = by_gone(cluster_after([*healthy(), config("2", MIN_ISR)]))
+    assert found["nothing", ()].harm == Harm()
+    assert found["broker", ("11",)].harm == Harm()
+    assert found["pair", ("11", "12")].harm == Harm(below_min_isr=1)
+
+
+def test_a_single_in_sync_replica_needs_an_unclean_election_once_it_fails() -> None:
+    found = by_gone(cluster_after([*healthy(), a_partition(isr=(11,)), config("2", MIN_ISR)]))
+    assert found["nothing", ()].harm == Harm(below_min_isr=1)
+    assert found["broker", ("11",)].harm == Harm(leaderless=1, needs_unclean=1)
+    assert found["broker", ("12",)].harm == Harm(below_min_isr=1)
+
+
+def test_an_eligible_replica_takes_over() -> None:
+    records = [*healthy(), a_partition(isr=(11,), eligibleLeaderReplicas=(12,))]
+    found = by_gone(cluster_after([*records, config("2", MIN_ISR)]))
+    assert found["broker", ("11",)].harm == Harm(below_min_isr=1)
+    assert found["pair", ("11", "12")].harm == Harm(leaderless=1, needs_unclean=1)
+
+
+def test_racks_fail_as_a_whole_where_there_are_several() -> None:
+    racked = [a_broker(one, rack=rack) for one, rack in ((11, "a"), (12, "a"), (13, "b"))]
+    records = [*healthy(), *racked, a_partition(1, (11, 12))]
+    found = by_gone(cluster_after(records))
+    assert found["rack", ("a",)].harm == Harm(leaderless=1)
+    assert found["rack", ("b",)].harm == Harm()
+    assert not any(kind == "rack" for kind, _ in by_gone(cluster_after(healthy())))
+
+
+@pytest.mark.parametrize(("ids", "left", "majority"), [((1, 2), 1, False), ((1, 2, 3), 2, True)])
+def test_each_voter_is_told_with_whether_the_others_are_a_majority(
+    ids: tuple[int, ...], left: int, *, majority: bool
+) -> None:
+    found = by_gone(cluster_after([*healthy(), voters(*ids)]))
+    assert (found["voter", ("1",)].voters_left, found["voter", ("1",)].has_majority) == (
+        left, majority
+    )  # fmt: skip
+    assert found["broker", ("11",)].voters_left == len(ids)
+
+
+def test_a_voter_that_is_a_broker_too_fails_with_it() -> None:
+    records = [*healthy(), a_broker(1), a_partition(1, (1,))]
+    found = by_gone(cluster_after(records))
+    assert found["broker", ("1",)] == Exposure("broker", ("1",), Harm(1), 2, True)
+    assert found["voter", ("1",)].harm == Harm(1)
+    assert found["pair", ("1", "11")].voters_left == 2
+
+
+def test_without_voters_nothing_is_said_of_a_majority() -> None:
+    found = by_gone(cluster_after(healthy(), voters=frozenset()))
+    assert {one.has_majority for one in found.values()} == {None}
+    assert not any(kind == "voter" for kind, _ in found)
+
+
+def test_brokers_that_are_fenced_or_gone_have_failed_already() -> None:
+    records = [*healthy(), a_broker(12, fenced=True), a_partition(1, (12, 14), leader=NO_NODE)]
+    found = by_gone(cluster_after(records))
+    assert found["nothing", ()].harm == Harm(leaderless=1)
+    assert {gone for kind, gone in found if kind == "broker"} == {("11",), ("13",)}
+
+
+def test_a_min_insync_replicas_that_nobody_knows_is_counted() -> None:
+    assert min_isr_unknown(cluster_after([*healthy(), a_partition(1, (11,))])) == 1
+    assert min_isr_unknown(cluster_after([*healthy(), config("1", MIN_ISR)])) == 0
+
+
+def looked_at(cluster: Cluster, gone: frozenset[int]) -> Harm:
+    """What Harm says, partition by partition."""
+    live = cluster.live_brokers - gone
+    leaderless = needs_unclean = below = 0
+    for key, partition in cluster.partitions.items():
+        least = cluster.min_isr(key, partition)
+        if live.isdisjoint((*partition.isr, *partition.elr)):
+            leaderless += 1
+            needs_unclean += not live.isdisjoint(partition.replicas)
+        elif least is not None and len(live.intersection(partition.isr)) < least:
+            below += 1
+    return Harm(leaderless, needs_unclean, below)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    records = [
+        a_broker(one, fenced=draw(st.integers(0, 4)) == 0, rack=draw(st.sampled_from("abc")))
+        for one in BROKERS
+    ]
+    records.append(topic())
+    for number in range(draw(st.integers(1, 6))):
+        replicas = draw(st.lists(st.sampled_from((*BROKERS, 7)), min_size=1, max_size=4,
+                                 unique=True))  # fmt: skip
+        isr = draw(st.lists(st.sampled_from(replicas), unique=True))
+        elr = [one for one in replicas if one not in isr and draw(st.booleans())]
+        leader = isr[0] if isr else NO_NODE
+        records.append(a_partition(number, replicas, isr, leader, eligibleLeaderReplicas=tuple(elr),
+                                   directories=()))  # fmt: skip
+    if draw(st.booleans()):
+        records.append(config(str(draw(st.integers(1, 3))), MIN_ISR))
+    return cluster_after(records)
+
+
+@settings(deadline=None)
+@given(clusters())
+def test_every_failure_does_what_a_look_at_each_partition_says(cluster: Cluster) -> None:
+    found = by_gone(cluster)
+    live = sorted(cluster.live_brokers)
+    assert found["nothing", ()].harm == looked_at(cluster, frozenset())
+    for one in live:
+        assert found["broker", (str(one),)].harm == looked_at(cluster, frozenset((one,)))
+    for pair in combinations(live, 2):
+        assert found["pair", tuple(map(str, pair))].harm == looked_at(cluster, frozenset(pair))
+    brokers = cluster.values("brokers")
+    for kind, gone in found:
+        if kind == "rack":
+            failing = frozenset(one for one in live if brokers[one]["rack"] == gone[0])
+            assert found[kind, gone].harm == looked_at(cluster, failing)

@@ -1,0 +1,69 @@
+"""What fills a log: counted in runs as it is counted record by record."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from replica.check.examined import examine
+from replica.format.discovery import discover
+from replica.health.log_content import UNKNOWN, LogContent, content_of
+from tests.replica.check.editing import append, flip
+from tests.replica.health.test_recorded import DATA, newest_log
+
+NODES = ("kafka-3.7.2-static/split/2", "kafka-4.1.1-dynamic/final/12")
+
+
+def of(folder: Path) -> LogContent:
+    (found,) = discover([str(folder)])
+    return content_of(examine(found))
+
+
+@pytest.fixture
+def all_in_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The smallest file is counted by the bulk reader."""
+    pytest.importorskip("numba")
+    monkeypatch.setattr("replica.scan.segments.MIN_BYTES", 1)
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_runs_of_the_bulk_reader_are_counted_as_records_are(
+    node: str, request: pytest.FixtureRequest
+) -> None:
+    scalar = of(DATA / node)
+    request.getfixturevalue("all_in_runs")
+    assert of(DATA / node) == scalar
+    assert scalar.counts["PARTITION_RECORD"] > 100
+    assert scalar.counts["LEADER_CHANGE"] > 0
+
+
+def test_unknown_and_short_records_are_counted_as_unknown(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    node = Path(shutil.copytree(DATA / NODES[1], tmp_path / "node"))
+    append(newest_log(node), b"\x01\x78\x00what", b"\x01", b"", b"\x01\xff\x01\x00")
+    scalar = of(node)
+    request.getfixturevalue("all_in_runs")
+    assert (scalar.counts[UNKNOWN], scalar.sizes[UNKNOWN]) == (4, 7 + 1 + 0 + 4)
+    assert of(node) == scalar
+
+
+def test_a_batch_with_a_wrong_crc_is_not_counted(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    node = Path(shutil.copytree(DATA / NODES[1], tmp_path / "node"))
+    before = of(node).counts.total()
+    flip(newest_log(node), 1_000)
+    scalar = of(node)
+    request.getfixturevalue("all_in_runs")
+    assert scalar.counts.total() < before
+    assert of(node) == scalar
+
+
+def test_an_empty_log_holds_nothing(tmp_path: Path) -> None:
+    node = Path(shutil.copytree(DATA / NODES[1], tmp_path / "node"))
+    for path in (node / "__cluster_metadata-0").glob("*.log"):
+        path.unlink()
+    assert of(node) == LogContent()

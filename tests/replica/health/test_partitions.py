@@ -1,0 +1,178 @@
+"""Health of partitions: leaders, in-sync replicas, placement, reassignments; and of configs."""
+
+from __future__ import annotations
+
+import pytest
+
+from replica.health.cluster import ReassignmentStart
+from replica.health.reassignments import reassignment_starts
+from replica.model.keys import NO_NODE
+from tests.replica.health.clusters import (
+    a_broker,
+    a_partition,
+    above_notes,
+    healthy,
+    judged,
+    names,
+)
+from tests.replica.metadata.image.made import OTHER_TOPIC, TOPIC, change, config, topic
+
+HOUR_MS = 3_600_000
+MIN_ISR = "min.insync.replicas"
+
+
+def test_a_partition_that_waits_for_an_in_sync_or_eligible_replica_has_no_leader() -> None:
+    records = [
+        *healthy(),
+        a_broker(13, fenced=True),
+        a_partition(1, isr=(13,), leader=NO_NODE),
+        a_partition(2, isr=(), leader=NO_NODE, eligibleLeaderReplicas=(12, 13)),
+    ]
+    found = judged(records)
+    assert [(s.name, s.what) for s in found["partition-without-leader"].subjects] == [
+        ("orders-1", "replicas [11, 12, 13], in sync [13]; live of these []"),
+        ("orders-2", "replicas [11, 12, 13], in sync [], eligible [12, 13]; live of these [12]"),
+    ]
+    assert found["partition-without-leader"].message == "2 of 3 partitions"
+    assert names(found["eligible-leader-replicas"]) == ["orders-2"]
+    assert "no-eligible-leader" not in found
+
+
+def test_a_partition_that_only_an_unclean_election_helps_is_told_apart() -> None:
+    found = judged([*healthy(), a_partition(1, isr=(), leader=NO_NODE, lastKnownElr=(12,))])
+    assert above_notes(found) == ["no-eligible-leader"]
+    (subject,) = found["no-eligible-leader"].subjects
+    assert subject.what == "replicas [11, 12, 13], last known eligible [12]"
+
+
+def test_the_offset_of_a_subject_is_that_of_the_record_that_last_changed_it() -> None:
+    records = [*healthy(), change(isr=(11, 12))]
+    found = judged(records)
+    assert found["under-replicated-partition"].subjects[0].offset == len(records) - 1
+
+
+@pytest.mark.parametrize(
+    ("configs", "defaults", "least"),
+    [
+        ([config("2", MIN_ISR)], {}, 2),
+        ([config("2", MIN_ISR, "11", 4)], {}, 2),
+        ([config("2", MIN_ISR, "", 4)], {}, 2),
+        ([], {MIN_ISR: "2"}, 2),
+        ([config("5", MIN_ISR)], {}, 3),
+        ([config("2", MIN_ISR), config("1", MIN_ISR, "", 4)], {MIN_ISR: "1"}, 2),
+        ([config("1", MIN_ISR, "11", 4), config("2", MIN_ISR, "", 4)], {}, None),
+        ([config("1", MIN_ISR)], {MIN_ISR: "2"}, None),
+        ([config("2", MIN_ISR, "12", 4), config("1", MIN_ISR, "", 4)], {}, None),
+    ],
+)
+def test_min_insync_replicas_is_the_topics_the_leaders_all_brokers_or_the_files(
+    configs: list[object], defaults: dict[str, str], least: int | None
+) -> None:
+    records = [*healthy(), a_partition(isr=(11,)), *configs]
+    found = judged(records, broker_defaults=defaults)
+    assert "min-isr-unknown" not in found
+    if least is None:
+        assert "partition-below-min-isr" not in found
+    else:
+        (subject,) = found["partition-below-min-isr"].subjects
+        assert subject.what == f"in sync [11], at least {least} needed"
+
+
+@pytest.mark.parametrize("value", [None, "***:1a2b", "many", "0"])
+def test_a_min_insync_replicas_that_nobody_knows_is_said_to_be_unknown(value: str | None) -> None:
+    configs = [] if value is None else [config(value, MIN_ISR)]
+    found = judged([*healthy(), a_partition(isr=(11, 12)), *configs])
+    assert sorted(found) == ["min-isr-unknown", "under-replicated-partition"]
+    assert above_notes(found) == []
+
+
+def test_one_in_sync_replica_of_several_is_a_warning_and_of_one_is_none() -> None:
+    records = [*healthy(), a_partition(1, isr=(12,), leader=12), a_partition(2, (11,)),
+               config("1", MIN_ISR)]  # fmt: skip
+    found = judged(records)
+    assert above_notes(found) == ["partition-with-one-in-sync-replica"]
+    assert names(found["partition-with-one-in-sync-replica"]) == ["orders-1"]
+
+
+def test_leaders_away_from_the_preferred_replica_are_a_note() -> None:
+    found = judged([*healthy(), a_partition(1, leader=12)])
+    assert list(found) == ["leader-not-preferred"]
+    assert found["leader-not-preferred"].subjects[0].what == "led by 12, preferred is 11"
+
+
+def test_all_replicas_in_one_rack_are_told_where_there_are_several() -> None:
+    racked = [a_broker(one, rack=rack) for one, rack in ((11, "a"), (12, "a"), (13, "b"))]
+    found = judged([*healthy(), *racked, a_partition(1, (11, 12)), a_partition(2, (11,))])
+    assert above_notes(found) == ["partition-in-one-rack"]
+    (subject,) = found["partition-in-one-rack"].subjects
+    assert (subject.name, subject.what) == ("orders-1", "replicas [11, 12], all in rack a")
+
+
+def test_racks_are_not_judged_where_there_is_one_or_a_broker_has_none() -> None:
+    one_rack = [a_broker(one, rack="a") for one in (11, 12, 13)]
+    assert judged([*healthy(), *one_rack]) == {}
+    half = [a_broker(11, rack="a"), a_broker(13, rack="b")]
+    assert judged([*healthy(), *half, a_partition(1, (11, 12))]) == {}
+
+
+def test_configs_of_what_is_not_there_are_a_note() -> None:
+    records = [
+        *healthy(),
+        *(config("1", "retention.ms", name) for name in ("orders", "clicks")),
+        *(config("1", "log.cleaner.threads", name, 4) for name in ("", "11", "14")),
+        config("1", "consumer.session.timeout.ms", "a-group", 32),
+    ]
+    found = judged(records)
+    assert list(found) == ["config-without-resource"]
+    assert names(found["config-without-resource"]) == ["topic clicks", "broker 14"]
+
+
+def test_a_reassignment_is_told_with_its_first_record_and_how_long_it_takes() -> None:
+    records = [*healthy(), change(replicas=(11, 12, 13), addingReplicas=(13,),
+                                  removingReplicas=(12,))]  # fmt: skip
+    start = {(TOPIC, 0): ReassignmentStart(8, 5 * HOUR_MS)}
+    found = judged(records, starts=start, now=7 * HOUR_MS + 60_000)
+    assert list(found) == ["reassignment-running"]
+    (subject,) = found["reassignment-running"].subjects
+    assert (subject.offset, subject.what) == (8, "adds [13], removes [12], for 2 h 1 min")
+
+
+def test_a_reassignment_whose_start_the_log_does_not_hold_is_told_so() -> None:
+    found = judged([*healthy(), change(removingReplicas=(12,))])
+    (subject,) = found["reassignment-running"].subjects
+    assert subject.what == "removes [12], began before this log"
+
+
+@pytest.mark.parametrize("absent", [[a_broker(13, fenced=True)], []])
+def test_a_reassignment_that_cannot_end_or_takes_days_is_a_warning(absent: list[object]) -> None:
+    records = [*healthy(), change(addingReplicas=(13,)), *absent]
+    took = HOUR_MS if absent else 25 * HOUR_MS
+    start = {(TOPIC, 0): ReassignmentStart(8, 0)}
+    found = judged(records, starts=start, now=took)
+    assert "reassignment-stuck" in above_notes(found)
+    assert "reassignment-running" not in found
+
+
+def test_a_reassignment_begins_anew_after_it_has_ended() -> None:
+    key, other = (TOPIC, 0), (OTHER_TOPIC, 0)
+    changes = [
+        (5, 50, change(addingReplicas=(13,)).fields),
+        (6, 60, change(isr=(11,)).fields),
+        (7, 70, change(addingReplicas=(), removingReplicas=()).fields),
+        (8, 80, change(removingReplicas=(12,)).fields),
+        (9, 90, change(addingReplicas=(14,)).fields),
+        (10, 95, change(topicId=OTHER_TOPIC, addingReplicas=(14,)).fields),
+    ]
+    assert reassignment_starts([key], changes[:2]) == {key: ReassignmentStart(5, 50)}
+    assert reassignment_starts([key], changes[:3]) == {}
+    assert reassignment_starts([key], changes) == {key: ReassignmentStart(8, 80)}
+    assert set(reassignment_starts([key, other], changes)) == {key, other}
+
+
+def test_findings_about_many_partitions_are_one_with_all_of_them_by_name() -> None:
+    more = [topic("clicks", OTHER_TOPIC)]
+    more += [a_partition(n, leader=12, topic_id=OTHER_TOPIC) for n in range(100)]
+    found = judged([*healthy(), *more])
+    finding = found["leader-not-preferred"]
+    assert finding.message == "100 of 101 partitions"
+    assert len(finding.subjects) == 100
