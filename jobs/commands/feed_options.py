@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-from jobs.commands.options import Text, Texts, lake_of, on_disk
-from pipelines import lake as lakes
+from jobs.commands.options import Text, Texts, on_disk
 
-Lake = Annotated[
-    Optional[lakes.Lake],  # noqa: UP045
-    typer.Option(
-        "--lake",
-        metavar="L",
-        help="The lake: a folder, or a URI such as s3://...",
-        parser=lake_of,
-    ),
-]
 Table = Annotated[
     str, typer.Option("--table", metavar="T", help="gold.metadata_changes or gold.findings.")
 ]

@@ -66,15 +66,14 @@ def lake_of(place: str) -> lakes.Lake:
     return lakes.Lake(check_lake(place))
 
 
-Lake = Annotated[
-    lakes.Lake,
-    typer.Option(
-        "--lake",
-        metavar="L",
-        help="The lake: a folder, or a URI such as s3://...",
-        parser=lake_of,
-    ),
-]
+_NAMED_LAKE = typer.Option(
+    "--lake",
+    metavar="L",
+    help="The lake: a folder, or a URI such as s3://...",
+    parser=lake_of,
+)
+Lake = Annotated[lakes.Lake, _NAMED_LAKE]
+OptionalLake = Annotated[Optional[lakes.Lake], _NAMED_LAKE]  # noqa: UP045
 NodePaths = Annotated[
     list[str],
     typer.Argument(
