@@ -8,34 +8,40 @@ import pytest
 
 from tests.side_by_side import REPLICA, main
 
-TEST = """import os
+TEST = """import os, sys
 import pytest
 
+{mark}
 def test_of_{name}(): assert os.environ["BROKEN"] != "{name}"
+
+def test_bytecode_is_kept(): assert not sys.dont_write_bytecode
 
 @pytest.mark.slow
 def test_slow(): assert False
 """
+PARTS = {"replica": "", "others": "", "spark": "@pytest.mark.spark"}
+"""The three processes, with the mark of their tests."""
 
 
-@pytest.mark.parametrize("broken", ["", "replica", "others"])
-def test_both_halves_run_and_the_failure_of_either_is_told(
+@pytest.mark.parametrize("broken", ["", *PARTS])
+def test_all_three_parts_run_and_the_failure_of_each_is_told(
     broken: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    for name in ("replica", "others"):
+    for name, mark in PARTS.items():
         (tmp_path / name).mkdir()
-        (tmp_path / name / f"test_{name}.py").write_text(TEST.format(name=name))
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -v\nmarkers =\n  slow\n")
+        (tmp_path / name / f"test_{name}.py").write_text(TEST.format(name=name, mark=mark))
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -v\nmarkers =\n  slow\n  spark\n")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BROKEN", broken)
 
     assert main("not slow", ["replica"]) == (1 if broken else 0)
 
     said = capfd.readouterr().out
-    for name in ("replica", "others"):
+    for name in PARTS:
         assert said.count(f"test_of_{name} {'FAILED' if name == broken else 'PASSED'}") == 1
     assert "test_slow" not in said
 
@@ -45,3 +51,13 @@ def test_no_test_of_the_replica_needs_spark() -> None:
         path for folder in REPLICA for path in Path(__file__).parents[1].glob(f"{folder}/**/*.py")
     )
     assert [path for path in tests if "mark.spark" in path.read_text(encoding="utf-8")] == []
+
+
+def test_a_mark_that_chooses_no_test_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "replica").mkdir()
+    (tmp_path / "test_one.py").write_text(TEST.format(name="one", mark=""))
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  spark\n")
+    monkeypatch.chdir(tmp_path)
+    assert main("slwo", ["replica"]) != 0

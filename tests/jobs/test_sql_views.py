@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from jobs.asking.sql_views import VIEWS
+from jobs.asking.sql_views import VIEWS, View
 from replica.metadata.image import Replay
 from tests.jobs.conftest import Kraftlake
 from tests.pipelines.report.small_lake import write_lake
@@ -114,8 +115,13 @@ def test_the_views_are_listed_beside_the_tables(kraftlake: Kraftlake, written: P
 def test_both_engines_show_the_same_at_an_offset_and_at_a_time(
     kraftlake: Kraftlake, built_lake: Path
 ) -> None:
-    for moment in (("--at-offset", "1600"), ("--at-time", "2026-11-21T03:19:40Z"), ()):
-        for view in VIEWS:
+    moments: tuple[tuple[tuple[str, ...], Sequence[View]], ...] = (
+        (("--at-offset", "1600"), VIEWS),
+        (("--at-time", "2026-11-21T03:19:40Z"), VIEWS[:1]),
+        ((), VIEWS[-1:]),
+    )
+    for moment, views in moments:
+        for view in views:
             query = f"select * from {view.name} where cluster_id = '{DYNAMIC}'"
             found = [
                 sorted(map(str, _rows(kraftlake, built_lake, query, "--engine", engine, *moment)))

@@ -17,6 +17,7 @@ from pipelines.jars import DELTA_JARS
 from pipelines.java import MIN_JAVA, find_java
 from pipelines.session import (
     Defaults,
+    client_settings,
     conf_directory,
     read_defaults,
     read_properties,
@@ -241,8 +242,7 @@ def test_a_new_session_is_quiet_tidy_and_can_be_had_again(tmp_path: Path) -> Non
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize(
+COLLECTORS = pytest.mark.parametrize(
     ("variable", "options", "collector"),
     [
         ("", "-Dx=1", "PS"),
@@ -250,7 +250,24 @@ def test_a_new_session_is_quiet_tidy_and_can_be_had_again(tmp_path: Path) -> Non
         ("-XX:+UseG1GC", "-Dx=1", "G1"),
     ],
 )
-def test_a_garbage_collector_that_the_user_chose_is_the_only_one(
+"""PS is the name that the JVM has for the parallel collector, which conf/spark-local.conf names."""
+
+
+@COLLECTORS
+def test_the_settings_name_no_garbage_collector_beside_the_user_s(
+    monkeypatch: pytest.MonkeyPatch, variable: str, options: str, collector: str
+) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", variable)
+    settings = client_settings({"spark.driver.extraJavaOptions": options})
+    ours = settings.get("spark.driver.defaultJavaOptions", "")
+    assert ("UseParallelGC" in ours) == (collector == "PS")
+    assert settings["spark.driver.extraJavaOptions"] == options
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@COLLECTORS
+def test_a_garbage_collector_that_the_user_chose_is_the_only_one_of_the_jvm(
     tmp_path: Path, variable: str, options: str, collector: str
 ) -> None:
     """With two of them no JVM starts."""
@@ -272,6 +289,7 @@ def test_a_garbage_collector_that_the_user_chose_is_the_only_one(
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_submit_keeps_its_settings_and_needs_no_jars(tmp_path: Path) -> None:
     scripts = Path(sys.executable).parent
     ran = run_python(

@@ -79,11 +79,8 @@ def ingested(lake: Path, captures: Path, *options: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "options",
-    [(), pytest.param(("--keep-secrets",), marks=pytest.mark.slow)],
-    ids=["redacted", "secrets"],
-)
+@pytest.mark.slow  # 20 s each; .ci/run runs them behind `make test`
+@pytest.mark.parametrize("options", [(), ("--keep-secrets",)], ids=["redacted", "secrets"])
 def test_tasks_and_this_process_make_the_same_tables(
     options: tuple[str, ...],
     spark: SparkSession,

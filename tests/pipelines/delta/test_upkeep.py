@@ -94,6 +94,7 @@ def test_what_may_still_be_asked_for_stays(spark: SparkSession, lake: Lake) -> N
     assert [tuple(row) for row in rows] == [(1, 1), (2, 0)]
 
 
+@pytest.mark.slow
 def test_more_is_kept_where_that_is_asked(spark: SparkSession, lake: Lake) -> None:
     file = _orphan(lake, PLAIN, 20)
     path = lake.path_of(PLAIN)

@@ -130,7 +130,8 @@ def _by_cluster(tables: Mapping[Contract, Sequence[Row]]) -> Views:
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param("by_spark", marks=pytest.mark.spark), "in_memory"]
+    scope="module",
+    params=[pytest.param("by_spark", marks=[pytest.mark.spark, pytest.mark.slow]), "in_memory"],
 )
 def views(request: pytest.FixtureRequest) -> Views:
     found: Views = request.getfixturevalue(request.param)
@@ -138,6 +139,7 @@ def views(request: pytest.FixtureRequest) -> Views:
 
 
 @pytest.mark.spark
+@pytest.mark.slow  # 25 s, with the views below by Spark; .ci/run runs them behind `make test`
 def test_spark_and_plain_python_give_equal_rows(by_spark: Views, in_memory: Views) -> None:
     for table, clusters in by_spark.items():
         assert clusters == in_memory[table], table

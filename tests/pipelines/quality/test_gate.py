@@ -65,6 +65,7 @@ def test_each_judged_table_has_a_page(built_lake: Path) -> None:
     assert "epochs never go back along the branch" in page
 
 
+@pytest.mark.slow  # 25 s; test_both_gates holds Spark's gate to the one of test_small_gate
 def test_each_action_follows_from_rows_that_are_bad(spark: SparkSession, lake: Lake) -> None:
     """Warned of: a damage of no known kind. Left out: a batch that ends before it begins, and with
     it its records, and a record of no batch."""

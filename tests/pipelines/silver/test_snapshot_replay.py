@@ -1,4 +1,8 @@
-"""Snapshots that Kafka wrote, beside the replay of the recorded logs on Spark."""
+"""Snapshots that Kafka wrote, beside the replay of the recorded logs on Spark.
+
+The slow tests hold Spark's plan to what tests/pipelines/in_memory/test_replay.py holds without
+Spark: both call the same functions of pipelines/replay. .ci/run runs them behind `make test`.
+"""
 
 from __future__ import annotations
 
@@ -61,12 +65,14 @@ def test_orphan_topic_configs_are_counted_and_no_difference(recorded: list[Row])
     assert orphans == {(DYNAMIC, 1496, 5): 8, (DYNAMIC, 2571, 6): 12, (DYNAMIC, 2598, 6): 12}
 
 
+@pytest.mark.slow
 def test_the_number_of_parts_changes_nothing(
     tables: dict[str, DataFrame], recorded: list[Row]
 ) -> None:
     assert _rows(tables, buckets=1) == _rows(tables, buckets=7) == recorded
 
 
+@pytest.mark.slow
 def test_a_log_without_its_head_starts_at_a_snapshot(tables: dict[str, DataFrame]) -> None:
     headless = {**tables, "branch": tables["branch"].where("offset >= 300")}
     rows = _rows(headless)
@@ -75,6 +81,7 @@ def test_a_log_without_its_head_starts_at_a_snapshot(tables: dict[str, DataFrame
     assert all(300 <= row.base_offset < row.end_offset for row in rows)
 
 
+@pytest.mark.slow
 def test_a_record_that_the_log_lacks_is_a_difference_with_both_values(
     tables: dict[str, DataFrame],
 ) -> None:
@@ -94,6 +101,7 @@ def test_a_record_that_the_log_lacks_is_a_difference_with_both_values(
     assert all(sample.in_log is None for row in broken for sample in row.sample)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_redacted", [False, True])
 def test_behind_an_unknown_record_nothing_is_compared_until_a_replay_begins_again(
     tables: dict[str, DataFrame], recorded: list[Row], is_redacted: bool
@@ -113,6 +121,7 @@ def test_behind_an_unknown_record_nothing_is_compared_until_a_replay_begins_agai
     assert [row for row in after if row.cluster_id == DYNAMIC] == others
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_is_not_whole_is_neither_compared_nor_a_beginning(
     tables: dict[str, DataFrame],
 ) -> None:
