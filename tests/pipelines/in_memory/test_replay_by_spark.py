@@ -43,7 +43,7 @@ def test_a_log_without_its_head_with_holes_and_unknown_records_is_replayed_alike
         *(bronze.CAPTURES, bronze.LOG_BATCHES, bronze.LOG_RECORDS, bronze.SNAPSHOTS),
         *(bronze.SNAPSHOT_RECORDS, bronze.REPLICA_STATE, bronze.FINDINGS),
     )
-    versions = newest_versions(str(built_lake), (one.name for one in tables))
+    versions = newest_versions(Lake(built_lake), (one.name for one in tables))
     held = Admitted(Lake(built_lake), versions)
     of = derived(BronzeRows(*(held.rows_of(one).to_pylist() for one in tables)))
     branch = _with_holes(branch_records(of.committed, of.bronze.records))
