@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.delta.small import of_clusters, size_of
 from pipelines.delta.tables import no_table
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there, open_table
@@ -58,15 +58,6 @@ class Counted:
     broken: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Changed:
-    """What may have changed in a layer since all rows of some of its tables, `unbroken`, satisfied
-    their suites: the rows of these clusters only."""
-
-    clusters: tuple[str, ...]
-    unbroken: frozenset[str]
-
-
 def counts_of_broken(lake: Lake, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
     """What Counted has as `broken`, by table name; tables and errors are those of `counted`."""
     found = counted(opened(lake, tables), tables)
@@ -92,19 +83,12 @@ def _registered(tables: Mapping[str, DeltaTable]) -> Opened:
     return Opened(builder, tables)
 
 
-def counted(
-    layer: Opened, tables: Sequence[Contract], changed: Changed | None = None
-) -> list[Counted]:
-    """In the order of SUITES. tables: with all that their suites join, and all opened. changed:
-    None where nothing is known of the layer before.
+def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
+    """In the order of SUITES. tables: with all that their suites join, and all opened.
 
     Raises what delta-rs raises: just Exception where a data file is gone.
     """
-    return [
-        (None if changed is None else _unbroken_still(layer, suite, changed))
-        or _counted(layer, suite, {})
-        for suite in suites_of(tables)
-    ]
+    return [count_broken(layer, suite) for suite in suites_of(tables)]
 
 
 def _opened(lake: Lake, contract: Contract) -> DeltaTable:
@@ -114,22 +98,13 @@ def _opened(lake: Lake, contract: Contract) -> DeltaTable:
     return table
 
 
-def _unbroken_still(layer: Opened, suite: Suite, changed: Changed) -> Counted | None:
-    """Of a table of which only the changed clusters' rows can break anything, and don't; None where
-    all of its rows have to be looked at. A suite's expectations are about rows of one cluster where
-    the table's keys name it."""
-    if suite.name not in changed.unbroken or "cluster_id" not in suite.contract.keys:
-        return None
-    row_count = size_of(layer.tables[suite.name]).row_count
-    rows = f"SELECT * FROM {table_name(suite.name)} WHERE {of_clusters(changed.clusters)}"  # noqa: S608 - our own text
-    found = _counted(layer, suite, {suite.name: rows})
-    if row_count is None or any(found.broken):
-        return None
-    return Counted(suite, found.version, row_count, found.broken)
+def count_broken(
+    layer: Opened, suite: Suite, rows: Mapping[str, str] = MappingProxyType({})
+) -> Counted:
+    """Of one table. rows: SQL of those that are judged, by table name; of a table without it, all.
 
-
-def _counted(layer: Opened, suite: Suite, rows: Mapping[str, str]) -> Counted:
-    """rows: SQL of those that are judged, by table name; of a table without it, all."""
+    Raises as `counted`.
+    """
     by_sql = [one for one in suite.expectations if one.predicate is None]
     counts = ", ".join(f"{broken_count(one)} AS c{number}" for number, one in enumerate(by_sql))
     query = f"SELECT count(*) AS row_count, {counts} FROM ({judged_rows(suite, rows)})"  # noqa: S608 - the suites are our own text

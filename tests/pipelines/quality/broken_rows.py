@@ -51,6 +51,7 @@ _LAYERS: Mapping[str, Example] = {
                     "has_own_time": True,
                 },
                 **{"ingest_seq": 1, "source": "s", "log_start_offset": 0, "log_end_offset": 9},
+                "has_own_time": True,
                 **{"uncovered": [], "files": []},
             },
         ),
