@@ -57,7 +57,7 @@ Reasons = Annotated[
 
 def plan(
     paths: cluster_options.PathsOfAState = None,
-    lake: cluster_options.LakeOfAState = None,
+    lake: options.OptionalLake = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
