@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from replica.history.epochs import kraft_end_offset_for, last_fetched_epoch, truncate_from_start
 from replica.history.log import ReplicaLog, epochs_of
 from replica.model.epochs import Epochs, EpochStart, OffsetAndEpoch, election_order
+from replica.model.kafka_errors import ErrorCode
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
@@ -69,54 +70,14 @@ class Snapshot:
     snapshot_id: OffsetAndEpoch
 
 
-@dataclass(frozen=True, slots=True)
-class FencedLeaderEpoch:
-    """FENCED_LEADER_EPOCH: the request's leader epoch is older than ours, `current_epoch`."""
-
-    current_epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownLeaderEpoch:
-    """UNKNOWN_LEADER_EPOCH: the request's leader epoch is newer than ours, which stays (B15)."""
-
-    current_epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class InvalidRequest:
-    """INVALID_REQUEST: negative numbers, or a last fetched epoch above the current one (B14)."""
-
-
-EpochMismatch = FencedLeaderEpoch | UnknownLeaderEpoch
-FetchDecision = Records | Diverging | Snapshot | EpochMismatch | InvalidRequest
-
-
-def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> EpochMismatch | None:
-    """None when the request names the current leader epoch."""
+def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> ErrorCode | None:
+    """FENCED_LEADER_EPOCH for a request of an older epoch, UNKNOWN_LEADER_EPOCH for one of a newer
+    epoch, by which the local epoch isn't raised (B15); None where the request names this one."""
     if requested_epoch < current_epoch:
-        return FencedLeaderEpoch(current_epoch)
+        return ErrorCode.FENCED_LEADER_EPOCH
     if requested_epoch > current_epoch:
-        return UnknownLeaderEpoch(current_epoch)
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
     return None
-
-
-def replica_fetch(
-    log: LogView,
-    leader_epoch: int,
-    requested_leader_epoch: int,
-    fetch_offset: int,
-    fetched_epoch: int,
-) -> FetchDecision:
-    """A leader of `leader_epoch` answers a voter or an observer.
-
-    fetch_offset: the follower's log end (exclusive). fetched_epoch: the epoch of its last record
-    (LastFetchedEpoch), 0 while it has none.
-    """
-    if fetch_offset < 0 or fetched_epoch < 0 or fetched_epoch > requested_leader_epoch:
-        return InvalidRequest()
-    mismatch = validate_leader_epoch(leader_epoch, requested_leader_epoch)
-    return mismatch or validate_position(log, fetch_offset, fetched_epoch)
 
 
 def validate_position(
@@ -158,13 +119,6 @@ def _below_snapshot(
 
 
 @dataclass(frozen=True, slots=True)
-class MismatchEpoch:
-    """MISMATCH_EPOCH of the draft: the leader epochs differ, either way."""
-
-    current_epoch: int
-
-
-@dataclass(frozen=True, slots=True)
 class DraftOutOfRange:
     """OUT_OF_RANGE of the draft: truncate to NextFetchOffset, whose epoch is the leader's."""
 
@@ -172,30 +126,15 @@ class DraftOutOfRange:
     next_fetch_epoch: int
 
 
-DraftDecision = Records | DraftOutOfRange | MismatchEpoch
-
-
-def draft_fetch(
-    log: LogView,
-    leader_epoch: int,
-    requested_leader_epoch: int,
-    fetch_offset: int,
-    fetch_epoch: int,
-) -> DraftDecision:
-    """Steps 1 and 2 of the draft FetchQuorumRecords (seed 000); NOT_FOLLOWER is the caller's.
+def draft_validate_position(
+    log: LogView, fetch_offset: int, fetch_epoch: int
+) -> Records | DraftOutOfRange:
+    """Step 2 of FetchQuorumRecords in KIP-595's draft: FetchOffset must be at most the end offset
+    of FetchEpoch in this log.
 
     fetch_offset is exclusive, fetch_epoch that of the last replicated record. The draft has no
     snapshots: below the first epoch the follower is sent to the log start.
     """
-    if requested_leader_epoch != leader_epoch:
-        return MismatchEpoch(leader_epoch)
-    return draft_validate_position(log, fetch_offset, fetch_epoch)
-
-
-def draft_validate_position(
-    log: LogView, fetch_offset: int, fetch_epoch: int
-) -> Records | DraftOutOfRange:
-    """Step 2 alone: FetchOffset must be at most the end offset of FetchEpoch in this log."""
     if fetch_offset == 0 and log.log_start == 0:
         return Records()
     end = kraft_end_offset_for(log.epochs, log.log_end, None, fetch_epoch)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.history.epochs import UNDEFINED, end_offset_for, truncate_from_end
-from replica.history.fetch import Diverging, EpochMismatch, LogView, validate_leader_epoch
+from replica.history.fetch import Diverging, LogView, validate_leader_epoch
 from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.kafka_errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class OutOfRange:
 
 
 ReaderDecision = (
-    Committed | CaughtUp | Uncommitted | Unavailable | OutOfRange | Diverging | EpochMismatch
+    Committed | CaughtUp | Uncommitted | Unavailable | OutOfRange | Diverging | ErrorCode
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from replica.history.fetch import DraftOutOfRange, MismatchEpoch, draft_fetch
+from replica.history.fetch import DraftOutOfRange, draft_validate_position
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.raft.core import Core
@@ -29,17 +29,13 @@ def handle_fetch_quorum_records(
     ):
         core.refuse_illegal(request_id, request, "draft fetch with impossible numbers")
         return
-    if not isinstance(role, Leader):
-        wrong_epoch = request.epoch != role.epoch
-        error = ErrorCode.MISMATCH_EPOCH if wrong_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
-        core.refuse(request_id, request, error)
-        return
-    decision = draft_fetch(
-        core.log.view, role.epoch, request.epoch, request.fetch_offset, request.fetch_epoch
-    )
-    if isinstance(decision, MismatchEpoch):
+    if request.epoch != role.epoch:
         core.refuse(request_id, request, ErrorCode.MISMATCH_EPOCH)
         return
+    if not isinstance(role, Leader):
+        core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return
+    decision = draft_validate_position(core.log.view, request.fetch_offset, request.fetch_epoch)
     if isinstance(decision, DraftOutOfRange):
         _answer(
             core,

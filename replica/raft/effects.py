@@ -5,8 +5,8 @@ One thing may be done later: an append leaves a *flush owed*, which the host doe
 that appends that come together share one sync; then it says Flushed. Meanwhile replies and sends go
 out. The core itself holds back, until it hears of the flush, whatever may not be said before:
 
-- a fetch, which tells the leader that everything below its offset is on this disk
-  (fetch_requests.awaits_flush);
+- a fetch, which tells the leader that everything below its offset is on this disk, and a request
+  for a vote, which is for the log that it tells of (fetch_requests.awaits_flush);
 - a leader's own records in the count of the high watermark (Leader.counted), and so their commit.
 
 A host that stops in the middle (a crash) has done a prefix of the fields, and has lost what was not

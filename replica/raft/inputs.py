@@ -68,25 +68,16 @@ class Append:
     """The state machine of the leader of `epoch` has records, by their values, at least one; they
     go into one batch, with what else comes within Config.append_linger_ms.
 
-    Their offsets are known at once: the first one's is Raft.next_append_offset. prepared: they and
-    what comes after wait for SchedulePrepared (Kafka: prepareAppend), or for a control record or
-    Propose, which nothing may overtake. A leader that resigns drops what it has not appended.
+    Their offsets are known at once: the first one's is Raft.next_append_offset. A leader that
+    resigns drops what it has not appended.
     """
 
     epoch: int
     values: tuple[bytes, ...]
-    prepared: bool = False
 
     @property
     def record_count(self) -> int:
         return len(self.values)
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulePrepared:
-    """What the leader of `epoch` has prepared may be appended (Kafka: schedulePreparedAppend)."""
-
-    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +147,6 @@ Input = (
     | Failed
     | Propose
     | Append
-    | SchedulePrepared
     | Flushed
     | Truncated
     | SnapshotFrozen

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from replica.errors import KraftlakeError, UsageError
+from replica.format.batch_size import batch_size
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.kafka_errors import ErrorCode
 from replica.model.voters import Voter, VoterSet
-from replica.raft.accumulator import batch_size
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
-from replica.raft.inputs import Append, Propose, Resign, SchedulePrepared
+from replica.raft.inputs import Append, Propose, Resign
 from replica.raft.messages import BeginQuorumEpochRequest
 from replica.raft.parked import serve_parked
 from replica.raft.roles.candidate import Candidate
@@ -54,7 +54,7 @@ def lead(core: Core, candidate: Candidate) -> None:
 
 def append_control(core: Core, *records: ControlRecord) -> int:
     """Append a control batch, flush it; returns its last offset."""
-    waiting = _drained(core, forced=True)
+    waiting = _drained(core)
     base = waiting[-1].end_offset if waiting else core.log.log_end
     last = base + len(records) - 1
     append(core, (*waiting, Batch(base, last, core.role.epoch, core.now, records)))
@@ -81,7 +81,7 @@ def handle_propose(core: Core, propose: Propose) -> None:
     """
     _check_leads(core, propose.epoch)
     _check_size(core, max((len(batch.data) for batch in propose.batches), default=0))
-    batches = list(_drained(core, forced=True))
+    batches = list(_drained(core))
     base = batches[-1].end_offset if batches else core.log.log_end
     for proposal in propose.batches:
         last = base + proposal.record_count - 1
@@ -96,13 +96,7 @@ def handle_append(core: Core, request: Append) -> None:
     assert request.values, "an append has records"
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
-    core.accumulator.append(request.values, core.now, prepared=request.prepared)
-
-
-def handle_schedule_prepared(core: Core, request: SchedulePrepared) -> None:
-    """Raises NotLeaderError or UsageError."""
-    _check_leads(core, request.epoch)
-    core.accumulator.schedule()
+    core.accumulator.append(request.values, core.now)
 
 
 def update_high_watermark(core: Core) -> None:
@@ -172,11 +166,11 @@ def _check_size(core: Core, size: int) -> None:
         raise RecordBatchTooLargeError(f"a batch of {size} bytes, at most {limit} are allowed")
 
 
-def _drained(core: Core, *, forced: bool = False) -> tuple[Batch, ...]:
+def _drained(core: Core) -> tuple[Batch, ...]:
     """Batches that waited, with their offsets from the log end on."""
     batches: list[Batch] = []
     base = core.log.log_end
-    for waited in core.accumulator.drain(forced=forced):
+    for waited in core.accumulator.drain():
         last = base + len(waited.values) - 1
         values = waited.values
         batches.append(Batch(base, last, core.role.epoch, waited.timestamp, values=values))

@@ -34,7 +34,6 @@ from replica.raft.inputs import (
     Request,
     Resign,
     Response,
-    SchedulePrepared,
     Shutdown,
     SnapshotFetched,
     SnapshotFrozen,
@@ -46,7 +45,6 @@ from replica.raft.leading import (
     handle_append,
     handle_propose,
     handle_resign,
-    handle_schedule_prepared,
     poll_leader,
     update_high_watermark,
 )
@@ -250,7 +248,6 @@ _HANDLERS: dict[type[Input], Callable[[Core, Any], None]] = {
     Failed: handle_failed,
     Propose: handle_propose,
     Append: handle_append,
-    SchedulePrepared: handle_schedule_prepared,
     Flushed: _handle_flushed,
     Truncated: _handle_truncated,
     SnapshotFrozen: lambda core, event: snapshots.handle_frozen(core, event.facts),

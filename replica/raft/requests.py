@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from replica.history.fetch import FencedLeaderEpoch, validate_leader_epoch
+from replica.history.fetch import validate_leader_epoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
@@ -53,8 +53,7 @@ def leader_only_error(core: Core, epoch: int) -> ErrorCode | None:
     """Why the local replica can't answer as leader of `epoch`; None where it can."""
     mismatch = validate_leader_epoch(core.role.epoch, epoch)
     if mismatch is not None:
-        fenced = isinstance(mismatch, FencedLeaderEpoch)
-        return ErrorCode.FENCED_LEADER_EPOCH if fenced else ErrorCode.UNKNOWN_LEADER_EPOCH
+        return mismatch
     if not isinstance(core.role, Leader):
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return None

@@ -3,7 +3,7 @@ tryCompleteFetchRequest, handleFetchSnapshotRequest; the decision is history.fet
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
 from replica.history.fetch import Records, validate_position
 from replica.model.kafka_errors import ErrorCode
@@ -57,27 +57,12 @@ def handle_fetch_snapshot_request(
         return
     hear_of(core, request.replica)
     limit = min(request.max_bytes, core.config.response_max_bytes)
-    (length,) = fair_shares(limit, [facts.size - request.position])
+    length = max(0, min(limit, facts.size - request.position))
     response = FetchSnapshotResponse(
         snapshot_id=request.snapshot_id, size=facts.size, position=request.position
     )
     read = SnapshotRead(request.snapshot_id, request.position, length)
     core.reply(request_id, core.signed(response), read)
-
-
-def fair_shares(max_bytes: int, remaining: Sequence[int]) -> tuple[int, ...]:
-    """How many bytes each partition's snapshot gets of a response of at most `max_bytes`.
-
-    Each gets the average if it has as much left (`remaining`, bytes); what others leave over goes
-    to those with more, evenly (KIP-630, FetchSnapshot request handling).
-    """
-    shares = [0] * len(remaining)
-    left = max(max_bytes, 0)
-    by_size = sorted(range(len(remaining)), key=lambda index: remaining[index])
-    for position, index in enumerate(by_size):
-        shares[index] = min(remaining[index], left // (len(remaining) - position))
-        left -= shares[index]
-    return tuple(shares)
 
 
 def hear_of(core: Core, replica: ReplicaKey) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from replica.history.fetch import FencedLeaderEpoch, validate_leader_epoch
+from replica.history.fetch import validate_leader_epoch
 from replica.history.log import OffsetRange
 from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.kafka_errors import ErrorCode
@@ -90,11 +90,7 @@ class ServedPartition:
         """Whether a client's idea of the leader epoch is ours; -1 is no idea (KIP-320)."""
         if asked == UNDEFINED_EPOCH:
             return ErrorCode.NONE
-        mismatch = validate_leader_epoch(self.epoch, asked)
-        if mismatch is None:
-            return ErrorCode.NONE
-        fenced = isinstance(mismatch, FencedLeaderEpoch)
-        return ErrorCode.FENCED_LEADER_EPOCH if fenced else ErrorCode.UNKNOWN_LEADER_EPOCH
+        return validate_leader_epoch(self.epoch, asked) or ErrorCode.NONE
 
     def has_name(self, name: str) -> bool:
         return name == self.topic.name

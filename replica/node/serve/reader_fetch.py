@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from replica.history.fetch import Diverging, FencedLeaderEpoch, UnknownLeaderEpoch
+from replica.history.fetch import Diverging
 from replica.history.reader import (
     CaughtUp,
     Committed,
@@ -133,10 +133,8 @@ def _error(partition: ServedPartition, decision: ReaderDecision) -> ErrorCode:
             return ErrorCode.OFFSET_NOT_AVAILABLE
         case OutOfRange():
             return ErrorCode.OFFSET_OUT_OF_RANGE
-        case FencedLeaderEpoch():
-            return ErrorCode.FENCED_LEADER_EPOCH
-        case UnknownLeaderEpoch():
-            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        case ErrorCode():
+            return decision
     raise AssertionError(f"{decision} has no answer")
 
 

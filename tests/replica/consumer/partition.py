@@ -24,7 +24,7 @@ from replica.consumer.values import (
 from replica.format.batch import encode_batch
 from replica.format.record import Record, encode_records
 from replica.history.epochs import assign, end_offset_for, truncate_from_start
-from replica.history.fetch import FencedLeaderEpoch, LogView, UnknownLeaderEpoch
+from replica.history.fetch import LogView
 from replica.history.reader import CaughtUp, Committed, OutOfRange, reader_fetch
 from replica.model.kafka_errors import ErrorCode
 
@@ -168,7 +168,7 @@ class Partition:
             node.epoch,
             ask.leader_epoch,
         )
-        assert not isinstance(decision, FencedLeaderEpoch | UnknownLeaderEpoch)
+        assert not isinstance(decision, ErrorCode)
         facts = {"high_watermark": node.high_watermark, "log_start": node.log_start}
         if isinstance(decision, OutOfRange):
             return Fetched(ErrorCode.OFFSET_OUT_OF_RANGE, **facts)

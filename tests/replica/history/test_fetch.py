@@ -6,15 +6,11 @@ from replica.history.epochs import assign
 from replica.history.fetch import (
     Diverging,
     DraftOutOfRange,
-    FencedLeaderEpoch,
-    InvalidRequest,
     LogView,
-    MismatchEpoch,
     Records,
     Snapshot,
-    UnknownLeaderEpoch,
-    draft_fetch,
-    replica_fetch,
+    draft_validate_position,
+    validate_leader_epoch,
     validate_position,
     view_of,
 )
@@ -28,6 +24,7 @@ from replica.history.reader import (
     reader_fetch,
 )
 from replica.model.epochs import EpochStart, OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 
 
@@ -118,18 +115,10 @@ def test_an_epoch_without_records_counts_at_the_log_end_until_the_next_takes_its
 
 
 @pytest.mark.scenario("B15")
-def test_a_wrong_leader_epoch_is_fenced_or_unknown_before_the_position_matters():
-    log = view(0, 9, (1, 0))
-    assert replica_fetch(log, 5, 4, 99, 1) == FencedLeaderEpoch(5)
-    assert replica_fetch(log, 5, 6, 99, 1) == UnknownLeaderEpoch(5)
-    assert replica_fetch(log, 5, 5, 99, 1) == Diverging(1, 9)
-    assert replica_fetch(log, 5, 5, 9, 1) == Records()
-
-
-@pytest.mark.scenario("B14")
-@pytest.mark.parametrize(("offset", "epoch"), [(-1, 1), (3, -1), (3, 6)])
-def test_negative_numbers_and_a_future_last_epoch_are_invalid(offset, epoch):
-    assert replica_fetch(view(0, 9, (1, 0)), 5, 5, offset, epoch) == InvalidRequest()
+def test_an_older_leader_epoch_is_fenced_and_a_newer_one_unknown():
+    assert validate_leader_epoch(5, 4) is ErrorCode.FENCED_LEADER_EPOCH
+    assert validate_leader_epoch(5, 6) is ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert validate_leader_epoch(5, 5) is None
 
 
 def test_a_view_hides_leftovers_and_orders_snapshots_by_epoch():
@@ -165,17 +154,12 @@ DRAFT_LEADER = view(0, 9, (1, 0), (3, 3), (5, 6))
 def test_the_draft_sends_back_to_the_end_of_the_largest_epoch_at_most_the_fetchers(
     offset, epoch, expected
 ):
-    assert draft_fetch(DRAFT_LEADER, 5, 5, offset, epoch) == expected
-
-
-def test_the_draft_has_one_error_for_both_wrong_leader_epochs():
-    assert draft_fetch(DRAFT_LEADER, 5, 4, 1, 1) == MismatchEpoch(5)
-    assert draft_fetch(DRAFT_LEADER, 5, 6, 1, 1) == MismatchEpoch(5)
+    assert draft_validate_position(DRAFT_LEADER, offset, epoch) == expected
 
 
 def test_the_draft_sends_below_its_first_epoch_to_the_log_start():
-    assert draft_fetch(view(10, 20, (3, 10)), 5, 5, 15, 1) == DraftOutOfRange(10, 3)
-    assert draft_fetch(view(10, 20, (3, 10)), 5, 5, 10, 1) == Records()
+    assert draft_validate_position(view(10, 20, (3, 10)), 15, 1) == DraftOutOfRange(10, 3)
+    assert draft_validate_position(view(10, 20, (3, 10)), 10, 1) == Records()
 
 
 READER_LOG = view(10, 30, (1, 10), snapshots=[(10, 1)])
@@ -221,8 +205,8 @@ def test_a_follower_behind_a_raw_high_watermark_serves_its_log_and_waits_at_its_
 
 
 def test_a_reader_that_names_an_epoch_is_fenced_like_anybody():
-    assert reader_fetch(READER_LOG, 20, 20, 9, 5, 4) == FencedLeaderEpoch(5)
-    assert reader_fetch(READER_LOG, 20, 20, 9, 5, 6) == UnknownLeaderEpoch(5)
+    assert reader_fetch(READER_LOG, 20, 20, 9, 5, 4) is ErrorCode.FENCED_LEADER_EPOCH
+    assert reader_fetch(READER_LOG, 20, 20, 9, 5, 6) is ErrorCode.UNKNOWN_LEADER_EPOCH
     assert reader_fetch(READER_LOG, 20, 20, 12, 5, 5) == Committed(20)
 
 

@@ -212,6 +212,9 @@ class Host:
             if isinstance(send.message, FetchRequest):
                 fetched = send.message.fetch_offset
                 assert fetched <= self.disk.flushed, "a fetch acknowledges what no flush has kept"
+            if isinstance(send.message, VoteRequest):
+                is_kept = self.disk.flushed == self.disk.log_end
+                assert is_kept, "a vote is asked for a log that no flush has kept"
         role = self.raft.role
         if effects.commit is not None and isinstance(role, Leader):
             voters = self.raft.log.voters
@@ -307,10 +310,10 @@ class Host:
         """Append one batch for each argument."""
         self.step(Propose(self.raft.role.epoch, tuple(Proposal(records, d) for d in data)))
 
-    def append(self, *values, prepared=False):
+    def append(self, *values):
         """Let the state machine append records, to wait for the linger; their first offset."""
         offset = self.raft.next_append_offset
-        self.step(Append(self.raft.role.epoch, values, prepared))
+        self.step(Append(self.raft.role.epoch, values))
         return offset
 
     def snapshot(self, offset=None):

@@ -10,7 +10,7 @@ from random import Random
 
 from replica.errors import UsageError
 from replica.history.fetch import Records, validate_position
-from replica.raft.inputs import Clean, Request, SchedulePrepared
+from replica.raft.inputs import Clean, Request
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
 from replica.raft.roles.leader import Leader
 from tests.replica.raft.host import key, voter
@@ -42,7 +42,6 @@ class RandomRun:
             *[self.pass_time] * 12,
             *[self.flush] * 12,
             *[self.propose] * 5,
-            self.schedule,
             *[self.drop] * 2,
             self.repeat,
             self.cut,
@@ -113,13 +112,8 @@ class RandomRun:
             if self.random.random() < 0.5:
                 host.propose(data)
             else:
-                host.append(data, prepared=self.random.random() < 0.2)
+                host.append(data)
             self.proposed += 1
-
-    def schedule(self):
-        host = self.host()
-        if isinstance(host.raft.role, Leader):
-            host.step(SchedulePrepared(host.raft.role.epoch))
 
     def cut(self):
         self.quorum.cut.add(self.random.choice(list(self.quorum.hosts)))

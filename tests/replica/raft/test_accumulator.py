@@ -4,12 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.raft.accumulator import (
-    Accumulated,
-    BatchAccumulator,
-    BufferAllocationError,
-    batch_size,
-)
+from replica.format.batch_size import batch_size
+from replica.raft.accumulator import Accumulated, BatchAccumulator, BufferAllocationError
 from replica.raft.config import FOREVER
 from replica.storage.batches import value_batch
 
@@ -82,46 +78,6 @@ def test_no_more_batches_wait_than_may():
     assert waiting.record_count == 1
 
 
-@pytest.mark.scenario("J11")
-def test_what_is_prepared_waits_until_it_is_scheduled_then_all_of_it_goes():
-    waiting = accumulator()
-    waiting.append([b"a"], now_ms=0, prepared=True)
-    waiting.append([b"b"], now_ms=10, prepared=True)
-    assert waiting.deadline == FOREVER
-    assert waiting.drain() == ()
-    waiting.schedule()
-    assert waiting.deadline == LINGER
-    assert waiting.drain() == (Accumulated(0, (b"a", b"b")),)
-
-
-@pytest.mark.scenario("J11")
-def test_what_came_before_a_prepared_append_goes_alone_and_what_comes_after_waits_with_it():
-    waiting = accumulator()
-    waiting.append([b"before"], now_ms=0)
-    waiting.append([b"prepared"], now_ms=1, prepared=True)
-    waiting.append([b"after"], now_ms=2)
-    assert [batch.values for batch in waiting.drain()] == [(b"before",)]
-    assert waiting.drain() == ()
-    waiting.schedule()
-    assert [batch.values for batch in waiting.drain()] == [(b"prepared", b"after")]
-
-
-def test_by_force_what_is_prepared_goes_too():
-    waiting = accumulator()
-    waiting.append([b"a"], now_ms=0, prepared=True)
-    assert [batch.values for batch in waiting.drain(forced=True)] == [(b"a",)]
-    waiting.append([b"b"], now_ms=5)
-    assert waiting.deadline == 5 + LINGER
-
-
-def test_a_full_accumulator_is_full_for_a_prepared_append_too():
-    waiting = accumulator(max_batches=1)
-    waiting.append([b"a"], now_ms=0)
-    with pytest.raises(BufferAllocationError):
-        waiting.append([b"b"], now_ms=0, prepared=True)
-    assert [batch.values for batch in waiting.drain()] == [(b"a",)]
-
-
 @given(st.lists(st.integers(0, 20_000), min_size=1, max_size=200))
 def test_the_size_of_a_batch_is_that_of_its_bytes(lengths):
     values = [bytes(length) for length in lengths]
@@ -131,8 +87,7 @@ def test_the_size_of_a_batch_is_that_of_its_bytes(lengths):
 EVENTS = st.lists(
     st.one_of(
         st.tuples(st.just("append"), st.lists(st.binary(max_size=40), min_size=1, max_size=4)),
-        st.tuples(st.just("prepare"), st.lists(st.binary(max_size=40), min_size=1, max_size=4)),
-        st.tuples(st.sampled_from(["schedule", "drain", "force"]), st.none()),
+        st.tuples(st.just("drain"), st.none()),
     ),
     max_size=30,
 )
@@ -144,17 +99,15 @@ def test_all_records_come_out_once_in_order_and_in_batches_within_the_limits(eve
     waiting = accumulator(max_batch_bytes=limit, max_batches=most)
     accepted, drained = [], []
     for kind, values in events:
-        if kind in ("append", "prepare"):
+        if kind == "append":
             try:
-                waiting.append(values, now_ms=0, prepared=kind == "prepare")
+                waiting.append(values, now_ms=0)
             except BufferAllocationError:
                 continue
             accepted += values
-        elif kind == "schedule":
-            waiting.schedule()
         else:
-            drained += waiting.drain(forced=kind == "force")
-    drained += waiting.drain(forced=True)
+            drained += waiting.drain()
+    drained += waiting.drain()
     assert [value for batch in drained for value in batch.values] == accepted
     assert all(batch_size(batch.values) <= limit for batch in drained)
     assert waiting.record_count == 0

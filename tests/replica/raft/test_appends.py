@@ -3,11 +3,12 @@
 import pytest
 
 from replica.errors import UsageError
+from replica.format.batch_size import batch_size
 from replica.model.control import KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.raft.accumulator import BufferAllocationError, batch_size
-from replica.raft.inputs import Append, Proposal, Propose, Resign, SchedulePrepared
+from replica.raft.accumulator import BufferAllocationError
+from replica.raft.inputs import Append, Proposal, Propose, Resign
 from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
 from replica.raft.messages import DescribeQuorumRequest, RemoveVoterRequest, ReplicaState
 from replica.raft.roles.resigned import Resigned
@@ -45,7 +46,7 @@ def records_of(epoch):
 
 
 @pytest.mark.scenario("J01", "J02")
-@pytest.mark.parametrize("asked", [proposal_of, records_of, SchedulePrepared])
+@pytest.mark.parametrize("asked", [proposal_of, records_of])
 def test_only_the_leader_of_an_epoch_appends_in_it(asked):
     host = leader(epoch=4)
     with pytest.raises(UsageError):
@@ -124,19 +125,18 @@ def test_appends_know_their_offsets_before_they_are_written_in_one_batch():
 
 
 @pytest.mark.scenario("J09")
-def test_a_control_record_goes_behind_the_records_that_wait_even_those_prepared():
+def test_a_control_record_goes_behind_the_records_that_wait():
     host = Host(dynamic(config(1)), bootstrapped(1, 2, 3))
     elect(host)
     base = host.disk.log_end
     fetch(host, 2, base)
     assert host.append(b"a") == base
-    assert host.append(b"b", prepared=True) == base + 1
     host.ask(RemoveVoterRequest(voter=key(3)))
-    first, second, control = host.disk.batches[-3:]
-    assert (first.data, second.data) == (b"a", b"b")
+    first, control = host.disk.batches[-2:]
+    assert first.data == b"a"
     assert isinstance(control.control[0], KRaftVoters)
-    assert [b.base_offset for b in (first, second, control)] == [base, base + 1, base + 2]
-    assert host.raft.next_append_offset == base + 3
+    assert [first.base_offset, control.base_offset] == [base, base + 1]
+    assert host.raft.next_append_offset == base + 2
 
 
 def test_encoded_batches_go_behind_the_records_that_wait():
@@ -165,7 +165,7 @@ def test_no_more_batches_wait_than_may_and_the_rest_is_refused_until_some_are_wr
 def test_records_that_wait_are_dropped_with_the_leadership(how):
     host = leader()
     host.append(b"lost")
-    host.append(b"too", prepared=True)
+    host.append(b"too")
     if how == "follows":
         begin(host, 2, epoch=2)
     elif how == "votes":
@@ -180,16 +180,6 @@ def test_records_that_wait_are_dropped_with_the_leadership(how):
     host.after(10_000)
     assert data(host) == []
     assert host.raft.next_append_offset == host.disk.log_end
-
-
-@pytest.mark.scenario("J11")
-def test_prepared_records_wait_for_their_schedule_however_long():
-    host = leader()
-    host.append(b"a", prepared=True)
-    host.after(10 * LINGER)
-    assert data(host) == []
-    host.step(SchedulePrepared(1))
-    assert data(host) == [b"a"]
 
 
 @pytest.mark.scenario("J16")

@@ -17,7 +17,6 @@ from replica.raft.messages import (
 )
 from replica.raft.roles.follower import Follower
 from replica.raft.roles.prospective import Prospective
-from replica.raft.serving import fair_shares
 from replica.raft.snapshots import SnapshotPolicy
 from tests.replica.raft.host import (
     Disk,
@@ -344,15 +343,6 @@ def test_a_replica_that_starts_loads_its_newest_snapshot_then_commits_from_there
     send = again.take(FetchRequest)[0]
     again.answer(send, FetchResponse(epoch=2, leader_id=2, high_watermark=6))
     assert [data for _, data in again.applied] == [b"a", b"b", b"c", b"d", b"e"]
-
-
-def test_bytes_are_shared_fairly_among_snapshots():
-    assert fair_shares(100, [1000]) == (100,)
-    assert fair_shares(100, [1000, 1000]) == (50, 50)
-    assert fair_shares(100, [10, 1000, 1000]) == (10, 45, 45)
-    assert fair_shares(100, [10, 20]) == (10, 20)
-    assert fair_shares(7, [5, 5, 5]) == (2, 2, 3)
-    assert fair_shares(-1, [5]) == (0,)
 
 
 def test_a_slice_is_limited_by_the_leader_s_response_size():

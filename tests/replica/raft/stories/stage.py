@@ -15,7 +15,6 @@ from replica.model.voters import without_directories
 from replica.raft.inputs import Clean, Failed, Request, Resign, Response, Shutdown
 from replica.raft.messages import PeerRequest, PeerResponse, VoteRequest, VoteResponse
 from replica.raft.roles.leader import Leader
-from replica.raft.serving import fair_shares
 from replica.raft.snapshots import SnapshotPolicy
 from tests.replica.raft.host import Disk, Host, batch, voter
 from tests.replica.raft.quorum import Letter, Quorum, node_of
@@ -285,10 +284,6 @@ class Stage:
     def do_shutdown(self, node_id, ms):
         self.host(node_id).step(Shutdown(int(ms)))
         return []
-
-    def do_fair_shares(self, max_bytes, *remaining):
-        """How a response of so many bytes is shared by partitions with these bytes left."""
-        return [text(fair_shares(int(max_bytes), [int(size) for size in remaining]))]
 
     def do_snapshot_due(self, new_bytes, interval_ms, changed_ratio, **settings):
         """Whether a policy makes a snapshot now."""
