@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
 from jobs.commands import combinations, options
+from pipelines import lake as lakes
 from replica.errors import UsageError
 
 Sources = Annotated[
@@ -18,7 +19,10 @@ Sources = Annotated[
     ),
 ]
 FromLake = Annotated[
-    options.Text, typer.Option("--lake", metavar="L", help="Take the state from a built lake.")
+    Optional[lakes.Lake],  # noqa: UP045
+    typer.Option(
+        "--lake", metavar="L", help="Take the state from a built lake.", parser=options.lake_of
+    ),
 ]
 Release = Annotated[
     str,
@@ -86,7 +90,7 @@ def restore(
     """
     from jobs.directories import restore as job
     from jobs.moments import Moment, moment_of
-    from replica.restore.plan import NEWEST_LEVELS
+    from replica.metadata.changes.releases import NEWEST_LEVELS
 
     if release not in NEWEST_LEVELS:
         raise UsageError(f"--release {release}: expected one of {', '.join(NEWEST_LEVELS)}")

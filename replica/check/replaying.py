@@ -182,18 +182,18 @@ class Replaying:
 
     def _newest(self) -> NewestState | None:
         """The state where the log ends, or where it could still be replayed; that of the newest
-        whole snapshot, if this one is newer (a node that has fetched it, and no log behind it)."""
+        whole snapshot, if this one is newer: a node has fetched it, or a hole is behind it."""
         newest = None
         if self._known is not None:
             replay, end = self._known
             newest = NewestState(replay.image(), end, is_whole=end == self.end)
         for offset, snapshots in sorted(self._bases.items(), reverse=True):
-            if offset < self.end.offset or (newest is not None and offset <= newest.end.offset):
+            if newest is not None and offset <= newest.end.offset:
                 break
             for snapshot in snapshots:
                 image = snapshot_image(self._examined, snapshot)
                 if image is not None and snapshot.id is not None:
-                    return NewestState(image, snapshot.id)
+                    return NewestState(image, snapshot.id, is_whole=offset >= self.end.offset)
         return newest
 
     def take(self, segment: SegmentFile, batch: LocatedBatch) -> None:

@@ -110,10 +110,11 @@ def test_the_history_is_that_of_kafka(spark: SparkSession, built_lake: Path) -> 
         assert row.ended_at == (None if is_open else following.started_at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "dynamic_end", "static_end"),
     [
-        pytest.param(*("live", [(5, 2, 1023, None)], [(7, 2, 549, None)]), marks=pytest.mark.slow),
+        ("live", [(5, 2, 1023, None)], [(7, 2, 549, None)]),
         (
             "split",
             [(5, 2, 1023, 1526), (6, 3, 1526, None)],
@@ -181,7 +182,7 @@ def test_building_again_gives_the_same_rows(
     before = {table.name: _rows(spark, lake, table.name) for table in TABLES}
     versions = _feed_versions(spark, lake)
     assert versions
-    assert run(lake=str(copied), json_output=True) == 0
+    assert run(lake=Lake(copied), json_output=True) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == [{"table": name, "rows": len(rows)} for name, rows in before.items()]
     assert {table.name: _rows(spark, lake, table.name) for table in TABLES} == before

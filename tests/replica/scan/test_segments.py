@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,16 @@ def test_ends_are_those_of_no_batch_of_one_and_of_many(pool: Pool) -> None:
     one = data[: batches[0].header.size_bytes]
     assert scan_ends(one, expected_offset=first).batches == batches[:1]
     assert scan_ends(data, expected_offset=first).batches == (batches[0], batches[-1])
+
+
+def test_kernels_that_are_loaded_read_far_smaller_files() -> None:
+    script = (
+        "import importlib, sys; from replica.scan import segments as s; "
+        "print(s.is_large(s.MIN_BYTES_LOADED), s._KERNELS in sys.modules); "
+        "importlib.import_module(s._KERNELS); "
+        "print(s.is_large(s.MIN_BYTES_LOADED), s.is_large(s.MIN_BYTES_LOADED - 1))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split() == ["False", "False", "True", "False"]
