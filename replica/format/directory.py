@@ -168,7 +168,7 @@ class MetadataDirectory:
 
     @property
     def log_start_offset(self) -> int:
-        """Of the first leader epoch, if a snapshot ends there; batches below it may be left over."""
+        """Of the first leader epoch, if a snapshot ends there: batches below it are leftovers."""
         first = self.first_offset
         if self.leader_epochs:
             start = self.leader_epochs[0].start_offset
