@@ -121,7 +121,6 @@ def state(
 
     Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
     """
-    from jobs.asking import state as job
     from jobs.asking import state_of_cluster as of_cluster
     from jobs.directories.broker_defaults import defaults_in
     from jobs.moments import Moment, either_of, moment_of
@@ -139,6 +138,8 @@ def state(
         return show(source, limit=limit, json_output=json_output)
     if lake is None:
         raise UsageError("--lake is missing; directories are read with --sizes or --exposure")
+    from jobs.asking import state as job  # it needs delta-rs
+
     about = {"committed_only": committed_only, "json_output": json_output}
     if diff is None:
         return job.run(lake=lake, cluster=cluster, moment=moment, **about)
