@@ -21,9 +21,9 @@ from pipelines.clusters.digests import digests_of
 from pipelines.clusters.membership import members
 from pipelines.delta.contents import put, put_all
 from pipelines.delta.small import of_clusters, text
-from pipelines.delta_rs import open_if_there
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import membership_findings
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.last_build import LastBuild, last_build, note_build
 from pipelines.quality.in_parts import Parts
 from pipelines.quality.small_gate import SmallGate
@@ -53,7 +53,7 @@ def build_small(
 
     progress, run_id and the errors: as of pipelines.build.
     """
-    if open_if_there(lake.root, bronze.CAPTURES.name) is None:
+    if open_if_there(lake, bronze.CAPTURES.name) is None:
         return None
     inputs = _Inputs.of(lake)
     if not inputs.are_small:
@@ -69,7 +69,7 @@ def build_small(
             return None
     judged = {one.table.name: one.version for one in gate.results}
     if building.versions.items() <= judged.items():  # or another build wrote in between
-        note_build(lake.root, judged, building.counts, inputs.digests, gate.unbroken)
+        note_build(lake, judged, building.counts, inputs.digests, gate.unbroken)
     return building.counts
 
 
@@ -84,9 +84,9 @@ class _Inputs:
     @staticmethod
     def of(lake: delta.Lake) -> _Inputs:
         """UsageError where a table of bronze is missing."""
-        last, written = last_build(lake.root), [one.name for one in (*SILVER, *GOLD)]
-        is_known = last is not None and last.clusters and last.still_holds(lake.root, written)
-        return _Inputs(opened(lake.root, bronze.BRONZE), last if is_known else None)
+        last, written = last_build(lake), [one.name for one in (*SILVER, *GOLD)]
+        is_known = last is not None and last.clusters and last.still_holds(lake, written)
+        return _Inputs(opened(lake, bronze.BRONZE), last if is_known else None)
 
     @cached_property
     def are_small(self) -> bool:

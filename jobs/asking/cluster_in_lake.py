@@ -12,6 +12,7 @@ from jobs.asking.lake_history import LOG, RECORDS, ClusterHistory, cluster_histo
 from jobs.asking.sql_delta_rs import answer
 from jobs.asking.sql_views import literal
 from jobs.moments import Moment
+from pipelines.lake import Lake
 from replica.health.cluster import Cluster
 from replica.health.log_content import LogContent
 from replica.metadata.image import image_of
@@ -26,7 +27,7 @@ _MS = 1000
 
 
 def from_lake(
-    lake: str,
+    lake: Lake,
     cluster_id: str | None,
     moment: Moment,
     broker_defaults: Mapping[str, str],
@@ -48,7 +49,7 @@ def from_lake(
     cluster = Cluster(
         image,
         history.cluster_id,
-        lake,
+        lake.place,
         end_offset=end_offset,
         voters=frozenset(named or _voters_of_epochs(history, end_offset)),
         broker_defaults=broker_defaults,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines.capture import private
-from pipelines.lake_paths import is_remote, local_path
+from pipelines.lake import Lake
 from replica.errors import UnwritableFileError, UsageError
 from replica.format.byte_source import OpenFile, Source, blocks
 from replica.format.capture import canonical
@@ -61,7 +61,7 @@ class Spool:
     _count: int = field(default=0)
 
     @staticmethod
-    def below(lake: str) -> Spool:
+    def below(lake: Lake) -> Spool:
         """A new spool. Its path is absolute, as Spark's workers need not share our working
         directory. UsageError where a link stands in the place of the spools."""
         spools = local_place(lake) / FOLDER
@@ -71,7 +71,7 @@ class Spool:
                 "give it another name"
             )
         root = _folder_of(spools, lake) / uuid.uuid4().hex
-        return Spool(root, None if is_remote(lake) else Path(local_path(lake)), spools)
+        return Spool(root, None if lake.is_remote else lake.folder, spools)
 
     def not_examined(self) -> tuple[str, ...]:
         """Folders that a search from above must leave out."""
@@ -97,7 +97,7 @@ class Spool:
         return folder
 
 
-def remove_left_over(lake: str) -> None:
+def remove_left_over(lake: Lake) -> None:
     """Remove the spools of ingests of this lake that were killed: for who holds its lock, so that
     no ingest is at work."""
     spools = _place_of(lake) / FOLDER
@@ -119,20 +119,20 @@ def _remove_empty(*folders: Path) -> None:
             folder.rmdir()
 
 
-def _folder_of(spools: Path, lake: str) -> Path:
+def _folder_of(spools: Path, lake: Lake) -> Path:
     """Where the lake's own spools lie: lakes in object stores share a place."""
-    if not is_remote(lake):
+    if not lake.is_remote:
         return spools
-    same = lake.replace("s3a://", "s3://", 1).rstrip("/")
+    same = lake.place.replace("s3a://", "s3://", 1).rstrip("/")
     return spools / hashlib.sha256(same.encode()).hexdigest()[:16]
 
 
-def local_place(lake: str) -> Path:
+def local_place(lake: Lake) -> Path:
     """The folder for what an ingest keeps in files that grow, have holes or are renamed: the lake's
     own, and a local one where it is in an object store. UsageError where that is another user's,
     or a link that nobody named."""
     place = _place_of(lake)
-    if not is_remote(lake):
+    if not lake.is_remote:
         return place
     private.make_folder(place)
     if place.is_symlink() and PLACE_VARIABLE not in os.environ:
@@ -142,9 +142,9 @@ def local_place(lake: str) -> Path:
     return place
 
 
-def _place_of(lake: str) -> Path:
-    if not is_remote(lake):
-        return Path(local_path(lake)).absolute()
+def _place_of(lake: Lake) -> Path:
+    if not lake.is_remote:
+        return lake.folder.absolute()
     named = os.environ.get(PLACE_VARIABLE)
     return Path(named or Path(tempfile.gettempdir(), f"kraftlake-{os.getuid()}")).absolute()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pipelines.delta.small import of_clusters, size_of
+from pipelines.lake import Lake
 from pipelines.quality.datafusion import table_name
 from pipelines.quality.expectation import ROW_COUNT, Expectation, Suite
 from pipelines.quality.suites import SUITES, suites_of
@@ -37,23 +38,23 @@ class _Part:
     """Some clusters' rows of one table. tables: versions of the table and of the one that it joins,
     by name."""
 
-    lake_root: str
+    lake: Lake
     tables: tuple[tuple[str, int], ...]
     suite: str
     clusters: tuple[str, ...]
 
 
 def counted_in_parts(
-    lake_root: str, layer: Opened, tables: Sequence[Contract], parts: Parts
+    lake: Lake, layer: Opened, tables: Sequence[Contract], parts: Parts
 ) -> list[Counted]:
     """`counted`, of the same tables; the lake's clusters are those of the parts."""
     return [
-        _by_clusters(lake_root, layer, suite, parts) or count_broken(layer, suite)
+        _by_clusters(lake, layer, suite, parts) or count_broken(layer, suite)
         for suite in suites_of(tables)
     ]
 
 
-def _by_clusters(lake_root: str, layer: Opened, suite: Suite, parts: Parts) -> Counted | None:
+def _by_clusters(lake: Lake, layer: Opened, suite: Suite, parts: Parts) -> Counted | None:
     """None where the table is judged as a whole: it is small, or has rows of other clusters, or not
     all of what isn't looked at is known to break nothing."""
     row_count = size_of(layer.tables[suite.name]).row_count
@@ -69,7 +70,7 @@ def _by_clusters(lake_root: str, layer: Opened, suite: Suite, parts: Parts) -> C
     joined = () if suite.joined is None else (suite.joined.contract.name,)
     tables = tuple((name, layer.versions[name]) for name in (suite.name, *joined))
     found = parts.tasks.map(
-        _count, [_Part(lake_root, tables, suite.name, group) for group in groups if group]
+        _count, [_Part(lake, tables, suite.name, group) for group in groups if group]
     )
     broken = tuple(
         _of_table(one, row_count, [counts[number] for _, counts in found])
@@ -94,7 +95,7 @@ def _count(part: _Part) -> tuple[int, tuple[int, ...]]:
     if suite.joined is not None and "cluster_id" in suite.joined.on:
         name = suite.joined.contract.name
         rows[name] = _rows(name, where)
-    found = count_broken(_opened(part.lake_root, part.tables), suite, rows)
+    found = count_broken(_opened(part.lake, part.tables), suite, rows)
     return found.row_count, found.broken
 
 
@@ -103,7 +104,7 @@ def _rows(name: str, where: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _opened(lake_root: str, tables: tuple[tuple[str, int], ...]) -> Opened:
+def _opened(lake: Lake, tables: tuple[tuple[str, int], ...]) -> Opened:
     """A process judges the same tables for many clusters."""
     versions: Mapping[str, int] = dict(tables)
-    return opened_at(lake_root, versions)
+    return opened_at(lake, versions)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from pipelines.delta.lake import Lake
 from pipelines.delta.small import in_contract_types
+from pipelines.lake import Lake
 from pipelines.quality.admitted import Admitted
 from pipelines.quality.datafusion import judged_rows, only_broken, without_broken
 from pipelines.quality.expectation import Action
@@ -80,11 +80,11 @@ class SmallGate:
         the lake's clusters. CorruptDataError as of Gate. UsageError where the lake lacks a table.
         Raises what delta-rs raises.
         """
-        layer = opened(self._lake.root, tables) if layer is None else layer
+        layer = opened(self._lake, tables) if layer is None else layer
         if parts is None:
             counts = counted(layer, tables)
         else:
-            counts = counted_in_parts(self._lake.root, layer, tables, parts)
+            counts = counted_in_parts(self._lake, layer, tables, parts)
         refused = [] if leave_out else [one for one in counts if _leaves_out(one)]
         for one in refused:
             self._progress(f"{one.suite.name} has rows to leave out: Spark judges them")
@@ -118,7 +118,7 @@ class SmallGate:
     def admitted(self) -> Admitted:
         """The rows of all tables that were judged, as they were read."""
         versions = {one.table.name: one.version for one in self.results}
-        return Admitted(self._lake.root, versions, dict(self._queries))
+        return Admitted(self._lake, versions, dict(self._queries))
 
     @property
     def unbroken(self) -> frozenset[str]:

@@ -15,10 +15,9 @@ from types import MappingProxyType
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.delta.lake import Lake
 from pipelines.delta.tables import no_table
-from pipelines.delta_rs import open_if_there, open_table
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there, open_table
 from pipelines.quality.datafusion import (
     broken_count,
     judged_rows,
@@ -59,21 +58,21 @@ class Counted:
     broken: tuple[int, ...]
 
 
-def counts_of_broken(lake_root: str, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
+def counts_of_broken(lake: Lake, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
     """What Counted has as `broken`, by table name; tables and errors are those of `counted`."""
-    found = counted(opened(lake_root, tables), tables)
+    found = counted(opened(lake, tables), tables)
     return {one.suite.name: one.broken for one in found}
 
 
-def opened(lake_root: str, tables: Sequence[Contract]) -> Opened:
+def opened(lake: Lake, tables: Sequence[Contract]) -> Opened:
     """The tables at their newest versions. UsageError where the lake lacks one of them."""
-    return _registered({one.name: _opened(lake_root, one) for one in tables})
+    return _registered({one.name: _opened(lake, one) for one in tables})
 
 
-def opened_at(lake_root: str, versions: Mapping[str, int]) -> Opened:
+def opened_at(lake: Lake, versions: Mapping[str, int]) -> Opened:
     """Tables of a lake at known versions, by name. Raises what delta-rs raises."""
     return _registered(
-        {name: open_table(table_uri(lake_root, name), at) for name, at in versions.items()}
+        {name: open_table(lake.table_uri(name), at) for name, at in versions.items()}
     )
 
 
@@ -92,10 +91,10 @@ def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
     return [count_broken(layer, suite) for suite in suites_of(tables)]
 
 
-def _opened(lake_root: str, contract: Contract) -> DeltaTable:
-    table = open_if_there(lake_root, contract.name)
+def _opened(lake: Lake, contract: Contract) -> DeltaTable:
+    table = open_if_there(lake, contract.name)
     if table is None:
-        raise no_table(Lake(lake_root), contract)
+        raise no_table(lake, contract)
     return table
 
 
