@@ -118,7 +118,6 @@ def state(
     --sizes: about (entity, topic, record), name, count (of a topic: partitions), replicas,
     size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing, rack,
     broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority.
-
     Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
     """
     from jobs.asking import state_of_cluster as of_cluster
@@ -131,14 +130,15 @@ def state(
     moment = Moment(at_offset, moment_of("--at-time", at_time))
     if sizes or exposure:
         of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
-        needs("--lake", lake, {**of_a_lake, "--committed-only": committed_only})
+        of_a_lake |= {"--committed-only": committed_only}
+        needs("--lake", lake, of_a_lake)
         asked = of_cluster.Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
         source = of_cluster.source_of(asked, defaults_in(broker_config), content=sizes)
         show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
         return show(source, limit=limit, json_output=json_output)
     if lake is None:
         raise UsageError("--lake is missing; directories are read with --sizes or --exposure")
-    from jobs.asking import state as job  # it needs delta-rs
+    from jobs.asking import state as job
 
     about = {"committed_only": committed_only, "json_output": json_output}
     if diff is None:

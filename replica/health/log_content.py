@@ -1,8 +1,7 @@
 """What fills a log: how many records of each type it holds, and how many bytes of them.
 
 The second byte of a value is its type (KIP-631's frame: version, api key, version; all of the keys
-are below 128, so that they take one byte). Large files are counted in runs of the bulk reader
-(replica.health.large_log_content).
+are below 128, so that they take one byte). Whole logs: replica.health.counted_logs.
 """
 
 from __future__ import annotations
@@ -10,16 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from replica.check.examined import Examined
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import Content
 from replica.format.control import ControlType, decode_control
-from replica.format.directory import SegmentFile
 from replica.format.record import Record
 from replica.format.segment import LocatedBatch
 from replica.metadata.records import RECORDS_BY_KEY
-from replica.scan.segments import is_large
 
 UNKNOWN = "UNKNOWN_RECORD"
 TYPE_BYTE = 1
@@ -38,35 +34,6 @@ class LogContent:
     sizes: Counter[str] = field(default_factory=Counter)
     first_at: int | None = None
     last_at: int | None = None
-
-
-def content_of(examined: Examined) -> LogContent:
-    """Of the segments of one directory, as far as their records can be read."""
-    counts: Counter[str] = Counter()
-    sizes: Counter[str] = Counter()
-    times: list[int] = []
-    for segment in examined.directory.segments:
-        batches = segment.scan.batches
-        if batches:
-            times += (batches[0].header.base_timestamp, batches[-1].header.max_timestamp)
-        content = examined.content_of(segment)
-        if is_large(content.size):
-            from replica.health.large_log_content import count_large  # it needs numpy
-
-            count_large(content, segment.file.name.base_offset, counts, sizes)
-        else:
-            _count_small(content, segment, counts, sizes)
-    ends = (times[0], times[-1]) if times else (None, None)
-    return LogContent(counts, sizes, *ends)
-
-
-def _count_small(
-    content: Content, segment: SegmentFile, counts: Counter[str], sizes: Counter[str]
-) -> None:
-    inflation = Inflation(content.size)
-    for batch in segment.scan.batches:
-        if batch.crc_valid:
-            count_batch(content, batch, inflation, counts, sizes)
 
 
 def count_batch(
