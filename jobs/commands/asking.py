@@ -104,9 +104,8 @@ def state(
     --diff: change, name, old and new (JSON).
 
     --sizes and --exposure also read directories, at the end of the newest log among them.
-    --exposure: how many partitions would have no leader, need an unclean election (a replica is
-    left that isn't in sync), or be led below min.insync.replicas; and whether the voters left are a
-    majority. Only brokers that are live now are let fail.
+    --exposure: how many partitions would have no leader, need an unclean election (only a replica
+    that isn't in sync is left), or be led below min.insync.replicas; and the voters' majority.
 
     \b
     Examples:
