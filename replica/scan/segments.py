@@ -7,6 +7,7 @@ loaded before the first large file comes; Arrow never is.
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -37,6 +38,17 @@ def scan(
 ) -> SegmentScan:
     """segment.scan, by the reader that is faster for a source of this size on this machine."""
     return collected(walk(data, start=start, expected_offset=expected_offset), most_batches)
+
+
+def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+    """As scan, for who asks for damages and for where the log begins and ends: of all batches only
+    the first and the last are among its batches, and it takes no memory for the others."""
+    found = walk(data, start=start, expected_offset=expected_offset)
+    batches = iter(found)
+    first = next(batches, None)
+    last = deque(batches, maxlen=1)
+    ends = () if first is None else (first, *last)
+    return SegmentScan(ends, found.damages, found.end_position, found.zero_tail)
 
 
 def walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
