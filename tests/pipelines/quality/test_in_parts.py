@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pipelines.lake import Lake
+
 import shutil
 from pathlib import Path
 
@@ -45,11 +47,11 @@ def broken(built_lake: Path, tmp_path: Path) -> Path:
 
 
 def in_turn(lake: Path, tables: tuple[Contract, ...], parts: Parts) -> list[Counted]:
-    return counted_in_parts(str(lake), opened(str(lake), tables), tables, parts)
+    return counted_in_parts(Lake(lake), opened(Lake(lake), tables), tables, parts)
 
 
 def at_once(lake: Path, tables: tuple[Contract, ...]) -> list[Counted]:
-    return counted(opened(str(lake), tables), tables)
+    return counted(opened(Lake(lake), tables), tables)
 
 
 def history(found: list[Counted]) -> Counted:
