@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pipelines.lake import Lake
-
 import shutil
 from pathlib import Path
 
 import pytest
 
 from pipelines import delta
+from pipelines.lake import Lake
 from pipelines.quality import in_parts
 from pipelines.quality.in_parts import Parts, counted_in_parts
 from pipelines.quality.small_gate import SmallGate
