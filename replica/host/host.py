@@ -31,7 +31,7 @@ from replica.raft.messages import FetchQuorumRecordsResponse, PeerResponse
 from replica.raft.ports import StateMachine
 from replica.raft.raft import Raft
 from replica.storage.archive import Archive
-from replica.storage.batches import batch_in, frames
+from replica.storage.batches import batches_of
 from replica.storage.filesystem import FileSystem
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
@@ -139,7 +139,7 @@ class Host:
             data = self.log.read(read.start_offset, read.max_bytes)
             if isinstance(reply.message, FetchQuorumRecordsResponse):
                 return replace(reply.message, records=bytes(data))
-            return replace(reply.message, batches=_decoded(data))  # type: ignore[call-arg]
+            return replace(reply.message, batches=batches_of(data))  # type: ignore[call-arg]
         found = self.log.snapshots.read(read.snapshot_id, read.position, read.length)
         return replace(reply.message, data=found)  # type: ignore[call-arg]
 
@@ -200,7 +200,3 @@ class Host:
             machine.commit(self._counted(machine.next_offset, effects.commit))
         if effects.leader_change is not None:
             machine.leader_change(effects.leader_change)
-
-
-def _decoded(data: memoryview) -> tuple[Batch, ...]:
-    return tuple(batch_in(data, frame) for frame in frames(data, start=0, expected_offset=None))

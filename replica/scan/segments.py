@@ -6,6 +6,7 @@ loaded before the first large file comes; Arrow never is.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -15,6 +16,9 @@ from replica.format.segment import AnyWalk, BatchWalk, LocatedBatch, SegmentScan
 
 MIN_BYTES = 8 * 1024 * 1024
 """Below it, loading the compiled kernels takes longer than the scalar reader needs."""
+MIN_BYTES_LOADED = 32 * 1024
+"""The same where this process has loaded them: below it, the buffers for a file cost more."""
+_KERNELS = "replica.scan.compiled"
 
 
 def scan(
@@ -37,7 +41,8 @@ def walk(data: Source, *, start: int = 0, expected_offset: int | None = None) ->
 
 def is_large(size_bytes: int) -> bool:
     """Whether the bulk reader is installed and pays off for a file of this size."""
-    return size_bytes >= MIN_BYTES and find_spec("numba") is not None
+    least = MIN_BYTES_LOADED if _KERNELS in sys.modules else MIN_BYTES
+    return size_bytes >= least and find_spec("numba") is not None
 
 
 def bulk_scan(

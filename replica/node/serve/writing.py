@@ -6,6 +6,7 @@ import asyncio
 
 from replica.errors import DataError
 from replica.format.batch import decode_header
+from replica.format.frames import frames
 from replica.format.record import Record, records_of
 from replica.metadata.image.replay import meaning
 from replica.model.kafka_errors import ErrorCode
@@ -15,7 +16,6 @@ from replica.node.serve.partition import ServedPartition
 from replica.node.serve.shape import each_partition, partition_error, topic_error
 from replica.raft.inputs import Proposal, Propose
 from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
-from replica.storage.batches import frames
 from replica.wire.schema import Message
 
 _NO_PRODUCER = -1

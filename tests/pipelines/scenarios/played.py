@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import cast
 
 from replica.format import meta_properties
+from replica.format.frames import frames
 from replica.model.keys import ReplicaKey
 from replica.raft.roles.candidate import Candidate
 from replica.raft.roles.follower import Follower
@@ -17,7 +18,6 @@ from replica.simulate.ledger import Entry
 from replica.simulate.node import Node, key_of
 from replica.simulate.scenarios.quorum import Capture, Files, ScriptedQuorum
 from replica.simulate.scenarios.scenario import Scenario
-from replica.storage.batches import frames
 from tests.pipelines.scenarios.chronicle import BatchId, Begun, Chronicle
 
 BEFORE, TOLD, HEALED = "before", "told", "healed"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,16 @@ def test_a_large_file_is_read_the_same_whichever_reader_is_chosen(pool: Pool) ->
     data, first = pool.segment(random.Random(1))
     large = data + b"\x7f" * MIN_BYTES
     assert scan(large, expected_offset=first) == segment.scan(large, expected_offset=first)
+
+
+def test_kernels_that_are_loaded_read_far_smaller_files() -> None:
+    script = (
+        "import importlib, sys; from replica.scan import segments as s; "
+        "print(s.is_large(s.MIN_BYTES_LOADED), s._KERNELS in sys.modules); "
+        "importlib.import_module(s._KERNELS); "
+        "print(s.is_large(s.MIN_BYTES_LOADED), s.is_large(s.MIN_BYTES_LOADED - 1))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split() == ["False", "False", "True", "False"]
