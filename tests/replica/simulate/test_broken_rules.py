@@ -9,7 +9,9 @@ from replica.history.fetch import Diverging, Records
 from replica.history.watermark import majority
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.raft import core, fetch_requests, leading, membership, raft, serving
+from replica.raft import core, raft
+from replica.raft.follower import fetch_requests
+from replica.raft.leader import replication, voter_changes
 from replica.raft.log_state import LogState
 from replica.raft.roles import leader
 from replica.simulate import nemesis
@@ -40,14 +42,14 @@ def test_a_vote_that_is_not_on_disk_before_the_reply(monkeypatch):
 
 
 def test_truncation_by_offset_alone_without_a_look_at_the_epoch(monkeypatch):
-    rule = serving.validate_position
+    rule = replication.validate_position
 
     def by_offset(view, offset, epoch):
         decision = rule(view, offset, epoch)
         is_inside = view.log_start < offset <= view.log_end
         return Records() if isinstance(decision, Diverging) and is_inside else decision
 
-    monkeypatch.setattr(serving, "validate_position", by_offset)
+    monkeypatch.setattr(replication, "validate_position", by_offset)
     assert found("log matching", within_seeds=15)
 
 
@@ -71,7 +73,7 @@ def test_a_follower_that_acknowledges_before_it_has_flushed(monkeypatch):
 
 
 def test_a_voter_set_in_force_from_its_commit_on_and_not_from_its_append(monkeypatch):
-    rule = leading.update_high_watermark
+    rule = replication.update_high_watermark
 
     def by_committed_voters(core):
         log, committed = core.log, core.committed or 0
@@ -81,13 +83,13 @@ def test_a_voter_set_in_force_from_its_commit_on_and_not_from_its_append(monkeyp
         rule(core)
         core.log = log
 
-    for module in (leading, serving, raft):
+    for module in (replication, raft):
         monkeypatch.setattr(module, "update_high_watermark", by_committed_voters)
     assert found("high watermark", within_seeds=15)
 
 
 def test_a_second_change_of_the_voters_while_one_is_pending(monkeypatch):
-    rule = membership._refuse_unready
+    rule = voter_changes._refuse_unready
 
     def hasty(core, request_id, request):
         role = core.role
@@ -96,7 +98,7 @@ def test_a_second_change_of_the_voters_while_one_is_pending(monkeypatch):
             return False
         return rule(core, request_id, request)
 
-    monkeypatch.setattr(membership, "_refuse_unready", hasty)
+    monkeypatch.setattr(voter_changes, "_refuse_unready", hasty)
     assert found("voter sets", within_seeds=20)
 
 
