@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.outcome import DEBUG_VARIABLE, INTERRUPTED
 from jobs.output import complain
+from pipelines.lake import Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +46,9 @@ def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def started_spark(job: str, lake: str, extra_conf: Mapping[str, str] | None = None) -> SparkSession:
+def started_spark(
+    job: str, lake: Lake, extra_conf: Mapping[str, str] | None = None
+) -> SparkSession:
     """A session of pipelines.session. Where none runs yet, a line on stderr says that it starts,
     and SIGINT is handled by `_interrupt` from then on."""
     from pipelines.session import is_running, spark_session
@@ -56,7 +59,7 @@ def started_spark(job: str, lake: str, extra_conf: Mapping[str, str] | None = No
             signal.signal(signal.SIGINT, _interrupt)
         if not os.environ.get(DEBUG_VARIABLE):
             _silence_py4j()
-    return spark_session(f"kraftlake {job}", lake=lake, extra_conf=extra_conf)
+    return spark_session(f"kraftlake {job}", lake=lake.place, extra_conf=extra_conf)
 
 
 def _interrupt(*_: Any) -> None:

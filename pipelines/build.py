@@ -98,7 +98,7 @@ def build(
             building.release()
         judged = {one.table.name: one.version for one in gate.results}
         if building.versions.items() <= judged.items():  # or another build wrote in between
-            note_build(lake.root, judged, building.counts)
+            note_build(lake, judged, building.counts)
         return building.counts
 
 

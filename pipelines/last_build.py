@@ -18,8 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pipelines import lake_files
-from pipelines.delta_rs import newest_states
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import newest_states
 from pipelines.tables.of_a_lake import TABLES
 
 FILE_NAME = "_last_build"
@@ -44,7 +44,7 @@ class LastBuild:
     clusters: Mapping[str, str] = field(default_factory=dict)
     unbroken: tuple[str, ...] = ()
 
-    def still_holds(self, lake: str, tables: Iterable[str] | None = None) -> bool:
+    def still_holds(self, lake: Lake, tables: Iterable[str] | None = None) -> bool:
         """Whether the same code computes tables now, and these tables, by default all, are as they
         were: then a build of the lake would make the tables that are there already."""
         if self.code != code_fingerprint():
@@ -53,9 +53,9 @@ class LastBuild:
         return newest_states(lake, wanted) == wanted
 
 
-def last_build(lake: str) -> LastBuild | None:
+def last_build(lake: Lake) -> LastBuild | None:
     """None where none is known, also where another release or a person wrote the file otherwise."""
-    content = lake_files.read(lake, FILE_NAME)
+    content = lake.read(FILE_NAME)
     try:
         return None if content is None else _parsed(json.loads(content))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -74,7 +74,7 @@ def _parsed(said: Any) -> LastBuild:
 
 
 def note_build(
-    lake: str,
+    lake: Lake,
     versions: Mapping[str, int],
     rows: Mapping[str, int],
     clusters: Mapping[str, str] = MappingProxyType({}),
@@ -85,7 +85,7 @@ def note_build(
     tables = {name: (ids.get(name, ""), version) for name, version in versions.items()}
     told = dict(clusters), tuple(sorted(unbroken))
     build = LastBuild(code_fingerprint(), tables, rows, *told)
-    lake_files.write(lake, FILE_NAME, json.dumps(asdict(build)).encode())
+    lake.write(FILE_NAME, json.dumps(asdict(build)).encode())
 
 
 def code_fingerprint() -> str:

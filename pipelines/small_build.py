@@ -16,28 +16,31 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from pipelines import delta
-from pipelines.clusters.computing import Rows, compute, parts_of, table_of
+from pipelines.clusters.computing import Rows, compute, neighbours, parts_of, table_of
 from pipelines.clusters.digests import digests_of
 from pipelines.clusters.membership import members
 from pipelines.delta.contents import put, put_all
 from pipelines.delta.small import of_clusters, text
-from pipelines.delta_rs import open_if_there
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import membership_findings
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.last_build import LastBuild, last_build, note_build
+from pipelines.quality.in_parts import Parts
 from pipelines.quality.small_gate import SmallGate
-from pipelines.quality.unbroken import Changed, Opened, opened
+from pipelines.quality.unbroken import Opened, opened
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, GOLD
 from pipelines.tables.silver import SILVER
-from pipelines.tasks import cores, processes
+from pipelines.tasks import Tasks, cores, processes
 from replica.check import membership
 
 _MOST_ROWS = 200_000
 """Of one cluster in one table. A row takes a kilobyte or two while its cluster is computed."""
 _MOST_OFFSETS = 1_000_000
 """Of all batches of one cluster: some tables are made offset by offset."""
+_RECORDS_JUDGED = 50_000
+"""At once, of several clusters."""
 _RECORDS_OF_A_PROCESS = 60_000
 """That take as long as it takes to start a process."""
 
@@ -50,7 +53,7 @@ def build_small(
 
     progress, run_id and the errors: as of pipelines.build.
     """
-    if open_if_there(lake.root, bronze.CAPTURES.name) is None:
+    if open_if_there(lake, bronze.CAPTURES.name) is None:
         return None
     inputs = _Inputs.of(lake)
     if not inputs.are_small:
@@ -58,14 +61,15 @@ def build_small(
     with (
         SmallGate(lake, progress, run_id) as gate,
         TemporaryDirectory(prefix="kraftlake-build-") as folder,
+        processes(inputs.processes) as tasks,
     ):
-        building = _Building(lake, progress, gate, inputs, folder)
+        building = _Building(lake, progress, gate, inputs, folder, tasks)
         if not building.run():
             gate.leave_to_spark()
             return None
     judged = {one.table.name: one.version for one in gate.results}
     if building.versions.items() <= judged.items():  # or another build wrote in between
-        note_build(lake.root, judged, building.counts, inputs.digests, gate.unbroken)
+        note_build(lake, judged, building.counts, inputs.digests, gate.unbroken)
     return building.counts
 
 
@@ -80,9 +84,9 @@ class _Inputs:
     @staticmethod
     def of(lake: delta.Lake) -> _Inputs:
         """UsageError where a table of bronze is missing."""
-        last, written = last_build(lake.root), [one.name for one in (*SILVER, *GOLD)]
-        is_known = last is not None and last.clusters and last.still_holds(lake.root, written)
-        return _Inputs(opened(lake.root, bronze.BRONZE), last if is_known else None)
+        last, written = last_build(lake), [one.name for one in (*SILVER, *GOLD)]
+        is_known = last is not None and last.clusters and last.still_holds(lake, written)
+        return _Inputs(opened(lake, bronze.BRONZE), last if is_known else None)
 
     @cached_property
     def are_small(self) -> bool:
@@ -107,12 +111,25 @@ class _Inputs:
         return digests_of(self.layer, sorted({one for of in self._counts.values() for one in of}))
 
     @cached_property
-    def changed(self) -> dict[str, int]:
+    def _records(self) -> Counter[str]:
+        return self._counts[bronze.LOG_RECORDS] + self._counts[bronze.SNAPSHOT_RECORDS]
+
+    @cached_property
+    def changed(self) -> Counter[str]:
         """How many records each cluster has that is to be computed."""
         known = {} if self.before is None else self.before.clusters
-        records = self._counts[bronze.LOG_RECORDS] + self._counts[bronze.SNAPSHOT_RECORDS]
         changed = (one for one, digest in self.digests.items() if known.get(one) != digest)
-        return {one: records[one] for one in changed}
+        return Counter({one: self._records[one] for one in changed})
+
+    @property
+    def processes(self) -> int:
+        """That compute them soonest."""
+        return min(cores(), len(self.changed), 1 + self.changed.total() // _RECORDS_OF_A_PROCESS)
+
+    @cached_property
+    def groups(self) -> list[tuple[str, ...]]:
+        """All clusters, those together of which rows are judged together."""
+        return neighbours({one: self._records[one] for one in self.digests}, _RECORDS_JUDGED)
 
     @cached_property
     def kept(self) -> list[str]:
@@ -122,14 +139,15 @@ class _Inputs:
 
 @dataclass
 class _Building:
-    """One build. folder: for rows on their way. counts, versions: rows of the tables and their
-    versions, by table name."""
+    """One build. folder: for rows on their way. tasks: of the clusters. counts, versions: rows of
+    the tables and their versions, by table name."""
 
     lake: delta.Lake
     progress: Callable[[str], None]
     gate: SmallGate
     inputs: _Inputs
     folder: str
+    tasks: Tasks
     counts: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
 
@@ -148,28 +166,25 @@ class _Building:
 
     def _admit(self, layer: str, tables: Sequence[Contract], there: Opened | None = None) -> bool:
         self.progress(f"quality of {layer}")
-        before = self.inputs.before
-        changed = None
-        if before is not None:
-            changed = Changed(tuple(self.inputs.changed), frozenset(before.unbroken))
+        inputs, before = self.inputs, self.inputs.before
+        unbroken = frozenset(() if before is None else before.unbroken)
+        parts = Parts(inputs.groups, self.tasks, frozenset(inputs.changed), unbroken)
         # gold is computed along with silver, so silver can't lose rows on the way
-        return self.gate.admit(tables, leave_out=layer == "bronze", layer=there, changed=changed)
+        return self.gate.admit(tables, leave_out=layer == "bronze", layer=there, parts=parts)
 
     def _computed(self) -> list[dict[str, Rows]] | None:
         """The rows of clusters that have changed, in parts; None where Spark has to do it."""
         records = self.inputs.changed
         if self.inputs.before is not None:
             self.progress(f"{len(records)} of {len(self.inputs.digests)} clusters have changed")
+        if len(records) > 1:
+            self.progress(f"{len(records)} clusters, {records.total()} records")
         parts = parts_of(self.gate.admitted, records, self.folder, _MOST_OFFSETS)
-        count = min(cores(), len(parts), 1 + sum(records.values()) // _RECORDS_OF_A_PROCESS)
         computed: list[dict[str, Rows]] = []
-        with processes(count) as tasks:
-            for number, found in enumerate(tasks.map(compute, parts), 1):
-                if found is None:
-                    return None
-                computed.append(found)
-                if len(parts) > 1:
-                    self.progress(f"computed {number} of {len(parts)} parts")
+        for found in self.tasks.map(compute, parts):
+            if found is None:
+                return None
+            computed.append(found)
         return computed
 
     def _write(self, contracts: Iterable[Contract], computed: Sequence[dict[str, Rows]]) -> None:

@@ -15,6 +15,7 @@ from jobs.asking.sql_views import literal
 from jobs.directories.check_inputs import examine_all, find_inputs
 from jobs.moments import Moment
 from jobs.output import Progress, complain
+from pipelines.lake import Lake
 from replica.check.newest import ClusterState, newest_states
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
@@ -88,7 +89,7 @@ def _chosen(
 
 
 def from_lake(
-    lake: str,
+    lake: Lake,
     cluster_id: str | None,
     moment: Moment,
     broker_defaults: Mapping[str, str],
@@ -110,7 +111,7 @@ def from_lake(
     cluster = Cluster(
         image,
         history.cluster_id,
-        lake,
+        lake.place,
         end_offset=end_offset,
         voters=frozenset(named or _voters_of_epochs(history, end_offset)),
         broker_defaults=broker_defaults,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.asking.sql_delta_rs import answer
 from jobs.asking.sql_views import literal
+from pipelines.lake import Lake
 from replica.format.control import ControlType
 from replica.metadata.records import NEWEST_KAFKA, RECORDS_BY_NAME
 
@@ -14,7 +15,7 @@ RECORDS = "bronze.log_records"
 _CONTROLS = {control.name for control in ControlType}
 
 
-def why_unknown(lake: str, cluster_id: str, end_offset: int) -> str | None:
+def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
     """None where the lake knows the state of this end offset (exclusive), else one line that says
     up to where it does, and why not further."""
     if end_offset == 0:
@@ -43,7 +44,7 @@ def why_unknown(lake: str, cluster_id: str, end_offset: int) -> str | None:
     )
 
 
-def ends_that_are_not_known(lake: str) -> dict[str, int]:
+def ends_that_are_not_known(lake: Lake) -> dict[str, int]:
     """The clusters whose state at the log's end the lake doesn't know, each with that end."""
     query = (
         f'SELECT l.cluster_id, l.log_end FROM (SELECT cluster_id, max("offset") + 1 AS log_end '  # noqa: S608

@@ -10,9 +10,10 @@ from typing import Any
 from jobs.asking.known_states import RANGES, why_unknown
 from jobs.asking.sql_delta_rs import answer
 from jobs.asking.sql_views import HISTORY, literal, valid_at
-from jobs.lake_tables import tables_of
 from jobs.moments import Moment
 from jobs.output import time_text
+from pipelines.lake import Lake
+from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
 
 LOG = "silver.committed_log"
@@ -29,7 +30,7 @@ _THEIR_BATCHES = (
 class ClusterHistory:
     """One cluster of a lake; offsets are exclusive ends, as of snapshots."""
 
-    lake: str
+    lake: Lake
     cluster_id: str
     committed_only: bool = False
 
@@ -157,7 +158,7 @@ class ClusterHistory:
         return f"{table}cluster_id = {literal(self.cluster_id)}"
 
 
-def cluster_history(lake: str, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
+def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
     """The lake's only cluster, or the one that is named. UsageError where there is none."""
     names = clusters_of(lake)
     if cluster is not None and cluster not in names:
@@ -167,7 +168,7 @@ def cluster_history(lake: str, cluster: str | None, *, committed_only: bool) -> 
     return ClusterHistory(lake, cluster or names[0], committed_only)
 
 
-def clusters_of(lake: str) -> list[str]:
+def clusters_of(lake: Lake) -> list[str]:
     """The ids of the clusters that a built lake has a log of. UsageError where it isn't built."""
     in_lake = tables_of(lake)
     missing = [table for table in (LOG, HISTORY, STATUS, RANGES) if table not in in_lake]

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from jobs.asking.answer import Answer, QueryError, write_answer
 from jobs.asking.sql_text import check_reads_only, lists_tables, tables_named
 from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, views_in
-from jobs.lake_tables import tables_of
 from jobs.moments import NOW, Moment
 from jobs.output import complain
+from pipelines.lake import Lake
+from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Request:
     form: text, json or csv; moment, cluster: of the views' state, None for all clusters.
     """
 
-    lake: str
+    lake: Lake
     query: str | None = None
     file: str | None = None
     engine: str = DELTA_RS
@@ -122,7 +123,7 @@ def _valid(request: Request) -> str:
     return valid_in({one.cluster_id: _end_offset(one, request, only) for one in histories})
 
 
-def _tell_of_unknown_ends(lake: str) -> None:
+def _tell_of_unknown_ends(lake: Lake) -> None:
     """Of clusters whose state at the log's end is not known the views show nothing."""
     from jobs.asking.known_states import ends_that_are_not_known, why_unknown
 

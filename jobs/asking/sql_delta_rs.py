@@ -13,10 +13,9 @@ from deltalake import QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from jobs.asking.answer import Answer, QueryError
-from jobs.asking.sql_text import SCHEMAS
 from jobs.asking.sql_views import AT_END, DataFusion, View, statements
-from pipelines.delta_rs import open_table
-from pipelines.lake_paths import table_uri
+from pipelines.lake import SCHEMAS, Lake
+from pipelines.lake.delta_rs import open_table
 from replica.errors import UnreadableFileError
 
 _SETTINGS = {
@@ -30,7 +29,7 @@ _VARIANT_FIELDS = {"metadata", "value"}
 
 
 def answer(
-    lake: str,
+    lake: Lake,
     tables: Sequence[str],
     query: str,
     views: Sequence[View] = (),
@@ -45,7 +44,7 @@ def answer(
     for schema in SCHEMAS:
         builder.execute(f"CREATE SCHEMA {schema}").read_all()
     for table in tables:
-        uri = table_uri(lake, table)
+        uri = lake.table_uri(table)
         try:
             builder.register(_quoted(table), open_table(uri))
         except (DeltaError, TableNotFoundError, OSError) as error:

@@ -24,7 +24,7 @@ from pipelines.tables.of_a_lake import TABLES
 
 
 def answer(
-    lake: str,
+    lake: Lake,
     tables: Sequence[str],
     query: str,
     views: Sequence[View] = (),
@@ -44,7 +44,7 @@ def answer(
     own = {IMPLEMENTATION: "in-memory", WAREHOUSE: scratch_warehouse()}
     spark = started_spark("sql", lake, own)
     try:
-        register(spark, Lake(lake), [one for one in TABLES if one.name in tables])
+        register(spark, lake, [one for one in TABLES if one.name in tables])
         for statement in statements(views, Spark(), valid):
             spark.sql(statement)
         frame = spark.sql(query)

@@ -9,14 +9,14 @@ from deltalake.exceptions import DeltaError
 
 from jobs.asking.answer import Answer, write_answer
 from jobs.asking.sql_views import HISTORY, VIEWS, View
-from jobs.lake_tables import tables_of
 from jobs.output import one_line, write_line, write_table
-from pipelines.delta_rs import open_table
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_table
+from pipelines.lake.tables import tables_of
 from replica.errors import UnreadableFileError
 
 
-def list_tables(lake: str, form: str) -> int:
+def list_tables(lake: Lake, form: str) -> int:
     """Print every table: as text below its description, else a row per column; 0."""
     names = tables_of(lake)
     tables = [_opened(lake, name) for name in names]
@@ -47,8 +47,8 @@ class _Table:
     columns: tuple[tuple[str, str, bool, str], ...]
 
 
-def _opened(lake: str, table: str) -> _Table:
-    uri = table_uri(lake, table)
+def _opened(lake: Lake, table: str) -> _Table:
+    uri = lake.table_uri(table)
     try:
         opened = open_table(uri)
         fields = opened.schema().fields

@@ -9,10 +9,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from pipelines.lake import SCHEMAS
 from replica.errors import UsageError
-
-SCHEMAS = ("bronze", "silver", "gold")
-"""The folders of a lake."""
 
 _PATTERN = r"""
       (?P<space>\s+|--[^\n]*|/\*.*?(?:\*/|\Z))

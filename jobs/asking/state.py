@@ -10,6 +10,7 @@ from jobs.asking.lake_history import ClusterHistory, cluster_history
 from jobs.asking.state_text import line
 from jobs.moments import Moment
 from jobs.output import complain, one_line, write_json, write_line, write_table
+from pipelines.lake import Lake
 from replica.metadata.changes import ChangeTeller, Told
 from replica.metadata.image import KINDS, Read, Write, entity_of
 
@@ -21,7 +22,7 @@ _ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 
 def run(
     *,
-    lake: str,
+    lake: Lake,
     cluster: str | None,
     moment: Moment,
     committed_only: bool = False,
@@ -42,7 +43,7 @@ def run(
 
 def run_diff(
     *,
-    lake: str,
+    lake: Lake,
     cluster: str | None,
     moments: tuple[Moment, Moment],
     committed_only: bool = False,

@@ -10,6 +10,7 @@ from typing import Any
 from jobs.asking.cluster_source import Source, from_directories, from_lake
 from jobs.moments import Moment
 from jobs.output import complain, counted, write_json, write_line, write_table
+from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.health.exposure import (
     BROKER,
@@ -50,7 +51,7 @@ class Asked:
     """Of which cluster: by directories, or by a lake at a moment."""
 
     paths: tuple[str, ...]
-    lake: str | None
+    lake: Lake | None
     cluster: str | None
     moment: Moment
     committed_only: bool

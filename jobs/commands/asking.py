@@ -78,7 +78,7 @@ def sql(
 
 def state(
     paths: cluster_options.PathsOfAState = None,
-    lake: cluster_options.LakeOfAState = None,
+    lake: options.OptionalLake = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from pipelines.object_store import check_lake, check_local
+from pipelines.object_store import check_local
 
 PathsOfAState = Annotated[
     Optional[list[str]],  # noqa: UP045
@@ -14,16 +14,6 @@ PathsOfAState = Annotated[
         callback=lambda paths: [check_local(path) for path in paths or []],
         metavar="[PATH...]",
         help="In the lake's place, with --sizes or --exposure: directories as for check.",
-        show_default=False,
-    ),
-]
-LakeOfAState = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--lake",
-        metavar="L",
-        help="The lake: a folder, or a URI such as s3://...",
-        callback=lambda lake: None if lake is None else check_lake(lake),
         show_default=False,
     ),
 ]

@@ -7,17 +7,7 @@ from typing import Annotated
 import typer
 
 from jobs.commands.options import Text, Texts, on_disk
-from pipelines.object_store import check_lake
 
-Lake = Annotated[
-    Text,
-    typer.Option(
-        "--lake",
-        metavar="L",
-        help="The lake: a folder, or a URI such as s3://...",
-        callback=lambda lake: lake and check_lake(lake),
-    ),
-]
 Table = Annotated[
     str, typer.Option("--table", metavar="T", help="gold.metadata_changes or gold.findings.")
 ]

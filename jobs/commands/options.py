@@ -8,6 +8,7 @@ from uuid import UUID
 
 import typer
 
+from pipelines import lake as lakes
 from pipelines.object_store import check_lake, check_local, check_place
 from replica.errors import UsageError
 
@@ -57,15 +58,22 @@ PathsOrUris = Annotated[
         show_default=False,
     ),
 ]
-Lake = Annotated[
-    str,
-    typer.Option(
-        "--lake",
-        metavar="L",
-        help="The lake: a folder, or a URI such as s3://...",
-        callback=check_lake,
-    ),
-]
+
+
+def lake_of(place: str) -> lakes.Lake:
+    """--lake as every job takes it; UsageError where it is nearly a URI, or holds more than the
+    place."""
+    return lakes.Lake(check_lake(place))
+
+
+_NAMED_LAKE = typer.Option(
+    "--lake",
+    metavar="L",
+    help="The lake: a folder, or a URI such as s3://...",
+    parser=lake_of,
+)
+Lake = Annotated[lakes.Lake, _NAMED_LAKE]
+OptionalLake = Annotated[Optional[lakes.Lake], _NAMED_LAKE]  # noqa: UP045
 NodePaths = Annotated[
     list[str],
     typer.Argument(
@@ -359,7 +367,10 @@ ReportOutput = Annotated[
     ),
 ]
 DemoLake = Annotated[
-    Text, typer.Option("--lake", metavar="L", help="Where to make the lake; .demo/ by default.")
+    Optional[lakes.Lake],  # noqa: UP045
+    typer.Option(
+        "--lake", metavar="L", help="Where to make the lake; .demo/ by default.", parser=lakes.Lake
+    ),
 ]
 PlanOnly = Annotated[
     bool,

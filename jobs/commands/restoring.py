@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
 from jobs.commands import combinations, options
+from pipelines import lake as lakes
 from replica.errors import UsageError
 
 Sources = Annotated[
@@ -18,7 +19,10 @@ Sources = Annotated[
     ),
 ]
 FromLake = Annotated[
-    options.Text, typer.Option("--lake", metavar="L", help="Take the state from a built lake.")
+    Optional[lakes.Lake],  # noqa: UP045
+    typer.Option(
+        "--lake", metavar="L", help="Take the state from a built lake.", parser=options.lake_of
+    ),
 ]
 Release = Annotated[
     str,

@@ -80,7 +80,7 @@ def register(
 
 
 def publish(
-    lake: feed_options.Lake = None,
+    lake: options.OptionalLake = None,
     table: feed_options.Table = "gold.metadata_changes",
     bootstrap: feed_options.Bootstrap = None,
     topic: feed_options.Topic = None,

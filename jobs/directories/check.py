@@ -31,6 +31,7 @@ from jobs.output import Progress, write_json, write_line
 from replica.check.damaged import bundle_damage
 from replica.check.group import JudgedGroup, judge_group
 from replica.check.rule import Finding, by_severity
+from replica.format.directory import LOOKS
 from replica.format.discovery import Found
 from replica.severity import Severity
 
@@ -93,13 +94,17 @@ class _Checking:
 
     def group(self, found: Iterable[Found]) -> None:
         """Read, judge and print what was looked at together."""
-        examined, damages = examine_all(found, self.progress.show)
-        judged = judge_group(
-            examined,
-            self.progress.show,
-            replay=self.options.replay,
-            newest=self.options.families.health,
-        )
+        found = tuple(found)
+        for _ in range(LOOKS):
+            examined, damages = examine_all(found, self.progress.show)
+            judged = judge_group(
+                examined,
+                self.progress.show,
+                replay=self.options.replay,
+                newest=self.options.families.health,
+            )
+            if not any(one.changed for one in examined):
+                break
         self.progress.clear()
         self.between("", bundle_damage(damages))
         self._members(judged)

@@ -9,6 +9,7 @@ from jobs.directories.difference import as_row, compare_directories
 from jobs.directories.examined import examine_one
 from jobs.output import complain, write_json, write_line
 from jobs.redacting import make_redactor
+from replica.format.directory import LOOKS
 from replica.history.divergence import Relation
 from replica.metadata.log_record import LogRecordReader
 
@@ -20,7 +21,10 @@ def run(
 ) -> int:
     """Print how A and B compare; 0 where they agree as far as both reach, else 1."""
     redactor = make_redactor(keep_secrets, None, show_configs)
-    difference = compare_directories(examine_one(a), examine_one(b))
+    for _ in range(LOOKS):
+        difference = compare_directories(examine_one(a), examine_one(b))
+        if not (difference.a.changed or difference.b.changed):
+            break
     for examined in (difference.a, difference.b):
         for damage in examined.damages:
             complain(str(damage))

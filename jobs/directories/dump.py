@@ -1,6 +1,6 @@
 """`kraftlake dump`: what segments, snapshots and the small files of a directory hold.
 
-One file is in memory at a time; of a large one that is printed as JSON, a window. What can't be
+One small file is in memory at a time; of a large one a window. What can't be
 decoded is named on stderr and everything else is printed.
 """
 
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Container
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from jobs.directories import dump_bulk
 from jobs.directories.dump_files import DumpFile, Wanted, find_files
@@ -29,25 +30,28 @@ from jobs.output import (
 from jobs.record_lines import json_rest, opaque_json_rest, opaque_text_line, text_line
 from jobs.redacting import make_redactor
 from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format.byte_source import OpenFile
+from replica.format.byte_source import OpenFile, Source
 from replica.format.compression import Inflation
+from replica.format.content import Content
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind
 from replica.format.reading import (
     MAX_LOG_BYTES,
     MAX_STATE_BYTES,
     VanishedFileError,
+    in_memory_if_small,
     open_file,
     open_own_file,
 )
 from replica.format.record import Record, records_of
-from replica.format.segment import LocatedBatch
+from replica.format.segment import AnyWalk, LocatedBatch
 from replica.format.snapshot import SnapshotState
-from replica.message.primitives import Buffer
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
-from replica.scan.file_room import FileRoom
-from replica.scan.segments import is_large
+from replica.scan.segments import is_large, walk
+
+if TYPE_CHECKING:
+    from replica.scan.lines import LineScan
 
 _LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 _EVERY_BATCHES = 64
@@ -87,6 +91,20 @@ def run(paths: list[str], selection: Selection, options: Options) -> int:
     return 1 if dumping.damaged else 0
 
 
+class _Rising:
+    """Numbers that come in rising order, asked for in rising order."""
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        self._numbers = iter(numbers)
+        self._next = next(self._numbers, None)
+
+    def hold(self, number: int) -> bool:
+        """Whether the number is among them."""
+        while self._next is not None and self._next < number:
+            self._next = next(self._numbers, None)
+        return self._next == number
+
+
 class _Dumping:
     """One run: what it has been asked for, and whether anything was damaged so far."""
 
@@ -96,7 +114,6 @@ class _Dumping:
         self.reader = LogRecordReader(
             make_redactor(options.keep_secrets, options.redact_key, options.show_configs)
         )
-        self.room = FileRoom.of_environment()
         self.progress = Progress()
         self.damaged = False
         self.headed: DumpFile | None = None
@@ -162,23 +179,26 @@ class _Dumping:
         if as_lines and is_large(opened.size) and self.partitions.of(file).is_metadata:
             self._bulk(file, opened, expected)
         else:
-            self._whole(file, self.room.read_open(opened), expected)
+            self._by_batches(file, in_memory_if_small(opened), expected)
 
-    def _whole(self, file: DumpFile, data: Buffer, expected: int | None) -> None:
-        """A file in memory, by the scalar reader."""
-        found = self.room.scan(data, expected_offset=expected)
-        self._damages(file, found.damages)
-        self._joint(file, found.next_offset)
-        view = memoryview(data)
-        secret = self._secret_batches(file, data, expected) if self.options.batches else set()
-        for number, batch in enumerate(found.batches):
+    def _by_batches(self, file: DumpFile, data: Source, expected: int | None) -> None:
+        """Batch by batch. Of a small file what is damaged is named first."""
+        content = Content(data)
+        found = walk(data, expected_offset=expected)
+        batches: Iterable[LocatedBatch] = found
+        if not isinstance(data, OpenFile):
+            batches = list(found)
+            self._end(file, found)
+        secret = _Rising(self._secret_batches(file, data, expected))
+        for number, batch in enumerate(batches):
             if number % _EVERY_BATCHES == 0:
-                self._show_progress(file, batch.position, len(data))
+                self._show_progress(file, batch.position, content.size)
             if self.options.batches:
-                self._batch(file, batch, is_secret=batch.position in secret)
+                self._batch(file, batch, is_secret=secret.hold(batch.position))
             elif batch.crc_valid and self.selection.may_hold(batch.header):
-                end = batch.position + batch.header.size_bytes
-                self._records(file, batch, view[batch.position : end])
+                self._records(file, batch, content.batch(batch))
+        if isinstance(data, OpenFile):
+            self._end(file, found)
 
     def _bulk(self, file: DumpFile, opened: OpenFile, expected: int | None) -> None:
         """A large file as it is read, the same lines."""
@@ -197,6 +217,10 @@ class _Dumping:
                 line = self._line(file, piece.position, epoch, is_control, piece.record)
                 sys.stdout.write(line)
             self._show_progress(file, found.end_position, opened.size)
+        self._end(file, found)
+
+    def _end(self, file: DumpFile, found: AnyWalk | LineScan) -> None:
+        """What a reader says of a file that it has read to its end."""
         self._damages(file, found.damages)
         self._joint(file, found.next_offset)
 
@@ -230,6 +254,10 @@ class _Dumping:
             self.log_end = (file.log_folder, end)
 
     def _records(self, file: DumpFile, batch: LocatedBatch, whole: memoryview) -> None:
+        if not whole:
+            detail = "the batch at this byte was changed while it was read"
+            self.name(Damage(batch.position, 0, DamageKind.CHANGED, detail, file.shown))
+            return
         header = batch.header
         next_offset = header.base_offset
         place = (file, batch.position, header.leader_epoch, header.is_control)
@@ -276,8 +304,10 @@ class _Dumping:
         detail = f"record at offset {offset} of the batch at this byte: {reason}"
         self.name(Damage(position, 0, DamageKind.RECORD, detail, file.shown))
 
-    def _secret_batches(self, file: DumpFile, data: Buffer, expected: int | None) -> Container[int]:
+    def _secret_batches(self, file: DumpFile, data: Source, expected: int | None) -> Iterable[int]:
         """The first bytes of batches whose CRC is withheld: a secret could be guessed by it."""
+        if not self.options.batches:
+            return ()
         redactor, partition = self.reader.redactor, self.partitions.of(file)
         if redactor is None or (not partition.is_metadata and partition.is_proven):
             return ()

@@ -6,13 +6,13 @@ numpy and the compiled kernels are loaded where this is used, not by every dump.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from jobs.directories.selection import Selection
 from jobs.output import safe_json
-from replica.format.byte_source import OpenFile
-from replica.message.primitives import Buffer
+from replica.format.byte_source import OpenFile, Source
 
 if TYPE_CHECKING:
     from replica.scan.lines import Choose, LineScan
@@ -39,11 +39,11 @@ def line_scan(
     )
 
 
-def secret_batches(data: Buffer, expected_offset: int | None) -> frozenset[int]:
-    """The first bytes of a file's batches that may hold a secret."""
+def secret_batches(data: Source, expected_offset: int | None) -> Iterator[int]:
+    """The first bytes of a file's batches that may hold a secret, rising."""
     from replica.scan.secret_batches import secret_positions
 
-    return frozenset(secret_positions(data, expected_offset=expected_offset))
+    return secret_positions(data, expected_offset=expected_offset)
 
 
 @lru_cache(maxsize=1)

@@ -12,6 +12,7 @@ from jobs.directories.restore_source import Source, of_directories, of_lake
 from jobs.moments import NOW, Moment
 from jobs.output import counted, write_json, write_line
 from pipelines.capture.private import make_folder, new_file
+from pipelines.lake import Lake
 from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
 from replica.format.control import ControlMessage, KRaftVersion, KRaftVoters, decode_control
@@ -37,7 +38,7 @@ class Request:
     release: str
     output: str | None
     paths: Sequence[str] = ()
-    lake: str | None = None
+    lake: Lake | None = None
     cluster: str | None = None
     moment: Moment = NOW
     committed_only: bool = False

@@ -11,6 +11,7 @@ from jobs.asking.lake_history import cluster_history
 from jobs.directories.recover import examined_nodes
 from jobs.moments import Moment
 from jobs.output import Progress, complain
+from pipelines.lake import Lake
 from replica.check.examined import Examined, replica_log
 from replica.check.members import by_cluster
 from replica.check.replaying import replay_log, snapshot_image
@@ -100,7 +101,7 @@ def _image(examined: Examined, end: OffsetAndEpoch) -> Image | None:
     return None
 
 
-def of_lake(lake: str, cluster: str | None, moment: Moment, *, committed_only: bool) -> Source:
+def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: bool) -> Source:
     """The state that `kraftlake state` tells of the moment. UsageError."""
     history = cluster_history(lake, cluster, committed_only=committed_only)
     end_offset = history.end_offset(moment)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake.waiting import check_ready, check_whole, waiting
-from jobs.lake_tables import check_lake
 from jobs.output import complain, write_counts
+from pipelines.lake import Lake
+from pipelines.lake.tables import check_lake
 
 
-def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> int:
+def run(*, lake: Lake, run_id: str | None = None, json_output: bool = False) -> int:
     """Build the lake and print the rows per table; 0. Raises KraftlakeError.
 
     run_id: a UUID, of gold.quality_results and lineage.
@@ -17,16 +18,16 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
     return 0
 
 
-def run_build(lake: str, run_id: str | None = None) -> dict[str, int]:
+def run_build(lake: Lake, run_id: str | None = None) -> dict[str, int]:
     """`build_tables`, which Ctrl-C ends with one line."""
     with interruptible("build", lambda: _again(lake)):
         return build_tables(lake, run_id)
 
 
-def build_tables(lake: str, run_id: str | None = None) -> dict[str, int]:
+def build_tables(lake: Lake, run_id: str | None = None) -> dict[str, int]:
     """Rows by table. Spark starts where something has changed since the last build, and the lake is
     not small. Raises KraftlakeError."""
-    from pipelines.lake_lock import locked_in_store
+    from pipelines.lake.lock import locked_in_store
     from pipelines.last_build import last_build
     from pipelines.lineage.job_events import job_events
 
@@ -43,8 +44,7 @@ def build_tables(lake: str, run_id: str | None = None) -> dict[str, int]:
             return _build(lake, named)
 
 
-def _build(lake: str, run_id: str) -> dict[str, int]:
-    from pipelines.delta import Lake
+def _build(lake: Lake, run_id: str) -> dict[str, int]:
     from pipelines.delta.failures import told
     from pipelines.small_build import build_small
 
@@ -52,15 +52,15 @@ def _build(lake: str, run_id: str) -> dict[str, int]:
         complain(f"build: {line}")
 
     with told(lake):
-        counts = build_small(Lake(lake), progress, run_id)
+        counts = build_small(lake, progress, run_id)
     if counts is None:
         from pipelines.build import build
 
         spark = started_spark("build", lake)
         with told(lake):
-            counts = build(spark, Lake(lake), progress, run_id)
+            counts = build(spark, lake, progress, run_id)
     return counts
 
 
-def _again(lake: str) -> str:
+def _again(lake: Lake) -> str:
     return f"what was committed stays: run `kraftlake build --lake {lake}` again"

@@ -9,9 +9,10 @@ from typing import Any
 
 from jobs.lake import held as lake_content
 from jobs.lake.held import Held, Offsets
-from jobs.lake_tables import tables_of
 from jobs.output import ms_text, time_text, write_json, write_line, write_table
 from pipelines.capture_rounds import Round
+from pipelines.lake import Lake
+from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
 
 _NEEDED = ("bronze.captures", "bronze.log_batches")
@@ -20,7 +21,7 @@ _Labels = Mapping[tuple[str, datetime], str]
 _COUNTED = ("captures", "first_captured", "last_captured", "log_start_offset", "log_end_offset")
 
 
-def run(*, lake: str, json_output: bool = False) -> int:
+def run(*, lake: Lake, json_output: bool = False) -> int:
     """Print clusters, replicas, rounds, captures, tables and versions; 0. Raises KraftlakeError."""
     names = tables_of(lake)
     missing = [name for name in _NEEDED if name not in names]

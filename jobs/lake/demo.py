@@ -14,16 +14,17 @@ from jobs.asking import sql
 from jobs.asking.questions import DEMO
 from jobs.lake import ingest
 from jobs.output import complain, write_line
+from pipelines.lake import Lake
 from replica.errors import UsageError
 
 RECORDED = Path(__file__).resolve().parents[2] / "tests" / "data"
 CLUSTERS = ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")
 ORDER = ("live", "split", "final")
-DEFAULT_LAKE = ".demo/lake"
+DEFAULT_LAKE = Lake(".demo/lake")
 _FAILED = 1
 
 
-def run(*, lake: str | None = None) -> int:
+def run(*, lake: Lake | None = None) -> int:
     """0, or 1 where a step failed. A lake of an earlier demo at the default place is made anew.
 
     Raises UsageError outside a checkout, which holds the recorded logs.
@@ -34,7 +35,7 @@ def run(*, lake: str | None = None) -> int:
         raise UsageError(f"{missing[0]}: not there; the demo runs in a checkout of kraftlake")
     if lake is None:
         lake = DEFAULT_LAKE
-        shutil.rmtree(lake, ignore_errors=True)
+        shutil.rmtree(lake.folder, ignore_errors=True)
     started = time.monotonic()
     shown = [_relative(path) for path in paths]
     write_line("Two clusters, each captured three times: running (live), with a leader cut off and")

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jobs.asking.sql_text import SCHEMAS
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake import held as lake_content
 from jobs.lake.waiting import check_ready, waiting
-from jobs.lake_tables import tables_of
 from jobs.output import complain, counted, write_counts, write_json, write_table
-from pipelines import forgetting
-from pipelines.forgetting import Targets
-from pipelines.lake_lock import locked
-from pipelines.schema_version import check_schema_version
+from pipelines.lake import SCHEMAS, Lake, forgetting
+from pipelines.lake.forgetting import Targets
+from pipelines.lake.lock import locked
+from pipelines.lake.schema_version import check_schema_version
+from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
 
 _SHOWN = (
@@ -25,7 +24,7 @@ _SHOWN = (
 
 def run(
     *,
-    lake: str,
+    lake: Lake,
     captures: Sequence[str] = (),
     clusters: Sequence[str] = (),
     confirmed: bool = False,
@@ -58,7 +57,7 @@ def run(
     return 0
 
 
-def _again(lake: str, *, vacuum: bool) -> str:
+def _again(lake: Lake, *, vacuum: bool) -> str:
     """What to run after an interruption, before which something may have been begun."""
     if forgetting.begun(lake) == Targets() and not vacuum:
         return "nothing was taken out: run the same command again"
@@ -66,7 +65,7 @@ def _again(lake: str, *, vacuum: bool) -> str:
     return f"run `{words}`, which finishes it"
 
 
-def _meant(lake: str, asked: Targets, left: Targets) -> list[dict[str, Any]]:
+def _meant(lake: Lake, asked: Targets, left: Targets) -> list[dict[str, Any]]:
     """Rows of bronze.captures. UsageError for an id that none has.
 
     left: what an interrupted run was asked, which may be gone already.
@@ -99,21 +98,20 @@ def _show(meant: Sequence[dict[str, Any]], json_output: bool) -> int:
     return 0
 
 
-def _forget(lake: str, targets: Targets) -> dict[str, int]:
+def _forget(lake: Lake, targets: Targets) -> dict[str, int]:
     """Rows removed, by table. Spark starts here."""
     from pipelines.bronze.forget import forget
-    from pipelines.delta import Lake
     from pipelines.delta.failures import told
 
     forgetting.begin(lake, targets)
     spark = started_spark("forget", lake)
     with told(lake):
-        counts = forget(spark, Lake(lake), targets, lambda table: complain(f"forget: {table}"))
+        counts = forget(spark, lake, targets, lambda table: complain(f"forget: {table}"))
     forgetting.end(lake)
     return counts
 
 
-def _leave_no_earlier_version(lake: str, json_output: bool) -> int:
+def _leave_no_earlier_version(lake: Lake, json_output: bool) -> int:
     from jobs.lake.build import build_tables
     from pipelines import delta
 
@@ -122,5 +120,5 @@ def _leave_no_earlier_version(lake: str, json_output: bool) -> int:
     with locked(lake, waiting("forget", lake)):  # an ingest's files are young, and not yet needed
         for name in tables_of(lake):
             complain(f"forget: vacuum {name}")
-            delta.vacuum(spark, delta.Lake(lake), *name.split("."))
+            delta.vacuum(spark, lake, *name.split("."))
     return 0

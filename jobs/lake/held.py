@@ -18,8 +18,8 @@ from deltalake.exceptions import DeltaError
 from jobs.asking.sql_delta_rs import answer
 from jobs.asking.sql_text import tables_named
 from pipelines.capture_rounds import Round, round_of, rounds_sql
-from pipelines.delta_rs import open_table
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_table
 from replica.errors import UnreadableFileError
 
 _REPLICA = ("cluster_id", "node_id", "directory_id")
@@ -101,30 +101,30 @@ class Table:
     rows: int
 
 
-def clusters(lake: str) -> list[Held]:
+def clusters(lake: Lake) -> list[Held]:
     """Each cluster, whichever replica holds its offsets."""
     return _held(lake, _CLUSTER)
 
 
-def replicas(lake: str) -> list[Held]:
+def replicas(lake: Lake) -> list[Held]:
     """Each replica of each cluster."""
     return _held(lake, _REPLICA)
 
 
-def captures(lake: str) -> list[dict[str, Any]]:
+def captures(lake: Lake) -> list[dict[str, Any]]:
     """Rows of bronze.captures without the files, oldest first in each cluster."""
     return list(_rows(lake, _CAPTURES))
 
 
-def rounds(lake: str) -> list[Round]:
+def rounds(lake: Lake) -> list[Round]:
     """The rounds of captures, oldest first in each cluster."""
     return [round_of(row) for row in _rows(lake, rounds_sql("true"))]
 
 
-def tables(lake: str, names: Iterable[str]) -> Iterator[Table]:
+def tables(lake: Lake, names: Iterable[str]) -> Iterator[Table]:
     """The tables of these names. UnreadableFileError for one that can't be opened."""
     for name in names:
-        uri = table_uri(lake, name)
+        uri = lake.table_uri(name)
         with _told(uri):
             table = open_table(uri)
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
@@ -142,13 +142,13 @@ def _told(uri: str) -> Iterator[None]:
         raise UnreadableFileError(uri, str(error).splitlines()[0]) from error
 
 
-def versions(lake: str, names: Iterable[str]) -> list[dict[str, Any]]:
+def versions(lake: Lake, names: Iterable[str]) -> list[dict[str, Any]]:
     """Rows of bronze.lake_versions, oldest first; none where the lake, whose tables have these
     names, is older than that."""
     return list(_rows(lake, _VERSIONS)) if "bronze.lake_versions" in names else []
 
 
-def _held(lake: str, columns: Sequence[str]) -> list[Held]:
+def _held(lake: Lake, columns: Sequence[str]) -> list[Held]:
     owner = ", ".join(columns)
     ranges: dict[tuple[Any, ...], list[Offsets]] = {}
     for row in _rows(lake, _HELD.format(owner=owner)):
@@ -171,6 +171,6 @@ def _gaps(held: Iterable[Offsets], start: int, end: int) -> Iterator[Offsets]:
         expected = max(expected, one.end)
 
 
-def _rows(lake: str, query: str) -> Iterator[dict[str, Any]]:
+def _rows(lake: Lake, query: str) -> Iterator[dict[str, Any]]:
     found = answer(lake, tables_named(query), query)
     return (dict(zip(found.columns, row, strict=True)) for row in found.rows)

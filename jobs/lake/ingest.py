@@ -22,12 +22,12 @@ from jobs.redacting import check_shown
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
 from pipelines.capture.looks import Group, Look, Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool, local_place
-from pipelines.lake_folder import refuse_foreign
-from pipelines.lake_lock import locked
-from pipelines.lake_paths import is_remote
-from pipelines.redaction import Redaction, keep_to_owner, lake_key, lake_key_file
-from pipelines.schema_version import VERSION, schema_version, write_schema_version
-from pipelines.seal import OPEN, Seal
+from pipelines.lake import Lake
+from pipelines.lake.folder import refuse_foreign
+from pipelines.lake.lock import locked
+from pipelines.lake.redaction import Redaction, keep_to_owner, lake_key, lake_key_file
+from pipelines.lake.schema_version import VERSION, schema_version, write_schema_version
+from pipelines.lake.seal import OPEN, Seal
 from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.metadata.redact import Redactor
@@ -55,7 +55,7 @@ class Stream:
 def run(
     paths: Sequence[str],
     *,
-    lake: str,
+    lake: Lake,
     captured_at: str | None = None,
     order: Sequence[str] | None = None,
     as_replica: str | None = None,
@@ -122,7 +122,7 @@ class _Hiding:
     key: bytes = field(default=b"", repr=False)
     seal: Seal = OPEN
 
-    def of_lake(self, lake: str) -> _Hiding:
+    def of_lake(self, lake: Lake) -> _Hiding:
         """By the lake's key, which is a new one where it has none. UsageError where the lake can't
         take what comes in."""
         key = lake_key(lake)
@@ -140,7 +140,7 @@ class _Hiding:
             return None
         return Redactor(self.key, self.shown_configs, keeps_crcs=self.seal == OPEN)
 
-    def redaction(self, lake: str, spool: Path) -> Redaction | None:
+    def redaction(self, lake: Lake, spool: Path) -> Redaction | None:
         """By the lake's key file, which is made here; a remote lake's is copied into the spool."""
         key_file = lake_key_file(lake, self.key, spool)
         if self.keeps_secrets:
@@ -153,7 +153,7 @@ class _Work:
     """One ingest of some paths, which may be repeated."""
 
     paths: tuple[str, ...]
-    lake: str
+    lake: Lake
     options: Options
     hiding: _Hiding
     verify: bool
@@ -228,7 +228,7 @@ def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
     for log in logs[1:]:
         every = DataFrame.union(every, log)
     place = local_place(work.lake)
-    followed = [work.lake, *work.paths] if is_remote(work.lake) else work.paths
+    followed = [work.lake, *work.paths] if work.lake.is_remote else work.paths
     name = hashlib.sha256(json.dumps(followed).encode()).hexdigest()[:16]
     checkpoint = (place / _CHECKPOINTS / name).as_uri()
     stop = threading.Event()
@@ -255,14 +255,13 @@ def _all_damages(looks: Looks) -> list[Damage]:
     return [*looks.damages, *of_replicas]
 
 
-def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, int]:
+def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, int]:
     """Rows added or changed, by table. Where there is much to decode Spark starts here, after the
     paths have proved readable; otherwise where it turns out that many rows may change."""
     from pipelines.bronze.ingest import Ingest
     from pipelines.bronze.work import SMALL_BYTES, new_bytes
-    from pipelines.delta import Lake
     from pipelines.delta.failures import told
-    from pipelines.delta.lake_versions import note_written
+    from pipelines.lake.versions import note_written
     from pipelines.session import is_submitted
     from pipelines.tables.bronze import BRONZE
 
@@ -279,7 +278,7 @@ def _write(looks: Looks, lake: str, hiding: _Hiding, spool: Path) -> dict[str, i
     note_written(lake, VERSION, is_new=is_new)
     if hiding.keeps_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    ingest = Ingest(spark, Lake(lake), redaction, in_tasks)
+    ingest = Ingest(spark, lake, redaction, in_tasks)
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)
     with told(lake):

@@ -17,21 +17,20 @@ from pipelines.bronze.plan import NewCapture, NewRange, Plan, plan_of
 from pipelines.capture.looks import Looks
 from pipelines.capture.spool import Spool
 from pipelines.delta import Lake
-from pipelines.lake_paths import is_remote, local_path
 from replica.metadata.redact import Redactor
 
 _COLUMNS = ("node", "captured_at", "file", "bytes", "offsets", "batches")
 
 
 def planned(
-    lake: str, look: Callable[[Spool], Looks], redactor: Redactor | None, *, json_output: bool
+    lake: Lake, look: Callable[[Spool], Looks], redactor: Redactor | None, *, json_output: bool
 ) -> Plan:
     """Tells the plan on stdout, and gives it. look: reads the paths with copies in the spool, which
     lies beside the system's temporary files. Raises KraftlakeError."""
     with tempfile.TemporaryDirectory(prefix="kraftlake-") as folder:
-        own = None if is_remote(lake) else Path(local_path(lake))
+        own = None if lake.is_remote else lake.folder
         with Spool(Path(folder, "spool"), own) as spool:
-            plan = plan_of(Lake(lake), look(spool), datetime.now(UTC), redactor)
+            plan = plan_of(lake, look(spool), datetime.now(UTC), redactor)
     if json_output:
         for capture in plan.captures:
             write_json(_json(capture))

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from jobs.asking.sql_text import SCHEMAS
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake.waiting import check_ready, check_whole, waiting
-from jobs.lake_tables import tables_of
 from jobs.output import complain, write_rows
-from pipelines.lake_lock import locked
+from pipelines.lake import SCHEMAS, Lake
+from pipelines.lake.lock import locked
+from pipelines.lake.tables import tables_of
 from pipelines.lineage.job_events import job_events
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def run(
     *,
-    lake: str,
+    lake: Lake,
     retain_days: int = 0,
     dry_run: bool = False,
     run_id: str | None = None,
@@ -45,9 +45,8 @@ def run(
 
 
 def _upkeep(
-    lake: str, names: tuple[str, ...], retain_days: int, *, dry_run: bool
+    lake: Lake, names: tuple[str, ...], retain_days: int, *, dry_run: bool
 ) -> Iterator[tuple[str, Upkeep]]:
-    from pipelines.delta import Lake
     from pipelines.delta.failures import told
     from pipelines.delta.upkeep import upkeep
 
@@ -55,7 +54,7 @@ def _upkeep(
     with told(lake):
         for name in names:
             complain(f"maintain: {name}")
-            path = Lake(lake).path(*name.split("."))
+            path = lake.path(*name.split("."))
             yield name, upkeep(spark, path, retain_days=retain_days, dry_run=dry_run)
 
 

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake.waiting import check_ready, check_whole, waiting
-from jobs.lake_tables import check_lake
 from jobs.output import complain, write_json, write_table
+from pipelines.lake import Lake
+from pipelines.lake.tables import check_lake
 
 if TYPE_CHECKING:
     from pipelines.quality.verdicts import TableResult
 
 
-def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> int:
+def run(*, lake: Lake, run_id: str | None = None, json_output: bool = False) -> int:
     """Judge the lake's tables and print what was found; 0, or 1 where an expectation is broken.
 
     Nothing is derived and nothing quarantined; the results go to the lake. run_id: as of build.
@@ -25,10 +26,10 @@ def run(*, lake: str, run_id: str | None = None, json_output: bool = False) -> i
     return int(any(not verdict.success for one in results for verdict in one.judged.verdicts))
 
 
-def _judged(lake: str, run_id: str | None) -> list[TableResult]:
-    from pipelines.delta import Lake, exists
+def _judged(lake: Lake, run_id: str | None) -> list[TableResult]:
+    from pipelines.delta import exists
     from pipelines.delta.failures import told
-    from pipelines.lake_lock import locked_in_store
+    from pipelines.lake.lock import locked_in_store
     from pipelines.lineage.job_events import job_events
     from pipelines.tables.bronze import BRONZE
 
@@ -39,7 +40,7 @@ def _judged(lake: str, run_id: str | None) -> list[TableResult]:
     from pipelines.quality.gate import Gate
     from pipelines.quality.suites import SUITES
 
-    place = Lake(lake)
+    place = lake
     with told(lake), locked_in_store(lake, waiting("quality", lake)):
         check_whole(lake)
         built = [

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jobs.output import complain
-from pipelines.forgetting import refuse_half_forgotten
-from pipelines.lake_folder import check_writable
-from pipelines.schema_version import check_schema_version
+from pipelines.lake import Lake
+from pipelines.lake.folder import check_writable
+from pipelines.lake.forgetting import refuse_half_forgotten
+from pipelines.lake.schema_version import check_schema_version
 
 
-def check_ready(lake: str, *schemas: str) -> None:
+def check_ready(lake: Lake, *schemas: str) -> None:
     """Raises before anything is written, and before Spark starts, what would end the job later.
 
     schemas: of the tables that the job writes. UsageError: Spark can't start here, for example for
@@ -22,12 +23,12 @@ def check_ready(lake: str, *schemas: str) -> None:
     check_startable()
 
 
-def waiting(job: str, lake: str) -> Callable[[], None]:
-    """For pipelines.lake_lock: tells on stderr that `job` waits."""
+def waiting(job: str, lake: Lake) -> Callable[[], None]:
+    """For pipelines.lake.lock: tells on stderr that `job` waits."""
     return lambda: complain(f"{job}: another job is at work on {lake}: waiting for it to end")
 
 
-def check_whole(lake: str) -> None:
+def check_whole(lake: Lake) -> None:
     """UsageError where the lake is of another version, or half forgotten. For whoever writes to it,
     behind the wait: the other job may have been killed."""
     check_schema_version(lake)

@@ -14,14 +14,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from jobs.lake_tables import check_lake
 from jobs.output import complain, counted, write_json, write_line
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.publishing import Start, Target, publish
 from pipelines.feeds.schema import json_schema
 from pipelines.feeds.tables import FEEDS, Feed
 from pipelines.feeds.values import Position
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.tables import check_lake
 from pipelines.lineage.job_events import job_events
 from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError
@@ -69,7 +69,7 @@ def print_schema(table: str) -> int:
 
 
 def run(
-    lake: str,
+    lake: Lake,
     table: str,
     kafka: Kafka,
     folder: str | None,
@@ -85,7 +85,7 @@ def run(
     """
     known = _feed(table)
     check_lake(lake)
-    feed = ChangeFeed(table_uri(lake, table), known)
+    feed = ChangeFeed(lake.table_uri(table), known)
     start = next((known for known in _STARTS if known == pace.start), None)
     if start is None:
         raise UsageError(f"--from {pace.start}: expected {' or '.join(_STARTS)}")

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, Spark, select
 from jobs.interrupts import interruptible, started_spark
-from jobs.lake_tables import tables_of
 from jobs.output import complain, write_json, write_line, write_table
 from pipelines.catalog.metastore import (
     CLIENT_FILE,
@@ -26,6 +25,8 @@ from pipelines.catalog.metastore import (
     properties_text,
 )
 from pipelines.catalog.statements import NamedQuery
+from pipelines.lake import Lake
+from pipelines.lake.tables import tables_of
 from replica.errors import UnwritableFileError, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _PREFIX = re.compile(r"[a-z][a-z0-9_]*|")
 
 def run(
     *,
-    lake: str,
+    lake: Lake,
     catalog: str | None = None,
     prefix: str = "",
     client_file: str | None = None,
@@ -69,19 +70,18 @@ def run(
 
 
 def _changes(
-    lake: str, settings: Mapping[str, str], in_lake: Sequence[str] | None, prefix: str
+    lake: Lake, settings: Mapping[str, str], in_lake: Sequence[str] | None, prefix: str
 ) -> Sequence[Change]:
     """in_lake: the lake's tables; None takes the names away."""
     from pipelines.catalog.registration import register, unregister
-    from pipelines.delta import Lake
     from pipelines.tables.of_a_lake import TABLES
 
     spark = started_spark("register", lake, settings)
     if in_lake is None:
-        return unregister(spark, Lake(lake), prefix)
+        return unregister(spark, lake, prefix)
     present = [one for one in TABLES if one.name in in_lake]
     views = views_of(prefix) if HISTORY in in_lake else ()
-    return register(spark, Lake(lake), present, views, prefix)
+    return register(spark, lake, present, views, prefix)
 
 
 def views_of(prefix: str) -> tuple[NamedQuery, ...]:

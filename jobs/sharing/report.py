@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobs.asking.sql_text import tables_named
-from jobs.lake_tables import tables_of
 from jobs.output import (
     complain,
     is_standard_output,
@@ -22,6 +21,8 @@ from jobs.output import (
     write_line,
     write_text,
 )
+from pipelines.lake import Lake
+from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ DEFAULT_OUTPUT = "report.html"
 
 def run(
     *,
-    lake: str,
+    lake: Lake,
     output: str = DEFAULT_OUTPUT,
     cluster: str | None = None,
     json_output: bool = False,
@@ -63,7 +64,7 @@ def run(
     return 0
 
 
-def source(lake: str) -> Source:
+def source(lake: Lake) -> Source:
     """The lake behind the report's port. UsageError where there is none, or one of another
     schema version."""
     from jobs.asking.sql_delta_rs import answer

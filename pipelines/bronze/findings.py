@@ -6,8 +6,6 @@ applied, is told by the replay of the agreed branch in gold.
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +18,9 @@ from replica.check.examined import LOG_KINDS, Examined
 from replica.check.landmarks import known_files
 from replica.check.replaying import Replayed
 from replica.check.rule import Finding
+from replica.format.content import Content
 from replica.format.known_file import KnownFile
+from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.model.epochs import OffsetAndEpoch
 
 Row = dict[str, Any]
@@ -41,9 +41,9 @@ def judge_looks(tasks: Tasks, looks: Sequence[Look]) -> list[Judged]:
 
 
 def judge_look(look: Look) -> Judged:
-    """By the copies of its logs in the spool, which nobody else writes to: so they are mapped."""
+    """By the copies of its logs in the spool."""
     contents = {
-        file.path: _mapped(look.copy_of(file))
+        file.path: Content(open_file(look.copy_of(file), MAX_LOG_BYTES))
         for file in look.directory.files
         if file.name.kind in LOG_KINDS
     }
@@ -61,13 +61,6 @@ def judge_look(look: Look) -> Judged:
         if finding.rule not in (SNAPSHOT_UNVERIFIED, SNAPSHOT_NOT_KNOWN)  # gold decides these
     ]
     return Judged(look.capture_id, tuple(rows), known)
-
-
-def _mapped(path: str) -> memoryview:
-    with open(path, "rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return memoryview(b"")
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _row(look: Look, examined: Examined, finding: Finding, snapshot: OffsetAndEpoch | None) -> Row:

@@ -2,7 +2,7 @@
 
 The order of the writes is the order of recovery: records go while log_batches still says whose
 they are, bronze.captures, which says what is to go, comes last. Each step may be done again. Who
-calls this holds the lake's lock, and says in pipelines.forgetting that it has begun.
+calls this holds the lake's lock, and says in pipelines.lake.forgetting that it has begun.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pipelines.bronze.remaining import (
 from pipelines.bronze.replica_rows import of_replica
 from pipelines.capture.known import replica_of
 from pipelines.delta import Lake, merge, overwrite, read, remove
-from pipelines.forgetting import Targets
+from pipelines.lake.forgetting import Targets
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from replica.format.damage import DamageKind

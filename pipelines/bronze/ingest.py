@@ -24,8 +24,8 @@ from pipelines.bronze.snapshot_records import write_snapshot_records
 from pipelines.bronze.work import is_small
 from pipelines.capture.looks import Group
 from pipelines.delta import Lake, ensure_table
-from pipelines.delta_rs import open_if_there
-from pipelines.redaction import Redaction, redactor_of
+from pipelines.lake.delta_rs import open_if_there
+from pipelines.lake.redaction import Redaction, redactor_of
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tasks import Here, OnSpark, Tasks
@@ -59,7 +59,7 @@ class Ingest:
 
         UsageError: a table is gone while bronze.captures, the last to be made, says what it held.
         """
-        absent = [c.name for c in bronze.BRONZE if open_if_there(self.lake.root, c.name) is None]
+        absent = [c.name for c in bronze.BRONZE if open_if_there(self.lake, c.name) is None]
         if absent and bronze.CAPTURES.name not in absent:
             raise UsageError(
                 f"{self.lake.root} has no {', '.join(absent)}, though it has bronze.captures: "

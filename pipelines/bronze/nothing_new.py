@@ -11,7 +11,8 @@ from typing import Any
 from deltalake import DeltaTable
 
 from pipelines.capture.looks import Looks
-from pipelines.delta_rs import open_if_there, rows_of
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there, rows_of
 from pipelines.tables.bronze import BRONZE, CAPTURES, DAMAGE
 from replica.format.damage import Damage
 
@@ -19,7 +20,7 @@ _GROUPS = "SELECT DISTINCT capture_group FROM t"
 _DAMAGES = "SELECT file, position, kind FROM t WHERE capture_id IS NULL"
 
 
-def holds_all(lake: str, looks: Looks) -> bool:
+def holds_all(lake: Lake, looks: Looks) -> bool:
     """Whether every capture group and every damage is in the lake.
 
     False, too, where a table of bronze is absent, or can't be read: the ingest itself tells why.
@@ -37,7 +38,7 @@ def holds_all(lake: str, looks: Looks) -> bool:
     return groups <= known and not new
 
 
-def new_damages(lake: str, damages: Sequence[Damage]) -> list[Damage]:
+def new_damages(lake: Lake, damages: Sequence[Damage]) -> list[Damage]:
     """Of damages that belong to no replica, those that the lake, which has bronze.damage, lacks."""
     table = open_if_there(lake, DAMAGE.name)
     assert table is not None, f"{lake} has no {DAMAGE.name}"

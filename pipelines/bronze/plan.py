@@ -20,7 +20,7 @@ from pipelines.bronze.wanted import Keys, WantedSegment, known_batches, wanted_s
 from pipelines.bronze.work import SMALL_BYTES, is_small, new_bytes
 from pipelines.capture.looks import Looks
 from pipelines.delta import Lake
-from pipelines.delta_rs import open_if_there
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.tables.bronze import BRONZE, LOG_RECORDS
 from replica.format.directory import SnapshotFile
 from replica.metadata.redact import Redactor
@@ -90,7 +90,7 @@ class Plan:
 def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) -> Plan:
     """now: captured_at of looks without a time of their own; redactor: of the lake, None where it
     keeps secrets. UsageError where a table of bronze can't be read."""
-    is_new = any(open_if_there(lake.root, contract.name) is None for contract in BRONZE)
+    is_new = any(open_if_there(lake, contract.name) is None for contract in BRONZE)
     known = [] if is_new else known_captures(lake)
     batches: Keys = {}
     captures: list[NewCapture] = []
@@ -110,7 +110,7 @@ def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) 
             else is_small(SeenBatches(lake, captured, redactor))
         )
         captures += [_capture(number, one, wanted, found) for one in captured]
-    damages = looks.damages if is_new else new_damages(lake.root, looks.damages)
+    damages = looks.damages if is_new else new_damages(lake, looks.damages)
     return Plan(tuple(captures), len(damages), needs_spark)
 
 

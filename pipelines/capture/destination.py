@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from pipelines.capture.private import FILE_MODE, FOLDER_MODE
 from pipelines.object_store import is_uri, opened, reason, shown_uri
 from replica.errors import FileSystemError, UnwritableFileError, UsageError
+from replica.format.byte_source import OpenFile
 from replica.format.capture import CapturedFile
 from replica.format.content_hash import content_hash
 from replica.format.file_names import classify
@@ -38,7 +39,7 @@ class Destination(Protocol):
     def read(self, path: str) -> bytes | None:
         """The file's bytes, None where there is no such file."""
 
-    def write(self, path: str, data: Buffer) -> None:
+    def write(self, path: str, blocks: Iterable[Buffer]) -> None:
         """A file with just these bytes, and the folders above it."""
 
     def replace(self, path: str, data: bytes) -> None:
@@ -117,25 +118,31 @@ class _Folder(Destination):
         self._shown = shown
 
     def read(self, path: str) -> bytes | None:
-        with suppress(FileNotFoundError), self._inside(path) as (folder, name):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            handle = os.open(name, flags, dir_fd=folder)
-            with open(handle, "rb") as file:
-                if not stat.S_ISREG(os.fstat(handle).st_mode):
-                    raise UnwritableFileError(f"{self._shown}/{path}", "no plain file")
-                return file.read()
+        with suppress(FileNotFoundError), self._opened(path) as file:
+            return file.read_all()
         return None
 
-    def write(self, path: str, data: Buffer) -> None:
+    def _opened(self, path: str) -> OpenFile:
+        """To be read; FileNotFoundError where there is no such file."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with self._inside(path) as (folder, name):
+            handle = os.open(name, flags, dir_fd=folder)
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(handle)
+            raise UnwritableFileError(f"{self._shown}/{path}", "no plain file")
+        return OpenFile(f"{self._shown}/{path}", handle, status.st_size)
+
+    def write(self, path: str, blocks: Iterable[Buffer]) -> None:
         with self._inside(path, make=True) as (folder, name):
             self._remove(path, folder, name)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             with open(os.open(name, flags, FILE_MODE, dir_fd=folder), "wb") as file:
-                file.write(data)
+                file.writelines(blocks)
 
     def replace(self, path: str, data: bytes) -> None:
         draft = f"{path}.new"
-        self.write(draft, data)
+        self.write(draft, [data])
         with self._inside(path) as (folder, name):
             os.replace(draft.rpartition("/")[2], name, src_dir_fd=folder, dst_dir_fd=folder)
 
@@ -144,10 +151,11 @@ class _Folder(Destination):
             self._remove(path, folder, name)
 
     def holds(self, file: CapturedFile) -> bool:
-        data = self.read(file.path)
-        if data is None or len(data) != file.size_bytes:
-            return False
-        return content_hash(classify(file.path.rpartition("/")[2]), data) == file.content_hash
+        name = classify(file.path.rpartition("/")[2])
+        with suppress(FileNotFoundError), self._opened(file.path) as found:
+            if found.size == file.size_bytes:
+                return content_hash(name, found) == file.content_hash
+        return False
 
     def is_empty(self) -> bool:
         with self._refusals(""):
@@ -216,16 +224,17 @@ class _Store(Destination):
             return bytes(source.read())
         return None
 
-    def write(self, path: str, data: Buffer) -> None:
+    def write(self, path: str, blocks: Iterable[Buffer]) -> None:
         absolute = f"{self._root}/{path}"
         with self._refusals(path):
             if self._store.type_name in _WITH_FOLDERS:
                 self._store.create_dir(os.path.dirname(absolute), recursive=True)
             with self._store.open_output_stream(absolute) as out:
-                out.write(data)
+                for block in blocks:
+                    out.write(block)
 
     def replace(self, path: str, data: bytes) -> None:
-        self.write(path, data)  # a store shows an object when it is whole
+        self.write(path, [data])  # a store shows an object when it is whole
 
     def delete(self, path: str) -> None:
         with self._refusals(path), suppress(FileNotFoundError):

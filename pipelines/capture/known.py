@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from pipelines import lake_files
-from pipelines.lake_paths import table_uri
-from pipelines.seal import OPEN, Seal, is_sealed
+from pipelines.lake import Lake
+from pipelines.lake.seal import OPEN, Seal, is_sealed
 from replica.errors import UsageError
 from replica.format.file_names import classify
 from replica.format.known_file import KnownFile, Place
@@ -45,7 +44,7 @@ class KnownCaptures:
     lake: None knows nothing; seal: the lake's.
     """
 
-    lake: str | None
+    lake: Lake | None
     seal: Seal = OPEN
 
     def of(self, replica: ReplicaId) -> Base | None:
@@ -61,7 +60,7 @@ class KnownCaptures:
 NOTHING_KNOWN = KnownCaptures(None)
 
 
-def seal_of(lake: str, key: bytes, *, keeps_secrets: bool) -> Seal:
+def seal_of(lake: Lake, key: bytes, *, keeps_secrets: bool) -> Seal:
     """What the lake's hashes are sealed by; as long as it has no capture, what they are to be.
 
     key: of the lake; keeps_secrets: whether what comes in keeps its secrets. UsageError where the
@@ -85,12 +84,12 @@ def seal_of(lake: str, key: bytes, *, keeps_secrets: bool) -> Seal:
     return Seal(key)
 
 
-def _captures(lake: str, query: str) -> list[dict[str, Any]]:
+def _captures(lake: Lake, query: str) -> list[dict[str, Any]]:
     """What a query says of bronze.captures, the table t; nothing where there is none."""
-    folder = table_uri(lake, "bronze.captures")
-    if not lake_files.has_folder(lake, "bronze/captures/_delta_log"):
+    folder = lake.table_uri("bronze.captures")
+    if not lake.has_folder("bronze/captures/_delta_log"):
         return []
-    from pipelines.delta_rs import open_table, rows_of
+    from pipelines.lake.delta_rs import open_table, rows_of
 
     try:
         return rows_of(open_table(folder), query)

@@ -20,7 +20,7 @@ from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
 from pipelines.capture.manifest import manifest_of
 from pipelines.capture.private import make_folder
 from pipelines.capture.spool import Copying, Spool
-from pipelines.seal import OPEN, Seal
+from pipelines.lake.seal import OPEN, Seal
 from replica.check.partition import Partition
 from replica.check.partition_folder import partition_at, partition_of_file
 from replica.errors import UnreadableFileError, UsageError

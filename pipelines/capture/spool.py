@@ -8,20 +8,28 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines.capture import private
-from pipelines.lake_paths import is_remote, local_path
+from pipelines.lake import Lake
 from replica.errors import UnwritableFileError, UsageError
-from replica.format.byte_source import OpenFile
+from replica.format.byte_source import OpenFile, Source, blocks
 from replica.format.capture import canonical
 from replica.format.file_names import FileKind, FileName
-from replica.format.known_file import KnownFile, Resumed, resume_segment, resume_snapshot
-from replica.format.reading import MAX_LOG_BYTES, open_file, open_own_file
-from replica.message.primitives import Buffer
+from replica.format.known_file import (
+    KnownFile,
+    Resumed,
+    Stretch,
+    batches_around,
+    resume_segment,
+    resume_snapshot,
+    wanted_of_segment,
+    wanted_of_snapshot,
+)
+from replica.format.reading import MAX_LOG_BYTES, in_memory_if_small, open_file, open_own_file
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom
 
 FOLDER = "_spool"
@@ -53,7 +61,7 @@ class Spool:
     _count: int = field(default=0)
 
     @staticmethod
-    def below(lake: str) -> Spool:
+    def below(lake: Lake) -> Spool:
         """A new spool. Its path is absolute, as Spark's workers need not share our working
         directory. UsageError where a link stands in the place of the spools."""
         spools = local_place(lake) / FOLDER
@@ -63,7 +71,7 @@ class Spool:
                 "give it another name"
             )
         root = _folder_of(spools, lake) / uuid.uuid4().hex
-        return Spool(root, None if is_remote(lake) else Path(local_path(lake)), spools)
+        return Spool(root, None if lake.is_remote else lake.folder, spools)
 
     def not_examined(self) -> tuple[str, ...]:
         """Folders that a search from above must leave out."""
@@ -89,7 +97,7 @@ class Spool:
         return folder
 
 
-def remove_left_over(lake: str) -> None:
+def remove_left_over(lake: Lake) -> None:
     """Remove the spools of ingests of this lake that were killed: for who holds its lock, so that
     no ingest is at work."""
     spools = _place_of(lake) / FOLDER
@@ -111,20 +119,20 @@ def _remove_empty(*folders: Path) -> None:
             folder.rmdir()
 
 
-def _folder_of(spools: Path, lake: str) -> Path:
+def _folder_of(spools: Path, lake: Lake) -> Path:
     """Where the lake's own spools lie: lakes in object stores share a place."""
-    if not is_remote(lake):
+    if not lake.is_remote:
         return spools
-    same = lake.replace("s3a://", "s3://", 1).rstrip("/")
+    same = lake.place.replace("s3a://", "s3://", 1).rstrip("/")
     return spools / hashlib.sha256(same.encode()).hexdigest()[:16]
 
 
-def local_place(lake: str) -> Path:
+def local_place(lake: Lake) -> Path:
     """The folder for what an ingest keeps in files that grow, have holes or are renamed: the lake's
     own, and a local one where it is in an object store. UsageError where that is another user's,
     or a link that nobody named."""
     place = _place_of(lake)
-    if not is_remote(lake):
+    if not lake.is_remote:
         return place
     private.make_folder(place)
     if place.is_symlink() and PLACE_VARIABLE not in os.environ:
@@ -134,9 +142,9 @@ def local_place(lake: str) -> Path:
     return place
 
 
-def _place_of(lake: str) -> Path:
-    if not is_remote(lake):
-        return Path(local_path(lake)).absolute()
+def _place_of(lake: Lake) -> Path:
+    if not lake.is_remote:
+        return lake.folder.absolute()
     named = os.environ.get(PLACE_VARIABLE)
     return Path(named or Path(tempfile.gettempdir(), f"kraftlake-{os.getuid()}")).absolute()
 
@@ -160,44 +168,61 @@ class Copying:
     room: FileRoom = DEFAULT_ROOM
     follow_links: bool = False
 
-    def __call__(self, path: str, limit: int) -> Buffer:
-        with self._opened(path, limit) as file:
-            data = self.room.read_open(file)
+    def __call__(self, path: str, limit: int) -> Source:
+        """The file's copy, which nobody else writes to."""
         relative = os.path.relpath(path, self.node_folder)
-        self._write(relative, [(0, data)], len(data))
-        return data
+        with self._opened(path, limit) as file:
+            self.count.read += self._copy(relative, file, [(0, file.size)])
+        return in_memory_if_small(open_file(str(self.copy_of(relative)), limit))
 
     def resume(self, relative: str, path: str, name: FileName) -> Resumed | None:
         """See replica.format.directory.Resume."""
         known = self.known.get(canonical(relative))
         if known is None or name.deleted:
             return None
+        is_segment = name.kind is FileKind.SEGMENT
         with self._opened(path, MAX_LOG_BYTES) as file:
-            if name.kind is FileKind.SEGMENT:
-                found = resume_segment(file, known, self.room.scan, self.snapshot_ends)
+            if file.size < known.sound_bytes:
+                return None
+            around = batches_around(file, known, self.snapshot_ends if is_segment else ())
+            wanted = wanted_of_snapshot(known)
+            if is_segment:
+                wanted = wanted_of_segment(known, around, file.size)
+            size = self._copy(relative, file, wanted)
+        with open_file(str(self.copy_of(relative)), MAX_LOG_BYTES) as copy:
+            if is_segment:
+                found = resume_segment(copy, known, self.room.scan, around)
             else:
-                found = resume_snapshot(file, known)
+                found = resume_snapshot(copy, known)
         if found is not None:
-            self._write(relative, found.pieces, found.size_bytes)
+            self.count.read += size
         return found
 
     def _opened(self, path: str, limit: int) -> OpenFile:
         return (open_file if self.follow_links else open_own_file)(path, limit)
 
-    def _write(self, relative: str, pieces: Sequence[tuple[int, Buffer]], size: int) -> None:
+    def _copy(self, relative: str, file: OpenFile, wanted: Iterable[Stretch]) -> int:
+        """Write stretches of the file to their places in its copy; how many bytes they had."""
         target = self.copy_of(relative)
+        count = 0
         try:
             private.make_folder(target.parent)
             target.unlink(missing_ok=True)  # of a look that did not hold still
             with private.new_file(target) as out:
-                for position, data in pieces:
+                for position, size in wanted:
                     out.seek(position)
-                    private.write_with_holes(out, data)
-                    self.count.read += len(data)
-                out.truncate(size)
+                    part = file.part(position, size)
+                    whole = part.size
+                    for block in blocks(part):
+                        private.write_with_holes(out, block)
+                        count += len(block)
+                    if part.size < whole:  # it was cut short meanwhile
+                        file.size = position + part.size
+                out.truncate(file.size)
         except OSError as error:
             hint = "make room on that disk and ingest again"
             raise UnwritableFileError(str(target), f"{error.strerror or error}; {hint}") from error
+        return count
 
     def copy_of(self, relative: str) -> Path:
         """Where the copy of a file lies, by its path below the node's log directory."""

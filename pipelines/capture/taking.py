@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pipelines.capture.destination import Destination, destination_at
@@ -22,14 +22,14 @@ from pipelines.capture.grouping import replica_at
 from pipelines.object_store import is_uri, shown_uri
 from replica.errors import CorruptDataError, DataError, UsageError
 from replica.format import capture
+from replica.format.byte_source import Source, all_bytes, blocks, byte_source
 from replica.format.capture import CapturedFile, CaptureInfo
-from replica.format.content_hash import content_hash
+from replica.format.content_hash import ContentHash, content_hash
 from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath, discover
 from replica.format.file_names import classify
-from replica.format.reading import read_own_sparse
-from replica.message.primitives import Buffer
+from replica.format.reading import own_source, read_own_file
 from replica.redacted.files import RedactedFiles
 from replica.redacted.records import RecordRedactor
 from replica.scan.segments import scan
@@ -89,7 +89,7 @@ def take(
     UnwritableFileError where the destination refuses.
     """
     with destination_at(destination) as place:
-        redacted = None if redactor is None else RedactedFiles(redactor, read_own_sparse)
+        redacted = None if redactor is None else RedactedFiles(redactor, read_own_file)
         target = _Target(place, shown_uri(destination), now(), redacted)
         target.resume()
         taken = []
@@ -175,20 +175,23 @@ class _Target:
             damages=_damages(directory, one),
         )
 
-    def put(self, file: CapturedFile, data: Buffer) -> int:
-        """Bytes sent: none where the same content has arrived before."""
+    def put(self, file: CapturedFile, data: Source) -> int:
+        """Bytes sent: none where the same content has arrived before. file: as `data` was hashed;
+        a file that a node changes meanwhile is captured as it was sent."""
         self.wanted[file.path] = file
         if self.arrived.get(file.path) == file and self._is_there(file):
             return 0
         if self.arrived.pop(file.path, None) is not None:
             self._save()  # or the journal would vouch for bytes that are being replaced
-        self.place.write(file.path, data)
+        sent = ContentHash(classify(os.path.basename(file.path)))
+        self.place.write(file.path, sent.passing(blocks(data)))
+        file = replace(file, size_bytes=sent.size, content_hash=sent.digest)
         self._seen.add(file.path)
-        self.arrived[file.path] = file
-        self._unsaved_bytes += len(data)
+        self.arrived[file.path] = self.wanted[file.path] = file
+        self._unsaved_bytes += sent.size
         if self._unsaved_bytes >= _JOURNAL_EVERY_BYTES:
             self._save()
-        return len(data)
+        return sent.size
 
     def finish(self) -> None:
         """Drop what is wanted no more, then say that the capture is whole."""
@@ -221,16 +224,16 @@ class _Sending:
     copied: dict[str, int] = field(default_factory=dict)
     """Bytes of the copy by its path in the capture."""
 
-    def __call__(self, path: str, limit: int) -> Buffer:
-        data = read_own_sparse(path, limit)
+    def __call__(self, path: str, limit: int) -> Source:
+        data = own_source(path, limit)
         inside = os.path.relpath(path, self.node_folder).replace(os.sep, "/")
         name = f"{self.folder}/{inside}"
         redacted = self.target.redacted
-        copy = data if redacted is None else redacted.content(path, data)
+        copy = data if redacted is None else redacted.content(path, all_bytes(data))
         digest = content_hash(classify(os.path.basename(path)), copy)
-        file = CapturedFile(name, len(copy), digest)
+        file = CapturedFile(name, byte_source(copy).size, digest)
         self.sent_bytes += self.target.put(file, copy)
-        self.copied[name] = len(copy)
+        self.copied[name] = self.target.wanted[name].size_bytes
         return data
 
 

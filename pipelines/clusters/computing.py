@@ -23,8 +23,6 @@ from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD
 from pipelines.tables.silver import SILVER
 
-MOST_OFFSETS = 1_000_000
-"""Of all batches of one cluster: some tables are made offset by offset."""
 _RECORDS_AT_ONCE = 20_000
 """Of neighbouring clusters that are read together."""
 _INLINE_BYTES = 16 * 1024
@@ -63,15 +61,22 @@ def parts_of(
     admitted: Admitted, records: Mapping[str, int], folder: str, most_offsets: int
 ) -> list[Part]:
     """records: how many each cluster has, by cluster_id."""
+    groups = neighbours(records, _RECORDS_AT_ONCE)
+    return [Part(admitted, clusters, folder, most_offsets) for clusters in groups]
+
+
+def neighbours(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
+    """The clusters in groups of no more records than that, or of one cluster; records: as of
+    parts_of."""
     groups: list[list[str]] = []
     size = 0
     for cluster_id, count in records.items():
-        if not groups or size + count > _RECORDS_AT_ONCE:
+        if not groups or size + count > at_once:
             groups.append([])
             size = 0
         groups[-1].append(cluster_id)
         size += count
-    return [Part(admitted, tuple(clusters), folder, most_offsets) for clusters in groups]
+    return [tuple(clusters) for clusters in groups]
 
 
 def compute(part: Part) -> dict[str, Rows] | None:

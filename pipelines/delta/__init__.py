@@ -1,6 +1,5 @@
 """The only place that writes Delta.
 
-lake         where the tables lie
 creation     tables made and held to their contracts, by delta-rs
 tables       thin functions over delta-spark: append, overwrite, merge, read
 committing   one commit of files that tasks or the driver wrote, by delta-rs
@@ -11,7 +10,6 @@ replacing    content replaced, and rows of the driver added, in the same way, by
 actions      what a commit says of a file's rows
 changing     the same for a table with a change data feed, by what changed
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
-lake_versions  the table of who wrote the lake, by delta-rs
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from pipelines.delta.changing import replace_by_merge
 from pipelines.delta.committing import NewFile, Target, Written
 from pipelines.delta.creation import ensure_table
 from pipelines.delta.direct import Append
-from pipelines.delta.lake import Lake
 from pipelines.delta.merging import merge_values
 from pipelines.delta.replacing import add, add_values, replace
 from pipelines.delta.small import (
@@ -47,6 +44,7 @@ from pipelines.delta.tables import (
     remove,
     vacuum,
 )
+from pipelines.lake import Lake
 
 __all__ = [
     "Append",

@@ -9,10 +9,10 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipelines.delta.lake import Lake
 from pipelines.delta.replacing import replace
 from pipelines.delta.small import read_newest
 from pipelines.delta.tables import Merged, keys_equal, merged
+from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
 
 _IS_GONE = "_is_gone"

@@ -13,9 +13,8 @@ from deltalake.transaction import AddAction
 
 from pipelines.data_files import DataFile, write_data_file
 from pipelines.delta.actions import StatisticsColumns, statistics
-from pipelines.delta.lake import Lake
-from pipelines.delta_rs import open_table
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_table
 from pipelines.tables.contract import Contract
 
 
@@ -90,7 +89,7 @@ def commit(
     the table since then: deltalake's CommitFailedError. Files of a commit that fails are such that
     nothing refers to: VACUUM removes them.
     """
-    table = open_table(table_uri(lake.root, contract.name), seen)
+    table = open_table(lake.table_uri(contract.name), seen)
     rows, size = sum(one.rows for one in files), sum(one.size_bytes for one in files)
     if not files and not (mode == "overwrite" and table.file_uris()):
         return NOTHING

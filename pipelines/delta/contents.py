@@ -14,11 +14,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from pipelines.delta.lake import Lake
 from pipelines.delta.replacing import replace_values
 from pipelines.delta.small import content, of_clusters
-from pipelines.delta_rs import WRITER, open_table, rows_of
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import WRITER, open_table, rows_of
 from pipelines.tables.contract import Contract
 
 Row = dict[str, Any]
@@ -60,7 +59,7 @@ def put(lake: Lake, contract: Contract, pieces: Iterable[Piece], kept: Sequence[
     differs, so that its feed has new, vanished and changed rows alone. Raises UnwritableFileError,
     OSError, and deltalake's errors for the commit.
     """
-    table = open_table(table_uri(lake.root, contract.name))
+    table = open_table(lake.table_uri(contract.name))
     if not table.file_uris():
         replace_values(lake, contract, (one.rows for one in _joined(pieces, _ROWS_OF_A_FILE)))
         return

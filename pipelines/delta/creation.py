@@ -6,9 +6,8 @@ import json
 
 from deltalake import DeltaTable, Schema
 
-from pipelines.delta.lake import Lake
-from pipelines.delta_rs import open_if_there
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.object_store import storage_options
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
@@ -23,19 +22,19 @@ def ensure_table(lake: Lake, contract: Contract) -> None:
 
     UsageError: the lake's table has other columns, so it was written by another release.
     """
-    table = open_if_there(lake.root, contract.name)
+    table = open_if_there(lake, contract.name)
     if table is not None:
         _check_columns(table, lake.path_of(contract), contract)
         _set_missing_properties(table, contract)
         return
     DeltaTable.create(
-        table_uri(lake.root, contract.name),
+        lake.table_uri(contract.name),
         schema=Schema.from_json(contract.schema.json()),
         mode="ignore",  # another process may be doing the same
         partition_by=list(contract.partition_by),
         description=contract.description,
         configuration=_configuration(contract),
-        storage_options=storage_options(lake.root),
+        storage_options=storage_options(lake.place),
     )
 
 

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from deltalake import DeltaTable
 
 from pipelines.delta.committing import NewFile, Target, Written, commit
-from pipelines.delta.lake import Lake
-from pipelines.delta_rs import open_if_there
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.tables.contract import Contract
 from pipelines.tasks import Tasks
 from replica.errors import KraftlakeError, UnwritableFileError, UsageError
@@ -52,7 +52,7 @@ class Append:
 
         UsageError: no such table, or one with rules for its rows that only Spark's writer keeps.
         """
-        table = open_if_there(lake.root, contract.name)
+        table = open_if_there(lake, contract.name)
         path = lake.path_of(contract)
         if table is None:
             raise UsageError(f"{path}: no Delta table to append to")

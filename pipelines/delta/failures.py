@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from pipelines import object_store
 from pipelines.capture.spool import FOLDER
+from pipelines.lake import Lake
 from replica.errors import BusyError, KraftlakeError, UnwritableFileError, UsageError
 
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
@@ -37,7 +38,7 @@ _CONFLICT = re.compile(
 
 
 @contextmanager
-def told(lake: str) -> Iterator[None]:
+def told(lake: Lake) -> Iterator[None]:
     """KraftlakeErrors in the place of what Spark raises where the lake itself is the cause."""
     try:
         yield
@@ -50,15 +51,15 @@ def told(lake: str) -> Iterator[None]:
         raise meaning from error
 
 
-def meaning_of(text: str, lake: str) -> KraftlakeError | None:
+def meaning_of(text: str, lake: Lake) -> KraftlakeError | None:
     """Of an exception's text; None where the lake isn't the cause."""
     for reason in _FULL:
         if reason in text:
             hint = "make room and run this again, nothing that was committed is lost"
-            return UnwritableFileError(lake, f"{reason}; {hint}")
-    refused = object_store.meaning(text) if object_store.is_s3(lake) else None
+            return UnwritableFileError(lake.place, f"{reason}; {hint}")
+    refused = object_store.meaning(text) if object_store.is_s3(lake.place) else None
     if refused is not None:
-        return UnwritableFileError(lake, f"{refused}; then run this again")
+        return UnwritableFileError(lake.place, f"{refused}; then run this again")
     if _CONFLICT.search(text):
         return BusyError(f"{lake}: another writer changed it meanwhile: run this again")
     gone = _GONE.search(text)
@@ -66,7 +67,7 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
     if refusal := _REFUSED.search(text):
         hint = "let this user read and write the lake's folder and run this again"
         reason = f"{refusal[0]}; {hint}, nothing that was committed is lost"
-        return UnwritableFileError(file[1] if file else lake, reason)
+        return UnwritableFileError(file[1] if file else lake.place, reason)
     if gone or _MISSING.search(text):
         if file and os.path.exists(file[1]):
             return None
@@ -83,7 +84,7 @@ def meaning_of(text: str, lake: str) -> KraftlakeError | None:
     return _of_executors(text, lake)
 
 
-def _of_executors(text: str, lake: str) -> KraftlakeError | None:
+def _of_executors(text: str, lake: Lake) -> KraftlakeError | None:
     """What a cluster's executors lack; see docs/cluster.md."""
     if _UNSEEN_SPOOL.search(text):
         return UsageError(

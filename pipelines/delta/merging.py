@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from pipelines.delta.lake import Lake
 from pipelines.delta.tables import Merged
-from pipelines.delta_rs import WRITER, open_table
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import WRITER, open_table
 from pipelines.tables.contract import Contract
 
 
@@ -32,7 +31,7 @@ def merge_values(
     if not rows.num_rows:
         return Merged(0, 0, 0)
     equal = " AND ".join(f't."{key}" = s."{key}"' for key in contract.keys)
-    table = open_table(table_uri(lake.root, contract.name), seen)
+    table = open_table(lake.table_uri(contract.name), seen)
     merging = table.merge(
         rows,
         equal if where is None else f"{equal} AND {where}",

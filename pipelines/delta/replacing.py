@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pipelines.delta.committing import NewFile, Target, Written, commit
-from pipelines.delta.lake import Lake
+from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
 from replica.errors import UnwritableFileError
 

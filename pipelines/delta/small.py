@@ -14,9 +14,9 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.delta.lake import Lake
 from pipelines.delta.tables import no_table, read
-from pipelines.delta_rs import open_if_there
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.tables.contract import Contract
 
 _SMALL_ROWS = 100_000
@@ -118,7 +118,7 @@ def spark_text(value: str) -> str:
 
 
 def _opened(lake: Lake, contract: Contract) -> DeltaTable:
-    table = open_if_there(lake.root, contract.name)
+    table = open_if_there(lake, contract.name)
     if table is None:
         raise no_table(lake, contract)
     return table

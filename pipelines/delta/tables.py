@@ -13,7 +13,7 @@ from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from pipelines.catalog.statements import create_table
-from pipelines.delta.lake import Lake
+from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 

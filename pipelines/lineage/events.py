@@ -33,7 +33,7 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.transport.file import FileConfig, FileTransport
 from openlineage.client.uuid import generate_new_uuid
 
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
 from pipelines.lineage.lake import Assertion, TableState
 from pipelines.tables.contract import Contract
 
@@ -49,7 +49,7 @@ class Events:
     Every method raises what the transport raises.
     """
 
-    def __init__(self, job: str, run_id: str, lake: str, file: str) -> None:
+    def __init__(self, job: str, run_id: str, lake: Lake, file: str) -> None:
         transport = FileTransport(FileConfig(log_file_path=file, append=True)) if file else None
         set_producer(PRODUCER)  # of the facets; events are given it
         self._client = OpenLineageClient(transport=transport)
@@ -120,7 +120,7 @@ def written_path(path: str) -> OutputDataset:
     return OutputDataset(*_named(path))
 
 
-def read_table(lake: str, table: TableState, found: Sequence[Assertion] = ()) -> InputDataset:
+def read_table(lake: Lake, table: TableState, found: Sequence[Assertion] = ()) -> InputDataset:
     """A table that a job reads; found: what its quality checks say of it."""
     asserted = [
         data_quality_assertions_dataset.Assertion(
@@ -139,24 +139,24 @@ def read_table(lake: str, table: TableState, found: Sequence[Assertion] = ()) ->
         )
     }
     return InputDataset(
-        *_named(table_uri(lake, table.contract.name)),
+        *_named(lake.table_uri(table.contract.name)),
         inputFacets=facets if asserted else {},
         facets=_table_facets(lake, table),
     )
 
 
-def written_table(lake: str, table: TableState) -> OutputDataset:
+def written_table(lake: Lake, table: TableState) -> OutputDataset:
     """A table that a job wrote."""
     statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(table.rows)
     return OutputDataset(
-        *_named(table_uri(lake, table.contract.name)),
+        *_named(lake.table_uri(table.contract.name)),
         outputFacets={"outputStatistics": statistics},
         facets=_table_facets(lake, table),
     )
 
 
-def _table_facets(lake: str, table: TableState) -> dict[str, DatasetFacet]:
-    name = symlinks_dataset.Identifier(lake, table.contract.name, "TABLE")
+def _table_facets(lake: Lake, table: TableState) -> dict[str, DatasetFacet]:
+    name = symlinks_dataset.Identifier(lake.place, table.contract.name, "TABLE")
     return {
         "schema": _schema(table.contract),
         "version": dataset_version_dataset.DatasetVersionDatasetFacet(str(table.version)),

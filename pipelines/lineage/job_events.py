@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pipelines.lake import Lake
 from pipelines.lineage.transport import wanted_transport
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 @contextmanager
 def job_events(
     job: str,
-    lake: str,
+    lake: Lake,
     warn: Callable[[str], None],
     *,
     paths: Sequence[str] = (),
@@ -57,7 +58,7 @@ class _Told:
         self,
         job: str,
         run_id: str,
-        lake: str,
+        lake: Lake,
         warn: Callable[[str], None],
         writes: Sequence[str],
     ) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from pipelines.delta_rs import newest_versions, open_if_there
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import newest_versions, open_if_there
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUALITY_RESULTS
@@ -44,12 +45,12 @@ class Assertion:
     unexpected_rows: int
 
 
-def versions(lake: str) -> dict[str, int]:
+def versions(lake: Lake) -> dict[str, int]:
     """The newest version of each table that the lake has, by table name."""
     return newest_versions(lake, (contract.name for contract in TABLES))
 
 
-def changed(lake: str, before: Mapping[str, int]) -> list[TableState]:
+def changed(lake: Lake, before: Mapping[str, int]) -> list[TableState]:
     """The tables with commits since, and the rows that these wrote."""
     states = []
     for contract in TABLES:
@@ -68,7 +69,7 @@ def rows_written(metrics: Mapping[str, Any]) -> int:
     return sum(int(metrics.get(name) or 0) for name in names)
 
 
-def assertions(lake: str, run_id: str) -> list[Assertion]:
+def assertions(lake: Lake, run_id: str) -> list[Assertion]:
     """What the run found, from gold.quality_results; none where it judged nothing."""
     table = open_if_there(lake, QUALITY_RESULTS.name)
     if table is None:

@@ -10,8 +10,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from pipelines.delta.small import content, in_contract_types, of_clusters
-from pipelines.delta_rs import open_table
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_table
 from pipelines.quality.unbroken import opened_at
 from pipelines.tables.contract import Contract
 
@@ -21,7 +21,7 @@ class Admitted:
     """versions: of the tables that were judged, by name. queries: SQL of the admitted rows of those
     of which rows are left out."""
 
-    lake_root: str
+    lake: Lake
     versions: Mapping[str, int]
     queries: Mapping[str, str] = field(default_factory=dict)
 
@@ -36,13 +36,13 @@ class Admitted:
         """Those that fulfil a condition in SQL. Raises as `rows_of`."""
         name = contract.name
         if name not in self.queries:
-            return content(_opened(self.lake_root, name, self.versions[name]), contract, where)
+            return content(_opened(self.lake, name, self.versions[name]), contract, where)
         rows = f"SELECT * FROM ({self.queries[name]}) WHERE {where}"  # noqa: S608 - our own text
-        layer = opened_at(self.lake_root, self.versions)
+        layer = opened_at(self.lake, self.versions)
         return in_contract_types(layer.answer(rows), contract)
 
 
 @lru_cache(maxsize=16)
-def _opened(lake_root: str, name: str, version: int) -> DeltaTable:
+def _opened(lake: Lake, name: str, version: int) -> DeltaTable:
     """A process reads the same tables for many clusters."""
-    return open_table(table_uri(lake_root, name), version)
+    return open_table(lake.table_uri(name), version)

@@ -23,7 +23,8 @@ from pipelines.quality.expectation import (
 def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})) -> str:
     """SQL: as pipelines.quality.rows.judged_rows.
 
-    admitted: by table name, from `without_broken`, of those of which rows are left out.
+    admitted: by table name, SQL of the rows that count of tables of which others are left out, such
+    as `without_broken`.
     """
     derived = "".join(f", {sql} AS {name}" for name, sql in suite.derived.items())
     rows = f"SELECT t.*{derived} FROM {source_of(suite.name, admitted)} t"  # noqa: S608 - the suites are our own text
@@ -31,9 +32,8 @@ def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})
     if join is not None:
         columns = ", ".join(quoted(join.on))
         facts = ", ".join(f"{sql} AS {name}" for name, sql in join.columns.items())
-        other = (
-            f"SELECT {columns}, {facts} FROM {table_name(join.contract.name)} GROUP BY {columns}"  # noqa: S608
-        )
+        joined = source_of(join.contract.name, admitted)
+        other = f"SELECT {columns}, {facts} FROM {joined} GROUP BY {columns}"  # noqa: S608
         equal = " AND ".join(f"r.{name} = o.{name}" for name in quoted(join.on))
         names = "".join(f", o.{name}" for name in join.columns)
         rows = f"SELECT r.*{names} FROM ({rows}) r LEFT JOIN ({other}) o ON {equal}"  # noqa: S608

@@ -17,7 +17,7 @@ from pyspark.sql.types import VariantType
 
 from pipelines import delta
 from pipelines.delta.replacing import replace_values
-from pipelines.delta_rs import open_if_there
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.quality.results import forget_quarantined, of_tables
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUARANTINED_ROWS
@@ -38,7 +38,7 @@ def write_left_out(
         forget_quarantined(lake, tables)
         return
     delta.ensure_table(lake, QUARANTINED_ROWS)
-    table = open_if_there(lake.root, QUARANTINED_ROWS.name)
+    table = open_if_there(lake, QUARANTINED_ROWS.name)
     assert table is not None, "ensure_table has made it"
     others = delta.rows_where(lake, QUARANTINED_ROWS, f"NOT ({of_tables(tables)})", table.version())
     own = pa.Table.from_pylist([*rows], QUARANTINED_ROWS.arrow_schema)

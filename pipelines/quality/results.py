@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from pipelines import delta, lake_files
-from pipelines.delta_rs import WRITER, open_if_there, rows_of
+from pipelines import delta
+from pipelines.lake.delta_rs import WRITER, open_if_there, rows_of
 from pipelines.quality.expectation import Action
 from pipelines.quality.pages import pages
 from pipelines.quality.verdicts import TableResult, broken_text
@@ -40,7 +40,7 @@ def write_results(
     delta.ensure_table(lake, QUALITY_RESULTS)
     _remove_earlier_attempt(lake, run_id)
     delta.add_values(lake, QUALITY_RESULTS, rows)
-    lake_files.replace_folder(lake.root, PAGES, pages([one.judged for one in results], at))
+    lake.replace_folder(PAGES, pages([one.judged for one in results], at))
 
 
 def stop_if_broken(lake: delta.Lake, results: Sequence[TableResult]) -> None:
@@ -59,7 +59,7 @@ def stop_if_broken(lake: delta.Lake, results: Sequence[TableResult]) -> None:
 
 def _remove_earlier_attempt(lake: delta.Lake, run_id: str) -> None:
     """The results of a run with the same id."""
-    table = open_if_there(lake.root, QUALITY_RESULTS.name)
+    table = open_if_there(lake, QUALITY_RESULTS.name)
     assert table is not None, "ensure_table has made it"
     table.delete(f"run_id = {delta.text(run_id)}", WRITER)
 
@@ -73,7 +73,7 @@ def of_tables(tables: Iterable[Contract]) -> str:
 def forget_quarantined(lake: delta.Lake, tables: Sequence[Contract]) -> None:
     """Removes the rows of the tables from gold.quarantined_rows: the newest run left none out.
     Where there are none, nothing is committed."""
-    held = open_if_there(lake.root, QUARANTINED_ROWS.name)
+    held = open_if_there(lake, QUARANTINED_ROWS.name)
     if held is None:
         return
     ((count,),) = (

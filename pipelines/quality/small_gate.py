@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from pipelines.delta.lake import Lake
 from pipelines.delta.small import in_contract_types
+from pipelines.lake import Lake
 from pipelines.quality.admitted import Admitted
 from pipelines.quality.datafusion import judged_rows, only_broken, without_broken
 from pipelines.quality.expectation import Action
 from pipelines.quality.frames import frame
+from pipelines.quality.in_parts import Parts, counted_in_parts
 from pipelines.quality.left_out import texts, write_left_out
 from pipelines.quality.results import stop_if_broken, write_results
-from pipelines.quality.unbroken import Changed, Counted, Opened, counted, opened
+from pipelines.quality.unbroken import Counted, Opened, counted, opened
 from pipelines.quality.verdicts import Judged, TableResult, broken_text, unbroken
 from pipelines.tables.contract import Contract
 
@@ -69,18 +70,21 @@ class SmallGate:
         *,
         leave_out: bool = True,
         layer: Opened | None = None,
-        changed: Changed | None = None,
+        parts: Parts | None = None,
     ) -> bool:
         """Whether what follows may be derived from the tables, which are all of one layer, without
         the rows that `admitted` leaves out.
 
         leave_out: where it is False and rows are to be left out, the whole build is Gate's, which
-        judges the layers before again. layer: the tables, where they have been opened. changed: as
-        of `counted`. CorruptDataError as of Gate. UsageError where the lake lacks a table. Raises
-        what delta-rs raises.
+        judges the layers before again. layer: the tables, where they have been opened. parts: of
+        the lake's clusters. CorruptDataError as of Gate. UsageError where the lake lacks a table.
+        Raises what delta-rs raises.
         """
-        layer = opened(self._lake.root, tables) if layer is None else layer
-        counts = counted(layer, tables, changed)
+        layer = opened(self._lake, tables) if layer is None else layer
+        if parts is None:
+            counts = counted(layer, tables)
+        else:
+            counts = counted_in_parts(self._lake, layer, tables, parts)
         refused = [] if leave_out else [one for one in counts if _leaves_out(one)]
         for one in refused:
             self._progress(f"{one.suite.name} has rows to leave out: Spark judges them")
@@ -114,7 +118,7 @@ class SmallGate:
     def admitted(self) -> Admitted:
         """The rows of all tables that were judged, as they were read."""
         versions = {one.table.name: one.version for one in self.results}
-        return Admitted(self._lake.root, versions, dict(self._queries))
+        return Admitted(self._lake, versions, dict(self._queries))
 
     @property
     def unbroken(self) -> frozenset[str]:

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.delta.lake import Lake
-from pipelines.delta.small import of_clusters, size_of
 from pipelines.delta.tables import no_table
-from pipelines.delta_rs import open_if_there, open_table
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there, open_table
 from pipelines.quality.datafusion import (
     broken_count,
     judged_rows,
@@ -59,30 +58,21 @@ class Counted:
     broken: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Changed:
-    """What may have changed in a layer since all rows of some of its tables, `unbroken`, satisfied
-    their suites: the rows of these clusters only."""
-
-    clusters: tuple[str, ...]
-    unbroken: frozenset[str]
-
-
-def counts_of_broken(lake_root: str, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
+def counts_of_broken(lake: Lake, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
     """What Counted has as `broken`, by table name; tables and errors are those of `counted`."""
-    found = counted(opened(lake_root, tables), tables)
+    found = counted(opened(lake, tables), tables)
     return {one.suite.name: one.broken for one in found}
 
 
-def opened(lake_root: str, tables: Sequence[Contract]) -> Opened:
+def opened(lake: Lake, tables: Sequence[Contract]) -> Opened:
     """The tables at their newest versions. UsageError where the lake lacks one of them."""
-    return _registered({one.name: _opened(lake_root, one) for one in tables})
+    return _registered({one.name: _opened(lake, one) for one in tables})
 
 
-def opened_at(lake_root: str, versions: Mapping[str, int]) -> Opened:
+def opened_at(lake: Lake, versions: Mapping[str, int]) -> Opened:
     """Tables of a lake at known versions, by name. Raises what delta-rs raises."""
     return _registered(
-        {name: open_table(table_uri(lake_root, name), at) for name, at in versions.items()}
+        {name: open_table(lake.table_uri(name), at) for name, at in versions.items()}
     )
 
 
@@ -93,44 +83,28 @@ def _registered(tables: Mapping[str, DeltaTable]) -> Opened:
     return Opened(builder, tables)
 
 
-def counted(
-    layer: Opened, tables: Sequence[Contract], changed: Changed | None = None
-) -> list[Counted]:
-    """In the order of SUITES. tables: with all that their suites join, and all opened. changed:
-    None where nothing is known of the layer before.
+def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
+    """In the order of SUITES. tables: with all that their suites join, and all opened.
 
     Raises what delta-rs raises: just Exception where a data file is gone.
     """
-    return [
-        (None if changed is None else _unbroken_still(layer, suite, changed))
-        or _counted(layer, suite, {})
-        for suite in suites_of(tables)
-    ]
+    return [count_broken(layer, suite) for suite in suites_of(tables)]
 
 
-def _opened(lake_root: str, contract: Contract) -> DeltaTable:
-    table = open_if_there(lake_root, contract.name)
+def _opened(lake: Lake, contract: Contract) -> DeltaTable:
+    table = open_if_there(lake, contract.name)
     if table is None:
-        raise no_table(Lake(lake_root), contract)
+        raise no_table(lake, contract)
     return table
 
 
-def _unbroken_still(layer: Opened, suite: Suite, changed: Changed) -> Counted | None:
-    """Of a table of which only the changed clusters' rows can break anything, and don't; None where
-    all of its rows have to be looked at. A suite's expectations are about rows of one cluster where
-    the table's keys name it."""
-    if suite.name not in changed.unbroken or "cluster_id" not in suite.contract.keys:
-        return None
-    row_count = size_of(layer.tables[suite.name]).row_count
-    rows = f"SELECT * FROM {table_name(suite.name)} WHERE {of_clusters(changed.clusters)}"  # noqa: S608 - our own text
-    found = _counted(layer, suite, {suite.name: rows})
-    if row_count is None or any(found.broken):
-        return None
-    return Counted(suite, found.version, row_count, found.broken)
+def count_broken(
+    layer: Opened, suite: Suite, rows: Mapping[str, str] = MappingProxyType({})
+) -> Counted:
+    """Of one table. rows: SQL of those that are judged, by table name; of a table without it, all.
 
-
-def _counted(layer: Opened, suite: Suite, rows: Mapping[str, str]) -> Counted:
-    """rows: SQL of those that are judged, by table name; of a table without it, all."""
+    Raises as `counted`.
+    """
     by_sql = [one for one in suite.expectations if one.predicate is None]
     counts = ", ".join(f"{broken_count(one)} AS c{number}" for number, one in enumerate(by_sql))
     query = f"SELECT count(*) AS row_count, {counts} FROM ({judged_rows(suite, rows)})"  # noqa: S608 - the suites are our own text

@@ -17,6 +17,7 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup
 
+from pipelines.lake import Lake
 from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, Row, Source, moment
@@ -44,7 +45,7 @@ _TEMPLATES = "templates"
 class Report:
     """clusters: those on the page, more: how many the lake has besides."""
 
-    lake: str
+    lake: Lake
     version: str
     generated_at: datetime
     clusters: tuple[ClusterView, ...]

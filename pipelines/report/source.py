@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from pipelines.lake import Lake
+
 Row: TypeAlias = Mapping[str, Any]
 
 
@@ -19,7 +21,7 @@ class Source:
     decoded. It raises KraftlakeError.
     """
 
-    lake: str
+    lake: Lake
     tables: Collection[str]
     ask: Callable[[str], list[Row]]
 

@@ -10,7 +10,8 @@ from replica.check.examined import Examined
 from replica.check.replaying import Refused, Replayed, Replaying, Watch, apply_batch
 from replica.errors import DataError
 from replica.format.compression import Inflation
-from replica.format.directory import SegmentFile
+from replica.format.content import Content
+from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.segment import LocatedBatch
 from replica.metadata.image import Image, Refusal
 from replica.model.epochs import OffsetAndEpoch
@@ -34,51 +35,61 @@ def replay_large_log(
     ends: Longs = np.array([end.offset for end in wanted], np.int64)
     growth = examined.growth()
     for segment in examined.directory.segments:
-        for region in _regions(examined.bytes_of(segment), segment.file.name.base_offset):
+        content = examined.content_of(segment)
+        for region in _regions(content, segment, segment.file.name.base_offset):
             growth.look()
             if watch is not None:
                 watch(f"{examined.shown}: replaying offset {replaying.end.offset}")
             if isinstance(region, Chunk):
-                _take_chunk(replaying, segment, region, ends)
+                _take_chunk(replaying, segment, content, region, ends)
             else:
                 replaying.take(segment, region)
     return replaying.replayed(newest=newest)
 
 
-def large_snapshot_image(data: memoryview, growth: Growth | None = None) -> Image | None:
+def large_snapshot_image(
+    content: Content, snapshot: SnapshotFile, growth: Growth | None = None
+) -> Image | None:
     """As replaying.snapshot_image, of a snapshot without damages."""
     replay = BulkReplay()
-    inflation = Inflation(len(data))
-    for region in _regions(data, 0):
+    inflation = Inflation(content.size)
+    for region in _regions(content, snapshot, 0):
         if growth is not None:
             growth.look()
         if isinstance(region, Chunk):
-            taken = replay.take(region, 0, region.row_count, explain=False)
+            taken = replay.take(region, content.source(), 0, region.row_count, explain=False)
             if taken.refused or taken.row < region.row_count:
                 return None
-        elif _has_refusal(replay, region, data, inflation):
+        elif _has_refusal(replay, region, content, inflation):
             return None
     return replay.image()
 
 
-def _regions(data: memoryview, expected_offset: int | None) -> Iterator[Region]:
+def _regions(
+    content: Content, file: SegmentFile | SnapshotFile, expected_offset: int | None
+) -> Iterator[Region]:
     """Chunks, and the batches with a right CRC between them."""
-    for region in Regions(data, 0, expected_offset).read(program_table(keep_secrets=True)):
+    regions = Regions(content.source(), 0, expected_offset)
+    for region in regions.read(program_table(keep_secrets=True)):
         if isinstance(region, Chunk) or region.crc_valid:
             yield region
+    if regions.damages != file.scan.damages:
+        content.has_changed = True
 
 
 def _has_refusal(
-    replay: BulkReplay, batch: LocatedBatch, data: memoryview, inflation: Inflation
+    replay: BulkReplay, batch: LocatedBatch, content: Content, inflation: Inflation
 ) -> bool:
     """Whether the batch holds a record that can't be applied, or can't be read."""
     try:
-        return any(True for _ in apply_batch(replay, batch, data, inflation))
+        return any(True for _ in apply_batch(replay, batch, content, inflation))
     except DataError:
         return True
 
 
-def _take_chunk(replaying: Replaying, segment: SegmentFile, chunk: Chunk, wanted: Longs) -> None:
+def _take_chunk(
+    replaying: Replaying, segment: SegmentFile, content: Content, chunk: Chunk, wanted: Longs
+) -> None:
     """The chunk's batches, which follow one upon another; wanted: offsets at which to look."""
     batches = chunk.batches[:, : chunk.batch_count]
     in_batch = chunk.rows[frames.ROW_BATCH, : chunk.row_count]
@@ -93,7 +104,8 @@ def _take_chunk(replaying: Replaying, segment: SegmentFile, chunk: Chunk, wanted
             assert isinstance(replay, BulkReplay), "as replay_large_log makes them"
             last = int(stops[np.searchsorted(stops, batch)])
             low, high = int(first_rows[batch]), int(first_rows[last + 1])
-            taken = replay.take(chunk, low, high, explain=replaying.first_refused is None)
+            explain = replaying.first_refused is None
+            taken = replay.take(chunk, content.source(), low, high, explain=explain)
             replaying.refuse(taken.refused, taken.first and _placed(segment, chunk, *taken.first))
             if taken.row < high:
                 replaying.break_off()

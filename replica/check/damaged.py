@@ -10,7 +10,7 @@ from itertools import pairwise
 from replica.check.catalogue import files, log, snapshots
 from replica.check.examined import Examined
 from replica.check.rule import Finding, Rule
-from replica.format.batch import decode_header
+from replica.format.batch import HEADER, decode_header
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.file_names import FileKind, classify
@@ -81,7 +81,7 @@ def _start(examined: Examined, segment: SegmentFile) -> int:
         return segment.base_offset
     if first.kind is DamageKind.OFFSET_GAP:
         return segment.scan.batches[0].header.base_offset
-    header = decode_header(examined.contents[segment.file.path])
+    header = decode_header(examined.content_of(segment).read(0, HEADER.size))
     behind = [b for b in segment.scan.batches if b.position == header.size_bytes]
     rejected = [d for d in segment.scan.damages if d.position == header.size_bytes]
     agree = behind and behind[0].header.base_offset == header.next_offset
@@ -118,6 +118,13 @@ def file_damage(examined: Examined) -> Iterator[Finding]:
         if rule is not None:
             position = damage.position if damage.kind is DamageKind.CONTENT else None
             yield rule.at(damage.file, damage.detail, position=position)
+
+
+def changed_files(examined: Examined) -> Iterator[Finding]:
+    """Files of which the rules, that read on in them, found other bytes than the scan did."""
+    for path in examined.changed:
+        message = "its bytes were changed while the directory was judged"
+        yield files.CHANGED_WHILE_READ.at(path, message)
 
 
 def bundle_damage(damages: Sequence[Damage]) -> Iterator[Finding]:

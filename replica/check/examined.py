@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from replica.errors import DataError
+from replica.format.byte_source import Source
 from replica.format.compression import Inflation
+from replica.format.content import Content
 from replica.format.control import ControlMessage, KRaftVoters, LeaderChange, decode_control
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import (
@@ -20,10 +22,9 @@ from replica.format.directory import (
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import FileKind, classify
 from replica.format.reading import ReadFile
-from replica.format.record import Record, records_of
+from replica.format.record import Record
 from replica.format.segment import LocatedBatch
 from replica.history.log import LogBatch, ReplicaLog
-from replica.message.primitives import Buffer
 from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
@@ -37,11 +38,11 @@ LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 class Examined:
     """A replica as it was found. contents: the bytes of segments and snapshots, by their path
     relative to the node's log directory; of a file that was known, those of the batches listed and
-    of what is new. room: the memory for each of them."""
+    of what is new. room: the memory for what is kept of each of them."""
 
     found: DirectoryPath | FilePath
     directory: MetadataDirectory
-    contents: Mapping[str, Buffer]
+    contents: Mapping[str, Content]
     room: FileRoom = DEFAULT_ROOM
 
     @property
@@ -92,24 +93,36 @@ class Examined:
         damaged = (damage.file for damage in self.directory.damages)
         return all(classify(os.path.basename(file)).kind is not kind for file in damaged)
 
-    def bytes_of(self, file: SegmentFile | SnapshotFile) -> memoryview:
-        """The content of a segment or snapshot."""
-        return memoryview(self.contents[file.file.path])
+    def content_of(self, file: SegmentFile | SnapshotFile) -> Content:
+        """The bytes of a segment or snapshot."""
+        return self.contents[file.file.path]
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The segments and snapshots, by their paths, in which what was read behind the scan was
+        not what the scan had found: the directory has to be examined again."""
+        files: tuple[SegmentFile | SnapshotFile, ...]
+        files = (*self.directory.segments, *self.directory.snapshots)
+        return tuple(
+            one.file.path
+            for one in files
+            if self.content_of(one).has_changed or self.content_of(one).size < one.file.size_bytes
+        )
 
     def growth(self) -> Growth:
         """Of work on the log."""
-        return self.room.growing(sum(len(self.bytes_of(one)) for one in self.directory.segments))
+        return self.room.growing(sum(len(one.scan.batches) for one in self.directory.segments))
 
     def records(self, start: int, end: int) -> Iterator[tuple[LocatedBatch, Record]]:
         """The log's records from `start` to `end` (exclusive), as far as their frames decode."""
         for segment in self.directory.segments:
-            data = self.bytes_of(segment)
-            inflation = Inflation(len(data))
+            content = self.content_of(segment)
+            inflation = Inflation(content.size)
             for batch in segment.scan.batches:
                 header = batch.header
                 if header.last_offset < start or header.base_offset >= end or not batch.crc_valid:
                     continue
-                for record in whole_records(data, batch, inflation):
+                for record in content.whole_records(batch, inflation):
                     if start <= record.offset < end:
                         yield batch, record
 
@@ -117,12 +130,12 @@ class Examined:
         self, file: SegmentFile | SnapshotFile
     ) -> Iterator[tuple[LocatedBatch, Record, ControlMessage]]:
         """The control records of one file, as far as they decode."""
-        data = self.bytes_of(file)
-        inflation = Inflation(len(data))
+        content = self.content_of(file)
+        inflation = Inflation(content.size)
         for batch in file.scan.batches:
             if not (batch.crc_valid and batch.header.is_control):
                 continue
-            for record in whole_records(data, batch, inflation):
+            for record in content.whole_records(batch, inflation):
                 try:
                     yield batch, record, decode_control(record.key, record.value)
                 except DataError:  # the rule undecodable-record names it
@@ -141,19 +154,20 @@ def examine(
         name = os.path.basename(found.path)
         content = {}
 
-        def keep_one(file: str, limit: int) -> Buffer:
-            content[name] = read(file, limit)
-            return content[name]
+        def keep_one(file: str, limit: int) -> Source:
+            content[name] = Content(read(file, limit))
+            return content[name].source()
 
         directory = read_single_file(found.path, found.name, keep_one, room.scan)
         return Examined(found, directory, content, room)
-    contents: dict[str, Buffer] = {}
+    contents: dict[str, Content] = {}
 
-    def keep(file: str, limit: int) -> Buffer:
+    def keep(file: str, limit: int) -> Source:
         data = read(file, limit)
-        if classify(os.path.basename(file)).kind in LOG_KINDS:
-            contents[os.path.abspath(file)] = data
-        return data
+        if classify(os.path.basename(file)).kind not in LOG_KINDS:
+            return data
+        contents[os.path.abspath(file)] = Content(data)
+        return contents[os.path.abspath(file)].source()
 
     directory = found.read(keep, room.scan, hashed=False)
     by_path = {
@@ -225,15 +239,6 @@ def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
             last_offset = header.last_offset
             digest = (header.crc, header.size_bytes)
             yield LogBatch(header.base_offset, last_offset, header.leader_epoch, digest)
-
-
-def whole_records(data: memoryview, batch: LocatedBatch, inflation: Inflation) -> Iterator[Record]:
-    """The records of one batch, up to the first that doesn't decode; inflation: of its file."""
-    whole = data[batch.position : batch.position + batch.header.size_bytes]
-    try:
-        yield from records_of(batch.header, whole, inflation)
-    except DataError:  # the rule undecodable-record names it
-        return
 
 
 def keys_of(message: KRaftVoters) -> VoterKeys:

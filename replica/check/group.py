@@ -6,6 +6,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from replica.check.damaged import changed_files
 from replica.check.directory import Facts, gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
@@ -102,6 +103,7 @@ def _judged(facts: Facts, replayed: Replayed, images: Mapping[OffsetAndEpoch, Im
     findings = [
         *judge_directory(facts, replayed),
         *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
+        *changed_files(facts.examined),  # the last, as all others read in them
     ]
     role = role_of(facts.examined, facts.changes)
     return Judged(

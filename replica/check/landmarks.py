@@ -100,8 +100,8 @@ def _keep(
     if len(told) > MAX_LANDMARKS:
         return
     landmarks = tuple(_place(sound[number], told[number]) for number in sorted(told))
-    data = facts.examined.bytes_of(file)
-    headers = [bytes(data[p.position : p.position + HEADER.size]) for p in landmarks]
+    content = facts.examined.content_of(file)
+    headers = [content.read(place.position, HEADER.size) for place in landmarks]
     known[file.file.path] = KnownFile(
         size_bytes=file.file.size_bytes,
         content_hash=file.file.sha256,

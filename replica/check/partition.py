@@ -12,9 +12,10 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from replica.check.examined import Examined, whole_records
+from replica.check.examined import Examined
 from replica.errors import DataError
 from replica.format.compression import Inflation
+from replica.format.content import Content
 from replica.format.control import ControlMessage, UnknownControl
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.discovery import DirectoryPath, Found
@@ -89,7 +90,7 @@ def partition_of(examined: Examined) -> Partition:
         value
         for file in _logs(examined)
         # of the batches that were known, not all bytes may be here (replica.format.known_file)
-        for value in values_of(file.scan.new_batches, examined.bytes_of(file))
+        for value in values_of(file.scan.new_batches, examined.content_of(file))
     )
     return partition_named(
         folder_of(examined.found), directory.topic_id, values, partial(_other_kind, examined)
@@ -146,12 +147,12 @@ def folder_of(found: Found) -> str:
     return os.path.basename(path if isinstance(found, DirectoryPath) else os.path.dirname(path))
 
 
-def values_of(batches: Iterable[LocatedBatch], data: memoryview) -> Iterator[bytes]:
-    """The values of the data records in sound batches; data: of the whole file."""
-    inflation = Inflation(len(data))
+def values_of(batches: Iterable[LocatedBatch], content: Content) -> Iterator[bytes]:
+    """The values of the data records in sound batches; content: of their file."""
+    inflation = Inflation(content.size)
     for batch in batches:
         if batch.crc_valid and not batch.header.is_control:
-            for record in whole_records(data, batch, inflation):
+            for record in content.whole_records(batch, inflation):
                 yield record.value or b""
 
 

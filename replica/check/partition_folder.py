@@ -10,6 +10,7 @@ from replica.check.partition import Partition, PartitionKind, partition_named, v
 from replica.errors import DataError, UnreadableFileError
 from replica.format import partition_metadata, quorum_state
 from replica.format.byte_source import OpenFile, ShrankError
+from replica.format.content import Content
 from replica.format.file_names import FileKind, classify
 from replica.format.reading import (
     MAX_LOG_BYTES,
@@ -70,4 +71,4 @@ def _values(path: str, opener: Callable[[str, int], OpenFile]) -> Iterator[bytes
             data = file.read(0, min(file.size, LOOKED_AT_BYTES))
     except (UnreadableFileError, ShrankError):
         return
-    yield from values_of(scan(data).batches, data)
+    yield from values_of(scan(data).batches, Content(data))

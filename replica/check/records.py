@@ -13,11 +13,11 @@ from replica.check.catalogue import log
 from replica.check.examined import Examined
 from replica.check.rule import Finding
 from replica.errors import DataError
-from replica.format.batch import computed_crc
 from replica.format.compression import Inflation
+from replica.format.content import Content
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.record import Record, records_of
+from replica.format.record import Record
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
 from replica.metadata.reader import decode
@@ -144,38 +144,29 @@ def _take_marker(transactions: list[Transaction], seen: _Seen) -> None:
 def _stand_out(
     examined: Examined, file: SegmentFile | SnapshotFile, is_metadata: bool
 ) -> Iterator[_Seen]:
-    data = examined.bytes_of(file)
+    content = examined.content_of(file)
     new = file.scan.new_batches
+    # of some known batches only the header was read (replica.format.known_file)
     listed = file.scan.batches[: len(file.scan.batches) - len(new)]
-    known = [batch for batch in listed if _is_here(batch, data)]
-    if is_metadata and is_large(len(data) - file.scan.sparse_until):
-        new = tuple(_with_odd_records(file, data, new))
-    inflation = Inflation(len(data))
+    known = [batch for batch in listed if content.holds(batch)]
+    if is_metadata and is_large(content.size - file.scan.sparse_until):
+        new = tuple(_with_odd_records(file, content, new))
+    inflation = Inflation(content.size)
     for batch in (*known, *new):
         if batch.crc_valid:
-            whole = data[batch.position : batch.position + batch.header.size_bytes]
-            yield from _of_batch(
-                file, batch, records_of(batch.header, whole, inflation), is_metadata
-            )
-
-
-def _is_here(batch: LocatedBatch, data: memoryview) -> bool:
-    """Of some known batches only the header was read (replica.format.known_file)."""
-    whole = data[batch.position : batch.position + batch.header.size_bytes]
-    return computed_crc(whole) == batch.header.crc
+            yield from _of_batch(file, batch, content.records(batch, inflation), is_metadata)
 
 
 def _with_odd_records(
-    file: SegmentFile | SnapshotFile, data: memoryview, new: tuple[LocatedBatch, ...]
+    file: SegmentFile | SnapshotFile, content: Content, new: tuple[LocatedBatch, ...]
 ) -> Iterator[LocatedBatch]:
     """Of the new batches those that hold what the bulk reader leaves to others, in order."""
     start = file.scan.sparse_until
     expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
     if start and new:
         expected = new[0].header.base_offset
-    odd = odd_records(
-        data[start:], start=start, expected_offset=expected, types=(BEGIN, END, ABORT)
-    )
+    source = content.source(start)
+    odd = odd_records(source, start=start, expected_offset=expected, types=(BEGIN, END, ABORT))
     offset = next(odd, None)
     for batch in new:
         while offset is not None and offset < batch.header.base_offset:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from replica.check.examined import Examined
-from replica.errors import DataError
+from replica.errors import CorruptDataError, DataError
 from replica.format.compression import Inflation
+from replica.format.content import Content, MovedError
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import records_of
 from replica.format.segment import LocatedBatch
@@ -83,13 +84,15 @@ def replay_log(
 ) -> Replayed:
     """Replay the log; wanted: ends (exclusive) with the epoch of the record before. newest: whether
     the state at the log's end is wanted, too."""
-    if is_large(sum(len(examined.bytes_of(one)) for one in examined.directory.segments)):
+    if is_large(sum(examined.content_of(one).size for one in examined.directory.segments)):
         from replica.check.bulk_replaying import replay_large_log
 
         try:
             return replay_large_log(examined, wanted, watch, newest=newest)
         except TooMuchMemoryError as error:
             return Replayed(left_out=str(error))
+        except MovedError:
+            return Replayed(left_out="its files were changed while they were read")
     replaying = Replaying(examined, wanted, Replay)
     for number, (segment, batch) in enumerate(_batches(examined)):
         if watch is not None and number % _EVERY_BATCHES == 0:
@@ -103,19 +106,20 @@ def snapshot_image(examined: Examined, snapshot: SnapshotFile) -> Image | None:
     memory."""
     if snapshot.scan.damages:
         return None
-    data = examined.bytes_of(snapshot)
-    if is_large(len(data)):
+    content = examined.content_of(snapshot)
+    if is_large(content.size):
         from replica.check.bulk_replaying import large_snapshot_image
 
         try:
-            return large_snapshot_image(data, examined.room.growing(len(data)))
-        except TooMuchMemoryError:
+            growth = examined.room.growing(len(snapshot.scan.batches))
+            return large_snapshot_image(content, snapshot, growth)
+        except (TooMuchMemoryError, MovedError):
             return None
     replay = Replay()
-    inflation = Inflation(len(data))
+    inflation = Inflation(content.size)
     try:
         for batch in snapshot.scan.batches:
-            for _ in apply_batch(replay, batch, data, inflation):
+            for _ in apply_batch(replay, batch, content, inflation):
                 return None
     except DataError:
         return None
@@ -130,16 +134,18 @@ def _batches(examined: Examined) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
 
 
 def apply_batch(
-    replay: AnyReplay, batch: LocatedBatch, data: memoryview, inflation: Inflation
+    replay: AnyReplay, batch: LocatedBatch, content: Content, inflation: Inflation
 ) -> Iterator[Refusal]:
-    """Apply a batch's records; the refusals. DataError where a record has no meaning here.
+    """Apply a batch's records; the refusals. DataError where a record has no meaning here, or the
+    batch isn't there any more.
 
-    data: of the whole file; inflation: the file's.
+    content, inflation: of the file.
     """
-    header = batch.header
-    whole = data[batch.position : batch.position + header.size_bytes]
-    for record in records_of(header, whole, inflation):
-        message = meaning(record, is_control=header.is_control)
+    whole = content.batch(batch)
+    if not whole:
+        raise CorruptDataError("the batch is gone", batch.position)
+    for record in records_of(batch.header, whole, inflation):
+        message = meaning(record, is_control=batch.header.is_control)
         refusal = replay.apply(record.offset, message)
         if refusal is not None:
             yield refusal
@@ -176,18 +182,18 @@ class Replaying:
 
     def _newest(self) -> NewestState | None:
         """The state where the log ends, or where it could still be replayed; that of the newest
-        whole snapshot, if this one is newer (a node that has fetched it, and no log behind it)."""
+        whole snapshot, if this one is newer: a node has fetched it, or a hole is behind it."""
         newest = None
         if self._known is not None:
             replay, end = self._known
             newest = NewestState(replay.image(), end, is_whole=end == self.end)
         for offset, snapshots in sorted(self._bases.items(), reverse=True):
-            if offset < self.end.offset or (newest is not None and offset <= newest.end.offset):
+            if newest is not None and offset <= newest.end.offset:
                 break
             for snapshot in snapshots:
                 image = snapshot_image(self._examined, snapshot)
                 if image is not None and snapshot.id is not None:
-                    return NewestState(image, snapshot.id)
+                    return NewestState(image, snapshot.id, is_whole=offset >= self.end.offset)
         return newest
 
     def take(self, segment: SegmentFile, batch: LocatedBatch) -> None:
@@ -195,9 +201,9 @@ class Replaying:
         header = batch.header
         replay = self.enter(header.base_offset)
         if replay is not None:
-            data = self._examined.bytes_of(segment)
+            content = self._examined.content_of(segment)
             try:
-                for refusal in apply_batch(replay, batch, data, self._inflation_of(segment)):
+                for refusal in apply_batch(replay, batch, content, self._inflation_of(segment)):
                     place = segment.file.path, batch.position, header.leader_epoch
                     self.refuse(1, Refused(*place, refusal))
             except DataError:
@@ -207,7 +213,7 @@ class Replaying:
     def _inflation_of(self, segment: SegmentFile) -> Inflation:
         if self._inflating is not segment:
             self._inflating = segment
-            self._inflation = Inflation(len(self._examined.bytes_of(segment)))
+            self._inflation = Inflation(self._examined.content_of(segment).size)
         return self._inflation
 
     def enter(self, base_offset: int) -> AnyReplay | None:

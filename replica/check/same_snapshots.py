@@ -28,12 +28,9 @@ def judge_same_snapshots(group: Sequence[Examined]) -> Iterator[Finding]:
                 if snapshot.id in (None, BOOTSTRAP_ID) or not snapshot.is_usable:
                     continue
                 other = first.setdefault(snapshot.id, (examined, snapshot))
-                if _content(*other) != _content(examined, snapshot):
+                content, others = examined.content_of(snapshot), other[0].content_of(other[1])
+                if not content.equals(others):
                     yield from _compare(*other, examined, snapshot)
-
-
-def _content(examined: Examined, snapshot: SnapshotFile) -> memoryview:
-    return examined.bytes_of(snapshot)
 
 
 def _compare(

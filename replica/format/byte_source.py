@@ -1,4 +1,4 @@
-"""Bytes at known places: a buffer in memory, or an open file of which little is in memory.
+"""Bytes at known places: a buffer in memory, or a file of which little is in memory.
 
 A running node may cut a file short or write on while it is read. The size is that of the opening;
 what is written behind it later is not looked at, and a file that ends earlier lowers `size`.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import weakref
 from collections.abc import Iterator
 from os import preadv
 from types import TracebackType
@@ -16,20 +17,14 @@ from typing import Protocol, TypeAlias
 from replica.errors import UnreadableFileError
 from replica.message.primitives import Buffer
 
-SMALL_BYTES = 1024 * 1024
-"""Files up to this size are read into plain bytes."""
-_READ_BYTES = 1024 * 1024
-_PART_BYTES = 4096
-"""A page of memory on most machines."""
-_ZEROS, _ZERO_PART = bytes(_READ_BYTES), bytes(_PART_BYTES)
+BLOCK_BYTES = 1024 * 1024
+"""Read at a time by those who go through a whole file."""
+_ZEROS = bytes(BLOCK_BYTES)
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ShrankError(Exception):
     """The file ends before the bytes that were asked for; the source's `size` says where."""
-
-
-class TooMuchContentError(Exception):
-    """The file holds more bytes, zeros left out, than its reader has room for."""
 
 
 class ByteSource(Protocol):
@@ -57,9 +52,14 @@ class InMemory:
         """A view, not a copy."""
         return self.view[position : position + size]
 
+    def part(self, begin: int) -> InMemory:
+        """The bytes from `begin` on."""
+        return InMemory(self.view[begin:])
+
 
 class OpenFile:
-    """A regular file, open for reading; closes with its context. See reading.open_file.
+    """A regular file, open for reading; it closes with its context, or when nobody holds the file
+    or a part of it any more. See reading.open_file.
 
     UnreadableFileError where the operating system fails to read.
     """
@@ -67,7 +67,8 @@ class OpenFile:
     def __init__(self, path: str, handle: int, size: int) -> None:
         self.path = path
         self.size = size
-        self._handle = handle
+        self._handle = _Handle(path, handle)
+        self._begin = 0
 
     def __enter__(self) -> OpenFile:
         return self
@@ -78,7 +79,20 @@ class OpenFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        os.close(self._handle)
+        self._handle.close()
+
+    def close_between_reads(self) -> None:
+        """From now on each read opens the file anew, for a process that keeps many files. Where
+        another file, or none, has this name by then, this one ends at its first byte."""
+        self._handle.close_between_reads()
+
+    def part(self, begin: int, size: int | None = None) -> OpenFile:
+        """The file's bytes from `begin` on, or `size` of them, as a source of their own."""
+        part = object.__new__(OpenFile)
+        left = max(0, self.size - begin)
+        part.path, part.size = self.path, left if size is None else min(size, left)
+        part._handle, part._begin = self._handle, self._begin + begin
+        return part
 
     def read(self, position: int, size: int) -> memoryview:
         """A copy of the bytes."""
@@ -89,65 +103,90 @@ class OpenFile:
 
     def read_all(self) -> bytes:
         """Every byte, as far as the file still reaches."""
-        try:
-            with open(self._handle, "rb", closefd=False) as file:
-                return file.read(self.size)
-        except OSError as error:
-            raise UnreadableFileError(self.path, error.strerror or str(error)) from error
-
-    def read_sparse(self, most_content: int | None = None) -> Buffer:
-        """The same, but long runs of zeros take no memory: pages are taken where something is
-        written to them.
-
-        most_content: bytes beside such runs that are read at most; TooMuchContentError beyond.
-        """
-        if self.size <= SMALL_BYTES:
-            return self.read_all()
-        try:
-            pages = mmap.mmap(-1, self.size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        except OSError as error:
-            raise UnreadableFileError(self.path, f"{self.size} bytes: {error.strerror}") from error
-        if hasattr(mmap, "MADV_NOHUGEPAGE"):  # or a byte could take 2 MiB
-            pages.madvise(mmap.MADV_NOHUGEPAGE)
-        whole, piece = memoryview(pages), memoryview(bytearray(_READ_BYTES))
-        position = content = 0
-        while position < self.size:
-            got = self.read_into(piece[: self.size - position], position)
-            for start, end in parts_with_content(piece[:got]):
-                content += end - start
-                whole[position + start : position + end] = piece[start:end]
-            if most_content is not None and content > most_content:
-                raise TooMuchContentError
-            position += got
-        return whole[: self.size].toreadonly()
+        return all_bytes(self)
 
     def read_into(self, target: memoryview, position: int) -> int:
         """Fills `target` with the bytes from `position` on; how many there were."""
         wanted = min(len(target), self.size - position)
         done = 0
-        while done < wanted:
-            try:
-                got = preadv(self._handle, [target[done:wanted]], position + done)
-            except OSError as error:
-                raise UnreadableFileError(self.path, error.strerror or str(error)) from error
-            if got == 0:
-                self.size = position + done
-            wanted = min(wanted, self.size - position)
-            done += got
-        return done
+        try:
+            handle = self._handle.take()
+            if handle is None:
+                self.size = 0
+                return 0
+            while done < wanted:
+                got = preadv(handle, [target[done:wanted]], self._begin + position + done)
+                if got == 0:
+                    self.size = position + done
+                wanted = min(wanted, self.size - position)
+                done += got
+        except OSError as error:
+            raise UnreadableFileError(self.path, error.strerror or str(error)) from error
+        finally:
+            self._handle.give_back()
+        return max(0, done)
 
 
-def parts_with_content(data: Buffer) -> Iterator[tuple[int, int]]:
-    """(start, end) of the parts of a buffer that aren't zeros all through, page by page."""
-    view = memoryview(data)
-    for begin in range(0, len(view), _READ_BYTES):
-        block = view[begin : begin + _READ_BYTES]
-        if bytes(block) == _ZEROS[: len(block)]:  # of bytes, the fastest comparison there is
+class _Handle:
+    """The descriptor of a file. kept: whether it stays open from one read to the next."""
+
+    def __init__(self, path: str, number: int) -> None:
+        self._path = path
+        self._number: int | None = number
+        self._closing = weakref.finalize(self, os.close, number)
+        self._identity: tuple[int, int] | None = None
+
+    def close(self) -> None:
+        self._closing()
+
+    def close_between_reads(self) -> None:
+        if self._number is not None:
+            self._identity = _identity(self._number)
+            self.give_back()
+
+    def take(self) -> int | None:
+        """The descriptor; None where another file, or none, has the name. OSError."""
+        if self._number is None:
+            self._reopen()
+        return self._number
+
+    def give_back(self) -> None:
+        """The read is over."""
+        if self._identity is not None and self._number is not None:
+            self._closing()
+            self._number = None
+
+    def _reopen(self) -> None:
+        try:
+            number = os.open(self._path, _FLAGS)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        self._number, self._closing = number, weakref.finalize(self, os.close, number)
+        if _identity(number) != self._identity:
+            self.give_back()
+
+
+def _identity(number: int) -> tuple[int, int]:
+    status = os.fstat(number)
+    return status.st_dev, status.st_ino
+
+
+def blocks(data: Source, size: int = BLOCK_BYTES) -> Iterator[memoryview]:
+    """All bytes, `size` of them at a time; of a file as far as it still reaches."""
+    source = byte_source(data)
+    position = 0
+    while position < source.size:
+        size = min(size, source.size - position)
+        try:
+            yield memoryview(source.read(position, size))
+        except ShrankError:  # the source knows by now where it ends
             continue
-        for at in range(begin, begin + len(block), _PART_BYTES):
-            part = view[at : at + _PART_BYTES]
-            if bytes(part) != _ZERO_PART[: len(part)]:
-                yield at, at + len(part)
+        position += size
+
+
+def all_bytes(data: Source) -> bytes:
+    """All of them at once, as far as a file still reaches."""
+    return data if isinstance(data, bytes) else b"".join(blocks(data))
 
 
 def end_of_content(data: bytes) -> int:
@@ -157,7 +196,7 @@ def end_of_content(data: bytes) -> int:
     """
     end = len(data)
     while end:
-        begin = max(0, end - _READ_BYTES)
+        begin = max(0, end - BLOCK_BYTES)
         block = data[begin:end]  # all of the data, where that is one block, and no copy
         if block != _ZEROS[: len(block)]:
             return begin + len(block.rstrip(b"\0"))
@@ -165,10 +204,10 @@ def end_of_content(data: bytes) -> int:
     return 0
 
 
-Source: TypeAlias = "Buffer | mmap.mmap | OpenFile"
+Source: TypeAlias = "Buffer | mmap.mmap | InMemory | OpenFile"
 """What a reader of segments is given."""
 
 
 def byte_source(data: Source) -> InMemory | OpenFile:
     """The same, to be read from."""
-    return data if isinstance(data, OpenFile) else InMemory(data)
+    return data if isinstance(data, InMemory | OpenFile) else InMemory(data)

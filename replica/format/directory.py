@@ -7,7 +7,6 @@ file that Kafka puts there, takes no lock and writes nothing; a running node may
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +15,8 @@ from typing import Any, TypeVar
 
 from replica.errors import DataError, UnreadableFileError
 from replica.format import index, leader_epoch_checkpoint, segment
-from replica.format.content_hash import HashChain, hash_chain
+from replica.format.byte_source import Source, all_bytes, byte_source
+from replica.format.content_hash import HashChain, content_hash, hash_chain
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, FileName, classify
 from replica.format.known_file import Resumed
@@ -24,12 +24,11 @@ from replica.format.listing import check_folder, listing
 from replica.format.meta_properties import MetaProperties
 from replica.format.quorum_properties import ConfiguredVoter
 from replica.format.quorum_state import QuorumState
-from replica.format.reading import MAX_STATE_BYTES, ReadFile, VanishedFileError, read_own_sparse
+from replica.format.reading import MAX_STATE_BYTES, ReadFile, VanishedFileError, own_source
 from replica.format.segment import ScanLog, SegmentScan
 from replica.format.small_files import INDEX_DECODERS, STATE_DECODERS, size_limit
 from replica.format.snapshot import SnapshotState
 from replica.format.snapshot_content import SnapshotContent, inspect
-from replica.message.primitives import Buffer
 from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.keys import ReplicaId
 
@@ -188,7 +187,7 @@ def read_directory(
     path: str,
     *,
     meta_folder: str | None = None,
-    read: ReadFile = read_own_sparse,
+    read: ReadFile = own_source,
     scan: ScanLog = segment.scan,
     resume: Resume = read_whole,
     hashed: bool = True,
@@ -264,18 +263,17 @@ class _Reading:
                     continue
                 data = self.read(absolute, size_limit(name))
                 if relative == self._epochs_path:
-                    after = bytes(data)
+                    after = all_bytes(data)
                 self.take(relative, name, data)
             except VanishedFileError:
                 vanished = True
-                detail = "listed, but gone when it was opened"
-                self._damage(relative, b"", DamageKind.CHANGED, detail)
+                self._damage(relative, 0, DamageKind.CHANGED, "listed, but gone when it was opened")
             except UnreadableFileError as error:
-                self._damage(relative, b"", DamageKind.UNREADABLE, error.reason)
+                self._damage(relative, 0, DamageKind.UNREADABLE, error.reason)
         settled = before == after
         if not settled:
             detail = "another one before the log was read than after it: not held against the log"
-            self._damage(self._epochs_path, b"", DamageKind.CHANGED, detail)
+            self._damage(self._epochs_path, 0, DamageKind.CHANGED, detail)
             self.singles.pop(FileKind.LEADER_EPOCH_CHECKPOINT, None)
         return settled and not vanished
 
@@ -288,7 +286,7 @@ class _Reading:
         """leader-epoch-checkpoint, None where it can't be read."""
         path = os.path.join(self.path, leader_epoch_checkpoint.FILE_NAME)
         try:
-            return bytes(self.read(path, MAX_STATE_BYTES))
+            return all_bytes(self.read(path, MAX_STATE_BYTES))
         except UnreadableFileError:
             return None
 
@@ -314,29 +312,33 @@ class _Reading:
             damages=tuple(sorted(self.damages, key=lambda d: (d.file, d.position))),
         )
 
-    def take(self, relative: str, name: FileName, data: Buffer) -> None:
-        file = self._found(relative, name, data)
+    def take(self, relative: str, name: FileName, read: Source) -> None:
+        file = self._found(relative, name, read)
         self.files[relative] = file
         if name.kind is FileKind.SEGMENT:
-            self._segment(file, data)
+            self._segment(file, read)
         elif name.kind in (FileKind.SNAPSHOT, FileKind.BOOTSTRAP):
-            self._snapshot(file, data)
-        elif name.kind in INDEX_DECODERS:
+            self._snapshot(file, read)
+        else:
+            self._small_file(file, all_bytes(read))
+
+    def _small_file(self, file: FoundFile, data: bytes) -> None:
+        decode = INDEX_DECODERS.get(file.name.kind)
+        if decode is not None:
             # Kafka leaves indexes of 0 bytes behind; they are legal
-            decode = INDEX_DECODERS[name.kind]
             content = self._decoded(file, data, decode) if data else decode(b"")
             if content is not None:
                 self.indexes.append(IndexFile(file, content))
         else:
-            self.singles[name.kind] = self._decoded(file, data, STATE_DECODERS[name.kind])
+            kind = file.name.kind
+            self.singles[kind] = self._decoded(file, data, STATE_DECODERS[kind])
 
-    def _found(self, relative: str, name: FileName, data: Buffer) -> FoundFile:
-        if not self.hashed:
-            return FoundFile(relative, name, len(data), "")
-        if name.kind is FileKind.SEGMENT:
-            chain = hash_chain(data)
-            return FoundFile(relative, name, len(data), chain.digest, chain)
-        return FoundFile(relative, name, len(data), hashlib.sha256(data).hexdigest())
+    def _found(self, relative: str, name: FileName, read: Source) -> FoundFile:
+        if self.hashed and name.kind is FileKind.SEGMENT:
+            chain = hash_chain(read)
+            return FoundFile(relative, name, byte_source(read).size, chain.digest, chain)
+        digest = content_hash(name, read) if self.hashed else ""
+        return FoundFile(relative, name, byte_source(read).size, digest)
 
     def _take_resumed(self, relative: str, name: FileName, found: Resumed) -> None:
         file = FoundFile(relative, name, found.size_bytes, found.content_hash, found.chain)
@@ -348,43 +350,42 @@ class _Reading:
             self.segments.append(SegmentFile(file, found.scan))
 
     def _damage(
-        self, file: str, data: Buffer, kind: DamageKind, detail: str, position: int = 0
+        self, file: str, size: int, kind: DamageKind, detail: str, position: int = 0
     ) -> None:
-        length = max(0, len(data) - position)
-        self.damages.append(Damage(position, length, kind, detail, file))
+        self.damages.append(Damage(position, max(0, size - position), kind, detail, file))
 
-    def _decoded(self, file: FoundFile, data: Buffer, decode: Callable[[bytes], _T]) -> _T | None:
+    def _decoded(self, file: FoundFile, data: bytes, decode: Callable[[bytes], _T]) -> _T | None:
         if not data:
-            detail = f"a {file.name.kind} of 0 bytes"
-            self._damage(file.path, data, DamageKind.EMPTY_FILE, detail)
+            self._damage(file.path, 0, DamageKind.EMPTY_FILE, f"a {file.name.kind} of 0 bytes")
             return None
         try:
-            return decode(bytes(data))
+            return decode(data)
         except DataError as error:
-            position = error.position or 0
-            self._damage(file.path, data, DamageKind.CONTENT, error.reason, position)
+            told = DamageKind.CONTENT, error.reason, error.position or 0
+            self._damage(file.path, len(data), *told)
             return None
 
-    def _segment(self, file: FoundFile, data: Buffer) -> None:
-        found = self.scan(data, expected_offset=file.name.base_offset)
+    def _segment(self, file: FoundFile, read: Source) -> None:
+        found = self.scan(read, expected_offset=file.name.base_offset)
         self.damages.extend(damage.in_file(file.path) for damage in found.damages)
         self.segments.append(SegmentFile(file, found))
 
-    def _snapshot(self, file: FoundFile, data: Buffer) -> None:
-        found = self.scan(data, expected_offset=0)
+    def _snapshot(self, file: FoundFile, read: Source) -> None:
+        found = self.scan(read, expected_offset=0)
         name = file.name.snapshot
         state = SnapshotState.COMPLETE if name is None else name.state
-        if state is SnapshotState.COMPLETE and not data:
-            self._damage(file.path, data, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes")
+        if state is SnapshotState.COMPLETE and not file.size_bytes:
+            self._damage(file.path, 0, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes")
         if state is SnapshotState.COMPLETE and found.zero_tail:
             detail = f"a snapshot with {found.zero_tail} zero bytes at its end"
-            self._damage(file.path, data, DamageKind.ZERO_HOLE, detail, found.end_position)
+            self._damage(
+                file.path, file.size_bytes, DamageKind.ZERO_HOLE, detail, found.end_position
+            )
         # a .part file is being written: its end is no damage
         unfinished = {DamageKind.TORN_TAIL} if state is SnapshotState.PART else set()
-        for damage in found.damages:
-            if damage.kind not in unfinished:
-                self.damages.append(damage.in_file(file.path))
-        self.snapshots.append(SnapshotFile(file, found, inspect(data, found)))
+        told = (damage for damage in found.damages if damage.kind not in unfinished)
+        self.damages.extend(damage.in_file(file.path) for damage in told)
+        self.snapshots.append(SnapshotFile(file, found, inspect(read, found)))
 
     def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
         """A damage where a segment doesn't start at the offset after the one before it, unless one
@@ -396,4 +397,4 @@ class _Reading:
             if start != end:
                 kind = DamageKind.OFFSET_GAP if start > end else DamageKind.OFFSET_MISMATCH
                 detail = f"segment starts at {start}, the one before ends at {end}"
-                self.damages.append(Damage(0, 0, kind, detail, after.file.path))
+                self._damage(after.file.path, 0, kind, detail)

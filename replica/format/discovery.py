@@ -17,7 +17,7 @@ from replica.format import quorum_state, segment
 from replica.format.batch import HEADER, computed_crc, decode_header
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.file_names import ARCHIVE_FOLDER, METADATA_FOLDER, FileKind, FileName, classify
-from replica.format.reading import ReadFile, read_own_sparse
+from replica.format.reading import ReadFile, own_source
 
 _SNIFFED_BYTES = 1024 * 1024
 _LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
@@ -51,7 +51,7 @@ class DirectoryPath:
 
     def read(
         self,
-        read: ReadFile = read_own_sparse,
+        read: ReadFile = own_source,
         scan: segment.ScanLog = segment.scan,
         *,
         hashed: bool = True,

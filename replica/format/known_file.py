@@ -10,9 +10,9 @@ is a bit that flipped in bytes between the landmarks.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from replica.format import segment
 from replica.format.batch import HEADER, decode_header
@@ -24,6 +24,10 @@ from replica.message.primitives import Buffer
 
 PLACE_BYTES = 1024 * 1024
 """Between two places of a known file: what is read to find a batch by its offset."""
+
+
+Stretch: TypeAlias = tuple[int, int]
+"""The first byte, and how many bytes."""
 
 
 class Place(NamedTuple):
@@ -65,15 +69,13 @@ class KnownFile:
 class Resumed:
     """A file of which only the new bytes and some known batches were read.
 
-    scan: as of the whole file, but for known batches that are left out. pieces: (position, bytes)
-    of all that was read. content: of a snapshot.
+    scan: as of the whole file, but for known batches that are left out. content: of a snapshot.
     """
 
     size_bytes: int
     content_hash: str
     chain: HashChain | None
     scan: SegmentScan
-    pieces: tuple[tuple[int, Buffer], ...]
     content: SnapshotContent | None = None
 
 
@@ -82,30 +84,48 @@ def headers_hash(headers: Sequence[bytes]) -> str:
     return hashlib.sha256(b"".join(headers)).hexdigest()
 
 
+def batches_around(file: OpenFile, known: KnownFile, ends: Iterable[int]) -> tuple[Place, ...]:
+    """The known batches that hold the offsets just before and at each of `ends`."""
+    return tuple(found for end in ends for found in _batches_around(file, known, end))
+
+
+def wanted_of_segment(known: KnownFile, around: Iterable[Place], size: int) -> Iterator[Stretch]:
+    """What resume_segment reads of a segment that holds `size` bytes by now; some of it twice."""
+    for place in (*known.landmarks, *around):
+        yield place.position, place.size_bytes
+    boundary = _boundary(known)
+    yield boundary, max(0, size - boundary)
+
+
+def wanted_of_snapshot(known: KnownFile) -> Iterator[Stretch]:
+    """What resume_snapshot reads."""
+    for place in known.landmarks:
+        yield place.position, place.size_bytes
+
+
 def resume_segment(
-    file: OpenFile, known: KnownFile, scan: segment.ScanLog, ends: Sequence[int]
+    file: OpenFile, known: KnownFile, scan: segment.ScanLog, around: Sequence[Place]
 ) -> Resumed | None:
     """Read what is new of a segment; None where its head is not the known one.
 
-    ends: offsets at which snapshots end; the batches around them are read, too.
+    around: the batches around the offsets at which snapshots end; they are read, too.
     """
-    boundary = known.sound_bytes - known.sound_bytes % CHUNK_BYTES
+    boundary = _boundary(known)
     try:
-        pieces = _landmarks(file, known)
-        if pieces is None or file.size < known.sound_bytes:
+        landmarks = _landmarks(file, known)
+        if landmarks is None or not all(_is_sound(file, place) for place in around):
             return None
-        tail = file.read(boundary, file.size - boundary)
-        around = [found for end in ends for found in _around(file, known, end)]
+        others = [_batch(place, file.read(place.position, HEADER.size)) for place in around]
     except ShrankError:
         return None
     found = scan(
-        tail[known.sound_bytes - boundary :],
+        file.part(known.sound_bytes),
         start=known.sound_bytes,
         expected_offset=known.next_offset,
     )
-    told = {position: _batch(position, data) for position, data in [*pieces, *around]}
+    told = {batch.position: batch for batch in [*landmarks, *others]}
     batches = tuple(told[position] for position in sorted(told))
-    chain = hash_chain(tail, start=boundary, link=known.chunk_hash)
+    chain = hash_chain(file.part(boundary), start=boundary, link=known.chunk_hash)
     return Resumed(
         file.size,
         chain.digest,
@@ -117,7 +137,6 @@ def resume_segment(
             found.zero_tail,
             known.sound_bytes,
         ),
-        (*pieces, *around, (boundary, tail)),
     )
 
 
@@ -126,56 +145,60 @@ def resume_snapshot(file: OpenFile, known: KnownFile) -> Resumed | None:
     if not file.size == known.size_bytes == known.sound_bytes:
         return None
     try:
-        pieces = _landmarks(file, known)
+        batches = _landmarks(file, known)
     except ShrankError:
         return None
-    if pieces is None:
+    if batches is None:
         return None
-    batches = tuple(_batch(position, data) for position, data in pieces)
-    first = inspect(pieces[0][1], SegmentScan(batches[:1], (), batches[0].header.size_bytes, 0))
+    first = inspect(file, SegmentScan(batches[:1], (), batches[0].header.size_bytes, 0))
     content = SnapshotContent(True, True, first.last_contained_log_timestamp, known.record_count)
     scan = SegmentScan(batches, (), file.size, 0, file.size)
-    return Resumed(file.size, known.content_hash, None, scan, tuple(pieces), content)
+    return Resumed(file.size, known.content_hash, None, scan, content)
 
 
-def _landmarks(file: OpenFile, known: KnownFile) -> list[tuple[int, bytes]] | None:
-    """Their bytes, None where one of them isn't as it was."""
+def _boundary(known: KnownFile) -> int:
+    """Where the first chunk begins that isn't known as a whole."""
+    return known.sound_bytes - known.sound_bytes % CHUNK_BYTES
+
+
+def _landmarks(file: OpenFile, known: KnownFile) -> tuple[LocatedBatch, ...] | None:
+    """The batches at the landmarks, None where one of them isn't as it was."""
     if file.size < known.sound_bytes:
         return None
-    found = [
-        (place.position, bytes(file.read(place.position, place.size_bytes)))
-        for place in known.landmarks
-    ]
-    if headers_hash([data[: HEADER.size] for _, data in found]) != known.headers_hash:
+    headers = [bytes(file.read(place.position, HEADER.size)) for place in known.landmarks]
+    if headers_hash(headers) != known.headers_hash:
         return None
-    pairs = zip(known.landmarks, found, strict=True)
-    whole = (_scanned(place, data) for place, (_, data) in pairs if _is_whole(data))
-    return found if all(not one.damages and len(one.batches) == 1 for one in whole) else None
+    found: list[LocatedBatch] = []
+    for place, header in zip(known.landmarks, headers, strict=True):
+        batch = _batch(place, header)
+        found.append(batch)
+        if place.size_bytes == batch.header.size_bytes and not _is_sound(file, place):
+            return None
+    return tuple(found)
 
 
-def _is_whole(data: bytes) -> bool:
-    return decode_header(data).size_bytes == len(data)
+def _batch(place: Place, header: Buffer) -> LocatedBatch:
+    return LocatedBatch(place.position, decode_header(header), True)
 
 
-def _scanned(place: Place, data: bytes) -> SegmentScan:
-    return segment.scan(data, start=place.position, expected_offset=place.base_offset)
+def _is_sound(file: OpenFile, place: Place) -> bool:
+    found = _scanned(file, place)
+    return not found.damages and len(found.batches) == 1
 
 
-def _batch(position: int, data: bytes) -> LocatedBatch:
-    return LocatedBatch(position, decode_header(data), True)
+def _scanned(file: OpenFile, place: Place) -> SegmentScan:
+    part = file.part(place.position, place.size_bytes)
+    return segment.scan(part, start=place.position, expected_offset=place.base_offset)
 
 
-def _around(file: OpenFile, known: KnownFile, end: int) -> Iterator[tuple[int, bytes]]:
-    """The known batches that hold the offsets just before and at `end`."""
+def _batches_around(file: OpenFile, known: KnownFile, end: int) -> Iterator[Place]:
     if not known.first_offset < end <= known.next_offset:
         return
     places = [*known.places, Place(known.sound_bytes, known.next_offset, 0)]
     number = max(n for n, place in enumerate(places) if place.base_offset < end)
     start, following = places[number], places[min(number + 2, len(places) - 1)]
-    data = bytes(file.read(start.position, following.position - start.position))
-    found = segment.scan(data, start=start.position, expected_offset=start.base_offset)
-    for batch in found.batches:
+    size = following.position - start.position
+    for batch in _scanned(file, start._replace(size_bytes=size)).batches:
         header = batch.header
-        if header.base_offset <= end and header.last_offset >= end - 1:
-            at = batch.position - start.position
-            yield batch.position, data[at : at + header.size_bytes]
+        if batch.crc_valid and header.base_offset <= end and header.last_offset >= end - 1:
+            yield Place(batch.position, header.base_offset, header.size_bytes)

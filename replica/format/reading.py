@@ -8,15 +8,16 @@ import stat
 from collections.abc import Callable
 
 from replica.errors import UnreadableFileError
-from replica.format.byte_source import OpenFile
+from replica.format.byte_source import OpenFile, Source
 from replica.format.file_names import FileKind, classify
-from replica.message.primitives import Buffer
 
-ReadFile = Callable[[str, int], Buffer]
+ReadFile = Callable[[str, int], Source]
 """(path, most bytes) -> content. A port, so that tests can make a file change between two looks."""
 
 MAX_LOG_BYTES = 2**31
 """Kafka's own limit: a segment's positions are int32."""
+SMALL_BYTES = 8 * 1024 * 1024
+"""Files up to this size are in memory while they are looked at."""
 MAX_STATE_BYTES = 16 * 1024 * 1024
 """The text files and indexes of a directory; a segment index is 10 MiB at most by default."""
 
@@ -114,7 +115,14 @@ def read_own_file(path: str, limit: int) -> bytes:
         return file.read_all()
 
 
-def read_own_sparse(path: str, limit: int) -> Buffer:
-    """The same; long runs of zeros take no memory."""
-    with open_own_file(path, limit) as file:
-        return file.read_sparse()
+def own_source(path: str, limit: int) -> Source:
+    """The same, in memory where it is small, as a file that stays open where it is large."""
+    return in_memory_if_small(open_own_file(path, limit))
+
+
+def in_memory_if_small(file: OpenFile) -> Source:
+    """The file, or its bytes; then it is closed."""
+    if file.size > SMALL_BYTES:
+        return file
+    with file:
+        return file.read_all()

@@ -62,14 +62,14 @@ def records_of(
     inflated records where the batch is compressed), after yielding the records before it: for more
     than MAX_RECORDS_BYTES or MAX_BATCH_ELEMENTS, too.
     """
+    size = header.size_bytes - HEADER.size
+    if size > MAX_RECORDS_BYTES:
+        raise UnsupportedDataError(
+            f"records of {size} bytes in one batch, more than {MAX_RECORDS_BYTES} are not read",
+            HEADER.size,
+        )
     body = memoryview(batch)[HEADER.size : header.size_bytes]
     if header.codec == NONE:
-        if len(body) > MAX_RECORDS_BYTES:
-            raise UnsupportedDataError(
-                f"records of {len(body)} bytes in one batch, more than {MAX_RECORDS_BYTES} are not "
-                "read",
-                HEADER.size,
-            )
         yield from _decode_records(header, body, HEADER.size)
         return
     inflate = decompress if inflation is None else inflation.decompress

@@ -1,6 +1,6 @@
 """A log segment or a snapshot: batches one after another (Kafka: FileRecords, LogSegment).
 
-`scan` walks every byte of a buffer and accounts for it: a batch, a damage, or the zero-filled tail
+`scan` walks every byte of a source and accounts for it: a batch, a damage, or the zero-filled tail
 that a preallocated segment has. Damaged frames do not end the walk: it resumes at the next place
 where a whole batch with a right CRC starts. The CRC doesn't cover base offsets, so these are
 judged beside it, by the batches around them.
@@ -9,17 +9,24 @@ judged beside it, by the batches around them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from replica.format.base_offsets import OffsetJudgement
-from replica.format.byte_source import InMemory
+from replica.format.byte_source import Source, byte_source
 from replica.format.damage import Damage
 from replica.format.walk import FrameWalk, LocatedBatch
-from replica.message.primitives import Buffer
 
-__all__ = ["LocatedBatch", "ScanLog", "SegmentScan", "TooManyBatchesError", "scan"]
+__all__ = [
+    "AnyWalk",
+    "BatchWalk",
+    "LocatedBatch",
+    "ScanLog",
+    "SegmentScan",
+    "TooManyBatchesError",
+    "scan",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class ScanLog(Protocol):
     """A port: `scan`, or a faster reader of the same value (replica.scan.segments)."""
 
     def __call__(
-        self, data: Buffer, *, start: int = 0, expected_offset: int | None = None
+        self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan: ...
 
 
@@ -70,38 +77,82 @@ class TooManyBatchesError(Exception):
     """A scan was told how many batches it may hold in memory, and there are more."""
 
 
+class BatchWalk:
+    """Iterates once over the batches of a segment or snapshot, in the order of the file.
+
+    data: of which the first byte is byte `start` of the file. expected_offset: base offset that the
+    first batch must have, None where any will do. What it says of the file besides is complete once
+    it was read to its end. Never raises on damaged bytes.
+    """
+
+    def __init__(self, data: Source, *, start: int = 0, expected_offset: int | None = None) -> None:
+        self._source = byte_source(data)
+        self._walk = FrameWalk(self._source, start)
+        self._judgement = OffsetJudgement(expected_offset, start)
+        self.next_offset: int | None = None
+        """The offset after the last batch so far, None where there was none."""
+
+    def __iter__(self) -> Iterator[LocatedBatch]:
+        for frame in self._walk.frames():
+            yield from map(self._believed, self._judgement.take(frame))
+        yield from map(self._believed, self._judgement.rest())
+
+    @property
+    def damages(self) -> tuple[Damage, ...]:
+        """What is no batch, or out of order, with positions in the file."""
+        return in_order(self._walk.damages, self._judgement.damages)
+
+    @property
+    def end_position(self) -> int:
+        """See SegmentScan."""
+        return self._walk.start + self._walk.position
+
+    @property
+    def zero_tail(self) -> int:
+        """See SegmentScan."""
+        return max(0, self._source.size - self._walk.position)
+
+    def _believed(self, batch: LocatedBatch) -> LocatedBatch:
+        self.next_offset = batch.header.next_offset
+        return batch
+
+
+class AnyWalk(Protocol):
+    """BatchWalk, or the bulk reader's."""
+
+    def __iter__(self) -> Iterator[LocatedBatch]: ...
+    @property
+    def next_offset(self) -> int | None: ...
+    @property
+    def damages(self) -> tuple[Damage, ...]: ...
+    @property
+    def end_position(self) -> int: ...
+    @property
+    def zero_tail(self) -> int: ...
+
+
 def scan(
-    data: Buffer,
+    data: Source,
     *,
     start: int = 0,
     expected_offset: int | None = None,
     most_batches: int | None = None,
 ) -> SegmentScan:
-    """Walk the batches of `data`, whose first byte is byte `start` of its file.
+    """What a BatchWalk over `data` finds.
 
-    expected_offset: base offset that the first batch must have, None where any will do.
     most_batches: TooManyBatchesError where there are more.
-    Never raises on damaged bytes: they come back as damages with positions in the file.
     """
-    walk = FrameWalk(InMemory(data), start)
-    judgement = OffsetJudgement(expected_offset, start)
+    return collected(BatchWalk(data, start=start, expected_offset=expected_offset), most_batches)
+
+
+def collected(walk: AnyWalk, most: int | None) -> SegmentScan:
+    """All that a walk finds. TooManyBatchesError where it is more than `most` batches."""
     batches: list[LocatedBatch] = []
-    for frame in walk.frames():
-        batches.extend(judgement.take(frame))
-        bound_batches(batches, most_batches)
-    batches.extend(judgement.rest())
-    return SegmentScan(
-        tuple(batches),
-        in_order(walk.damages, judgement.damages),
-        start + walk.position,
-        len(data) - walk.position,
-    )
-
-
-def bound_batches(batches: Sequence[LocatedBatch], most: int | None) -> None:
-    """TooManyBatchesError where there are more than `most`."""
-    if most is not None and len(batches) > most:
-        raise TooManyBatchesError(f"it has more than {most} batches")
+    for batch in walk:
+        batches.append(batch)
+        if most is not None and len(batches) > most:
+            raise TooManyBatchesError(f"it has more than {most} batches")
+    return SegmentScan(tuple(batches), walk.damages, walk.end_position, walk.zero_tail)
 
 
 def in_order(walked: list[Damage], misplaced: list[Damage]) -> tuple[Damage, ...]:

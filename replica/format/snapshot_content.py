@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.errors import DataError
+from replica.format.byte_source import Source
+from replica.format.compression import Inflation
+from replica.format.content import Content
 from replica.format.control import ControlMessage, SnapshotFooter, SnapshotHeader, decode_control
-from replica.format.record import records_of
 from replica.format.segment import LocatedBatch, SegmentScan
-from replica.message.primitives import Buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,11 @@ class SnapshotContent:
     record_count: int
 
 
-def inspect(data: Buffer, found: SegmentScan) -> SnapshotContent:
+def inspect(data: Source, found: SegmentScan) -> SnapshotContent:
     """Look at the first and the last control record of a scanned snapshot."""
+    content = Content(data)
     messages = [
-        _control_messages(data, batch) for batch in (found.batches[:1] + found.batches[-1:])
+        _control_messages(content, batch) for batch in (found.batches[:1] + found.batches[-1:])
     ]
     first = messages[0][0] if messages and messages[0] else None
     last = messages[-1][-1] if messages and messages[-1] else None
@@ -39,14 +41,13 @@ def inspect(data: Buffer, found: SegmentScan) -> SnapshotContent:
     )
 
 
-def _control_messages(data: Buffer, batch: LocatedBatch) -> list[ControlMessage]:
+def _control_messages(content: Content, batch: LocatedBatch) -> list[ControlMessage]:
     """The control records of a batch as far as they decode."""
     if not batch.header.is_control or not batch.crc_valid:
         return []
-    whole = memoryview(data)[batch.position : batch.position + batch.header.size_bytes]
     messages: list[ControlMessage] = []
     try:
-        for record in records_of(batch.header, whole):
+        for record in content.records(batch, Inflation(content.size)):
             messages.append(decode_control(record.key, record.value))
     except DataError:
         return messages

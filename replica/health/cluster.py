@@ -17,6 +17,7 @@ BROKER_RESOURCE = 4
 """Kafka's ConfigResource.Type.BROKER; the empty name is the default of all brokers."""
 MIN_ISR = "min.insync.replicas"
 SHOWN_LIST = 5
+_INT32_MAX = 2**31 - 1
 
 PartitionKey: TypeAlias = tuple[str, int]
 
@@ -113,7 +114,7 @@ class Cluster:
                 continue
             if resource_type == TOPIC_RESOURCE and resource in ids:
                 found[ids[resource]] = number
-            elif resource_type == BROKER_RESOURCE and resource.isdecimal():
+            elif resource_type == BROKER_RESOURCE and _number(resource) is not None:
                 found[int(resource)] = number
         return found
 
@@ -125,8 +126,16 @@ class Cluster:
 
 def _positive(text: str | None) -> int | None:
     """A whole number from 1 on, as Kafka accepts it; None for other text, a redacted one too."""
-    stripped = "" if text is None else text.strip()
-    return int(stripped) if stripped.isdecimal() and int(stripped) > 0 else None
+    number = _number("" if text is None else text.strip())
+    return number if number is not None and number > 0 else None
+
+
+def _number(text: str) -> int | None:
+    """An int32 of digits alone; None for other text."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > len(str(_INT32_MAX)):
+        return None
+    number = int(text)
+    return number if number <= _INT32_MAX else None
 
 
 def listed(ids: Iterable[int]) -> str:

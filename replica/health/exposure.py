@@ -58,7 +58,7 @@ class Exposure:
 
 
 class _Kind(NamedTuple):
-    """Partitions that a failure harms alike. in_sync, eligible (besides those), replicas: only the
+    """Partitions that a failure harms alike. in_sync, eligible, replicas: only the
     live ones; min_isr: None where it isn't known."""
 
     in_sync: frozenset[int]
@@ -111,7 +111,7 @@ def _kinds(cluster: Cluster) -> Counter[_Kind]:
     kinds: Counter[_Kind] = Counter()
     for (isr, elr, replicas, min_isr), count in alike.items():
         in_sync = live.intersection(isr)
-        eligible = live.intersection(elr) - in_sync
+        eligible = live.intersection(elr)
         kinds[_Kind(in_sync, eligible, live.intersection(replicas), min_isr)] += count
     return kinds
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from replica.check.examined import Examined, whole_records
+from replica.check.examined import Examined
 from replica.errors import DataError
 from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.compression import Inflation
+from replica.format.content import Content
 from replica.format.control import ControlType, decode_control
 from replica.format.directory import SegmentFile
 from replica.format.record import Record
@@ -51,10 +52,10 @@ def content_of(examined: Examined) -> LogContent:
     sizes: Counter[str] = Counter()
     times: list[int] = []
     for segment in examined.directory.segments:
-        headers = [batch.header for batch in segment.scan.batches]
-        if headers:
-            times += (headers[0].base_timestamp, headers[-1].max_timestamp)
-        if is_large(len(examined.bytes_of(segment))):
+        batches = segment.scan.batches
+        if batches:
+            times += (batches[0].header.base_timestamp, batches[-1].header.max_timestamp)
+        if is_large(examined.content_of(segment).size):
             _count_large(examined, segment, counts, sizes)
         else:
             _count_small(examined, segment, counts, sizes)
@@ -65,21 +66,21 @@ def content_of(examined: Examined) -> LogContent:
 def _count_small(
     examined: Examined, segment: SegmentFile, counts: Counter[str], sizes: Counter[str]
 ) -> None:
-    data = examined.bytes_of(segment)
-    inflation = Inflation(len(data))
+    content = examined.content_of(segment)
+    inflation = Inflation(content.size)
     for batch in segment.scan.batches:
         if batch.crc_valid:
-            _count_batch(data, batch, inflation, counts, sizes)
+            _count_batch(content, batch, inflation, counts, sizes)
 
 
 def _count_batch(
-    data: memoryview,
+    content: Content,
     batch: LocatedBatch,
     inflation: Inflation,
     counts: Counter[str],
     sizes: Counter[str],
 ) -> None:
-    for record in whole_records(data, batch, inflation):
+    for record in content.whole_records(batch, inflation):
         name = _type_of(record, is_control=batch.header.is_control)
         counts[name] += 1
         sizes[name] += len(record.value or b"")
@@ -104,13 +105,13 @@ def _named(api_key: int) -> str:
 def _count_large(
     examined: Examined, segment: SegmentFile, counts: Counter[str], sizes: Counter[str]
 ) -> None:
-    data = examined.bytes_of(segment)
-    inflation = Inflation(len(data))
-    regions = Regions(data, 0, segment.file.name.base_offset)
+    content = examined.content_of(segment)
+    inflation = Inflation(content.size)
+    regions = Regions(content.source(), 0, segment.file.name.base_offset)
     for region in regions.read(program_table(keep_secrets=True)):
         if not isinstance(region, Chunk):
             if region.crc_valid:
-                _count_batch(data, region, inflation, counts, sizes)
+                _count_batch(content, region, inflation, counts, sizes)
             continue
         rows = region.rows[:, : region.row_count]
         attributes = region.batches[frames.BATCH_ATTRIBUTES, rows[frames.ROW_BATCH]]

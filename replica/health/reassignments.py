@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import timedelta
 from typing import Any
 
 from replica.check.catalogue.health import partitions
@@ -12,7 +11,7 @@ from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart, lis
 from replica.metadata.image import Image
 from replica.metadata.image.partition import Partition
 
-LONG = timedelta(days=1)
+LONG_MS = 24 * 60 * 60 * 1000
 """A reassignment that takes longer is told as one that doesn't end."""
 
 
@@ -27,7 +26,7 @@ def judge_reassignments(cluster: Cluster) -> Iterator[Finding]:
         told = _told(partition, _age(cluster, start), absent)
         subject = Subject(cluster.name_of(key), told, start.offset if start else offsets[key])
         age = _age(cluster, start)
-        (stuck if absent or (age is not None and age > LONG) else running).append(subject)
+        (stuck if absent or (age is not None and age > LONG_MS) else running).append(subject)
     total = len(cluster.partitions)
     if stuck:
         message = f"{len(stuck)} of {total} partitions"
@@ -73,13 +72,14 @@ def reassignment_starts(
     return starts
 
 
-def _age(cluster: Cluster, start: ReassignmentStart | None) -> timedelta | None:
+def _age(cluster: Cluster, start: ReassignmentStart | None) -> int | None:
+    """In ms of the log's own time."""
     if start is None or cluster.now is None:
         return None
-    return timedelta(milliseconds=max(cluster.now - start.at, 0))
+    return max(cluster.now - start.at, 0)
 
 
-def _told(partition: Partition, age: timedelta | None, absent: Collection[int]) -> str:
+def _told(partition: Partition, age: int | None, absent: Collection[int]) -> str:
     parts = []
     if partition.adding_replicas:
         parts.append(f"adds {listed(partition.adding_replicas)}")
@@ -87,8 +87,7 @@ def _told(partition: Partition, age: timedelta | None, absent: Collection[int]) 
         parts.append(f"removes {listed(partition.removing_replicas)}")
     if absent:
         parts.append(f"{listed(absent)} not live")
-    seconds = None if age is None else int(age.total_seconds())
-    parts.append("began before this log" if seconds is None else f"for {_duration(seconds)}")
+    parts.append("began before this log" if age is None else f"for {_duration(age // 1000)}")
     return ", ".join(parts)
 
 

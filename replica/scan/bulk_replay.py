@@ -1,7 +1,7 @@
 """The replay of whole chunks: what replica.metadata.image.Replay does, at machine speed.
 
     bulk = BulkReplay(image)
-    row = bulk.take(chunk, 0, chunk.row_count)
+    taken = bulk.take(chunk, source, 0, chunk.row_count, explain=True)
 
 A kernel keeps what decides about refusals, and where the newest word on each entity stands. The
 replay's tables are written only when someone wants to see them: an image, the reason of the first
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from replica.errors import DataError
+from replica.format.byte_source import ByteSource
 from replica.metadata.image import EMPTY, Image, Refusal, Replay, ReplayedRecord, meaning
 from replica.metadata.image.state import State
 from replica.metadata.record import MetadataRecord
@@ -54,7 +55,9 @@ class Taken:
 
 
 class BulkReplay:
-    """As Replay, for rows of chunks too; the chunks' bytes must stay in memory."""
+    """As Replay, for rows of chunks too; of the chunks' sources bytes are read later on.
+
+    All raise MovedError where those have changed meanwhile."""
 
     def __init__(self, image: Image = EMPTY) -> None:
         self._replay = Replay(image)
@@ -83,18 +86,21 @@ class BulkReplay:
             self._leave_kernel()
         return self._replay.apply(offset, record)
 
-    def take(self, chunk: Chunk, low: int, high: int, *, explain: bool) -> Taken:
-        """Replay the rows low <= row < high of a chunk; explain: whether the reason of the first
-        refusal is wanted, which costs as much as an image."""
+    def take(
+        self, chunk: Chunk, source: ByteSource, low: int, high: int, *, explain: bool
+    ) -> Taken:
+        """Replay the rows low <= row < high of a chunk; source: all of its file; explain: whether
+        the reason of the first refusal is wanted, which costs as much as an image."""
         first: tuple[int, Refusal] | None = None
         refused = 0
-        row = low
+        row, base = low, self._log.add(source) + chunk.start
         while row < high:
             explained = not explain or first is not None
             stop = STOP_BARRIER
             self._enter_kernel()
             if self._slots is not None:
-                row, stop, more = self._by_kernel(self._slots, chunk, row, high, explained)
+                run = row, high, base
+                row, stop, more = self._by_kernel(self._slots, chunk, run, explained)
                 refused += more
                 if stop == STOP_DONE:
                     break
@@ -110,14 +116,17 @@ class BulkReplay:
         return Taken(row, refused, first)
 
     def _by_kernel(
-        self, slots: ReplaySlots, chunk: Chunk, low: int, high: int, explained: bool
+        self, slots: ReplaySlots, chunk: Chunk, run: tuple[int, int, int], explained: bool
     ) -> tuple[int, int, int]:
-        """(row at which the kernel stopped, its STOP code, rows that can't be applied)."""
+        """(row at which the kernel stopped, its STOP code, rows that can't be applied).
+
+        run: the first row, the row behind the last one, the place of the chunk's first byte."""
+        low, high, base = run
         sizes = chunk.rows[frames.ROW_VALUE_SIZE, low:high]
         slots.reserve(high - low, int(np.maximum(sizes, 0).sum()))
         slots.state[[STATE_REFUSED, STATE_EXPLAINED]] = 0, explained
         row = replay_rows(
-            *(chunk.array, chunk.rows.reshape(-1), low, high, self._log.add(chunk.array)),
+            *(chunk.array, chunk.rows.reshape(-1), low, high, base),
             *(slots.slots, slots.index, slots.arena, slots.puts, slots.state, self._places),
         )
         return row, int(slots.state[STATE_STOP]), int(slots.state[STATE_REFUSED])

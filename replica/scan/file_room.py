@@ -1,44 +1,53 @@
 """How much memory one file of a log may take while it is examined as a whole.
 
-Who examines a directory keeps the bytes of its logs, zeros aside, and a header for each batch. A
-few KB of a bundle unpack to millions of batches, so what one file takes is bounded; Kafka deletes
-all but some 100 MiB of a metadata log by default (metadata.max.retention.bytes).
+Who examines a directory keeps a header for each batch of its logs, and the bytes of small files;
+those of large ones are read where they are asked for. A few KB of a bundle unpack to millions of
+batches, so what one file takes is bounded; Kafka deletes all but some 100 MiB of a metadata log by
+default (metadata.max.retention.bytes).
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.batch import HEADER
-from replica.format.byte_source import OpenFile, TooMuchContentError, parts_with_content
-from replica.format.reading import open_file, open_own_file
+from replica.format.byte_source import OpenFile, Source, byte_source
+from replica.format.reading import in_memory_if_small, open_file, open_own_file
 from replica.format.segment import SegmentScan, TooManyBatchesError
-from replica.message.primitives import Buffer
 from replica.scan.segments import scan
 
 VARIABLE = "KRAFTLAKE_FILE_MIB"
 DEFAULT_MIB = 800
 """With what a command takes besides, less than 1 GiB."""
-SEGMENT_MIB = 1056
-"""A full segment of a metadata log: metadata.log.segment.bytes is 1 GiB by default, and the last
-batch may go beyond. Where KRAFTLAKE_FILE_MIB isn't set, the bytes of one are read, too."""
 BATCH_BYTES = 560
 """As measured: of a batch's header, as a scan and the rules of check hold it."""
+MOST_OPEN = 128
+"""Files that stay open; of further ones each read opens the file."""
+MOST_KEPT_BYTES = 64 * 1024 * 1024
+"""Of small files that stay in memory; of further ones the bytes are read where they are asked for.
+"""
 _MIB = 1024 * 1024
 _RESERVE_BYTES = 64 * _MIB
 _MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
 
 
+@dataclass
+class _Kept:
+    """What is in memory, or open, of all files together."""
+
+    size: int = 0
+    files: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class FileRoom:
-    """mib: how many MiB one file may take. content_mib: how many MiB of bytes it may hold; those
-    above `mib` leave two fifths of `mib` to its batches' headers."""
+    """mib: how many MiB one file may take."""
 
     mib: int = DEFAULT_MIB
-    content_mib: int = SEGMENT_MIB
+    _kept: _Kept = field(default_factory=_Kept, compare=False, repr=False)
 
     @staticmethod
     def of_environment() -> FileRoom:
@@ -48,58 +57,47 @@ class FileRoom:
             return FileRoom()
         if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text)):
             raise UsageError(f"{VARIABLE}={text}: expected a number of MiB, such as {DEFAULT_MIB}")
-        return FileRoom(int(text), int(text))
+        return FileRoom(int(text))
 
-    def read(self, path: str, limit: int) -> Buffer:
-        """As reading.read_file, the `read` port of replica.format.directory.
+    def read(self, path: str, limit: int) -> Source:
+        """A file that the user named: the `read` port of replica.format.directory, raises as
+        reading.open_file does."""
+        return self._keep(open_file(path, limit))
 
-        UnreadableFileError, too, where the file holds more bytes than fit.
-        """
-        with open_file(path, limit) as file:
-            return self.read_open(file)
-
-    def read_own(self, path: str, limit: int) -> Buffer:
+    def read_own(self, path: str, limit: int) -> Source:
         """The same of a file that was found in a directory, opened as open_own_file does."""
-        with open_own_file(path, limit) as file:
-            return self.read_open(file)
+        return self._keep(open_own_file(path, limit))
 
-    def read_open(self, file: OpenFile) -> Buffer:
-        """All bytes of a file; as read."""
-        if not self._may_exceed(file.size):
-            return file.read_sparse()
-        try:
-            return file.read_sparse(most_content=self._spare(self.content_mib * _MIB))
-        except TooMuchContentError as error:
-            detail = f"it is one of {file.size} bytes"
-            raise UnreadableFileError(file.path, self._reason(detail)) from error
+    def _keep(self, file: OpenFile) -> Source:
+        kept = self._kept
+        if kept.size + file.size <= MOST_KEPT_BYTES:
+            found = in_memory_if_small(file)
+            if found is not file:
+                kept.size += file.size
+                return found
+        kept.files += 1
+        if kept.files > MOST_OPEN:
+            file.close_between_reads()
+        return file
 
     def scan(
-        self, data: Buffer, *, start: int = 0, expected_offset: int | None = None
+        self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan:
         """segment.scan. UnreadableFileError without a path where the batches don't fit."""
+        source = byte_source(data)
         most: int | None = None
-        if self._may_exceed(len(data)):
-            content = sum(end - begin for begin, end in parts_with_content(data))
-            most = max(0, self._left(content)) // BATCH_BYTES
+        if source.size // HEADER.size * BATCH_BYTES > self._spare(self.mib * _MIB):
+            most = max(0, self._spare(self.mib * _MIB)) // BATCH_BYTES
         try:
-            return scan(data, start=start, expected_offset=expected_offset, most_batches=most)
+            return scan(source, start=start, expected_offset=expected_offset, most_batches=most)
         except TooManyBatchesError as error:
             raise UnreadableFileError("", self._reason(str(error))) from error
 
-    def growing(self, used: int) -> Growth:
-        """Of work on a file that has taken so many bytes already."""
-        most = max((self.mib * _MIB - used) * 2 // 3, self.mib * _MIB // 4)  # arrays grow by leaps
+    def growing(self, batches: int) -> Growth:
+        """Of work on files of so many batches, whose headers are in memory already."""
+        left = self.mib * _MIB - batches * BATCH_BYTES
+        most = max(left * 2 // 3, self.mib * _MIB // 4)  # arrays grow by leaps
         return Growth(self, most, _resident())
-
-    def _may_exceed(self, size: int) -> bool:
-        """Whether a file of so many bytes can need more than there is."""
-        return size // HEADER.size * (HEADER.size + BATCH_BYTES) > self._left(0)
-
-    def _left(self, used: int) -> int:
-        """Bytes for a file that has taken so many already."""
-        whole = self.mib * _MIB
-        least = whole * 2 // 5 if self.content_mib > self.mib else 0
-        return self._spare(max(whole - used, least))
 
     @staticmethod
     def _spare(wanted: int) -> int:

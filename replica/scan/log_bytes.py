@@ -3,41 +3,55 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from replica.errors import DataError
+from replica.format.byte_source import ByteSource, ShrankError
+from replica.format.content import MovedError
 from replica.message.primitives import read_unsigned_varint, uuid_text
+from replica.message.reader import MAX_ELEMENTS
 from replica.scan.native import Bytes, Longs
 
 _INT32, _UUID = 4, 16
+_SPAN_BYTES = 1024 * 1024
+"""What is read at once, for places that lie
+_GAP_BYTES: no further apart than this. Behind the last of them
+_BEHIND_BYTES: so many bytes are read, too, in which most lists end."""
+_GAP_BYTES = 4096
+_BEHIND_BYTES = 512
+_LENGTH_BYTES = 5
+"""Of a length, at most."""
 
 
 class LogBytes:
-    """Files in the order of the log. A place is a position in all of them together."""
+    """Files in the order of the log. A place is a position in all of them together.
+
+    What is asked for was checked when the files were scanned; MovedError where it is otherwise now.
+    """
 
     def __init__(self) -> None:
         self._bases: list[int] = [0]
-        self._files: list[Bytes] = []
+        self._files: list[ByteSource] = []
         self._texts: dict[bytes, str] = {}
 
-    def add(self, data: Bytes) -> int:
+    def add(self, file: ByteSource) -> int:
         """The place of the first byte of a further file; the same as before for the last one."""
-        if not self._files or self._files[-1].ctypes.data != data.ctypes.data:
-            self._files.append(data)
-            self._bases.append(self._bases[-1] + data.size)
+        if not self._files or self._files[-1] is not file:
+            self._files.append(file)
+            self._bases.append(self._bases[-1] + file.size)
         return self._bases[-2]
 
     def at(self, place: int, size: int) -> bytes:
         """Bytes that lie in one file."""
-        number = bisect_right(self._bases, place) - 1
-        position = place - self._bases[number]
-        return self._files[number][position : position + size].tobytes()
+        number = bisect_right(self._bases, place, 0, len(self._files)) - 1
+        return bytes(_read(self._files[number], place - self._bases[number], size))
 
     def int_lists(self, places: Longs) -> list[tuple[int, ...]]:
-        """The compact int32 arrays that stand at these places; they were checked."""
+        """The compact int32 arrays that stand at these places."""
         found: list[tuple[int, ...]] = [()] * places.size
         for number, raw, count in self._lists(places, _INT32):
             values = raw.view(">i4").reshape(-1, count).tolist()
@@ -61,31 +75,76 @@ class LogBytes:
             known[piece] = uuid_text(piece)
         return [known[piece] for piece in pieces]
 
-    def _lists(self, places: Longs, size: int) -> list[tuple[list[int], Bytes, int]]:
+    def _lists(self, places: Longs, size: int) -> Iterator[tuple[list[int], Bytes, int]]:
         """(indexes into places, their elements' bytes, elements of each), lists of a length
         together; none for empty lists."""
-        found: list[tuple[list[int], Bytes, int]] = []
-        files = np.searchsorted(np.array(self._bases), places, side="right") - 1
+        bases = np.array(self._bases[:-1] or [0], np.int64)
+        files = np.searchsorted(bases, places, side="right") - 1
         for number in np.unique(files).tolist():
-            data = self._files[number]
             inside = np.flatnonzero(files == number)
-            starts = places[inside] - self._bases[number]
-            lengths = data[starts].astype(np.int64)
-            for length in np.unique(lengths).tolist():
-                same = lengths == length
-                if length < 0x80:
-                    found += _gathered(data, inside[same], starts[same] + 1, length - 1, size)
-                    continue
-                for k, start in zip(inside[same], starts[same].tolist(), strict=True):
-                    count, at = read_unsigned_varint(data[start : start + 5].tobytes(), 0)
-                    found += _gathered(data, np.array([k]), np.array([start + at]), count - 1, size)
-        return found
+            positions = places[inside] - bases[number]
+            order = np.argsort(positions)
+            for low, high in _spans(positions[order]):
+                chosen = order[low:high]
+                yield from _of_span(self._files[number], inside[chosen], positions[chosen], size)
+
+
+def _spans(positions: Longs) -> Iterator[tuple[int, int]]:
+    """Runs of rising positions that are read at once: low <= index < high."""
+    starts = np.flatnonzero(np.diff(positions) > _GAP_BYTES) + 1
+    for low, high in zip([0, *starts.tolist()], [*starts.tolist(), positions.size], strict=True):
+        while low < high:
+            within = positions[low:high] < positions[low] + _SPAN_BYTES
+            count = int(np.count_nonzero(within))
+            yield low, low + count
+            low += count
+
+
+def _of_span(
+    file: ByteSource, numbers: Longs, positions: Longs, size: int
+) -> Iterator[tuple[list[int], Bytes, int]]:
+    """What _lists gives, of lists that lie close together; numbers: their indexes."""
+    begin = int(positions[0])
+    behind = min(int(positions[-1]) + _BEHIND_BYTES, file.size)
+    data = np.frombuffer(_read(file, begin, behind - begin), np.uint8)
+    starts = positions - begin
+    lengths = data[starts].astype(np.int64)
+    fits = (lengths < 0x80) & (starts + 1 + (lengths - 1) * size <= data.size)
+    for length in np.unique(lengths[fits]).tolist():
+        same = fits & (lengths == length)
+        yield from _gathered(data, numbers[same], starts[same] + 1, length - 1, size)
+    for k in np.flatnonzero(~fits).tolist():
+        place = int(positions[k])
+        count, at = _length(_read(file, place, min(_LENGTH_BYTES, file.size - place)))
+        whole = np.frombuffer(_read(file, place + at, count * size), np.uint8)
+        yield from _gathered(whole, numbers[[k]], np.zeros(1, np.int64), count, size)
+
+
+def _length(raw: bytes) -> tuple[int, int]:
+    """(elements, bytes of their number)."""
+    try:
+        length, at = read_unsigned_varint(raw, 0)
+    except DataError as error:
+        raise MovedError from error
+    if not 0 < length <= MAX_ELEMENTS + 1:
+        raise MovedError
+    return length - 1, at
+
+
+def _read(file: ByteSource, position: int, size: int) -> bytes:
+    try:
+        found = bytes(file.read(position, size))
+    except ShrankError as error:
+        raise MovedError from error
+    if len(found) != size:
+        raise MovedError
+    return found
 
 
 def _gathered(
     data: Bytes, numbers: Longs, starts: Longs, count: int, size: int
-) -> Sequence[tuple[list[int], Bytes, int]]:
+) -> Iterator[tuple[list[int], Bytes, int]]:
     if count < 1:
-        return ()
+        return
     raw: npt.NDArray[Any] = data[starts[:, None] + np.arange(count * size)]
-    return ((numbers.tolist(), raw, count),)
+    yield numbers.tolist(), raw, count

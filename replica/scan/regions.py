@@ -19,8 +19,9 @@ from typing import TypeAlias
 import numpy as np
 
 from replica.format.base_offsets import OffsetJudgement
-from replica.format.batch import CONTROL_ATTRIBUTE, computed_crc, decode_header
-from replica.format.byte_source import ShrankError, Source, byte_source
+from replica.format.batch import CONTROL_ATTRIBUTE, decode_header
+from replica.format.byte_source import Source, byte_source
+from replica.format.content import batch_bytes
 from replica.format.damage import Damage
 from replica.format.record import Record
 from replica.format.segment import LocatedBatch, in_order
@@ -118,18 +119,11 @@ class Regions:
         yield from map(self._believed, self._judgement.rest())
 
     def bytes_of(self, batch: LocatedBatch) -> memoryview:
-        """The bytes of a batch with a right CRC that was given last.
-
-        None of them where the file was changed since the CRC was computed.
-        """
+        """The bytes of a batch with a right CRC that was given last; as batch_bytes."""
         position, size = batch.position - self.start, batch.header.size_bytes
         if self._window.holds(position, size):
             return self._window.view(position, size)
-        try:
-            whole = memoryview(self._source.read(position, size))
-        except ShrankError:
-            return memoryview(b"")
-        return whole if computed_crc(whole) == batch.header.crc else memoryview(b"")
+        return batch_bytes(self._source, position, batch.header)
 
     def _believed(self, frame: LocatedBatch) -> LocatedBatch:
         self.next_offset = frame.header.next_offset

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from replica.errors import DataError
+from replica.format.content import MovedError
 from replica.metadata.image import Replay
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import TOPIC_RESOURCE, State
@@ -70,8 +72,12 @@ def _apply(puts: Table, log: LogBytes, replay: Replay) -> None:
     ordered = puts[np.argsort(puts[:, t.PUT_VALUE])]
     columns = ordered[:, [t.SLOT_OFFSET, t.PUT_VALUE, t.PUT_SIZE]].tolist()
     for offset, place, size in columns:
-        refusal = replay.apply(offset, decode(log.at(place, size)))
-        assert refusal is None, "a PUT can always be applied"
+        try:
+            refusal = replay.apply(offset, decode(log.at(place, size)))
+        except DataError as error:
+            raise MovedError from error
+        if refusal is not None:  # a PUT can always be applied
+            raise MovedError
 
 
 def _write_topics(topics: Table, table: Table, slots: ReplaySlots, state: State) -> None:

@@ -6,27 +6,33 @@ loaded before the first large file comes; Arrow never is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 
-from replica.format import segment
 from replica.format.batch import HEADER, BatchHeader
-from replica.format.segment import LocatedBatch, SegmentScan, bound_batches
-from replica.message.primitives import Buffer
+from replica.format.byte_source import Source, byte_source
+from replica.format.segment import AnyWalk, BatchWalk, LocatedBatch, SegmentScan, collected
 
 MIN_BYTES = 8 * 1024 * 1024
 """Below it, loading the compiled kernels takes longer than the scalar reader needs."""
 
 
 def scan(
-    data: Buffer,
+    data: Source,
     *,
     start: int = 0,
     expected_offset: int | None = None,
     most_batches: int | None = None,
 ) -> SegmentScan:
-    """segment.scan, by the reader that is faster for a buffer of this size on this machine."""
-    chosen = bulk_scan if is_large(len(data)) else segment.scan
-    return chosen(data, start=start, expected_offset=expected_offset, most_batches=most_batches)
+    """segment.scan, by the reader that is faster for a source of this size on this machine."""
+    return collected(walk(data, start=start, expected_offset=expected_offset), most_batches)
+
+
+def walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
+    """segment.BatchWalk, by that reader."""
+    source = byte_source(data)
+    chosen = bulk_walk if is_large(source.size) else BatchWalk
+    return chosen(source, start=start, expected_offset=expected_offset)
 
 
 def is_large(size_bytes: int) -> bool:
@@ -35,28 +41,31 @@ def is_large(size_bytes: int) -> bool:
 
 
 def bulk_scan(
-    data: Buffer,
+    data: Source,
     *,
     start: int = 0,
     expected_offset: int | None = None,
     most_batches: int | None = None,
 ) -> SegmentScan:
-    """segment.scan's value from a walk by the kernels, which has checked the headers it found."""
-    from replica.scan.frames import BATCH_POSITION
-    from replica.scan.regions import Chunk, Regions
+    """segment.scan's value from a walk by the kernels."""
+    return collected(bulk_walk(data, start=start, expected_offset=expected_offset), most_batches)
 
-    regions = Regions(data, start, expected_offset)
-    located: list[LocatedBatch] = []
-    new_header, unpack = BatchHeader._make, HEADER.unpack_from
-    for region in regions.read(None):
-        bound_batches(located, most_batches)
-        if not isinstance(region, Chunk):
-            located.append(region)
-            continue
-        positions = region.batches[BATCH_POSITION, : region.batch_count] + region.start
-        located.extend(
-            LocatedBatch(position, new_header(unpack(data, position - start)), True)
-            for position in positions.tolist()
-        )
-    bound_batches(located, most_batches)
-    return SegmentScan(tuple(located), regions.damages, regions.end_position, regions.zero_tail)
+
+def bulk_walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
+    """segment.BatchWalk by the kernels, which have checked the headers that they found."""
+    from replica.scan.frames import BATCH_POSITION
+    from replica.scan.regions import Chunk, Scan
+
+    class BulkWalk(Scan):
+        def __iter__(self) -> Iterator[LocatedBatch]:
+            new_header, unpack = BatchHeader._make, HEADER.unpack_from
+            for region in self._regions.read(None):
+                if not isinstance(region, Chunk):
+                    yield region
+                    continue
+                array, begin = region.array.data, region.start
+                for position in region.batches[BATCH_POSITION, : region.batch_count].tolist():
+                    header = new_header(unpack(array, position))
+                    yield LocatedBatch(begin + position, header, True)
+
+    return BulkWalk(data, start, expected_offset)

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from pipelines.schema_version import write_schema_version
+from pipelines.lake import Lake
+from pipelines.lake.schema_version import write_schema_version
 
 AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
 _CAPTURE = {"capture_id": "new", "cluster_id": "c", "node_id": 1, "directory_id": "d"}
@@ -33,7 +34,7 @@ def write_small_lake(
         "bronze/damage": [damage],
         "gold/quality_results": results,
     }
-    write_schema_version(str(lake))
+    write_schema_version(Lake(lake))
     for name, rows in tables.items():
         write_deltalake(str(lake / name), pa.Table.from_pylist(rows), mode="overwrite")
 

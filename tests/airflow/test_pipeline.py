@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.lake.held import captures
+from pipelines.lake import Lake
 from replica.format.batch import HEADER
 from tests.airflow.conftest import Airflow
 from tests.replica.check.editing import batches, flip, segment
@@ -48,7 +49,7 @@ def test_a_capture_is_ingested_built_judged_and_published_and_a_damaged_one_held
     ingested = airflow.run("kraftlake_ingest", "2026-11-21T05:00:00", **variables)
     assert ingested.returncode == 0, ingested.stdout
     lake = str(airflow.state / "lake")
-    assert {row["captured_at"].hour for row in captures(lake)} == {HOURS["split"]}
+    assert {row["captured_at"].hour for row in captures(Lake(lake))} == {HOURS["split"]}
 
     refined = airflow.run("kraftlake_refine", "2026-11-21T05:01:00")
     assert refined.returncode == 0, refined.stdout
@@ -61,7 +62,7 @@ def test_a_capture_is_ingested_built_judged_and_published_and_a_damaged_one_held
     flip(log, batches(log)[-5].position + HEADER.size + 1)
     ingested = airflow.run("kraftlake_ingest", "2026-11-21T06:00:00", **variables)
     assert ingested.returncode == 0, "damage is no failure"
-    assert {row["captured_at"].hour for row in captures(lake)} == {4, 5}
+    assert {row["captured_at"].hour for row in captures(Lake(lake))} == {4, 5}
     refined = airflow.run("kraftlake_refine", "2026-11-21T06:01:00")
     assert refined.returncode == 0, refined.stdout
     (report,) = (airflow.state / "reports" / "quarantine").iterdir()

@@ -14,8 +14,9 @@ from functools import partial
 import pyarrow as pa
 from deltalake import QueryBuilder
 
-from jobs.lake_tables import tables_of
-from pipelines.delta_rs import open_if_there
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there
+from pipelines.lake.tables import tables_of
 
 tell = partial(print, file=sys.stdout)
 _OF_A_RUN = {"bronze.lake_versions", "gold.quality_results", "gold.quarantined_rows"}
@@ -24,7 +25,7 @@ _OF_A_RUN = {"bronze.lake_versions", "gold.quality_results", "gold.quarantined_r
 
 def rows(lake: str, table: str) -> Counter[str]:
     """The table's rows as text, with how often each is there."""
-    opened = open_if_there(lake, table)
+    opened = open_if_there(Lake(lake), table)
     assert opened is not None, f"{lake} has no {table}"
     found = pa.table(QueryBuilder().register("t", opened).execute("SELECT * FROM t").read_all())
     return Counter(repr(sorted(row.items())) for row in found.to_pylist())
@@ -32,7 +33,7 @@ def rows(lake: str, table: str) -> Counter[str]:
 
 def main(one: str, other: str) -> int:
     """Tells how the tables differ; 1 where any does."""
-    names = {lake: set(tables_of(lake)) - _OF_A_RUN for lake in (one, other)}
+    names = {lake: set(tables_of(Lake(lake))) - _OF_A_RUN for lake in (one, other)}
     for lake, missing in ((one, names[other] - names[one]), (other, names[one] - names[other])):
         if missing:
             tell(f"{lake} has no {', '.join(sorted(missing))}")

@@ -24,7 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from jobs.asking.questions import question
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
 from tests.bench.rounds import Spread
 from tests.kraftlake_process import command_line
 
@@ -87,7 +87,7 @@ def _environment() -> dict[str, str]:
 def contenders(lake: str) -> dict[str, tuple[list[str], int]]:
     """Name -> command and the lines of its header."""
     sql = command_line("sql", "--lake", lake)
-    bare = [sys.executable, "-c", _COUNT, table_uri(lake, "gold.leader_epoch_history")]
+    bare = [sys.executable, "-c", _COUNT, Lake(lake).table_uri("gold.leader_epoch_history")]
     asked = {name: ([*sql, "--question", name], 2) for name in COMMONEST}
     return {_NOTHING: ([sys.executable, "-c", "pass"], 0), _BARE: (bare, 0), **asked}
 

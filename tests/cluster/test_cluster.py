@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from pipelines.bronze.log_ranges import log_ranges, log_record_batches
 from pipelines.capture.spool import FOLDER as SPOOL
-from pipelines.redaction import FILE_NAME as REDACTION_KEY
+from pipelines.lake.redaction import FILE_NAME as REDACTION_KEY
 from pipelines.sources.files import SourceFile
 from pipelines.tables.bronze import BRONZE, LOG_RECORDS
 from pipelines.tables.gold import GOLD, QUALITY_RESULTS, QUARANTINED_ROWS

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobs.lake.demo import run
+from pipelines.lake import Lake
 from tests.docs.pages import ROOT, steps
 
 
@@ -15,7 +16,7 @@ from tests.docs.pages import ROOT, steps
 def test_the_demo_gives_the_answers_of_the_readme(
     spark: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(lake=str(tmp_path / "lake")) == 0
+    assert run(lake=Lake(tmp_path / "lake")) == 0
     printed = capsys.readouterr().out
     asked = [step for step in steps((ROOT / "README.md").read_text("utf-8")) if step.kind == "sql"]
     assert asked

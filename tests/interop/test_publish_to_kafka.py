@@ -38,6 +38,7 @@ from pipelines.feeds import kafka_topics
 from pipelines.feeds.kafka import Destination, KafkaTarget, kafka_target
 from pipelines.feeds.publishing import publish
 from pipelines.feeds.schema import json_schema
+from pipelines.lake import Lake
 from replica.errors import AuthenticationError, PeerError, UsageError
 from tests.interop.kafka_cluster import CLUSTER_ID, STARTED
 from tests.interop.kafka_jars import class_path_or_skip
@@ -102,7 +103,7 @@ def table(tmp_path: Path) -> FeedTable:
 def run(table: FeedTable, broker: str, topic: str, **pace: Any) -> int:
     lake = table.path.removesuffix(table.feed.name.replace(".", "/"))
     settings = job.Kafka(topic, broker)
-    return job.run(lake, table.feed.name, settings, None, job.Hook(None), job.Pace(**pace))
+    return job.run(Lake(lake), table.feed.name, settings, None, job.Hook(None), job.Pace(**pace))
 
 
 def started(table: FeedTable, broker: str, topic: str, *options: str) -> subprocess.Popen[str]:
@@ -291,7 +292,7 @@ def test_a_row_too_large_for_the_topic_says_what_to_raise(broker: str, table: Fe
     admin = AdminClient({"bootstrap.servers": broker})
     (made,) = admin.create_topics([NewTopic("large", 1, 1)]).values()
     made.result(30)
-    lake = table.path.removesuffix("gold/metadata_changes")
+    lake = Lake(table.path.removesuffix("gold/metadata_changes"))
     large = job.Kafka("large", broker, properties=("message.max.bytes=4000000",))
     arguments = (lake, CHANGES, large, None, job.Hook(None), job.Pace())
     with pytest.raises(PeerError, match=r"raise max\.message\.bytes of the topic"):
@@ -321,7 +322,7 @@ def test_a_transaction_that_has_to_be_aborted_is_done_again(
             target._produce("again", b"key", b"x" * 3_000_000, {})
 
     monkeypatch.setattr(KafkaTarget, "_produce_all", produce_more)
-    lake = table.path.removesuffix("gold/metadata_changes")
+    lake = Lake(table.path.removesuffix("gold/metadata_changes"))
     large = job.Kafka("again", broker, properties=("message.max.bytes=4000000",))
     assert job.run(lake, CHANGES, large, None, job.Hook(None), job.Pace()) == 0
 
@@ -361,7 +362,7 @@ def test_a_findings_key_is_the_tables_and_a_progress_topic_must_be_compacted(
     lake = str(tmp_path / "lake")
     settings = job.Kafka("other", broker, progress_topic="plain-target")
     with pytest.raises(UsageError, match=r"topic plain-target has cleanup.policy=delete"):
-        job.run(lake, CHANGES, settings, None, job.Hook(None), job.Pace())
+        job.run(Lake(lake), CHANGES, settings, None, job.Hook(None), job.Pace())
 
 
 def test_the_producer_s_file_says_who_publishes(
@@ -381,7 +382,7 @@ def test_the_producer_s_file_says_who_publishes(
             f"sasl.password={password}\n"
         )
         settings = job.Kafka("secure", listeners.secure, producer_config=str(config))
-        return job.run(lake, CHANGES, settings, None, job.Hook(None), job.Pace())
+        return job.run(Lake(lake), CHANGES, settings, None, job.Hook(None), job.Pace())
 
     with pytest.raises(
         AuthenticationError, match="authentication failed; see --producer-con"

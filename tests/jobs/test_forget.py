@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pipelines import forgetting
-from pipelines.forgetting import Targets
-from pipelines.schema_version import write_schema_version
+from pipelines.lake import Lake, forgetting
+from pipelines.lake.forgetting import Targets
+from pipelines.lake.schema_version import write_schema_version
 from replica.errors import UsageError
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.test_lake import CAPTURE
@@ -23,7 +23,7 @@ from tests.secret_log import batch, plain, write_node
 def lake(tmp_path: Path) -> Path:
     rows = [CAPTURE, {**CAPTURE, "capture_id": "b", "node_id": 2}]
     rows.append({**CAPTURE, "capture_id": "e", "capture_group": "h", "cluster_id": "other"})
-    write_schema_version(str(tmp_path))
+    write_schema_version(Lake(tmp_path))
     write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist(rows))
     return tmp_path
 
@@ -50,7 +50,7 @@ def test_a_capture_of_order_is_shown_with_the_name_of_its_round(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:
     split = {**CAPTURE, "round_name": "split", "has_own_time": False}
-    write_schema_version(str(tmp_path))
+    write_schema_version(Lake(tmp_path))
     write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist([split]))
     (row,) = kraftlake("forget", "--lake", tmp_path, "--capture", "a", "--json").rows
     assert row["round_name"] == "split"
@@ -71,13 +71,13 @@ def test_what_it_can_t_mean_is_refused_in_one_line(kraftlake: Kraftlake, lake: P
 
 
 def test_what_an_interrupted_run_meant_is_meant_again(kraftlake: Kraftlake, lake: Path) -> None:
-    forgetting.begin(str(lake), Targets(captures=frozenset(["b", "gone already"])))
+    forgetting.begin(Lake(lake), Targets(captures=frozenset(["b", "gone already"])))
     rows = kraftlake("forget", "--lake", lake, "--json", "--cluster", "other").rows
     assert [row["capture_id"] for row in rows] == ["b", "e"]
     with pytest.raises(UsageError, match="was interrupted"):
-        forgetting.refuse_half_forgotten(str(lake))
-    forgetting.end(str(lake))
-    forgetting.refuse_half_forgotten(str(lake))
+        forgetting.refuse_half_forgotten(Lake(lake))
+    forgetting.end(Lake(lake))
+    forgetting.refuse_half_forgotten(Lake(lake))
     (lake / forgetting.FILE_NAME).write_text("{")
     assert "restore it" in kraftlake("forget", "--lake", lake, "--capture", "b").error
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.lake_lock import locked
-from pipelines.schema_version import VERSION
+from pipelines.lake import Lake
+from pipelines.lake.lock import locked
+from pipelines.lake.schema_version import VERSION
 from replica.errors import UnwritableFileError
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
@@ -66,7 +67,7 @@ def test_a_second_ingest_waits_for_the_first_and_says_so(tmp_path: Path) -> None
     is_held, may_end = threading.Event(), threading.Event()
 
     def first() -> None:
-        with locked(lake, lambda: steps.append("first waits")):
+        with locked(Lake(lake), lambda: steps.append("first waits")):
             is_held.set()
             may_end.wait(10)
             steps.append("first ends")
@@ -78,7 +79,7 @@ def test_a_second_ingest_waits_for_the_first_and_says_so(tmp_path: Path) -> None
     thread = threading.Thread(target=first)
     thread.start()
     is_held.wait(10)
-    with locked(lake, waiting):
+    with locked(Lake(lake), waiting):
         steps.append("second works")
     thread.join()
     assert steps == ["second waits", "first ends", "second works"]
@@ -86,7 +87,7 @@ def test_a_second_ingest_waits_for_the_first_and_says_so(tmp_path: Path) -> None
 
 def test_the_lock_of_a_killed_ingest_is_free(tmp_path: Path) -> None:
     code = (
-        "import sys, time\nfrom pipelines.lake_lock import locked\n"
+        "import sys, time\nfrom pipelines.lake.lock import locked\n"
         "with locked(sys.argv[1], lambda: None):\n"
         "    print('held', flush=True)\n    time.sleep(60)\n"
     )
@@ -99,11 +100,11 @@ def test_the_lock_of_a_killed_ingest_is_free(tmp_path: Path) -> None:
     process.wait()
     process.stdout.close()
     waited: list[float] = []
-    with locked(str(tmp_path), lambda: waited.append(time.time())):
+    with locked(Lake(tmp_path), lambda: waited.append(time.time())):
         assert waited == []
 
 
 def test_a_lake_that_cant_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("a file")
-    with pytest.raises(UnwritableFileError, match="lake"), locked(str(tmp_path / "lake"), list):
+    with pytest.raises(UnwritableFileError, match="lake"), locked(Lake(tmp_path / "lake"), list):
         pass

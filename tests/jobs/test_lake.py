@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.lake import held as lake_content
-from pipelines.schema_version import write_schema_version
+from pipelines.lake import Lake
+from pipelines.lake.schema_version import write_schema_version
 from tests.jobs.conftest import Kraftlake
 
 AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
@@ -49,7 +50,7 @@ def _batch(first: int, last: int, *, node: int = 1, epoch: int = 1, valid: bool 
 
 
 def _write(lake: Path, captures: list[Any], batches: list[Any]) -> None:
-    write_schema_version(str(lake))
+    write_schema_version(Lake(lake))
     for name, rows in (("captures", captures), ("log_batches", batches)):
         table = pa.Table.from_pylist(rows)
         write_deltalake(str(lake / "bronze" / name), table, mode="overwrite")
@@ -151,7 +152,7 @@ def test_the_newest_record_of_a_round_may_have_a_time_that_no_calendar_has(
             "in_log": [_span(AT, None)],
         }
     )
-    write_schema_version(str(tmp_path))
+    write_schema_version(Lake(tmp_path))
     write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist([split]))
     write_deltalake(str(tmp_path / "bronze/log_batches"), far)
     assert "split (newest record 270000000000000ms)" in kraftlake("lake", "--lake", tmp_path).out
@@ -183,7 +184,7 @@ def test_tables_have_their_version_files_bytes_and_rows(
 def test_a_lake_that_lacks_its_captures_or_can_t_be_read_is_refused_in_one_line(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:
-    write_schema_version(str(tmp_path))
+    write_schema_version(Lake(tmp_path))
     write_deltalake(str(tmp_path / "bronze/captures"), pa.Table.from_pylist([CAPTURE]))
     ended = kraftlake("lake", "--lake", tmp_path)
     assert ended.code == 2
@@ -207,7 +208,7 @@ def test_held_and_gaps_are_right_for_every_offset(
         capture = {**CAPTURE, "log_start_offset": start, "log_end_offset": start + length}
         rows = [_batch(base, base + size, epoch=n) for n, (base, size) in enumerate(batches)]
         _write(Path(folder), [capture], rows)
-        (found,) = lake_content.replicas(folder)
+        (found,) = lake_content.replicas(Lake(folder))
     covered = {offset for base, size in batches for offset in range(base, base + size + 1)}
     assert _offsets(found.held) == covered
     assert _offsets(found.gaps) == set(range(start, start + length)) - covered

@@ -15,7 +15,8 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from jobs.lake.ingest import run
-from pipelines.seal import is_sealed
+from pipelines.lake import Lake
+from pipelines.lake.seal import is_sealed
 from replica.format.capture import capture_id
 from replica.format.content_hash import hash_chain
 from replica.format.directory import read_directory
@@ -96,9 +97,9 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("secrets")
     nodes = [write_node(folder / str(n), n, log(PASSWORD)) for n in (1, 2)]
     paths, lake = [str(node) for node in nodes], str(folder / "lake")
-    assert run(paths, lake=lake, captured_at=T1) == 0
+    assert run(paths, lake=Lake(lake), captured_at=T1) == 0
     (nodes[0] / LOG).write_bytes(log(PASSWORD, 9))
-    assert run(paths, lake=lake, captured_at=T2) == 0
+    assert run(paths, lake=Lake(lake), captured_at=T2) == 0
     return folder
 
 

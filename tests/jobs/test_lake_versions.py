@@ -7,33 +7,34 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from pipelines.delta.lake_versions import lake_versions, note_written, release
-from pipelines.schema_version import FILE_NAME, VERSION
+from pipelines.lake import Lake
+from pipelines.lake.schema_version import FILE_NAME, VERSION
+from pipelines.lake.versions import lake_versions, note_written, release
 from tests.jobs.conftest import Kraftlake
 
 
 def test_a_new_lake_notes_the_release_that_created_it_once(tmp_path: Path) -> None:
     lake = str(tmp_path)
-    assert lake_versions(lake) == []
-    note_written(lake, VERSION, is_new=True)
-    note_written(lake, VERSION, is_new=False)
-    told = [(row.action, row.schema_version, row.release) for row in lake_versions(lake)]
+    assert lake_versions(Lake(lake)) == []
+    note_written(Lake(lake), VERSION, is_new=True)
+    note_written(Lake(lake), VERSION, is_new=False)
+    told = [(row.action, row.schema_version, row.release) for row in lake_versions(Lake(lake))]
     assert told == [("created", VERSION, release())]
 
 
 def test_a_lake_that_another_release_wrote_to_notes_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note_written(str(tmp_path), VERSION, is_new=True)
-    monkeypatch.setattr("pipelines.delta.lake_versions.release", lambda: "0.2.0")
-    note_written(str(tmp_path), VERSION, is_new=False)
-    assert [row.action for row in lake_versions(str(tmp_path))] == ["created", "written"]
+    note_written(Lake(tmp_path), VERSION, is_new=True)
+    monkeypatch.setattr("pipelines.lake.versions.release", lambda: "0.2.0")
+    note_written(Lake(tmp_path), VERSION, is_new=False)
+    assert [row.action for row in lake_versions(Lake(tmp_path))] == ["created", "written"]
 
 
 def test_the_table_of_versions_keeps_to_its_contract(tmp_path: Path) -> None:
     from pipelines.tables.lake_versions import LAKE_VERSIONS
 
-    note_written(str(tmp_path), VERSION, is_new=True)
+    note_written(Lake(tmp_path), VERSION, is_new=True)
     table = DeltaTable(str(tmp_path / "bronze" / "lake_versions"))
     fields = {
         field.name: (str(field.type.type), field.nullable, field.metadata["comment"])

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.bronze.work import SMALL_BYTES
-from pipelines.lake_folder import refuse_foreign
-from pipelines.schema_version import write_schema_version
+from pipelines.lake import Lake
+from pipelines.lake.folder import refuse_foreign
+from pipelines.lake.schema_version import write_schema_version
 from replica.errors import UsageError
 from tests.jobs.conftest import Kraftlake
 from tests.pipelines.growing import large_node
@@ -66,7 +67,7 @@ def early_ended(lake: Path) -> None:
 
 
 def a_lake_with_a_note(lake: Path) -> None:
-    write_schema_version(str(lake))
+    write_schema_version(Lake(lake))
     (lake / "README.txt").touch()
     (lake / "bronze").mkdir()
 
@@ -93,15 +94,15 @@ def test_a_lake_an_early_ended_ingest_and_an_empty_disk_are_taken(
     lake = tmp_path / "lake"
     lake.mkdir()
     make(lake)
-    refuse_foreign(str(lake))
-    refuse_foreign(f"file://{lake}")
+    refuse_foreign(Lake(lake))
+    refuse_foreign(Lake(f"file://{lake}"))
 
 
 def test_a_link_to_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "home" / "photos").mkdir(parents=True)
     (tmp_path / "lake").symlink_to(tmp_path / "home")
     with pytest.raises(UsageError, match="holds photos, and no lake"):
-        refuse_foreign(str(tmp_path / "lake"))
+        refuse_foreign(Lake(tmp_path / "lake"))
 
 
 @pytest.mark.parametrize("command", [["ingest"], ["ingest", "--available-now"]])
@@ -127,4 +128,4 @@ def test_without_delta_s_jars_no_half_of_a_lake_is_left(
     assert ended.code == 2
     assert ended.complaints[-1].startswith(f"kraftlake: error: {tmp_path}/jars lacks delta-spark")
     assert names(lake) == ["_ingest.lock"]
-    refuse_foreign(str(lake))
+    refuse_foreign(Lake(lake))

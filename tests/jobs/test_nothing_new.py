@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.lake import build, ingest
+from pipelines.lake import Lake
 from pipelines.last_build import FILE_NAME, last_build
 from tests.jobs.conftest import Kraftlake
 
@@ -31,8 +32,8 @@ def built(spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFact
     """A lake of one replica, built."""
     lake = tmp_path_factory.mktemp("nothing_new") / "lake"
     node = data / "kafka-3.7.2-static" / "final" / "12"
-    assert ingest.run([str(node)], lake=str(lake), captured_at=AT) == 0
-    assert build.run(lake=str(lake)) == 0
+    assert ingest.run([str(node)], lake=Lake(lake), captured_at=AT) == 0
+    assert build.run(lake=Lake(lake)) == 0
     return lake
 
 
@@ -82,7 +83,7 @@ def test_a_build_of_what_was_built_starts_no_spark_and_tells_the_same_rows(
     ended = kraftlake("build", "--lake", lake)
     assert ended.code == 0
     assert ended.complaints == ["build: nothing has changed since the last build"]
-    known = last_build(str(lake))
+    known = last_build(Lake(lake))
     assert known is not None
     assert dict(line.split() for line in ended.lines[2:]) == {
         name: str(rows) for name, rows in known.rows.items()
@@ -105,4 +106,4 @@ def test_a_build_begins_where_anything_has_changed(
         (lake / FILE_NAME).write_text("{")
     monkeypatch.setattr("pipelines.small_build.build_small", begun)
     with pytest.raises(AssertionError, match="it began"):
-        build.build_tables(str(lake))
+        build.build_tables(Lake(lake))

@@ -25,8 +25,9 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs.asking.sql_views import VIEWS
-from jobs.lake_tables import tables_of
 from pipelines.catalog.metastore import metastore_settings, properties_text
+from pipelines.lake import Lake
+from pipelines.lake.tables import tables_of
 from pipelines.tables.gold import DIVERGENCE_POINTS
 from tests.interop.kafka_node import free_ports
 from tests.jobs.conftest import Kraftlake
@@ -245,7 +246,7 @@ def test_a_metastore_service_keeps_the_names_beside_those_of_others(
         port = service.stdout.readline().strip()
         command = blocks[SERVICE].replace(SERVICE_PORT, port)
         printed = shell.said(command)
-        for name in (*tables_of(str(shell.lake)), *NAMES_OF_VIEWS):
+        for name in (*tables_of(Lake(shell.lake)), *NAMES_OF_VIEWS):
             assert f" kraft_{name} " in printed
         query = "SELECT epoch, leader_id, start_offset FROM kraft_gold.leader_epoch_history"
         ordered = f"{query} ORDER BY cluster_id, epoch"
@@ -276,6 +277,6 @@ def test_names_are_taken_away_and_the_data_stays(shell: Shell, blocks: list[str]
         json.loads(line) for line in shell.said(f"{blocks[DROP].strip()} --json").splitlines()
     ]
     assert {row["action"] for row in dropped} == {"dropped"}
-    assert {row["name"] for row in dropped} == {*tables_of(str(shell.lake)), *NAMES_OF_VIEWS}
+    assert {row["name"] for row in dropped} == {*tables_of(Lake(shell.lake)), *NAMES_OF_VIEWS}
     assert _epochs(shell.lake)
     assert shell.said(blocks[DROP]) == "the catalog has no names of this lake\n"

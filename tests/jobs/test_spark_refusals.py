@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.jars import DELTA_JARS
-from pipelines.schema_version import FILE_NAME, VERSION
+from pipelines.lake.schema_version import FILE_NAME, VERSION
 from tests.jobs.conftest import Ended, Kraftlake
 from tests.pipelines.test_session import fake_java
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.lake_folder import check_writable
-from pipelines.schema_version import FILE_NAME, VERSION
+from pipelines.lake import Lake
+from pipelines.lake.folder import check_writable
+from pipelines.lake.schema_version import FILE_NAME, VERSION
 from replica.errors import UnwritableFileError
 from tests.jobs.conftest import Ended
 from tests.kraftlake_process import REPOSITORY, WITHIN_S, command_line
@@ -107,12 +108,12 @@ def test_a_new_lake_in_a_folder_that_is_read_only_is_one_line(data: Path, tmp_pa
 def test_a_file_in_the_place_of_a_lake_is_named(tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("a file")
     with pytest.raises(UnwritableFileError, match=f"^{tmp_path}/lake: Not a directory; nothing"):
-        check_writable(str(tmp_path / "lake"), ("bronze",))
+        check_writable(Lake(tmp_path / "lake"), ("bronze",))
 
 
 def test_a_lake_that_can_be_written_is_left_as_it_is(lake: Path) -> None:
     before = sorted(lake.rglob("*"))
-    check_writable(str(lake), ("bronze", "silver", "gold"))
-    check_writable(f"file://{lake}", ("bronze",))
-    check_writable(str(lake / "none"), ("bronze",))
+    check_writable(Lake(lake), ("bronze", "silver", "gold"))
+    check_writable(Lake(f"file://{lake}"), ("bronze",))
+    check_writable(Lake(lake / "none"), ("bronze",))
     assert sorted(lake.rglob("*")) == before

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from pipelines import forgetting
-from pipelines.forgetting import Targets
-from pipelines.lake_lock import locked
+from pipelines.lake import Lake, forgetting
+from pipelines.lake.forgetting import Targets
+from pipelines.lake.lock import locked
 from tests.kraftlake_process import WITHIN_S, started
 
 
@@ -17,12 +17,12 @@ def said_behind_a_killed_forget(job: str, lake: str, folder: Path) -> str:
     folder: for its output, which is in a file, as a capture that is read beside its writer loses
     lines."""
     said = folder / "said.txt"
-    with locked(lake, lambda: None):
+    with locked(Lake(lake), lambda: None):
         process = started(said, job, "--lake", lake)
         while "waiting for it to end" not in said.read_text():
             assert process.poll() is None, said.read_text()
             time.sleep(0.1)
-        forgetting.begin(lake, Targets(captures=frozenset(["c"])))
+        forgetting.begin(Lake(lake), Targets(captures=frozenset(["c"])))
     assert process.wait(WITHIN_S) == 2, said.read_text()
     assert "was interrupted: run `kraftlake forget --lake" in said.read_text()
     return said.read_text()

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from jobs.asking.sql_delta_rs import answer
-from jobs.lake_tables import tables_of
 from pipelines.capture.spool import PLACE_VARIABLE
-from pipelines.lake_claims import FOLDER as CLAIMS
+from pipelines.lake import Lake
+from pipelines.lake.claims import FOLDER as CLAIMS
+from pipelines.lake.tables import tables_of
 from pipelines.s3a_jars import S3A
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
@@ -85,7 +86,7 @@ def contents(lake: str, contract: Contract, cluster: str, places: Mapping[str, s
     names = [f'"{name}"' for name in contract.column_names if name not in ORDERS]
     query = f"SELECT {', '.join(names)} FROM {contract.name} WHERE cluster_id = '{cluster}'"
     found = []
-    for row in answer(lake, (contract.name,), query).rows:
+    for row in answer(Lake(lake), (contract.name,), query).rows:
         text = json.dumps(list(row), default=str)
         for here, same in places.items():
             text = text.replace(here, same)
@@ -97,7 +98,7 @@ def contents(lake: str, contract: Contract, cluster: str, places: Mapping[str, s
 def moments(lake: str, cluster: str) -> dict[str, str]:
     """The times of the lake's captures, which are of its ingests -> their order."""
     query = f"SELECT DISTINCT captured_at FROM bronze.captures WHERE cluster_id = '{cluster}'"
-    times = sorted(str(row[0]) for row in answer(lake, ("bronze.captures",), query).rows)
+    times = sorted(str(row[0]) for row in answer(Lake(lake), ("bronze.captures",), query).rows)
     return {time: f"time {number}" for number, time in enumerate(times)}
 
 
@@ -105,7 +106,7 @@ def test_a_lake_in_a_store_holds_what_a_local_one_holds(
     said: Mapping[str, str], built_lake: Path, data: Path
 ) -> None:
     query = "SELECT DISTINCT cluster_id FROM bronze.captures"
-    ((cluster,),) = answer(LAKE, ("bronze.captures",), query).rows
+    ((cluster,),) = answer(Lake(LAKE), ("bronze.captures",), query).rows
     local = str(built_lake)
     remote_places = moments(LAKE, cluster) | {f"{CAPTURES}/": "", "/node-": "/"}
     local_places = moments(local, cluster) | {f"{data / CLUSTER}/": ""}
@@ -116,7 +117,7 @@ def test_a_lake_in_a_store_holds_what_a_local_one_holds(
             assert here == contents(local, contract, cluster, local_places), contract.name
             compared += len(here)
     assert compared > 5000
-    assert set(tables_of(LAKE)) == set(tables_of(local))
+    assert set(tables_of(Lake(LAKE))) == set(tables_of(Lake(local)))
 
 
 def test_it_is_asked_as_a_local_one_is(said: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cli import app
-from pipelines.schema_version import FILE_NAME, VERSION
+from pipelines.lake.schema_version import FILE_NAME, VERSION
 from tests.packages.installing import Installation, install_core
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from pipelines import lake_claims
-from pipelines.lake_claims import EXPIRED_AFTER_S, FOLDER, Claim, claimed
+from pipelines.lake import Lake
+from pipelines.lake import claims as lake_claims
+from pipelines.lake.claims import EXPIRED_AFTER_S, FOLDER, Claim, claimed
 from replica.errors import UsageError
 
 
@@ -53,7 +54,7 @@ def test_of_many_at_once_each_gets_its_turn_alone(
     at_work, most, done = [0], [0], []
 
     def work(number: int) -> None:
-        with claimed(lake.as_uri(), lambda: None):
+        with claimed(Lake(lake.as_uri()), lambda: None):
             at_work[0] += 1
             most[0] = max(most[0], at_work[0])
             time.sleep(0.005)
@@ -87,7 +88,7 @@ def test_who_waits_is_told_once(lake: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     thread = threading.Thread(target=end)
     thread.start()
-    with claimed(lake.as_uri(), waiting):
+    with claimed(Lake(lake.as_uri()), waiting):
         thread.join()
     assert told == ["waits"]
 
@@ -96,7 +97,7 @@ def test_a_claim_is_renewed_while_its_owner_works(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lake_claims, "RENEWED_EVERY_S", 0.01)
-    with claimed(lake.as_uri(), lambda: None):
+    with claimed(Lake(lake.as_uri()), lambda: None):
         (path,) = (lake / FOLDER).iterdir()
         os.utime(path, (0, 0))
         deadline = time.monotonic() + 10
@@ -111,7 +112,7 @@ def test_an_owner_that_lost_its_claim_is_told_and_takes_it_from_nobody(
     monkeypatch.setattr(lake_claims, "RENEWED_EVERY_S", 0.01)
 
     def work() -> None:
-        with claimed(lake.as_uri(), lambda: None):
+        with claimed(Lake(lake.as_uri()), lambda: None):
             (path,) = (lake / FOLDER).iterdir()
             path.unlink()
             time.sleep(0.1)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from pipelines import lake_files, redaction, schema_version
+from pipelines.lake import Lake, redaction, schema_version
 from pipelines.last_build import FILE_NAME, last_build, note_build
 from replica.errors import UnreadableFileError
 
@@ -31,13 +31,13 @@ def make_table(lake: Path, name: str) -> None:
 def lake(tmp_path: Path) -> Path:
     for name in VERSIONS:
         make_table(tmp_path, name)
-    note_build(str(tmp_path), VERSIONS, {FINDINGS: 2})
+    note_build(Lake(tmp_path), VERSIONS, {FINDINGS: 2})
     return tmp_path
 
 
 def still_holds(lake: Path) -> bool:
-    known = last_build(str(lake))
-    return known is not None and known.still_holds(str(lake))
+    known = last_build(Lake(lake))
+    return known is not None and known.still_holds(Lake(lake))
 
 
 def test_a_build_holds_while_no_table_has_changed(lake: Path) -> None:
@@ -62,14 +62,14 @@ def test_another_table_of_the_same_name_and_version_is_not_the_one_that_was_buil
 
 def test_a_table_that_another_commit_has_changed_in_between_does_not_hold(lake: Path) -> None:
     (lake / FILE_NAME).unlink()
-    note_build(str(lake), {**VERSIONS, CAPTURES: 0}, {FINDINGS: 2})
+    note_build(Lake(lake), {**VERSIONS, CAPTURES: 0}, {FINDINGS: 2})
     assert not still_holds(lake)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "null", "[" * 100_000], ids=lambda text: text[:4])
 def test_a_file_that_no_build_wrote_says_nothing(lake: Path, content: str) -> None:
     (lake / FILE_NAME).write_text(content)
-    assert last_build(str(lake)) is None
+    assert last_build(Lake(lake)) is None
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
@@ -80,7 +80,7 @@ def test_what_is_no_file_in_a_small_files_place_is_named(
     (lake / name).unlink(missing_ok=True)
     make(lake / name)
     with pytest.raises(UnreadableFileError, match=f"{name}: not a regular file"):
-        lake_files.read(str(lake), name)
+        Lake(lake).read(name)
 
 
 @pytest.mark.parametrize(

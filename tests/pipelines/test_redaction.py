@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from pipelines import redaction
-from pipelines.redaction import keep_to_owner, lake_key, lake_key_file
+from pipelines.lake import Lake, redaction
+from pipelines.lake.redaction import keep_to_owner, lake_key, lake_key_file
 from replica.errors import UsageError
 
 
 def made(lake: Path) -> str:
-    return lake_key_file(str(lake), lake_key(str(lake)))
+    return lake_key_file(Lake(lake), lake_key(Lake(lake)))
 
 
 def test_the_key_is_made_once_and_is_its_owners_only(tmp_path: Path) -> None:
@@ -35,7 +35,9 @@ def test_its_path_is_found_from_every_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert lake_key_file("lake", lake_key("lake")) == str(tmp_path / "lake" / redaction.FILE_NAME)
+    assert lake_key_file(Lake("lake"), lake_key(Lake("lake"))) == str(
+        tmp_path / "lake" / redaction.FILE_NAME
+    )
 
 
 def test_two_lakes_have_two_keys(tmp_path: Path) -> None:
@@ -84,6 +86,6 @@ def test_a_lake_that_will_hold_secrets_is_its_owners_only(tmp_path: Path) -> Non
     lake = tmp_path / "lake"
     lake.mkdir()
     lake.chmod(0o755)
-    assert keep_to_owner(lake.as_uri())
+    assert keep_to_owner(Lake(lake.as_uri()))
     assert stat.S_IMODE(lake.stat().st_mode) == 0o700
-    assert not keep_to_owner(str(lake))
+    assert not keep_to_owner(Lake(lake))

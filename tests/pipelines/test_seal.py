@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from pipelines.seal import OPEN, Seal, is_sealed
+from pipelines.lake.seal import OPEN, Seal, is_sealed
 
 SEAL = Seal(b"a key of this lake")
 HASHES = [hashlib.sha256(bytes([n])).hexdigest() for n in range(50)]

@@ -12,13 +12,14 @@ from pipelines.bronze.captured import KnownCapture, place
 from pipelines.bronze.small_tables import capture_row
 from pipelines.capture.looks import Group, Options, look_at
 from pipelines.capture.spool import Spool
+from pipelines.lake import Lake
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
 def groups(data: Path, tmp_path: Path, captured_at: datetime | None) -> tuple[Group, ...]:
-    with Spool.below(str(tmp_path / "lake")) as spool:
+    with Spool.below(Lake(tmp_path / "lake")) as spool:
         node = str(data / "kafka-3.7.2-static/live/1")
         return look_at([node], Options(captured_at=captured_at), spool).rounds[0]
 
@@ -56,7 +57,7 @@ def test_a_capture_of_order_is_known_by_its_round_and_has_no_time_of_its_own(
 ) -> None:
     order = ("live", "split")
     folders = [str(data / "kafka-3.7.2-static" / name / "1") for name in order]
-    with Spool.below(str(tmp_path / "lake")) as spool:
+    with Spool.below(Lake(tmp_path / "lake")) as spool:
         looks = look_at(folders, Options(order=order), spool)
         rows = [capture_row(one, {}) for round_ in looks.rounds for one in place(round_, [], NOON)]
     assert [(row["round_name"], row["has_own_time"]) for row in rows] == [
@@ -81,7 +82,7 @@ def test_a_round_of_order_with_a_capture_json_has_both_its_name_and_its_time(
     nodes = tmp_path / "split"
     shutil.copytree(data / "kafka-3.7.2-static/split/1", nodes / "1")
     (nodes / "capture.json").write_text('{"version": 1, "captured_at": "2026-11-20T00:00:00Z"}')
-    with Spool.below(str(tmp_path / "lake")) as spool:
+    with Spool.below(Lake(tmp_path / "lake")) as spool:
         (round_,) = look_at([str(nodes)], Options(order=("split",)), spool).rounds
         (one,) = place(round_, [], NOON)
         row = capture_row(one, {})

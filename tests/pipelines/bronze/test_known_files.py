@@ -17,6 +17,7 @@ from pipelines.bronze.small_tables import index_sanity
 from pipelines.capture.known import Base, KnownCaptures
 from pipelines.capture.looks import Look, Options, look_at
 from pipelines.capture.spool import Spool
+from pipelines.lake import Lake
 from replica.format.capture import canonical
 from replica.format.known_file import KnownFile
 from replica.format.segment import scan
@@ -43,7 +44,7 @@ class Known(KnownCaptures):
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Iterator[Spool]:
-    with Spool.below(str(tmp_path / "lake")) as spool:
+    with Spool.below(Lake(tmp_path / "lake")) as spool:
         yield spool
 
 

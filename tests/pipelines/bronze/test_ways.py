@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from jobs.lake import ingest
 from pipelines.bronze import work
+from pipelines.lake import Lake
 from replica.format.batch import encode_batch
 from replica.scan.segments import scan
 from tests.fuzz.ingest_kills import tables
@@ -70,7 +71,7 @@ def ingested(lake: Path, captures: Path, *options: str) -> dict[str, list[str]]:
     for name, hour in (("final", 5), ("live", 1), ("split", 3)):
         ingest.run(
             [str(captures / name)],
-            lake=str(lake),
+            lake=Lake(lake),
             captured_at=f"2026-11-21T0{hour}:00Z",
             keep_secrets="--keep-secrets" in options,
         )
@@ -113,11 +114,13 @@ def test_where_many_rows_may_change_the_tasks_do_it(
 ) -> None:
     lake = tmp_path / "lake"
     node = str(captures / "live" / "1")
-    assert ingest.run([node], lake=str(lake), captured_at="2026-11-21T05:00Z") == 0
+    assert ingest.run([node], lake=Lake(lake), captured_at="2026-11-21T05:00Z") == 0
     monkeypatch.setattr(work, "SMALL_ROWS", 10)
     monkeypatch.setattr(ingest, "started_spark", _no_spark)
     with pytest.raises(AssertionError, match="Spark was started"):
-        ingest.run([str(captures / "split" / "1")], lake=str(lake), captured_at="2026-11-21T01:00Z")
+        ingest.run(
+            [str(captures / "split" / "1")], lake=Lake(lake), captured_at="2026-11-21T01:00Z"
+        )
 
 
 def test_much_to_decode_starts_spark_before_anything_is_written(
@@ -127,5 +130,5 @@ def test_much_to_decode_starts_spark_before_anything_is_written(
     monkeypatch.setattr(ingest, "started_spark", _no_spark)
     lake = tmp_path / "lake"
     with pytest.raises(AssertionError, match="Spark was started"):
-        ingest.run([str(captures / "live" / "1")], lake=str(lake))
+        ingest.run([str(captures / "live" / "1")], lake=Lake(lake))
     assert not (lake / "bronze").exists()

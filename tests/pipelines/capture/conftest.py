@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.capture.spool import Spool
+from pipelines.lake import Lake
 from tests.pipelines.capture.bundles import Unpacking
 
 
@@ -18,5 +19,5 @@ def unpacking(tmp_path: Path) -> Unpacking:
 
 @pytest.fixture
 def spool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spool]:
-    with Spool.below(str(tmp_path_factory.mktemp("lake"))) as spool:
+    with Spool.below(Lake(tmp_path_factory.mktemp("lake"))) as spool:
         yield spool

@@ -12,7 +12,8 @@ import pytest
 from deltalake import write_deltalake
 
 from pipelines.capture.known import KnownCaptures, known_column, seal_of
-from pipelines.seal import OPEN, Seal
+from pipelines.lake import Lake
+from pipelines.lake.seal import OPEN, Seal
 from replica.errors import UsageError
 from replica.format.known_file import KnownFile, Place
 from replica.model.keys import ReplicaId
@@ -99,7 +100,7 @@ def test_the_newest_capture_of_each_replica_is_told(tmp_path: Path) -> None:
         (ONE, "old", NOON, FILE),
         (OTHER, "other disk", NOON - hour, None),
     )
-    known = KnownCaptures(str(tmp_path))
+    known = KnownCaptures(Lake(tmp_path))
     one, other = known.of(ONE), known.of(OTHER)
     assert one is not None
     assert (one.capture_id, one.at, one.has_deleted) == ("newest", NOON + hour, False)
@@ -110,7 +111,7 @@ def test_the_newest_capture_of_each_replica_is_told(tmp_path: Path) -> None:
 
 
 def test_a_lake_without_captures_tells_nothing(tmp_path: Path) -> None:
-    assert KnownCaptures(str(tmp_path)).of(ONE) is None
+    assert KnownCaptures(Lake(tmp_path)).of(ONE) is None
     assert KnownCaptures(None).of(ONE) is None
 
 
@@ -119,38 +120,38 @@ def test_captures_whose_data_is_gone_are_an_error_that_names_them(tmp_path: Path
     for file in (tmp_path / "bronze" / "captures").glob("*.parquet"):
         file.unlink()
     with pytest.raises(UsageError, match=rf"^{tmp_path}/bronze/captures can't be read"):
-        KnownCaptures(str(tmp_path)).of(ONE)
+        KnownCaptures(Lake(tmp_path)).of(ONE)
 
 
 @pytest.mark.parametrize("keeps_secrets", [True, False])
 def test_a_lake_without_captures_is_sealed_unless_it_is_to_keep_secrets(
     tmp_path: Path, keeps_secrets: bool
 ) -> None:
-    found = seal_of(str(tmp_path), b"key", keeps_secrets=keeps_secrets)
+    found = seal_of(Lake(tmp_path), b"key", keeps_secrets=keeps_secrets)
     assert found == (OPEN if keeps_secrets else Seal(b"key"))
 
 
 @pytest.mark.parametrize("keeps_secrets", [True, False])
 def test_a_lake_whose_hashes_are_plain_stays_as_it_is(tmp_path: Path, keeps_secrets: bool) -> None:
     write(tmp_path, (ONE, "a", NOON, FILE))
-    assert seal_of(str(tmp_path), b"key", keeps_secrets=keeps_secrets) == OPEN
+    assert seal_of(Lake(tmp_path), b"key", keeps_secrets=keeps_secrets) == OPEN
 
 
 def test_a_sealed_lake_takes_its_own_key_and_no_secrets(tmp_path: Path) -> None:
     lake, seal = str(tmp_path), Seal(b"key")
     write(tmp_path, (ONE, "a", NOON, FILE), seal=seal)
-    assert seal_of(lake, b"key", keeps_secrets=False) == seal
-    one = KnownCaptures(lake, seal).of(ONE)
+    assert seal_of(Lake(lake), b"key", keeps_secrets=False) == seal
+    one = KnownCaptures(Lake(lake), seal).of(ONE)
     assert one is not None
     assert one.files == {LOG: FILE}
     with pytest.raises(UsageError, match=f"^{lake}: hides secrets, and --keep-secrets"):
-        seal_of(lake, b"key", keeps_secrets=True)
+        seal_of(Lake(lake), b"key", keeps_secrets=True)
     with pytest.raises(UsageError, match=f"^{lake}/_redaction.key: not the key"):
-        seal_of(lake, b"another", keeps_secrets=False)
+        seal_of(Lake(lake), b"another", keeps_secrets=False)
 
 
 def test_what_another_key_has_sealed_is_read_again(tmp_path: Path) -> None:
     write(tmp_path, (ONE, "a", NOON, FILE), seal=Seal(b"another"))
-    one = KnownCaptures(str(tmp_path), Seal(b"key")).of(ONE)
+    one = KnownCaptures(Lake(tmp_path), Seal(b"key")).of(ONE)
     assert one is not None
     assert one.files == {}

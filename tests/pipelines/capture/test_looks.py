@@ -15,6 +15,7 @@ import pytest
 
 from pipelines.capture.looks import Look, Looks, Options, look_at, next_free, parse_replica
 from pipelines.capture.spool import Spool
+from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.format.damage import DamageKind
 from replica.format.file_names import METADATA_FOLDER
@@ -76,7 +77,7 @@ def test_copies_are_the_bytes_that_were_read_and_go_with_the_spool(
     data: Path, tmp_path: Path
 ) -> None:
     before = tree(data / STATIC / "live")
-    with Spool.below(str(tmp_path / "lake")) as spool:
+    with Spool.below(Lake(tmp_path / "lake")) as spool:
         (look,) = all_looks(look_at([str(data / STATIC / "live" / "3")], Options(), spool))
         for file in look.directory.files:
             original = (data / STATIC / "live" / "3" / file.path).read_bytes()
@@ -89,7 +90,7 @@ def test_copies_are_the_bytes_that_were_read_and_go_with_the_spool(
 
 def test_the_spool_goes_after_an_exception_too(data: Path, tmp_path: Path) -> None:
     options = Options(order=("live", "split"))
-    with pytest.raises(UsageError), Spool.below(str(tmp_path)) as spool:
+    with pytest.raises(UsageError), Spool.below(Lake(tmp_path)) as spool:
         look_at([str(data / STATIC)], options, spool)  # reads some, then meets final
     assert list(tmp_path.iterdir()) == []
 
@@ -287,7 +288,7 @@ def test_a_lake_below_the_examined_path_is_not_examined(data: Path, tmp_path: Pa
     for lake in (tmp_path / "lake", tmp_path):
         left = copied(data / STATIC / "split", lake / "_spool" / "of-another", "1")
         os.utime(left)
-        with Spool.below(str(lake)) as spool:
+        with Spool.below(Lake(lake)) as spool:
             copied(data / STATIC / "final", spool.new_folder(), "1")
             looks = look_at([str(tmp_path)], Options(), spool)
             assert [Path(look.location.shown) for look in all_looks(looks)] == [

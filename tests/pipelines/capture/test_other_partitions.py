@@ -9,6 +9,7 @@ import pytest
 
 from pipelines.capture.looks import Options, look_at
 from pipelines.capture.spool import Spool
+from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.model.keys import ReplicaId
 
@@ -23,7 +24,7 @@ def test_a_partition_that_is_no_metadata_log_is_left_out_and_told(
     (other / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg")
     segment = min(other.glob("*.log"))
     as_replica = Options(replica=ReplicaId("c", 1))
-    with Spool.below(str(tmp_path / "lake")) as spool:
+    with Spool.below(Lake(tmp_path / "lake")) as spool:
         looks = look_at([str(node)], Options(), spool)
         ((group,),) = looks.rounds
         assert [look.location.shown for look in group.looks] == [f"{node}/__cluster_metadata-0"]

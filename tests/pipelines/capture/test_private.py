@@ -21,7 +21,8 @@ from pipelines.capture import spool as spools
 from pipelines.capture.looks import Options, look_at
 from pipelines.capture.private import make_folder
 from pipelines.capture.spool import PLACE_VARIABLE, Spool
-from pipelines.lake_lock import locked, locked_in_store
+from pipelines.lake import Lake
+from pipelines.lake.lock import locked, locked_in_store
 from replica.errors import UsageError
 from replica.storage.filesystem import LocalDisk
 from tests.pipelines.capture.test_taking import LIVE, capture
@@ -92,13 +93,13 @@ def test_a_spool_is_its_owners_only_whatever_it_copies(data: Path, tmp_path: Pat
         archive.add(data / LIVE / "2", "2")
     remote = Path(shutil.copytree(data / LIVE / "3", tmp_path / "remote" / "3")).parent.as_uri()
     (tmp_path / "lake" / "_spool").mkdir(parents=True)  # as a release before this one made it
-    with Spool.below(str(tmp_path / "lake")) as spool:
+    with Spool.below(Lake(tmp_path / "lake")) as spool:
         looks = look_at([str(data / LIVE / "1"), str(bundle), remote], Options(), spool)
         assert len(looks.rounds[0][0].looks) == 3
         assert modes(tmp_path / "lake" / "_spool") == PRIVATE
 
 
-Lock = Callable[[str, Callable[[], None]], AbstractContextManager[None]]
+Lock = Callable[[Lake, Callable[[], None]], AbstractContextManager[None]]
 
 
 def never() -> None:
@@ -111,7 +112,7 @@ def test_the_next_command_that_writes_removes_the_spool_of_a_killed_ingest(
 ) -> None:
     (tmp_path / "_spool" / LEFT / "00001").mkdir(parents=True)
     (tmp_path / "_spool" / LEFT / "00001" / "quorum-state").write_text("{}")
-    with lock(str(tmp_path), never):
+    with lock(Lake(tmp_path), never):
         assert not (tmp_path / "_spool").exists()
 
 
@@ -120,8 +121,8 @@ def test_a_command_that_waits_for_nobody_leaves_the_spool_of_an_ingest_at_work(
 ) -> None:
     code = (
         "import sys\nfrom pipelines.capture.spool import Spool\n"
-        "from pipelines.lake_lock import locked\n"
-        "with locked(sys.argv[1], print), Spool.below(sys.argv[1]) as spool:\n"
+        "from pipelines.lake import Lake\nfrom pipelines.lake.lock import locked\n"
+        "lake = Lake(sys.argv[1])\nwith locked(lake, print), Spool.below(lake) as spool:\n"
         "    print(spool.root, flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -133,12 +134,12 @@ def test_a_command_that_waits_for_nobody_leaves_the_spool_of_an_ingest_at_work(
     ) as process:
         assert process.stdout is not None
         root = Path(process.stdout.readline().strip())
-        with locked_in_store(str(tmp_path), never):
+        with locked_in_store(Lake(tmp_path), never):
             assert root.is_dir()
         process.kill()
         process.wait()
         assert root.is_dir()
-        with locked(str(tmp_path), never):
+        with locked(Lake(tmp_path), never):
             assert not root.exists()
 
 
@@ -146,7 +147,7 @@ def test_only_spools_are_removed(tmp_path: Path) -> None:
     (tmp_path / "_spool" / "notes").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "_spool" / LEFT).symlink_to(tmp_path / "elsewhere")
-    with locked(str(tmp_path), never):
+    with locked(Lake(tmp_path), never):
         assert (tmp_path / "_spool" / "notes").is_dir()
         assert (tmp_path / "elsewhere").is_dir()
 
@@ -159,9 +160,9 @@ def test_a_link_in_the_place_of_the_spools_is_refused_and_nothing_behind_it_remo
     lake.mkdir()
     (lake / "_spool").symlink_to(tmp_path / "elsewhere")
     with (
-        locked(str(lake), never),
+        locked(Lake(lake), never),
         pytest.raises(UsageError, match="_spool: a link"),
-        Spool.below(str(lake)),
+        Spool.below(Lake(lake)),
     ):
         pass
     assert (tmp_path / "elsewhere" / LEFT).is_dir()
@@ -176,7 +177,7 @@ def test_the_place_of_the_spools_of_object_stores_is_no_link(
     (tmp_path / "mine").mkdir()
     (tmp_path / f"kraftlake-{os.getuid()}").symlink_to(tmp_path / "mine")
     with pytest.raises(UsageError, match=f"kraftlake-{os.getuid()}: a link"):
-        spools.local_place("s3://bucket/lake")
+        spools.local_place(Lake("s3://bucket/lake"))
 
 
 def test_spools_of_an_object_store_go_by_that_stores_lock_only(
@@ -185,7 +186,7 @@ def test_spools_of_an_object_store_go_by_that_stores_lock_only(
     monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path))
     roots = {}
     for lake in ("s3://bucket/one", "s3a://bucket/two"):
-        roots[lake] = Spool.below(lake).root
+        roots[lake] = Spool.below(Lake(lake)).root
         roots[lake].mkdir(parents=True)
-    spools.remove_left_over("s3a://bucket/one")
+    spools.remove_left_over(Lake("s3a://bucket/one"))
     assert [root.is_dir() for root in roots.values()] == [False, True]

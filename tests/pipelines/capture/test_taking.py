@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -79,12 +79,13 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, source: Path, destination: Path, 
     write = _Folder.write
     left = [at]
 
-    def dying(self: Any, path: str, data: bytes) -> None:
+    def dying(self: Any, path: str, blocks: Iterable[bytes]) -> None:
+        data = b"".join(blocks)
         left[0] -= not path.startswith("capture.json")
         if left[0] == 0:
-            write(self, path, data[: len(data) // 2])
+            write(self, path, [data[: len(data) // 2]])
             raise KeyboardInterrupt
-        write(self, path, data)
+        write(self, path, [data])
 
     monkeypatch.setattr(taking, "_JOURNAL_EVERY_BYTES", 1)
     with monkeypatch.context() as patch:

@@ -26,7 +26,7 @@ DYNAMIC, STATIC, TWIN = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw", "AAA
 
 
 def ingested(lake: Path, *paths: Path, at: str = "2026-11-21T01:00Z") -> None:
-    assert ingest.run([str(path) for path in paths], lake=str(lake), captured_at=at) == 0
+    assert ingest.run([str(path) for path in paths], lake=Lake(lake), captured_at=at) == 0
 
 
 def built(lake: Path) -> list[str]:
@@ -98,7 +98,7 @@ def grown(lake: Path, data: Path) -> Path:
 def test_only_clusters_with_new_rows_are_computed(grown: Path, tmp_path: Path) -> None:
     assert "1 of 3 clusters have changed" in built(grown)
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
-    assert last_build(str(grown)) is not None
+    assert last_build(Lake(grown)) is not None
 
 
 def test_tables_that_stay_as_they_are_get_no_commit(lake: Path) -> None:
@@ -146,9 +146,9 @@ def test_a_table_that_somebody_else_wrote_is_made_anew(
 
 def test_after_a_build_that_noted_no_clusters_all_are_computed(grown: Path, tmp_path: Path) -> None:
     """Such as one by Spark."""
-    known = last_build(str(grown))
+    known = last_build(Lake(grown))
     assert known is not None
-    note_build(str(grown), {name: at for name, (_, at) in known.tables.items()}, known.rows)
+    note_build(Lake(grown), {name: at for name, (_, at) in known.tables.items()}, known.rows)
     assert not any("have changed" in line for line in built(grown))
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.delta.failures import meaning_of, told
+from pipelines.lake import Lake
 from replica.errors import BusyError, UnwritableFileError, UsageError
 
 MISSING = (
@@ -26,7 +27,7 @@ UNSEEN = (
 
 
 def test_a_lake_that_the_executors_do_not_see_is_no_damaged_one() -> None:
-    meaning = meaning_of(UNSEEN, "/lake")
+    meaning = meaning_of(UNSEEN, Lake("/lake"))
     assert isinstance(meaning, UsageError)
     assert str(meaning).startswith("/lake: Spark's executors don't see this folder: on a cluster")
 
@@ -53,13 +54,13 @@ def test_a_lake_that_the_executors_do_not_see_is_no_damaged_one() -> None:
     ],
 )
 def test_what_the_executors_lack_is_said_with_what_to_do(text: str, meaning: str) -> None:
-    told_so = meaning_of(f"Job aborted due to stage failure: {text}", "/lake")
+    told_so = meaning_of(f"Job aborted due to stage failure: {text}", Lake("/lake"))
     assert isinstance(told_so, UsageError)
     assert str(told_so).startswith(meaning)
 
 
 def test_a_missing_data_file_is_named() -> None:
-    meaning = meaning_of(MISSING, "/lake")
+    meaning = meaning_of(MISSING, Lake("/lake"))
     assert isinstance(meaning, UsageError)
     file = "/lake/bronze/log_batches/part-00000-a.snappy.parquet"
     assert str(meaning).startswith(f"/lake: {file} is missing: run this again, as a job beside it")
@@ -88,33 +89,36 @@ def test_a_missing_data_file_is_named() -> None:
     ],
 )
 def test_what_delta_rs_cannot_read_is_told(text: str, meaning: str) -> None:
-    told_so = meaning_of(text, "/lake")
+    told_so = meaning_of(text, Lake("/lake"))
     assert isinstance(told_so, UsageError)
     assert str(told_so).startswith(meaning)
 
 
 def test_a_conflict_says_to_run_it_again() -> None:
-    meaning = meaning_of(CONFLICT, "/lake")
+    meaning = meaning_of(CONFLICT, Lake("/lake"))
     assert isinstance(meaning, BusyError)
     assert str(meaning).endswith("another writer changed it meanwhile: run this again")
 
 
 @pytest.mark.parametrize("reason", ["No space left on device", "Disk quota exceeded"])
 def test_a_full_disk_is_no_internal_error(reason: str) -> None:
-    with pytest.raises(UnwritableFileError, match=f"^/lake: {reason}; make room"), told("/lake"):
+    with (
+        pytest.raises(UnwritableFileError, match=f"^/lake: {reason}; make room"),
+        told(Lake("/lake")),
+    ):
         raise RuntimeError(f"java.io.IOException: {reason}")
 
 
 def test_other_errors_are_left_as_they_are() -> None:
     error = ValueError("a bug")
-    with pytest.raises(ValueError, match="a bug") as raised, told("/lake"):
+    with pytest.raises(ValueError, match="a bug") as raised, told(Lake("/lake")):
         raise error
     assert raised.value is error
 
 
 def test_an_error_of_ours_that_names_a_cause_is_kept() -> None:
     ours = UsageError("No space left on device")
-    with pytest.raises(UsageError) as raised, told("/lake"):
+    with pytest.raises(UsageError) as raised, told(Lake("/lake")):
         raise ours
     assert raised.value is ours
 
@@ -154,7 +158,7 @@ def test_an_error_of_ours_that_names_a_cause_is_kept() -> None:
 def test_a_lake_that_has_become_read_only_is_called_that_and_not_damaged(
     text: str, named: str, reason: str
 ) -> None:
-    meaning = meaning_of(f"Job aborted due to stage failure: {text}", "/lake")
+    meaning = meaning_of(f"Job aborted due to stage failure: {text}", Lake("/lake"))
     assert isinstance(meaning, UnwritableFileError)
     assert str(meaning) == (
         f"{named}: {reason}; let this user read and write the lake's folder and run this again, "
@@ -165,11 +169,13 @@ def test_a_lake_that_has_become_read_only_is_called_that_and_not_damaged(
 def test_a_file_that_is_there_is_not_called_missing(tmp_path: Path) -> None:
     file = tmp_path / "part-00000-a.snappy.parquet"
     file.touch()
-    assert meaning_of(f"[FAILED_READ_FILE.FILE_NOT_EXIST] file:{file}.", "/lake") is None
+    assert meaning_of(f"[FAILED_READ_FILE.FILE_NOT_EXIST] file:{file}.", Lake("/lake")) is None
     file.unlink()
-    assert "is missing" in str(meaning_of(f"[FAILED_READ_FILE.FILE_NOT_EXIST] {file}.", "/lake"))
+    assert "is missing" in str(
+        meaning_of(f"[FAILED_READ_FILE.FILE_NOT_EXIST] {file}.", Lake("/lake"))
+    )
 
 
 def test_no_file_that_java_can_t_open_is_called_missing_for_that_alone() -> None:
     text = "java.io.FileNotFoundException: /lake/gold/x/part-0.snappy.parquet (Too many open files)"
-    assert meaning_of(text, "/lake") is None
+    assert meaning_of(text, Lake("/lake")) is None

@@ -131,7 +131,7 @@ def test_of_two_writers_that_saw_the_same_version_the_second_fails(
     monkeypatch.setattr(committing, "open_table", opened_before_another_write)
     with pytest.raises(CommitFailedError) as error:
         delta.add_values(lake, EVENTS, values(1), "app")
-    assert isinstance(meaning_of(str(error.value), lake.root), BusyError)
+    assert isinstance(meaning_of(str(error.value), lake), BusyError)
     assert len(delta.values(lake, EVENTS, ("id",))) == 1
 
 

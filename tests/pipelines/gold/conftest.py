@@ -32,7 +32,7 @@ def edited(spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFac
     write_damaged_nodes(data, damaged)
     write_disagreeing_nodes(data, disagreeing)
     lake = str(folder / "lake")
-    assert ingest([str(damaged)], lake=lake) == 1
-    assert ingest([str(disagreeing)], lake=lake) == 1  # a record of node 2 doesn't decode
-    assert build(lake=lake) == 0
+    assert ingest([str(damaged)], lake=Lake(lake)) == 1
+    assert ingest([str(disagreeing)], lake=Lake(lake)) == 1  # a record of node 2 doesn't decode
+    assert build(lake=Lake(lake)) == 0
     return Edited(damaged, disagreeing, Lake(lake))

@@ -82,5 +82,5 @@ def test_an_unchanged_directory_in_a_new_group_is_not_judged_again(
 ) -> None:
     lake = Lake(shutil.copytree(edited.lake.root, tmp_path / "lake"))
     before = read(spark, lake, bronze.FINDINGS).count()
-    ingest([str(edited.damaged / "101")], lake=lake.root)
+    ingest([str(edited.damaged / "101")], lake=lake)
     assert read(spark, lake, bronze.FINDINGS).count() == before > 0

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from pipelines.delta import Lake, read
 from pipelines.gold.metadata_history import metadata_changes, metadata_history
-from pipelines.redaction import FILE_NAME
+from pipelines.lake.redaction import FILE_NAME
 from pipelines.replay.stored import bucket_of, stored_record
 from pipelines.silver.agreed_replay import agreed_replay
 from pipelines.silver.branch_records import branch_records

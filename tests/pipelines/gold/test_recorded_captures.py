@@ -181,7 +181,7 @@ def test_building_again_gives_the_same_rows(
     before = {table.name: _rows(spark, lake, table.name) for table in TABLES}
     versions = _feed_versions(spark, lake)
     assert versions
-    assert run(lake=str(copied), json_output=True) == 0
+    assert run(lake=Lake(copied), json_output=True) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == [{"table": name, "rows": len(rows)} for name, rows in before.items()]
     assert {table.name: _rows(spark, lake, table.name) for table in TABLES} == before

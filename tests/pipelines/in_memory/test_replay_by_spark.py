@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines.delta_rs import newest_versions
 from pipelines.in_memory.branch import branch_records, lost_tails
 from pipelines.in_memory.derived import derived
 from pipelines.in_memory.replay import replayed as replayed_here
 from pipelines.in_memory.rows import BronzeRows, Row
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import newest_versions
 from pipelines.quality.admitted import Admitted
 from pipelines.replay.compared import REPLAYED
 from pipelines.replay.written import WRITTEN
@@ -42,8 +43,8 @@ def test_a_log_without_its_head_with_holes_and_unknown_records_is_replayed_alike
         *(bronze.CAPTURES, bronze.LOG_BATCHES, bronze.LOG_RECORDS, bronze.SNAPSHOTS),
         *(bronze.SNAPSHOT_RECORDS, bronze.REPLICA_STATE, bronze.FINDINGS),
     )
-    versions = newest_versions(str(built_lake), (one.name for one in tables))
-    held = Admitted(str(built_lake), versions)
+    versions = newest_versions(Lake(built_lake), (one.name for one in tables))
+    held = Admitted(Lake(built_lake), versions)
     of = derived(BronzeRows(*(held.rows_of(one).to_pylist() for one in tables)))
     branch = _with_holes(branch_records(of.committed, of.bronze.records))
     snapshots = _with_a_broken_one(of.bronze.snapshots)

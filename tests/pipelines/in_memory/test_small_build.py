@@ -18,7 +18,7 @@ from pipelines.small_build import build_small
 def ingested(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of one replica, not built."""
     lake = tmp_path_factory.mktemp("small") / "lake"
-    assert ingest.run([str(data / "kafka-3.7.2-static" / "final" / "12")], lake=str(lake)) == 0
+    assert ingest.run([str(data / "kafka-3.7.2-static" / "final" / "12")], lake=Lake(lake)) == 0
     return lake
 
 

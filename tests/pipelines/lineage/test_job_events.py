@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from pipelines.lake import Lake
 from pipelines.lineage.job_events import job_events
 from pipelines.lineage.lake import rows_written
 from pipelines.lineage.transport import wanted_transport
@@ -76,7 +77,7 @@ def _tables(datasets: list[dict[str, Any]]) -> Mapping[str, dict[str, Any]]:
 
 
 def test_a_job_tells_what_it_read_and_which_versions_it_wrote(events: Path, lake: str) -> None:
-    with job_events("build", lake, pytest.fail, tables="bronze") as run_id:
+    with job_events("build", Lake(lake), pytest.fail, tables="bronze") as run_id:
         _write(lake, "silver/voter_sets", 5)
         _write(lake, "silver/voter_sets", 6)
         _write(lake, "gold/findings", 4)
@@ -98,7 +99,7 @@ def test_a_job_tells_what_it_read_and_which_versions_it_wrote(events: Path, lake
 
 def test_a_job_tells_where_it_published_one_table(events: Path, lake: str) -> None:
     to = "kafka://localhost:9092/changes"
-    with job_events("publish", lake, pytest.fail, tables="silver.voter_sets", writes=[to]):
+    with job_events("publish", Lake(lake), pytest.fail, tables="silver.voter_sets", writes=[to]):
         pass
     end = _told(events)[-1]
     assert set(_tables(end["inputs"])) == {"silver.voter_sets"}
@@ -107,7 +108,7 @@ def test_a_job_tells_where_it_published_one_table(events: Path, lake: str) -> No
 
 
 def test_each_event_has_what_the_specification_requires(events: Path, lake: str) -> None:
-    with job_events("ingest", lake, pytest.fail, paths=["logs", "s3://b/c"]) as run_id:
+    with job_events("ingest", Lake(lake), pytest.fail, paths=["logs", "s3://b/c"]) as run_id:
         _judge(lake, run_id)
     told = _told(events)
     for one in told:
@@ -136,7 +137,7 @@ _FACETS = ("facets", "inputFacets", "outputFacets")
 
 
 def test_quality_results_are_assertions_of_a_run_below_the_jobs(events: Path, lake: str) -> None:
-    with job_events("build", lake, pytest.fail) as run_id:
+    with job_events("build", Lake(lake), pytest.fail) as run_id:
         _judge(lake, "another run")
         _judge(lake, run_id)
     *_, start, end = _told(events)
@@ -151,7 +152,7 @@ def test_quality_results_are_assertions_of_a_run_below_the_jobs(events: Path, la
 
 
 def test_events_hold_no_rows(events: Path, lake: str) -> None:
-    with job_events("build", lake, pytest.fail) as run_id:
+    with job_events("build", Lake(lake), pytest.fail) as run_id:
         rows = {"n": ["T0P-SECRET of a row"], "epoch": [987_654_321]}
         for table in ("silver/voter_sets", "gold/findings"):
             path = f"{lake}/{table}"
@@ -165,7 +166,7 @@ def test_events_hold_no_rows(events: Path, lake: str) -> None:
 
 def test_a_job_that_fails_tells_why_and_what_it_wrote_until_then(events: Path, lake: str) -> None:
     def fail() -> None:
-        with job_events("build", lake, pytest.fail):
+        with job_events("build", Lake(lake), pytest.fail):
             _write(lake, "gold/findings", 4)
             raise UsageError("no such thing")
 
@@ -182,7 +183,7 @@ def test_a_transport_that_fails_is_one_line_and_not_the_jobs_concern(
 ) -> None:
     monkeypatch.setenv("KRAFTLAKE_LINEAGE", str(tmp_path / "no such folder" / "events.jsonl"))
     warned: list[str] = []
-    with job_events("build", lake, warned.append):
+    with job_events("build", Lake(lake), warned.append):
         _write(lake, "gold/findings", 4)
     (line,) = warned
     assert line.startswith("lineage: ")
@@ -197,7 +198,7 @@ def test_a_transport_that_does_not_answer_is_one_line_too(
     monkeypatch.setenv("OPENLINEAGE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("OPENLINEAGE__TRANSPORT__RETRY__TOTAL", "0")
     warned: list[str] = []
-    with job_events("build", lake, warned.append):
+    with job_events("build", Lake(lake), warned.append):
         pass
     assert len(warned) == 1
 
@@ -207,7 +208,7 @@ def test_an_openlineage_yml_beside_the_job_is_followed(tmp_path: Path, lake: str
     (tmp_path / "openlineage.yml").write_text(
         f"transport:\n  type: file\n  log_file_path: {file}\n  append: true\n"
     )
-    with job_events("build", lake, pytest.fail):
+    with job_events("build", Lake(lake), pytest.fail):
         pass
     assert [one["eventType"] for one in _told(file)] == ["START", "COMPLETE"]
 

@@ -43,8 +43,15 @@ _LAYERS: Mapping[str, Example] = {
     "bronze.captures": Example(
         (
             {
-                **{"capture_id": "i", "capture_group": "g", **_REPLICA, "captured_at": T0},
+                **{
+                    "capture_id": "i",
+                    "capture_group": "g",
+                    **_REPLICA,
+                    "captured_at": T0,
+                    "has_own_time": True,
+                },
                 **{"ingest_seq": 1, "source": "s", "log_start_offset": 0, "log_end_offset": 9},
+                "has_own_time": True,
                 **{"uncovered": [], "files": []},
             },
         ),

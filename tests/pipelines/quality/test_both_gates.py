@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines import delta
-from pipelines.delta.lake import Lake
-from pipelines.delta_rs import open_if_there, rows_of
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there, rows_of
 from pipelines.quality.gate import Gate
 from pipelines.quality.results import PAGES
 from pipelines.quality.small_gate import SmallGate
@@ -109,7 +109,7 @@ def test_both_gates_end_a_build_with_the_same_words(spark: SparkSession, tmp_pat
 
 
 def _table(lake: Lake, name: str) -> Any:
-    table = open_if_there(lake.root, name)
+    table = open_if_there(lake, name)
     assert table is not None
     return table
 

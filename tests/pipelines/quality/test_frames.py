@@ -31,7 +31,7 @@ def test_a_frame_has_the_rows_and_whether_they_satisfy_each_condition(
     suite = SUITES[name]
     example = whole_example(name)
     lake, tables = lake_of_example(tmp_path, suite, example)
-    found = frame(opened(lake.root, tables), suite, datafusion.judged_rows(suite))
+    found = frame(opened(lake, tables), suite, datafusion.judged_rows(suite))
     assert len(found) == len(example.rows)
     judged = Validation(by_spark=False).judge(suite, found, len(found))
     kept = [one.expectation.meaning for one in judged.verdicts if one.success]
@@ -47,7 +47,7 @@ def test_pandas_and_spark_give_the_same_verdicts_and_pages(
 ) -> None:
     suite = SUITES[name]
     lake, tables = lake_of_example(tmp_path, suite, whole_example(name))
-    by_pandas = frame(opened(lake.root, tables), suite, datafusion.judged_rows(suite))
+    by_pandas = frame(opened(lake, tables), suite, datafusion.judged_rows(suite))
     rows = {one.table_name: delta.read_newest(spark, lake, loose(one)).rows for one in tables}
     judged = in_order(judged_rows(spark, suite, rows), suite)
     found = [

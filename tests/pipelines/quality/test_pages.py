@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipelines import lake_files
+from pipelines.lake import Lake
 from pipelines.quality import pages as quality_pages
 from pipelines.quality.expectation import IN_SET
 from pipelines.quality.suites import SUITES
@@ -36,7 +36,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     (folder / "bronze.gone.html").write_text("of a run before")
     made = quality_pages.pages([Judged(suite, verdicts, result)], datetime(2026, 1, 2, tzinfo=UTC))
-    lake_files.replace_folder(str(folder.parent), folder.name, made)
+    Lake(folder.parent).replace_folder(folder.name, made)
     return folder
 
 

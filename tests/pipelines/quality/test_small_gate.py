@@ -15,7 +15,8 @@ import pytest
 from deltalake import DeltaTable
 
 from pipelines import delta
-from pipelines.delta_rs import open_if_there
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.quality.results import PAGES
 from pipelines.quality.small_gate import SmallGate
 from pipelines.tables.bronze import (
@@ -35,7 +36,7 @@ from tests.pipelines.quality.example_lakes import lake_of, lake_of_bronze
 _ROOT = Path(__file__).parents[3]
 
 
-def _rows(lake: str, name: str) -> list[dict[str, Any]]:
+def _rows(lake: Lake, name: str) -> list[dict[str, Any]]:
     table = open_if_there(lake, name)
     assert table is not None
     rows: list[dict[str, Any]] = table.to_pyarrow_table().to_pylist()
@@ -57,7 +58,7 @@ def test_a_layer_of_which_nothing_is_broken_passes_and_has_results_and_pages(
     with SmallGate(lake, pytest.fail, "run-1") as gate:
         assert gate.admit(BRONZE)
         assert [(one.table, one.version) for one in gate.results] == [(one, 1) for one in BRONZE]
-    rows = _rows(lake.root, QUALITY_RESULTS.name)
+    rows = _rows(lake, QUALITY_RESULTS.name)
     assert {row["run_id"] for row in rows} == {"run-1"}
     assert all(row["success"] and not row["unexpected_rows"] for row in rows)
     (unique,) = (
@@ -77,7 +78,7 @@ def test_a_run_with_the_id_of_an_earlier_attempt_replaces_its_results(tmp_path: 
     for run_id in ("it's one", "two", "it's one"):
         with SmallGate(lake, pytest.fail, run_id) as gate:
             gate.admit(BRONZE)
-    rows = _rows(lake.root, QUALITY_RESULTS.name)
+    rows = _rows(lake, QUALITY_RESULTS.name)
     of_one = [row for row in rows if row["run_id"] == "it's one"]
     assert len(of_one) * 2 == len(rows) > 0
 
@@ -90,9 +91,9 @@ def test_rows_that_were_left_out_before_are_forgotten_for_the_tables_that_are_ju
     for _ in range(2):
         with SmallGate(lake, pytest.fail) as gate:
             assert gate.admit(BRONZE)
-        left = _rows(lake.root, QUARANTINED_ROWS.name)
+        left = _rows(lake, QUARANTINED_ROWS.name)
         assert [row["table_name"] for row in left] == ["silver.committed_log"]
-    table = open_if_there(lake.root, QUARANTINED_ROWS.name)
+    table = open_if_there(lake, QUARANTINED_ROWS.name)
     assert table is not None
     assert table.version() == 2, "where there is nothing to forget nothing is committed"
 
@@ -107,7 +108,7 @@ def test_a_layer_of_which_a_row_is_only_warned_of_passes_and_its_verdict_has_the
     key = '{"capture_id": "i", "file": "f", "position": 0, "kind": "<b>gremlins</b>"}'
     told = "1 of 1 rows break 'kind is one of its known values' (warn)"
     assert lines == [f"bronze.damage: {told}, such as {key}"]
-    (broken,) = (row for row in _rows(lake.root, QUALITY_RESULTS.name) if not row["success"])
+    (broken,) = (row for row in _rows(lake, QUALITY_RESULTS.name) if not row["success"])
     assert (broken["table_name"], broken["columns"]) == ("bronze.damage", ["kind"])
     assert (broken["evaluated_rows"], broken["unexpected_rows"]) == (1, 1)
     assert broken["sample_keys"] == [key]
@@ -133,7 +134,7 @@ def test_of_many_broken_rows_the_first_keys_in_their_order_are_told(tmp_path: Pa
     lake = lake_of(tmp_path, {DAMAGE: rows})
     with SmallGate(lake, lambda _: None) as gate:
         assert gate.admit([DAMAGE])
-    (broken,) = (row for row in _rows(lake.root, QUALITY_RESULTS.name) if not row["success"])
+    (broken,) = (row for row in _rows(lake, QUALITY_RESULTS.name) if not row["success"])
     assert broken["unexpected_rows"] == 20
     assert [json.loads(key)["position"] for key in broken["sample_keys"]] == [11, 12, 13, 14, 15]
 
@@ -149,7 +150,7 @@ def test_a_row_that_no_input_can_cause_ends_the_build_and_is_told(tmp_path: Path
         "1 more expectations are broken. Nothing was derived from it; gold.quality_results has all"
     )
     assert len(lines) == 3
-    told = [row["meaning"] for row in _rows(lake.root, QUALITY_RESULTS.name) if not row["success"]]
+    told = [row["meaning"] for row in _rows(lake, QUALITY_RESULTS.name) if not row["success"]]
     assert len(told) == 3
 
 
@@ -177,7 +178,7 @@ def test_rows_that_ask_for_it_are_left_out_and_kept_with_the_reason(tmp_path: Pa
         assert gate.admitted.rows_of(LOG_RECORDS).num_rows == 0
         assert gate.admitted.rows_of(DAMAGE).num_rows == 1
         assert gate.admitted.rows_of(LOG_RECORDS).schema.names == list(LOG_RECORDS.column_names)
-    left_out = _rows(lake.root, QUARANTINED_ROWS.name)
+    left_out = _rows(lake, QUARANTINED_ROWS.name)
     assert sorted((row["table_name"], row["run_id"]) for row in left_out) == [
         ("bronze.log_batches", "run-1"),
         ("bronze.log_records", "run-1"),
@@ -209,14 +210,14 @@ def test_what_a_run_before_left_out_stays_where_the_build_ends(tmp_path: Path) -
     _quarantine(lake, "bronze.log_batches")
     with pytest.raises(CorruptDataError), SmallGate(lake, lambda _: None) as gate:
         gate.admit(BRONZE)
-    assert [row["run_id"] for row in _rows(lake.root, QUARANTINED_ROWS.name)] == ["before"]
+    assert [row["run_id"] for row in _rows(lake, QUARANTINED_ROWS.name)] == ["before"]
 
 
 def test_what_was_found_before_an_error_is_written(tmp_path: Path) -> None:
     lake = lake_of_bronze(tmp_path)
     with pytest.raises(OSError, match="no room"):
         _admit_and_fail(lake)
-    assert _rows(lake.root, QUALITY_RESULTS.name)
+    assert _rows(lake, QUALITY_RESULTS.name)
 
 
 def _admit_and_fail(lake: delta.Lake) -> None:
@@ -232,7 +233,7 @@ def test_no_jvm_is_needed_and_great_expectations_only_where_a_row_is_broken(
     lake = lake_of_bronze(tmp_path, damage={"kind": kind})
     script = f"""
 import sys
-from pipelines.delta.lake import Lake
+from pipelines.lake import Lake
 from pipelines.quality.small_gate import SmallGate
 from pipelines.tables.bronze import BRONZE
 with SmallGate(Lake({lake.root!r}), print) as gate:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines import delta
+from pipelines.lake import Lake
 from pipelines.quality.rows import broken_rows, judged_rows
 from pipelines.quality.suites import SUITES, suites_of
 from pipelines.quality.unbroken import counted, counts_of_broken, opened
@@ -35,7 +36,7 @@ def test_rows_break_without_spark_what_they_are_made_to_break(name: str, tmp_pat
     suite = SUITES[name]
     for number, (beginning, example) in enumerate(all_examples(name)):
         lake, tables = lake_of_example(tmp_path / str(number), suite, example)
-        counts = counts_of_broken(lake.root, tables)[name]
+        counts = counts_of_broken(lake, tables)[name]
         broken = {
             one.meaning for one, count in zip(suite.expectations, counts, strict=True) if count
         }
@@ -48,18 +49,18 @@ def test_rows_break_without_spark_what_they_are_made_to_break(name: str, tmp_pat
 def test_a_table_with_too_few_rows_and_one_with_a_key_twice_are_counted(tmp_path: Path) -> None:
     lake = lake_of_bronze(tmp_path)
     delta.add_values(lake, DAMAGE, [*GOOD["bronze.damage"].rows] * 2)
-    found = {one.suite.name: one for one in counted(opened(lake.root, BRONZE), BRONZE)}
+    found = {one.suite.name: one for one in counted(opened(lake, BRONZE), BRONZE)}
     assert (found["bronze.damage"].row_count, found["bronze.damage"].version) == (3, 2)
     assert found["bronze.damage"].broken == (0, 0, 3, 0, 0, 0)
     assert found["bronze.captures"].broken == (0,) * 6
     lake, tables = lake_of_example(tmp_path / "none", SUITES["bronze.captures"], _NO_ROWS)
-    assert counts_of_broken(lake.root, tables)["bronze.captures"] == (1, 0, 0, 0, 0, 0)
+    assert counts_of_broken(lake, tables)["bronze.captures"] == (1, 0, 0, 0, 0, 0)
 
 
 def test_a_lake_without_one_of_the_tables_is_refused_by_its_name(tmp_path: Path) -> None:
     lake, _ = lake_of_example(tmp_path, SUITES["bronze.damage"], GOOD["bronze.damage"])
     with pytest.raises(UsageError, match=r"has no table bronze\.findings"):
-        counts_of_broken(lake.root, [table for table in BRONZE if table.table_name == "findings"])
+        counts_of_broken(lake, [table for table in BRONZE if table.table_name == "findings"])
 
 
 def test_a_derived_column_says_where_rows_without_a_value_are_in_an_order() -> None:
@@ -77,7 +78,7 @@ def test_spark_counts_as_many_broken_rows_of_every_expectation(
     without, with_spark = {}, []
     for name, suite in SUITES.items():
         lake, tables = lake_of_example(tmp_path / name, suite, whole_example(name))
-        without[name] = counts_of_broken(lake.root, tables)[name]
+        without[name] = counts_of_broken(lake, tables)[name]
         rows = {one.table_name: delta.read_newest(spark, lake, loose(one)).rows for one in tables}
         with_spark.append((suite, judged_rows(spark, suite, rows)))
     with settings(spark, _TO_PLAN_FAST):
@@ -97,5 +98,5 @@ def test_nothing_is_broken_in_the_lake_of_the_recorded_clusters(
     built_lake: Path, tables: tuple[Contract, ...]
 ) -> None:
     """The gate of its build, in which Spark counted, says the same."""
-    counts = counts_of_broken(str(built_lake), tables)
+    counts = counts_of_broken(Lake(built_lake), tables)
     assert counts == {s.name: (0,) * len(s.expectations) for s in suites_of(tables)}

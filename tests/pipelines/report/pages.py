@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.sharing.report import source
+from pipelines.lake import Lake
 from pipelines.report.page import Report, make_report
 from tests.pipelines.report.reading import Page
 from tests.pipelines.report.small_lake import CLUSTER, at
@@ -17,7 +18,7 @@ Reported = Callable[..., tuple[Report, Page]]
 
 
 def report_of(lake: Path, cluster: str | None = None) -> Report:
-    return make_report(source(str(lake)), cluster=cluster, version="9.9", generated_at=GENERATED)
+    return make_report(source(Lake(lake)), cluster=cluster, version="9.9", generated_at=GENERATED)
 
 
 def change(kind: str, offset: int, **more: Any) -> dict[str, Any]:

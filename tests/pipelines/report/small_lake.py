@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from pipelines.schema_version import write_schema_version
+from pipelines.lake import Lake
+from pipelines.lake.schema_version import write_schema_version
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD, METADATA_CHANGES
@@ -84,7 +85,7 @@ def write_lake(root: Path, rows: Rows, *, leave_out: Iterable[str] = ()) -> Path
         whole = [_whole(contract, row) for row in rows.get(name, [])]
         table = pa.Table.from_pylist(whole, schema=pa.schema(fields))
         write_deltalake(str(root / name.replace(".", "/")), table)
-    write_schema_version(str(root))
+    write_schema_version(Lake(root))
     return root
 
 

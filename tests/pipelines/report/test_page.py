@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.sharing.report import source
+from pipelines.lake import Lake
 from pipelines.report import queries
 from pipelines.report.page import render
 from pipelines.report.verdict import Level
@@ -84,7 +85,7 @@ def test_every_sql_on_the_page_runs_as_it_stands_there(tmp_path: Path) -> None:
     lake = small_lake.write_lake(tmp_path / "lake", rows)
     page = read_page(render(report_of(lake)))
     assert len(page.sql) == 20
-    asked = source(str(lake))
+    asked = source(Lake(lake))
     for sql in page.sql:
         asked.ask(sql)
 

@@ -97,8 +97,8 @@ def built(plays: list[Played], folder: Path) -> ScenarioLake:
             write_capture(moment.capture, str(shown))
     order = [name for name in ORDER if name in names]
     lake = ScenarioLake(folder / "lake")
-    ingest([str(folder / "captures")], lake=str(lake.path), order=order)
-    assert build(lake=str(lake.path)) == 0
+    ingest([str(folder / "captures")], lake=Lake(lake.path), order=order)
+    assert build(lake=Lake(lake.path)) == 0
     for played in plays:
         for row in lake.rows(CAPTURES, played):
             (moment_name,) = set(Path(row["source"]).parts) & set(ORDER)

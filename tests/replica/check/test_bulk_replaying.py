@@ -55,7 +55,7 @@ def hold_equal(examined: Examined, chance: random.Random) -> Replayed:
     for snapshot in examined.directory.snapshots:
         if not snapshot.scan.damages:
             scalar_image = snapshot_image(examined, snapshot)
-            bulk_image = large_snapshot_image(examined.bytes_of(snapshot))
+            bulk_image = large_snapshot_image(examined.content_of(snapshot), snapshot)
             assert bulk_image == scalar_image
             if bulk_image is not None and scalar_image is not None:
                 assert list(bulk_image.entities()) == list(scalar_image.entities())

@@ -124,6 +124,18 @@ def test_a_node_that_holds_but_a_snapshot_tells_the_state_in_it(node: Path) -> N
     assert len(cluster.partitions) > 400
 
 
+def test_before_a_hole_the_snapshot_tells_the_state_up_to_its_end(tmp_path: Path) -> None:
+    node = Path(shutil.copytree(DATA / "kafka-4.1.1-dynamic/final/3", tmp_path / "node"))
+    for path in (node / "__cluster_metadata-0").iterdir():
+        kept = path.suffix == ".log" and path == newest_log(node)
+        kept |= path.name == "00000000000000002571-0000000006.checkpoint"
+        if path.suffix in (".log", ".checkpoint") and not kept:
+            path.unlink()
+    cluster = the_cluster(node)
+    assert (cluster.end_offset, cluster.is_whole) == (2571, False)
+    assert "state-not-whole" in worse_than_notes(cluster)
+
+
 def test_a_directory_without_log_and_snapshot_tells_no_state(node: Path) -> None:
     for path in (node / "__cluster_metadata-0").iterdir():
         if path.suffix in (".log", ".checkpoint"):

@@ -9,6 +9,7 @@ from jobs.output import safe_json
 from jobs.record_lines import json_rest
 from replica.errors import DataError
 from replica.format.batch import BatchHeader
+from replica.format.byte_source import byte_source
 from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch, scan
 from replica.metadata.image import Refusal, Replay, meaning
@@ -61,14 +62,14 @@ def hold_replays_equal(data: bytes, given: Any, expected: int | None) -> int:
     refusals: list[Refusal] = []
     refused = 0
     first: Refusal | None = None
-    regions = Regions(given, 0, expected)
-    # chunks stay in memory as long as the bulk replay refers to their bytes: all of the data here
+    source = byte_source(given)
+    regions = Regions(source, 0, expected)
     for region in regions.read(program_table(keep_secrets=True)):
         if isinstance(region, Chunk):
             refusals += _by_scalar(scalar, region)
             row = 0
             while row < region.row_count:
-                taken = bulk.take(region, row, region.row_count, explain=first is None)
+                taken = bulk.take(region, source, row, region.row_count, explain=first is None)
                 refused += taken.refused
                 first = first or (taken.first and taken.first[1])
                 row = taken.row + 1  # where it stopped stands a record without a meaning

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from replica.errors import DataError
 from replica.format.batch import encode_batch
+from replica.format.byte_source import byte_source
 from replica.format.record import Record, encode_records
 from replica.message.primitives import uuid_text
 from replica.metadata.image import EMPTY, Image, Refusal, Replay, meaning
@@ -93,11 +94,12 @@ def hold_equal(data: bytes, chance: Random, image: Image = EMPTY) -> int:
     scalar, bulk = _Scalar(image), BulkReplay(image)
     first: Refusal | None = None
     refused = rows = 0
+    source = byte_source(data)
     for chunk in _chunks(data):
         low = 0
         while low < chunk.row_count:
             high = min(chunk.row_count, low + chance.choice((1, 3, 20, 1000, 100_000)))
-            taken = bulk.take(chunk, low, high, explain=first is None)
+            taken = bulk.take(chunk, source, low, high, explain=first is None)
             assert taken.row == scalar.take(chunk, low, high)
             first = first or (taken.first and taken.first[1])
             refused += taken.refused

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines import lake_files
+from pipelines.lake import Lake
 from replica.errors import UsageError
 
 FILE_NAME = "_schema_version"
@@ -10,15 +10,15 @@ VERSION = 3
 """A change that gives a table of this lake another meaning, or another column, raises it."""
 
 
-def schema_version(lake: str) -> int | None:
+def schema_version(lake: Lake) -> int | None:
     """The version of the lake's tables, None where the lake has none yet.
 
     A lake with tables and without the file is of version 0. UsageError where the file holds no
     number.
     """
-    content = lake_files.read(lake, FILE_NAME)
+    content = lake.read(FILE_NAME)
     if content is None:
-        return 0 if lake_files.has_folder(lake, "bronze/captures/_delta_log") else None
+        return 0 if lake.has_folder("bronze/captures/_delta_log") else None
     try:
         return int(content)
     except ValueError as error:
@@ -27,7 +27,7 @@ def schema_version(lake: str) -> int | None:
         ) from error
 
 
-def check_schema_version(lake: str) -> None:
+def check_schema_version(lake: Lake) -> None:
     """UsageError where another release made the lake's tables, which may mean something else.
 
     A lake without tables passes.
@@ -47,6 +47,6 @@ def check_schema_version(lake: str) -> None:
     )
 
 
-def write_schema_version(lake: str, version: int = VERSION) -> None:
+def write_schema_version(lake: Lake, version: int = VERSION) -> None:
     """Say of which version the lake's tables are; before the first of them is made."""
-    lake_files.write(lake, FILE_NAME, f"{version}\n".encode("ascii"))
+    lake.write(FILE_NAME, f"{version}\n".encode("ascii"))

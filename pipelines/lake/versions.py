@@ -10,8 +10,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
-from pipelines.delta_rs import WRITER, open_table
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import WRITER, open_table
 from pipelines.object_store import storage_options
 from pipelines.tables.lake_versions import LAKE_VERSIONS
 
@@ -39,17 +39,17 @@ class LakeVersion:
     release: str
 
 
-def lake_versions(lake: str) -> list[LakeVersion]:
+def lake_versions(lake: Lake) -> list[LakeVersion]:
     """All rows, oldest first; none of a lake that has no such table."""
     try:
-        table = open_table(table_uri(lake, LAKE_VERSIONS.name))
+        table = open_table(lake.table_uri(LAKE_VERSIONS.name))
     except TableNotFoundError:
         return []
     rows = table.to_pyarrow_table(columns=list(LAKE_VERSIONS.column_names)).to_pylist()
     return [LakeVersion(**row) for row in sorted(rows, key=lambda row: row["at"])]
 
 
-def note_written(lake: str, schema_version: int, *, is_new: bool) -> None:
+def note_written(lake: Lake, schema_version: int, *, is_new: bool) -> None:
     """Adds a row unless the last one has this release and version already.
 
     is_new: whether the lake has no tables yet. Who calls this holds the lake's lock.
@@ -68,14 +68,14 @@ def release() -> str:
         return _CHECKOUT
 
 
-def _append(lake: str, action: str, schema_version: int) -> None:
+def _append(lake: Lake, action: str, schema_version: int) -> None:
     row = [datetime.now(UTC), action, schema_version, release()]
     columns = [pa.array([value], field.type) for value, field in zip(row, _SCHEMA, strict=True)]
     write_deltalake(
-        table_uri(lake, LAKE_VERSIONS.name),
+        lake.table_uri(LAKE_VERSIONS.name),
         pa.Table.from_arrays(columns, schema=_SCHEMA),
         mode="append",
-        storage_options=storage_options(lake),
+        storage_options=storage_options(lake.place),
         description=LAKE_VERSIONS.description,
         writer_properties=WRITER,
     )

@@ -1,6 +1,6 @@
 """One writer at a time: a lock on a file of the lake, which the system frees with the process.
 
-In an object store, claims are in its stead: pipelines.lake_claims. Who has the lock knows that no
+In an object store, claims are in its stead: pipelines.lake.claims. Who has the lock knows that no
 ingest is at work, and removes the spools of those that were killed."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pipelines.capture.spool import remove_left_over
-from pipelines.lake_claims import claimed
-from pipelines.lake_paths import is_remote, local_path
+from pipelines.lake import Lake
+from pipelines.lake.claims import claimed
 from replica.errors import UnwritableFileError
 
 FILE_NAME = "_ingest.lock"
@@ -21,13 +21,13 @@ FILE_NAME = "_ingest.lock"
 
 
 @contextmanager
-def locked(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
+def locked(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the lake's lock; `waiting` is told where another process has it.
 
     It is known to this machine, and to others where the file system hands locks on (NFS 4 does).
     UnwritableFileError where the lake's folder can't be made or written to.
     """
-    if is_remote(lake):
+    if lake.is_remote:
         with claimed(lake, waiting):
             remove_left_over(lake)
             yield
@@ -41,10 +41,10 @@ def locked(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def locked_in_store(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
+def locked_in_store(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
     """As `locked` in an object store, where two drivers' commits to a table would overwrite each
     other; on a file system, where Delta refuses the second, nothing is held."""
-    if is_remote(lake):
+    if lake.is_remote:
         with locked(lake, waiting):
             yield
         return
@@ -55,8 +55,8 @@ def locked_in_store(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _lock_file(lake: str) -> Iterator[BinaryIO]:
-    path = Path(local_path(lake), FILE_NAME)
+def _lock_file(lake: Lake) -> Iterator[BinaryIO]:
+    path = Path(lake.folder, FILE_NAME)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("ab")

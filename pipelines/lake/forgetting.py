@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from pipelines import lake_files
+from pipelines.lake import Lake
 from replica.errors import UsageError
 
 FILE_NAME = "_forgetting.json"
@@ -31,9 +31,9 @@ class Targets:
         return bool({capture_id, capture_group} & self.captures) or cluster_id in self.clusters
 
 
-def begun(lake: str) -> Targets:
+def begun(lake: Lake) -> Targets:
     """What an earlier run began to forget and did not finish."""
-    content = lake_files.read(lake, FILE_NAME)
+    content = lake.read(FILE_NAME)
     if content is None:
         return Targets()
     try:
@@ -45,20 +45,20 @@ def begun(lake: str) -> Targets:
         ) from error
 
 
-def begin(lake: str, targets: Targets) -> None:
+def begin(lake: Lake, targets: Targets) -> None:
     """Say so durably, whole or not at all, before anything is changed."""
     fields = {"captures": sorted(targets.captures), "clusters": sorted(targets.clusters)}
-    lake_files.write(lake, FILE_NAME, json.dumps(fields).encode())
+    lake.write(FILE_NAME, json.dumps(fields).encode())
 
 
-def end(lake: str) -> None:
+def end(lake: Lake) -> None:
     """Nothing is half forgotten any more."""
-    lake_files.remove(lake, FILE_NAME)
+    lake.remove(FILE_NAME)
 
 
-def refuse_half_forgotten(lake: str) -> None:
+def refuse_half_forgotten(lake: Lake) -> None:
     """UsageError where a run of `kraftlake forget` did not come to its end."""
-    if lake_files.read(lake, FILE_NAME) is not None:
+    if lake.read(FILE_NAME) is not None:
         raise UsageError(
             f"{lake}: a `kraftlake forget` was interrupted: run `kraftlake forget --lake {lake} "
             "--yes`, which finishes it"

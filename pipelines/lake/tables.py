@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
-from jobs.asking.sql_text import SCHEMAS
-from pipelines.lake_paths import is_remote, local_path
+from pipelines.lake import SCHEMAS, Lake
+from pipelines.lake.schema_version import check_schema_version
 from pipelines.object_store import check_bucket, opened
-from pipelines.schema_version import check_schema_version
 from replica.errors import UsageError
 
 _LOG = "_delta_log"
 
 
-def tables_of(lake: str) -> tuple[str, ...]:
+def tables_of(lake: Lake) -> tuple[str, ...]:
     """`schema.table` of every table, sorted by layer.
 
     UsageError where there is no lake, or one of another schema version. UnreadableFileError where
     an object store refuses.
     """
     check_schema_version(lake)  # first: another release may keep its tables elsewhere
-    return _remote_tables(lake) if is_remote(lake) else _local_tables(local_path(lake))
+    return _remote_tables(lake) if lake.is_remote else _local_tables(lake.folder)
 
 
-def check_lake(lake: str) -> None:
+def check_lake(lake: Lake) -> None:
     """The errors of `tables_of`: at once and in plain words, where Spark would say neither."""
     tables_of(lake)
 
 
-def _local_tables(root: str) -> tuple[str, ...]:
-    if not os.path.isdir(root):
+def _local_tables(root: Path) -> tuple[str, ...]:
+    if not root.is_dir():
         raise UsageError(f"--lake {root}: no such folder; `kraftlake ingest --lake` makes a lake")
     found = [
         f"{schema}.{name}"
         for schema in SCHEMAS
-        for name in _folders(os.path.join(root, schema))
-        if os.path.isdir(os.path.join(root, schema, name, _LOG))
+        for name in _folders(root / schema)
+        if (root / schema / name / _LOG).is_dir()
     ]
     if not found:
         raise UsageError(
@@ -46,21 +46,21 @@ def _local_tables(root: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _folders(path: str) -> list[str]:
-    return sorted(os.listdir(path)) if os.path.isdir(path) else []
+def _folders(path: Path) -> list[str]:
+    return sorted(os.listdir(path)) if path.is_dir() else []
 
 
-def _remote_tables(lake: str) -> tuple[str, ...]:
+def _remote_tables(lake: Lake) -> tuple[str, ...]:
     from pyarrow import fs  # for remote lakes only: it takes a quarter of a second
 
     found: list[str] = []
-    with opened(lake) as (store, root):
+    with opened(lake.place) as (store, root):
         for schema in SCHEMAS:
             selector: Any = fs.FileSelector(f"{root.rstrip('/')}/{schema}", allow_not_found=True)
             names = sorted(entry.base_name for entry in store.get_file_info(selector))
             found += [f"{schema}.{name}" for name in names]
         if not found:
-            check_bucket(store, root, lake)
+            check_bucket(store, root, lake.place)
     if not found:
         raise UsageError(f"--lake {lake}: no tables in it; run `kraftlake ingest --lake` first")
     return tuple(found)

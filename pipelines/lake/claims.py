@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from pipelines.lake import Lake
 from pipelines.object_store import opened
 from replica.errors import UnwritableFileError, UsageError
 
@@ -34,12 +35,12 @@ _TRIED_EVERY_S = 2.0
 
 
 @contextmanager
-def claimed(lake: str, waiting: Callable[[], None]) -> Iterator[None]:
+def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the lake; `waiting` is told once where another process does.
 
     UnwritableFileError: the store refuses. UsageError, at the end: the claim was lost meanwhile.
     """
-    with opened(lake, UnwritableFileError) as (store, root):
+    with opened(lake.place, UnwritableFileError) as (store, root):
         claim = Claim(store, f"{root}/{FOLDER}")
         is_told = False
         while not claim.take():

@@ -8,8 +8,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines import lake_files
-from pipelines.lake_paths import is_remote, local_path
+from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.metadata.redact import Redactor
 
@@ -36,14 +35,14 @@ def redactor_of(redaction: Redaction | None) -> Redactor | None:
     return Redactor(key, redaction.shown_configs, keeps_crcs=redaction.keeps_crcs)
 
 
-def lake_key(lake: str) -> bytes:
+def lake_key(lake: Lake) -> bytes:
     """The lake's key, or a new one, which nobody has written yet. UsageError where its file is
     there and empty."""
-    key = lake_files.read(lake, FILE_NAME)
+    key = lake.read(FILE_NAME)
     if key is None:
         return secrets.token_bytes(_KEY_BYTES)
     if not key:
-        place = f"{lake}/{FILE_NAME}" if is_remote(lake) else Path(local_path(lake), FILE_NAME)
+        place = f"{lake}/{FILE_NAME}" if lake.is_remote else Path(lake.folder, FILE_NAME)
         raise UsageError(
             f"{place}: empty: restore it from a copy of the lake, or ingest the captures into a "
             "new lake"
@@ -51,36 +50,36 @@ def lake_key(lake: str) -> bytes:
     return key
 
 
-def lake_key_file(lake: str, key: bytes, copies: Path | None = None) -> str:
+def lake_key_file(lake: Lake, key: bytes, copies: Path | None = None) -> str:
     """The path of the lake's key file, readable by its owner only; made where it is absent. It is
     absolute: Spark's workers need not share our working directory.
 
     key: as lake_key has told; copies: where a copy of a key goes that lies in an object store. Two
     that make one at once need not agree, so only who holds the lake's lock may ask.
     """
-    if is_remote(lake):
+    if lake.is_remote:
         assert copies is not None, "a key in an object store has no path"
         path = copies / FILE_NAME
         _write_new(path, key)
-        if lake_files.read(lake, FILE_NAME) is None:
-            lake_files.write(lake, FILE_NAME, key)
+        if lake.read(FILE_NAME) is None:
+            lake.write(FILE_NAME, key)
         return str(path)
-    path = Path(local_path(lake), FILE_NAME).absolute()
+    path = Path(lake.folder, FILE_NAME).absolute()
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         _create(path, key)
     return str(path)
 
 
-def keep_to_owner(lake: str) -> bool:
+def keep_to_owner(lake: Lake) -> bool:
     """Take the rights of all but its owner from the folder of a lake that will hold secrets;
     whether there were any. In an object store the bucket's own policy says who may read.
 
     UsageError where the folder is another user's.
     """
-    if is_remote(lake):
+    if lake.is_remote:
         return False
-    folder = Path(local_path(lake))
+    folder = lake.folder
     if not folder.stat().st_mode & 0o077:
         return False
     try:

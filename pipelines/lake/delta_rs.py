@@ -8,7 +8,7 @@ from typing import Any
 from deltalake import DeltaTable, QueryBuilder, WriterProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from pipelines.lake_paths import table_uri
+from pipelines.lake import Lake
 from pipelines.object_store import is_s3, meaning, storage_options
 from replica.errors import UnreadableFileError
 
@@ -18,7 +18,7 @@ table's log as Spark does, where delta-rs's default is 64 characters."""
 
 
 def open_table(uri: str, version: int | None = None) -> DeltaTable:
-    """The table at a version, by default the newest. uri: pipelines.lake_paths.table_uri's.
+    """The table at a version, by default the newest. uri: as Lake.table_uri has it.
 
     Raises what deltalake raises: TableNotFoundError, DeltaError, OSError; but UnreadableFileError
     for what is known to be an object store's refusal.
@@ -32,13 +32,13 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
         raise UnreadableFileError(uri, means) from error
 
 
-def open_if_there(lake: str, name: str) -> DeltaTable | None:
+def open_if_there(lake: Lake, name: str) -> DeltaTable | None:
     """A lake's table by its name, such as bronze.captures; None where the lake has no such table.
 
     Raises what open_table raises, but for TableNotFoundError.
     """
     try:
-        return open_table(table_uri(lake, name))
+        return open_table(lake.table_uri(name))
     except TableNotFoundError:
         return None
 
@@ -51,12 +51,12 @@ def rows_of(table: DeltaTable, query: str) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def newest_versions(lake: str, names: Iterable[str]) -> dict[str, int]:
+def newest_versions(lake: Lake, names: Iterable[str]) -> dict[str, int]:
     """By name, the newest version of each of the tables that the lake has."""
     return {name: version for name, (_, version) in newest_states(lake, names).items()}
 
 
-def newest_states(lake: str, names: Iterable[str]) -> dict[str, tuple[str, int]]:
+def newest_states(lake: Lake, names: Iterable[str]) -> dict[str, tuple[str, int]]:
     """By name, id and newest version of each of the tables that the lake has. A table keeps its id
     for as long as it lives, copied to another place, too."""
     opened = ((name, open_if_there(lake, name)) for name in names)

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines import lake_files
-from pipelines.lake_paths import is_remote, local_path
+from pipelines.lake import Lake
+from pipelines.lake.schema_version import schema_version
 from pipelines.object_store import opened, shown_uri
 from pipelines.own_folder import names_in, refuse_foreign_names
-from pipelines.schema_version import schema_version
 from replica.errors import UnwritableFileError
 
 _OURS = (
@@ -26,25 +25,25 @@ _OURS = (
 may have left some of them."""
 
 
-def refuse_foreign(lake: str) -> None:
+def refuse_foreign(lake: Lake) -> None:
     """UsageError for a folder, or a prefix of an object store, that holds other things and no lake.
 
     UnreadableFileError where it can't be listed.
     """
     if schema_version(lake) is not None:
         return
-    place = f"--lake {shown_uri(lake)}"
+    place = f"--lake {shown_uri(lake.place)}"
     refuse_foreign_names(place, _names(lake), lambda name: name.startswith(_OURS), "lake")
 
 
-def check_writable(lake: str, schemas: Sequence[str]) -> None:
+def check_writable(lake: Lake, schemas: Sequence[str]) -> None:
     """UnwritableFileError naming the first folder of the lake in which this user can't make files:
     the lake's own, or one of a table of these schemas. A lake that isn't there is left to whoever
     makes it."""
-    if is_remote(lake):
+    if lake.is_remote:
         _try_file(lake)
         return
-    root = Path(local_path(lake))
+    root = lake.folder
     if not root.exists():
         return
     _try_file(lake)
@@ -56,14 +55,14 @@ def check_writable(lake: str, schemas: Sequence[str]) -> None:
 _EFFECTIVE = os.access in os.supports_effective_ids
 
 
-def _try_file(lake: str) -> None:
+def _try_file(lake: Lake) -> None:
     """Makes a file and removes it: the only way to know."""
     name = f"_trial.{uuid.uuid4().hex}"
     try:
-        lake_files.write(lake, name, b"")
-        lake_files.remove(lake, name)
+        lake.write(name, b"")
+        lake.remove(name)
     except OSError as error:
-        raise UnwritableFileError(lake, _refusal(error.strerror or str(error))) from error
+        raise UnwritableFileError(lake.place, _refusal(error.strerror or str(error))) from error
 
 
 def _refusal(reason: str) -> str:
@@ -84,11 +83,11 @@ def _table_folders(root: Path, schemas: Sequence[str]) -> Iterator[Path]:
                 yield from (table, table / "_delta_log")
 
 
-def _names(lake: str) -> list[str]:
-    if not is_remote(lake):
-        return names_in(local_path(lake))
+def _names(lake: Lake) -> list[str]:
+    if not lake.is_remote:
+        return names_in(lake.folder)
     from pyarrow import fs  # for remote lakes only: it takes a quarter of a second
 
-    with opened(lake) as (store, root):
+    with opened(lake.place) as (store, root):
         selector: Any = fs.FileSelector(root.rstrip("/"), allow_not_found=True)
         return [entry.base_name for entry in store.get_file_info(selector)]

@@ -1,0 +1,137 @@
+"""A lake is one folder, local or in an object store: <lake>/<schema>/<table>, and small files.
+
+Loads neither pyspark nor deltalake, because `kraftlake sql` starts here. The names of small files
+begin with an underscore, as no table's does.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.object_store import opened, s3a_uri
+from replica.errors import UnwritableFileError
+from replica.format.reading import MAX_STATE_BYTES, VanishedFileError, read_file
+
+if TYPE_CHECKING:
+    from pipelines.tables.contract import Contract
+
+SCHEMAS = ("bronze", "silver", "gold")
+"""The folders of a lake that hold its tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """place: a folder or a URI, as its user named it, which is how messages name it. root: the same
+    for Spark, whose JVM need not share our working directory: an absolute path, or a URI that
+    Hadoop knows (s3:// is s3a://)."""
+
+    place: str
+    root: str = field(compare=False)
+
+    def __init__(self, place: str | os.PathLike[str]) -> None:
+        text = os.fspath(place)
+        object.__setattr__(self, "place", text)
+        if "://" not in text:
+            text = str(Path(text.removeprefix("file:")).absolute())
+        object.__setattr__(self, "root", s3a_uri(text).rstrip("/") or "/")
+
+    def __str__(self) -> str:
+        return self.place
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the lake lies in an object store."""
+        return "://" in self.place and not self.place.startswith("file:")
+
+    @property
+    def folder(self) -> Path:
+        """The folder of a local lake."""
+        assert not self.is_remote, "a lake in an object store has no folder"
+        return Path(self.place.removeprefix("file://").removeprefix("file:"))
+
+    def table_uri(self, table: str) -> str:
+        """Where a table such as bronze.captures lies, as delta-rs names it."""
+        root = self.place.replace("s3a://", "s3://", 1) if self.is_remote else str(self.folder)
+        return f"{root.rstrip('/')}/{table.replace('.', '/')}"
+
+    def path(self, schema: str, table: str) -> str:
+        """Where a table lies, as Spark names it."""
+        return f"{self.root}/{schema}/{table}"
+
+    def path_of(self, contract: Contract) -> str:
+        """Where the contract's table lies, as Spark names it."""
+        return self.path(contract.schema_name, contract.table_name)
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a small file, None where there is none. UnreadableFileError, OSError."""
+        if not self.is_remote:
+            try:
+                return read_file(str(self.folder / name), MAX_STATE_BYTES)
+            except VanishedFileError:
+                return None
+        with opened(self.place) as (store, root):
+            try:
+                with store.open_input_stream(f"{root}/{name}") as file:
+                    return bytes(file.read())
+            except FileNotFoundError:
+                return None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a small file, whole or not at all, and durably. UnwritableFileError, OSError."""
+        if self.is_remote:
+            with opened(self.place, UnwritableFileError) as (store, root):
+                with store.open_output_stream(f"{root}/{name}") as file:
+                    file.write(data)
+                return
+        path = self.folder / name
+        draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+        try:
+            with draft.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def remove(self, name: str) -> None:
+        """Remove a small file, where there is one. UnwritableFileError, OSError."""
+        if not self.is_remote:
+            (self.folder / name).unlink(missing_ok=True)
+            return
+        with (
+            opened(self.place, UnwritableFileError) as (store, root),
+            suppress(FileNotFoundError),
+        ):
+            store.delete_file(f"{root}/{name}")
+
+    def replace_folder(self, name: str, files: Mapping[str, bytes]) -> None:
+        """Make the files, by name, all that a folder of the lake holds. UnwritableFileError,
+        OSError."""
+        if not self.is_remote:
+            folder = self.folder / name
+            folder.mkdir(parents=True, exist_ok=True)
+            held = {path.name for path in folder.iterdir()}
+        else:
+            with opened(self.place, UnwritableFileError) as (store, root):
+                from pyarrow import fs
+
+                selector = fs.FileSelector(f"{root}/{name}", allow_not_found=True)
+                held = {info.base_name for info in store.get_file_info(selector) if info.is_file}
+        for file, data in files.items():
+            self.write(f"{name}/{file}", data)
+        for file in sorted(held - set(files)):
+            self.remove(f"{name}/{file}")
+
+    def has_folder(self, name: str) -> bool:
+        """Whether anything lies below the name. UnreadableFileError."""
+        if not self.is_remote:
+            return (self.folder / name).is_dir()
+        with opened(self.place) as (store, root):
+            return bool(store.get_file_info(f"{root}/{name}").type.name == "Directory")

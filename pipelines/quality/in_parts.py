@@ -1,0 +1,110 @@
+"""Large tables judged some clusters at a time: by several processes, and in bounded memory.
+
+What is expected of a table whose keys name the cluster is about rows of one cluster at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipelines.delta.small import of_clusters, size_of
+from pipelines.lake import Lake
+from pipelines.quality.datafusion import table_name
+from pipelines.quality.expectation import ROW_COUNT, Expectation, Suite
+from pipelines.quality.suites import SUITES, suites_of
+from pipelines.quality.unbroken import Counted, Opened, count_broken, opened_at
+from pipelines.tables.contract import Contract
+from pipelines.tasks import Tasks
+
+_FEW_ROWS = 50_000
+"""Of a table that is judged as a whole."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """groups: all clusters, those together that tasks judge together. changed: those of which rows
+    may have changed since all rows of the tables in `unbroken` satisfied their suites."""
+
+    groups: Sequence[Sequence[str]]
+    tasks: Tasks
+    changed: frozenset[str] = frozenset()
+    unbroken: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some clusters' rows of one table. tables: versions of the table and of the one that it joins,
+    by name."""
+
+    lake: Lake
+    tables: tuple[tuple[str, int], ...]
+    suite: str
+    clusters: tuple[str, ...]
+
+
+def counted_in_parts(
+    lake: Lake, layer: Opened, tables: Sequence[Contract], parts: Parts
+) -> list[Counted]:
+    """`counted`, of the same tables; the lake's clusters are those of the parts."""
+    return [
+        _by_clusters(lake, layer, suite, parts) or count_broken(layer, suite)
+        for suite in suites_of(tables)
+    ]
+
+
+def _by_clusters(lake: Lake, layer: Opened, suite: Suite, parts: Parts) -> Counted | None:
+    """None where the table is judged as a whole: it is small, or has rows of other clusters, or not
+    all of what isn't looked at is known to break nothing."""
+    row_count = size_of(layer.tables[suite.name]).row_count
+    if row_count is None or "cluster_id" not in suite.contract.keys:
+        return None
+    is_known = suite.name in parts.unbroken
+    if not is_known and (len(parts.groups) < 2 or row_count < _FEW_ROWS):
+        return None
+    groups = [
+        tuple(one for one in group if not is_known or one in parts.changed)
+        for group in parts.groups
+    ]
+    joined = () if suite.joined is None else (suite.joined.contract.name,)
+    tables = tuple((name, layer.versions[name]) for name in (suite.name, *joined))
+    found = parts.tasks.map(
+        _count, [_Part(lake, tables, suite.name, group) for group in groups if group]
+    )
+    broken = tuple(
+        _of_table(one, row_count, [counts[number] for _, counts in found])
+        for number, one in enumerate(suite.expectations)
+    )
+    is_whole = is_known or sum(rows for rows, _ in found) == row_count
+    if not is_whole or (is_known and any(broken)):
+        return None
+    return Counted(suite, layer.versions[suite.name], row_count, broken)
+
+
+def _of_table(expectation: Expectation, row_count: int, counts: Sequence[int]) -> int:
+    if expectation.type == ROW_COUNT:
+        return int(row_count < expectation.kwargs["min_value"])
+    return sum(counts)
+
+
+def _count(part: _Part) -> tuple[int, tuple[int, ...]]:
+    """In a task: the rows, and how many break each expectation."""
+    suite, where = SUITES[part.suite], of_clusters(part.clusters)
+    rows = {suite.name: _rows(suite.name, where)}
+    if suite.joined is not None and "cluster_id" in suite.joined.on:
+        name = suite.joined.contract.name
+        rows[name] = _rows(name, where)
+    found = count_broken(_opened(part.lake, part.tables), suite, rows)
+    return found.row_count, found.broken
+
+
+def _rows(name: str, where: str) -> str:
+    return f"SELECT * FROM {table_name(name)} WHERE {where}"  # noqa: S608 - our own text
+
+
+@lru_cache(maxsize=8)
+def _opened(lake: Lake, tables: tuple[tuple[str, int], ...]) -> Opened:
+    """A process judges the same tables for many clusters."""
+    versions: Mapping[str, int] = dict(tables)
+    return opened_at(lake, versions)
