@@ -9,19 +9,18 @@ from replica.history.fetch import Diverging, Records
 from replica.history.watermark import majority
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.raft import core, raft
+from replica.raft import core, raft, roles
 from replica.raft.follower import fetch_requests
 from replica.raft.leader import replication, voter_changes
 from replica.raft.log_state import LogState
-from replica.raft.roles import leader
 from replica.simulate import nemesis
 from tests.replica.simulate.finding import found
 
 
 def test_a_high_watermark_without_a_record_of_the_leader_s_own_epoch(monkeypatch):
-    rule = leader.leader_high_watermark
+    rule = roles.leader_high_watermark
     monkeypatch.setattr(
-        leader,
+        roles,
         "leader_high_watermark",
         lambda voters, ends, epoch_start, current: rule(voters, ends, -1, current),
     )
@@ -93,7 +92,7 @@ def test_a_second_change_of_the_voters_while_one_is_pending(monkeypatch):
 
     def hasty(core, request_id, request):
         role = core.role
-        if isinstance(role, leader.Leader) and core.log.kraft_version and role.high_watermark:
+        if isinstance(role, roles.Leader) and core.log.kraft_version and role.high_watermark:
             core.keep(replace(role, change=None))
             return False
         return rule(core, request_id, request)
@@ -104,15 +103,15 @@ def test_a_second_change_of_the_voters_while_one_is_pending(monkeypatch):
 
 def test_a_leader_that_counts_itself_after_its_removal(monkeypatch):
     def with_itself(self, voters, local_flushed_end):
-        ends = [self.progress.get(key, leader.Progress()).log_end for key in voters.keys]
+        ends = [self.progress.get(key, roles.Progress()).log_end for key in voters.keys]
         ends = sorted([*ends, local_flushed_end], reverse=True)
         if not voters.is_voter(self.local) and ends[majority(len(voters)) - 1] > self.epoch_start:
             reached = max(ends[majority(len(voters)) - 1], self.high_watermark or 0)
             return replace(self, high_watermark=reached)
         return rule(self, voters, local_flushed_end)
 
-    rule = leader.Leader.counted
-    monkeypatch.setattr(leader.Leader, "counted", with_itself)
+    rule = roles.Leader.counted
+    monkeypatch.setattr(roles.Leader, "counted", with_itself)
     assert found("high watermark", within_seeds=30)
 
 
@@ -120,7 +119,7 @@ def test_a_new_leader_that_goes_on_with_the_high_watermark_of_its_follower_time(
     become = core.Core.become
 
     def hasty(self, cause, role):
-        if isinstance(role, leader.Leader):
+        if isinstance(role, roles.Leader):
             role = replace(role, high_watermark=self.committed)
         become(self, cause, role)
 
@@ -141,6 +140,6 @@ def test_a_majority_that_observers_help_to_make(monkeypatch):
             return self
         return replace(self, high_watermark=reached)
 
-    rule = leader.Leader.counted
-    monkeypatch.setattr(leader.Leader, "counted", with_observers)
+    rule = roles.Leader.counted
+    monkeypatch.setattr(roles.Leader, "counted", with_observers)
     assert found("high watermark", within_seeds=5)
