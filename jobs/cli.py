@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from jobs.commands import asking, directories, engine, lake, reading, restoring, sharing
+from jobs.commands import asking, directories, engine, lake, planning, reading, restoring, sharing
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
@@ -120,6 +120,7 @@ _GROUPS = {
     ),
     "Questions to a lake": (
         _Command(asking.sql, "Ask the tables with SQL."),
+        _Command(planning.plan, "Is a change safe? Brokers, voters, partitions, upgrades."),
         _Command(asking.state, "What the metadata was at an offset or a moment."),
     ),
     "A lake for others": (

@@ -90,7 +90,7 @@ def restore(
     """
     from jobs.directories import restore as job
     from jobs.moments import Moment, moment_of
-    from replica.restore.plan import NEWEST_LEVELS
+    from replica.metadata.changes.releases import NEWEST_LEVELS
 
     if release not in NEWEST_LEVELS:
         raise UsageError(f"--release {release}: expected one of {', '.join(NEWEST_LEVELS)}")

@@ -8,10 +8,10 @@ from pipelines.bronze.seen_batches import SeenBatches
 from pipelines.capture.looks import Look
 from replica.format.directory import SegmentFile, SnapshotFile
 
-SMALL_BYTES = 32 * 1024 * 1024
-"""Of segments and snapshots that are to be decoded, in all. This process decodes and writes some 20
-to 60 MB/s on one core, so that takes no longer than Spark's start alone (5 s and more), and a few
-hundred MB of memory."""
+SMALL_BYTES = 256 * 1024 * 1024
+"""Of segments and snapshots that are to be decoded, in all. This process decodes, judges and writes
+some 25 MB/s on one core, which takes no longer than Spark needs to start and to write a first row.
+It holds a few hundred MB: a range of a file at a time, and a small object for each new batch."""
 SMALL_ROWS = 200_000
 """Of bronze.log_batches that a round may change: some 10 s, and a few hundred MB of memory."""
 

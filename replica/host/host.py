@@ -36,7 +36,7 @@ from replica.raft.messages import (
 from replica.raft.ports import StateMachine
 from replica.raft.raft import Raft
 from replica.storage.archive import Archive
-from replica.storage.batches import batch_in, frames
+from replica.storage.batches import batches_of
 from replica.storage.filesystem import FileSystem
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
@@ -141,7 +141,7 @@ class Host:
             case None, message:
                 return message
             case LogRead() as read, FetchResponse() as message:
-                return replace(message, batches=_decoded(self._read(read)))
+                return replace(message, batches=batches_of(self._read(read)))
             case LogRead() as read, FetchQuorumRecordsResponse() as message:
                 return replace(message, records=bytes(self._read(read)))
             case SnapshotRead() as read, FetchSnapshotResponse() as message:
@@ -210,7 +210,3 @@ class Host:
             machine.commit(self._counted(machine.next_offset, effects.commit))
         if effects.leader_change is not None:
             machine.leader_change(effects.leader_change)
-
-
-def _decoded(data: memoryview) -> tuple[Batch, ...]:
-    return tuple(batch_in(data, frame) for frame in frames(data, start=0, expected_offset=None))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from replica.errors import UsageError
 from replica.message.schema import REDACTED
-from replica.metadata.changes.releases import release_of
+from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
 from replica.metadata.image import Image, to_records
 from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.image.partition import Partition
@@ -23,12 +23,6 @@ from replica.metadata.image.state import TABLES, TOPIC_RESOURCE, Table
 from replica.metadata.record import MetadataRecord
 from replica.model.keys import ZERO_UUID
 
-NEWEST_LEVELS = {
-    **{"3.7": 19, "3.8": 20, "3.9": 21, "4.0": 25},
-    **{"4.1": 27, "4.2": 29, "4.3": 30, "4.4": 33},
-}
-"""Release -> the newest metadata.version that it lets a cluster finalize (Kafka:
-MetadataVersion.LATEST_PRODUCTION)."""
 _NO_LEADER = -1
 _BROKER_RESOURCES = (4, 8)
 """ConfigResource.Type.BROKER and BROKER_LOGGER; "" names all brokers."""

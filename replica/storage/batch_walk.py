@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from replica.errors import DataError, TruncatedDataError
 from replica.format.batch import HEADER, LENGTH_PREFIX
+from replica.format.frames import Frame, frames
 from replica.message.primitives import Buffer
-from replica.storage.batches import Frame, frames
 from replica.storage.filesystem import File
 
 PIECE_BYTES = 1024 * 1024

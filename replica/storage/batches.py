@@ -6,23 +6,17 @@ The core knows no bytes: its control records become Kafka's control messages her
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
-import crc32c
-
-from replica.errors import CorruptDataError, DataError
+from replica.errors import DataError
 from replica.format import control
 from replica.format.batch import (
     CONTROL_ATTRIBUTE,
-    CRC_START,
-    HEADER,
     LENGTH_PREFIX,
-    MAGIC,
-    MIN_BATCH_LENGTH,
     decode_header,
     encode_batch,
 )
+from replica.format.frames import Frame, frames
 from replica.format.record import Record, encode_records, records_of
 from replica.message.primitives import Buffer
 from replica.model.batch import Batch
@@ -36,80 +30,13 @@ _MESSAGE_VERSION = 0
 """Kafka 4.1 writes every control message in this version, LEADER_CHANGE too."""
 
 
-class Frame(NamedTuple):
-    """A whole batch in a file: `position` and `size` in bytes, both offsets inclusive."""
+def batches_of(
+    data: Buffer, expected_offset: int | None = None, epoch: int = -1
+) -> tuple[Batch, ...]:
+    """The batches of a fetch response; a cut one at the end is left out.
 
-    position: int
-    size: int
-    base_offset: int
-    last_offset: int
-    epoch: int
-    max_timestamp: int
-    is_control: bool
-
-    @property
-    def end_position(self) -> int:
-        return self.position + self.size
-
-    @property
-    def end_offset(self) -> int:
-        """Exclusive."""
-        return self.last_offset + 1
-
-
-def frames(
-    data: Buffer,
-    *,
-    start: int,
-    expected_offset: int | None,
-    epoch: int = -1,
-    check_crc: bool = True,
-) -> Iterator[Frame]:
-    """The whole batches of `data`, whose first byte is byte `start` of its file.
-
-    Ends where the rest is no whole batch. Raises DataError, with the byte in the file, for a batch
-    whose frame or CRC is wrong, which doesn't begin at the offset after the last one (the first:
-    at `expected_offset`, None where any will do), or whose epoch goes back (the first: below
-    `epoch`).
-    """
-    view = memoryview(data)
-    unpack, crc_of = HEADER.unpack_from, crc32c.crc32c
-    at, end = 0, len(view)
-    while at + HEADER.size <= end:
-        base, length, leader_epoch, magic, crc, attributes, delta, _, latest = unpack(view, at)[:9]
-        if expected_offset is None:
-            expected_offset = base
-        if magic != MAGIC or length < MIN_BATCH_LENGTH or delta < 0 or base != expected_offset:
-            raise _misfit(view, at, start, expected_offset)
-        after = at + LENGTH_PREFIX.size + length
-        if after > end:
-            return
-        if check_crc and crc_of(view[at + CRC_START : after]) != crc:
-            reason = f"batch {base}-{base + delta}: its CRC is not that of its bytes"
-            raise CorruptDataError(reason, start + at)
-        if leader_epoch < epoch:
-            reason = f"leader epoch {leader_epoch} after {epoch} at offset {base}"
-            raise CorruptDataError(reason, start + at)
-        epoch, expected_offset = leader_epoch, base + delta + 1
-        control_batch = bool(attributes & CONTROL_ATTRIBUTE)
-        yield Frame(start + at, after - at, base, base + delta, epoch, latest, control_batch)
-        at = after
-
-
-def _misfit(view: memoryview, at: int, start: int, expected_offset: int) -> DataError:
-    try:
-        header = decode_header(view, at)
-    except DataError as error:
-        return type(error)(error.reason, start + at)
-    reason = f"batch starts at offset {header.base_offset} instead of {expected_offset}"
-    return CorruptDataError(reason, start + at)
-
-
-def batches_of(data: bytes, expected_offset: int, epoch: int = -1) -> tuple[Batch, ...]:
-    """The batches of a fetch response, ready to append; a cut one at the end is left out.
-
-    expected_offset: the log end; epoch: that of its last batch. Raises DataError with the byte
-    in `data` for anything that may not follow there: a peer's mistake, not ours.
+    expected_offset: of the first, None where any will do; epoch: below which none may be. Raises
+    DataError with the byte in `data` for what a peer should not have sent.
     """
     return tuple(
         batch_in(data, frame)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, DataError
 from replica.format.file_names import FileKind, segment_file_name
+from replica.format.frames import Frame
 from replica.history import epochs
 from replica.model.epochs import Epochs
 from replica.storage.batch_walk import walk
-from replica.storage.batches import Frame
 from replica.storage.filesystem import File, FileSystem, read_whole
 from replica.storage.segment import (
     INDEXES,

@@ -15,13 +15,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from replica.errors import CorruptDataError, KraftlakeError
+from replica.format.frames import Frame, frames
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch, last_epoch_of
 from replica.model.log_facts import LogFacts
 from replica.model.snapshot_id import is_newer_than_log
 from replica.raft.ports import Log
 from replica.storage.archive import Archive, Tail
-from replica.storage.batches import Frame, batch_in, bytes_of, frames
+from replica.storage.batches import batch_in, bytes_of
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
 from replica.storage.segment import (

@@ -14,6 +14,7 @@ from itertools import pairwise
 from replica.errors import CorruptDataError, DataError
 from replica.format import partition_metadata
 from replica.format.file_names import FileKind, classify, segment_file_name
+from replica.format.frames import Frame
 from replica.format.segment import scan
 from replica.format.snapshot import SnapshotState, parse_name
 from replica.history import epochs
@@ -23,7 +24,7 @@ from replica.model.epochs import Epochs, last_epoch_of
 from replica.model.snapshot_id import is_newer_than_log
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.storage.archive import Archive
-from replica.storage.batches import Frame, batch_in
+from replica.storage.batches import batch_in
 from replica.storage.closed_segments import (
     CheckedSegment,
     check_closed,

@@ -12,9 +12,9 @@ from itertools import takewhile
 
 from replica.errors import DataError
 from replica.format.file_names import FileKind, segment_file_name
+from replica.format.frames import Frame
 from replica.message.primitives import Buffer
 from replica.storage.batch_walk import SEARCH_BYTES, read_batches, walk
-from replica.storage.batches import Frame
 from replica.storage.filesystem import File, FileSystem, read_whole
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from replica.format.frames import Frame
 from replica.format.index import OFFSET_ENTRY, TIME_ENTRY
-from replica.storage.batches import Frame
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 

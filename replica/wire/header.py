@@ -94,13 +94,8 @@ def encode_request(request: Request) -> bytes:
     return bytes(out)
 
 
-def encode_response(api: Api, version: int, correlation_id: int, message: Message) -> bytes:
-    """The frame of a response, without its length."""
-    return b"".join(response_pieces(api, version, correlation_id, message))
-
-
 def response_pieces(api: Api, version: int, correlation_id: int, message: Message) -> list[Buffer]:
-    """The same in pieces, for large fields aren't copied."""
+    """The frame of a response, without its length, in pieces: large fields aren't copied."""
     out = Pieces()
     header = {"correlationId": correlation_id}
     encode_to(out, _RESPONSE, _response_header(api, version), header)

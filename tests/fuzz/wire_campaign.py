@@ -35,10 +35,10 @@ from replica.wire.header import (
     decode_request,
     decode_response,
     encode_request,
-    encode_response,
 )
 from replica.wire.schema import Api, Message
 from replica.wire.server import Client, Server, Service
+from tests.replica.wire.frames import encode_response
 
 _GOLDEN = Path(__file__).parents[1] / "golden" / "wire.jsonl"
 _PARTITION = Partition(METADATA_TOPIC, METADATA_TOPIC_ID)

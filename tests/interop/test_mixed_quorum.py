@@ -23,7 +23,7 @@ def survive(quorum, kinds):
     assert rounds.killed.total() == rounds.number
 
 
-@pytest.mark.parametrize("kraftlake", [1, 2])
+@pytest.mark.parametrize("kraftlake", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_mixed_quorum_survives_kills_with_the_same_committed_bytes(
     tmp_path, kafka_version, kraftlake
 ):

@@ -11,10 +11,11 @@ import pytest
 from replica.model.kafka_errors import ErrorCode
 from replica.node.rpcs import TRANSLATIONS
 from replica.wire.apis import APIS
-from replica.wire.header import correlation_id_of, decode_request, decode_response, encode_response
+from replica.wire.header import correlation_id_of, decode_request, decode_response
 from replica.wire.schema import Message
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.wire_recording import record
+from tests.replica.wire.frames import encode_response
 
 BY_NAME = {api.name: api for api in APIS.values()}
 

@@ -27,6 +27,7 @@ from replica.metadata.writer import encode
 from replica.scan import segments
 from tests.bench.segments import batches, record_values
 from tests.replica.scan.damaging import made_batch, with_right_crc
+from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
 
 KEY = "key"
 Printed = tuple[int, str, list[str]]
@@ -56,7 +57,7 @@ def dump(
     key.write_bytes(b"k" * 32)
 
     def printed(path: Path, selection: Selection, keep_secrets: bool, bulk: bool) -> Printed:
-        monkeypatch.setattr(segments, "MIN_BYTES", 1 if bulk else 1 << 60)
+        (only_the_bulk_reader if bulk else only_the_scalar_reader)(monkeypatch)
         options = Options(
             json_output=True,
             keep_secrets=keep_secrets,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from pipelines.lake.folder import refuse_foreign
 from pipelines.lake.schema_version import write_schema_version
 from replica.errors import UsageError
 from tests.jobs.conftest import Kraftlake
-from tests.pipelines.growing import large_node
+from tests.pipelines.growing import last_segment
 
 NODE = "kafka-3.7.2-static/final/1"
 
@@ -123,7 +124,8 @@ def test_without_delta_s_jars_no_half_of_a_lake_is_left(
     (tmp_path / "jars").mkdir()
     lake = tmp_path / "lake"
     variables = {"KRAFTLAKE_JARS": str(tmp_path / "jars")}
-    node = large_node(data, tmp_path / "1", SMALL_BYTES + 1)  # less needs neither Spark nor jars
+    node = Path(shutil.copytree(data / "kafka-3.7.2-static" / "final" / "1", tmp_path / "1"))
+    os.truncate(last_segment(node), SMALL_BYTES + 1)  # less needs neither Spark nor jars
     ended = process("ingest", "--lake", lake, node, **variables)
     assert ended.code == 2
     assert ended.complaints[-1].startswith(f"kraftlake: error: {tmp_path}/jars lacks delta-spark")

@@ -15,6 +15,14 @@ RELEASES = {
 unstable there."""
 
 
+NEWEST_LEVELS = {
+    **{"3.7": 19, "3.8": 20, "3.9": 21, "4.0": 25},
+    **{"4.1": 27, "4.2": 29, "4.3": 30, "4.4": 33},
+}
+"""Release -> the newest metadata.version that it lets a cluster finalize (Kafka:
+MetadataVersion.LATEST_PRODUCTION)."""
+
+
 def release_of(level: int) -> str:
     """The level's name; "level N" for one that nobody here knows, so that it is still told."""
     return RELEASES.get(level) or f"level {level}"

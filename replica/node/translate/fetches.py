@@ -3,7 +3,6 @@ FetchSnapshot. Records are the bytes of the log, not encoded anew."""
 
 from __future__ import annotations
 
-from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import ReplicaKey
@@ -19,7 +18,7 @@ from replica.raft.messages import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
-from replica.storage.batches import batch_in, frames
+from replica.storage.batches import batches_of
 from replica.wire.apis.fetching import HIGH_WATERMARK_UNSUPPORTED
 from replica.wire.schema import Message
 
@@ -109,7 +108,7 @@ def read_fetch_response(partition: Partition, message: Message, version: int) ->
         epoch=leader["leaderEpoch"],
         leader_id=leader["leaderId"],
         leader_endpoints=leader_endpoints(partition, message["nodeEndpoints"], leader["leaderId"]),
-        batches=_batches(entry["records"] or b""),
+        batches=batches_of(entry["records"] or b""),
         high_watermark=None if known < 0 else known,
         log_start=entry["logStartOffset"],
         diverging=_named(entry["divergingEpoch"]),
@@ -198,7 +197,3 @@ def _named(found: Message) -> OffsetAndEpoch | None:
     if found["endOffset"] < 0 and found["epoch"] < 0:
         return None
     return OffsetAndEpoch(found["endOffset"], found["epoch"])
-
-
-def _batches(data: bytes) -> tuple[Batch, ...]:
-    return tuple(batch_in(data, frame) for frame in frames(data, start=0, expected_offset=None))

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 from replica.format import leader_epoch_checkpoint
 from replica.format.control import SnapshotHeader
+from replica.format.frames import Frame, frames
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
 from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.simulate.scenarios.quorum import Files
-from replica.storage.batches import Frame, control_batch, frames, messages_in
+from replica.storage.batches import control_batch, messages_in
 
 _FOLDER = "__cluster_metadata-0/"
 _SEGMENT_SUFFIXES = (".log", ".index", ".timeindex")

@@ -101,9 +101,8 @@ def contents(spark: SparkSession, lake: Lake) -> list[list[object]]:
     ]
 
 
-def offsets(spark: SparkSession, lake: Lake) -> list[int]:
-    rows = delta.read(spark, lake, RECORDS).select("offset").collect()
-    return sorted(row.offset for row in rows)
+def offsets(lake: Lake) -> list[int]:
+    return sorted(row["offset"] for row in delta.values(lake, RECORDS, ("offset",)))
 
 
 def parquet_files(lake: Lake) -> set[Path]:
@@ -168,7 +167,7 @@ def test_nothing_to_write_commits_nothing(
     assert write(spark, lake) == Written(None, 0, 0, 0)
     assert write(spark, lake, rows(1).slice(0, 0), application="feed").version is None
     assert write(spark, lake, rows(1), application="feed").version == 1
-    assert offsets(spark, lake) == [1]
+    assert offsets(lake) == [1]
 
 
 def test_another_append_meanwhile_is_no_conflict(
@@ -177,7 +176,7 @@ def test_another_append_meanwhile_is_no_conflict(
     begun = Append.begun(lake, RECORDS)
     assert write(spark, lake, rows(1), application="other").version == 1
     assert write(spark, lake, rows(2), application="feed", append=begun).version == 2
-    assert offsets(spark, lake) == [1, 2]
+    assert offsets(lake) == [1, 2]
 
 
 def test_of_one_application_s_appends_that_began_at_once_the_first_is_committed(
@@ -188,7 +187,7 @@ def test_of_one_application_s_appends_that_began_at_once_the_first_is_committed(
     write(spark, lake, rows(1), application="feed")
     with pytest.raises(CommitFailedError):
         write(spark, lake, rows(1), application="feed", append=begun)
-    assert offsets(spark, lake) == [0, 1]
+    assert offsets(lake) == [0, 1]
     assert write(spark, lake, rows(2), application="feed").version == 3
 
 
@@ -224,11 +223,11 @@ def test_a_task_that_fails_leaves_the_table_as_it_was_and_vacuum_cleans_up(
     with pytest.raises(UnreadableFileError, match=r"^x\.log: gone$"):
         Append.begun(lake, RECORDS).in_tasks(OnSpark(spark), fails, [0, 1])
 
-    assert offsets(spark, lake) == [1]
+    assert offsets(lake) == [1]
     assert parquet_files(lake) > kept
     delta.vacuum(spark, lake, *RECORDS.name.split("."))
     assert parquet_files(lake) == kept
-    assert offsets(spark, lake) == [1]
+    assert offsets(lake) == [1]
 
 
 def test_a_vacuum_is_no_more_work_than_the_table_is_large(
@@ -259,7 +258,7 @@ def test_not_null_holds(
     )
     with pytest.raises(Exception, match="column offset has no value in 1 rows"):
         write(spark, lake, broken)
-    assert offsets(spark, lake) == []
+    assert offsets(lake) == []
 
 
 def test_everything_else_works_on_the_table(
@@ -276,7 +275,7 @@ def test_everything_else_works_on_the_table(
     merged = delta.merge(spark, lake, RECORDS, frame(spark, 7, 8), condition=same)
     assert merged.inserted == 1
     table.delete("offset < 7")
-    assert offsets(spark, lake) == [7, 8]
+    assert offsets(lake) == [7, 8]
 
     feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 1)
     changes = feed.load(lake.path_of(RECORDS)).groupBy("_commit_version", "_change_type").count()

@@ -110,10 +110,11 @@ def test_the_history_is_that_of_kafka(spark: SparkSession, built_lake: Path) -> 
         assert row.ended_at == (None if is_open else following.started_at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "dynamic_end", "static_end"),
     [
-        pytest.param(*("live", [(5, 2, 1023, None)], [(7, 2, 549, None)]), marks=pytest.mark.slow),
+        ("live", [(5, 2, 1023, None)], [(7, 2, 549, None)]),
         (
             "split",
             [(5, 2, 1023, 1526), (6, 3, 1526, None)],

@@ -9,13 +9,13 @@ from itertools import pairwise
 from typing import cast
 
 from replica.format import meta_properties
+from replica.format.frames import frames
 from replica.model.keys import ReplicaKey
 from replica.raft.roles import Candidate, Follower, Leader
 from replica.simulate.ledger import Entry
 from replica.simulate.node import Node, key_of
 from replica.simulate.scenarios.quorum import Capture, Files, ScriptedQuorum
 from replica.simulate.scenarios.scenario import Scenario
-from replica.storage.batches import frames
 from tests.pipelines.scenarios.chronicle import BatchId, Begun, Chronicle
 
 BEFORE, TOLD, HEALED = "before", "told", "healed"

@@ -21,6 +21,7 @@ from replica.model.epochs import OffsetAndEpoch
 from tests.replica.check.editing import append, metadata
 from tests.replica.check.test_totality import NODES, _damage
 from tests.replica.metadata.image import made
+from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -103,6 +104,7 @@ def test_the_first_refusal_is_told_with_its_place_and_its_cause(tmp_path: Path) 
 
 def test_large_directories_are_given_to_the_bulk_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     (examined,) = _examined(DATA / NODES[0])
+    only_the_scalar_reader(monkeypatch)
     scalar = replay_log(examined, ())
     taken: list[Examined] = []
 
@@ -110,7 +112,7 @@ def test_large_directories_are_given_to_the_bulk_reader(monkeypatch: pytest.Monk
         taken.append(one)
         return replay_large_log(one, ())
 
-    monkeypatch.setattr("replica.scan.segments.MIN_BYTES", 1)
+    only_the_bulk_reader(monkeypatch)
     monkeypatch.setattr("replica.check.bulk_replaying.replay_large_log", watched)
     assert replay_log(examined, ()) == scalar
     assert taken == [examined]

@@ -261,8 +261,8 @@ def test_a_batch_that_is_cut_short_waits_for_the_next_fetch():
 @pytest.mark.parametrize(
     ("data", "error", "text"),
     [
-        (batch(0, 1)[:-1] + b"\xff", CorruptDataError, "wrong CRC"),
-        (batch(5, 6) + batch(3, 4), CorruptDataError, "offset 3 after 6"),
+        (batch(0, 1)[:-1] + b"\xff", CorruptDataError, "CRC is not that of its bytes"),
+        (batch(5, 6) + batch(3, 4), CorruptDataError, "offset 3 instead of 7 or later"),
         (batch(0, 1)[:-1], TruncatedDataError, "not one whole batch"),
         (batch(0, 1)[:30], TruncatedDataError, "not one whole batch"),
     ],

@@ -9,9 +9,11 @@ import pytest
 
 from replica.check.examined import examine
 from replica.format.discovery import discover
-from replica.health.log_content import UNKNOWN, LogContent, content_of
+from replica.health.counted_logs import content_of
+from replica.health.log_content import UNKNOWN, LogContent
 from tests.replica.check.editing import append, flip
 from tests.replica.health.test_recorded import DATA, newest_log
+from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
 
 NODES = ("kafka-3.7.2-static/split/2", "kafka-4.1.1-dynamic/final/12")
 
@@ -21,11 +23,16 @@ def of(folder: Path) -> LogContent:
     return content_of(examine(found))
 
 
+@pytest.fixture(autouse=True)
+def _all_by_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    only_the_scalar_reader(monkeypatch)
+
+
 @pytest.fixture
 def all_in_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest file is counted by the bulk reader."""
     pytest.importorskip("numba")
-    monkeypatch.setattr("replica.scan.segments.MIN_BYTES", 1)
+    only_the_bulk_reader(monkeypatch)
 
 
 @pytest.mark.parametrize("node", NODES)

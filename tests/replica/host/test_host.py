@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from replica.format.batch import decode_header
+from replica.format.frames import frames
 from replica.format.record import records_of
 from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
@@ -21,7 +22,7 @@ from replica.raft.inputs import Append, Proposal, Propose, Request, Response
 from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse
 from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
-from replica.storage.batches import batch_in, frames, value_batch
+from replica.storage.batches import batch_in, value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig

@@ -1,9 +1,10 @@
 """Batches as a log hands them to a machine, and a snapshot of a machine as batches."""
 
 from replica.format.control import SnapshotFooter, SnapshotHeader
+from replica.format.frames import frames
 from replica.model.batch import Batch
 from replica.model.control import LeaderChange
-from replica.storage.batches import batch_in, control_batch, frames, message_of, value_batch
+from replica.storage.batches import batch_in, control_batch, message_of, value_batch
 
 
 def decoded(data):

@@ -15,6 +15,7 @@ from replica.scan import segments
 from replica.scan.odd_records import odd_records
 from tests.replica.check.editing import append, metadata
 from tests.replica.scan.damaging import made_batch
+from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
 
 _DATA = Path(__file__).parents[2] / "data"
 
@@ -42,7 +43,8 @@ def test_a_directory_s_records_are_noted_the_same_by_either_reader(
 ) -> None:
     (found,) = discover([str(_DATA / node)])
     examined = examine(found)
+    only_the_scalar_reader(monkeypatch)
     scalar = note_records(examined)
-    monkeypatch.setattr(segments, "MIN_BYTES", 0)
+    only_the_bulk_reader(monkeypatch)
     assert note_records(examined) == scalar
     assert segments.is_large(1)

@@ -27,13 +27,13 @@ def nothing_breaks(seeds):
 
 
 @pytest.mark.scenario("L08", "L09", "L10", "L11", "L13", "L14")
-@pytest.mark.parametrize("seeds", chunks(0, 60), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", chunks(0, 30), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_no_promise_breaks_and_the_quorum_recovers(seeds):
     nothing_breaks(seeds)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", chunks(60, 700), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", chunks(30, 700), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_no_promise_breaks_in_more_runs_either(seeds):
     nothing_breaks(seeds)
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.errors import CorruptDataError, DataError
+from replica.format.frames import frames
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batch_walk import walk
-from replica.storage.batches import batches_of, bytes_of, frames
+from replica.storage.batches import batches_of, bytes_of
 from tests.replica.storage.content import batch, batches, leader_change, on_disk
 
 FETCHED = on_disk([leader_change(7, epoch=2), *batches(8, 3, epoch=2), batch(11, 4, epoch=5)])
@@ -92,3 +93,13 @@ def test_a_file_is_walked_alike_in_pieces_of_any_size(piece_bytes: int) -> None:
         file.truncate(len(content) - 1)
         with pytest.raises(DataError, match=f"/d/a: byte {walked[-1][0].position}: "):
             list(walk(file, expected_offset=0, piece_bytes=piece_bytes))
+
+
+def test_a_compacted_topic_has_holes_and_epochs_of_old_clients():
+    later = [batch(0, epoch=5), batch(4, epoch=-1), batch(9, epoch=2)]
+    found = frames(on_disk(later), start=0, expected_offset=0, holes=True)
+    assert [(frame.base_offset, frame.epoch) for frame in found] == [(0, 5), (4, -1), (9, 2)]
+    with pytest.raises(CorruptDataError, match="offset 0 instead of 5 or later"):
+        list(frames(on_disk([batch(4), batch(0)]), start=0, expected_offset=0, holes=True))
+    with pytest.raises(CorruptDataError, match="offset 4 instead of 1"):
+        list(frames(on_disk([batch(0), batch(4)]), start=0, expected_offset=0))

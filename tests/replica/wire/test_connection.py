@@ -27,11 +27,11 @@ from replica.wire.header import (
     decode_request,
     decode_response,
     encode_request,
-    encode_response,
 )
 from replica.wire.limits import Limits
 from replica.wire.server import Server, Service
 from replica.wire.versions import Features, Identity, supported_feature
+from tests.replica.wire.frames import encode_response
 from tests.replica.wire.loopback import HOST, SERVED, connected, echo, running
 
 

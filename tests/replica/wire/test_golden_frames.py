@@ -20,8 +20,8 @@ from replica.wire.header import (
     decode_request,
     decode_response,
     encode_request,
-    encode_response,
 )
+from tests.replica.wire.frames import encode_response
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "wire.jsonl"
 FRAMES = [json.loads(line) for line in GOLDEN.read_text().splitlines()]

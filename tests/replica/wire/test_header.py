@@ -19,9 +19,9 @@ from replica.wire.header import (
     decode_request,
     decode_response,
     encode_request,
-    encode_response,
     response_pieces,
 )
+from tests.replica.wire.frames import encode_response
 
 
 @pytest.mark.parametrize("client_id", [None, "", "replica-1"])

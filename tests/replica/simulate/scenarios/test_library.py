@@ -15,6 +15,7 @@ import pytest
 
 from replica.check.catalogue import RULES_BY_ID
 from replica.format.batch import decode_header
+from replica.format.frames import frames
 from replica.format.record import records_of
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
@@ -22,7 +23,6 @@ from replica.simulate.node import key_of
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import Capture
 from replica.simulate.scenarios.scenario import Scenario
-from replica.storage.batches import frames
 
 REPOSITORY = Path(__file__).parents[4]
 LOG = "__cluster_metadata-0/00000000000000000000.log"

@@ -1,0 +1,149 @@
+"""`kraftlake plan`: is this change safe, on the state that directories or a lake tell?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.asking.state_of_cluster import Asked, source_of
+from jobs.output import complain, one_line, write_json, write_line
+from replica.errors import UsageError
+from replica.health.cluster import Cluster
+from replica.preflight.answer import Answer, Preflight, unknown
+from replica.preflight.reassigning import reassign
+from replica.preflight.reassignment_file import assignments_in
+from replica.preflight.stopping import stop_brokers, stop_rack
+from replica.preflight.upgrading import upgrade
+from replica.preflight.voters import add_voter, remove_voter, to_dynamic
+
+CODES = {Answer.SAFE: 0, Answer.UNSAFE: 1, Answer.UNKNOWN: 3}
+_MAX_FILE_BYTES = 64 * 1024 * 1024
+
+Check = Callable[[Cluster], Preflight]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The changes that were asked about; None and False for those that were not."""
+
+    reassignment: str | None = None
+    stop_broker: str | None = None
+    stop_rack: str | None = None
+    remove_voter: int | None = None
+    add_voter: int | None = None
+    upgrade: str | None = None
+    to_dynamic: bool = False
+
+    def checks(self) -> list[Check]:
+        """UsageError for a file or a list that is wrong."""
+        found: list[Check] = []
+        if self.reassignment is not None:
+            assignments = assignments_in(_text(self.reassignment), self.reassignment)
+            found.append(lambda cluster: reassign(cluster, assignments))
+        if self.stop_broker is not None:
+            brokers = _ids(self.stop_broker)
+            found.append(lambda cluster: stop_brokers(cluster, brokers))
+        if (rack := self.stop_rack) is not None:
+            found.append(lambda cluster: stop_rack(cluster, rack))
+        if (removed := self.remove_voter) is not None:
+            found.append(lambda cluster: remove_voter(cluster, removed))
+        if (added := self.add_voter) is not None:
+            found.append(lambda cluster: add_voter(cluster, added))
+        if (release := self.upgrade) is not None:
+            found.append(lambda cluster: upgrade(cluster, release))
+        if self.to_dynamic:
+            found.append(to_dynamic)
+        return found
+
+
+def run(
+    asked: Asked,
+    changes: Changes,
+    broker_defaults: Mapping[str, str],
+    *,
+    limit: int,
+    wait_s: float | None = None,
+    json_output: bool = False,
+) -> int:
+    """0 where every change is safe, 1 where one is unsafe, else 3. Raises KraftlakeError.
+
+    limit: how many reasons of a change are shown in text. wait_s: look again after so many seconds
+    until every change is safe.
+    """
+    checks = changes.checks()
+    if not checks:
+        raise UsageError("plan: name a change, such as --stop-broker 2 (see --help)")
+    while True:
+        cluster = source_of(asked, broker_defaults, content=False).cluster
+        found = [_held(check(cluster), cluster) for check in checks]
+        _show(found, cluster, limit, json_output=json_output)
+        code = _code(found)
+        if wait_s is None or code == 0:
+            return code
+        time.sleep(wait_s)
+
+
+def _held(found: Preflight, cluster: Cluster) -> Preflight:
+    """A state that goes on where nobody could follow is never safe to go by."""
+    if cluster.is_whole:
+        return found
+    told = f"is known up to offset {cluster.end_offset} only: `kraftlake check` says what is behind"
+    reasons = (*found.reasons, unknown("state", told))
+    return Preflight(found.action, reasons, found.needs)
+
+
+def _code(found: Sequence[Preflight]) -> int:
+    answers = {one.answer for one in found}
+    for answer in (Answer.UNSAFE, Answer.UNKNOWN):
+        if answer in answers:
+            return CODES[answer]
+    return 0
+
+
+def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_output: bool) -> None:
+    complain(f"plan: cluster {cluster.cluster_id} at offset {cluster.end_offset}")
+    for one in found:
+        if json_output:
+            write_json(
+                {
+                    "action": one.action,
+                    "answer": one.answer.value,
+                    "end_offset": cluster.end_offset,
+                    "reasons": [reason._asdict() for reason in one.reasons],
+                    "needs": list(one.needs),
+                }
+            )
+            continue
+        write_line(f"{one.answer.value.upper():8}{one.action}")
+        for reason in one.reasons[:limit]:
+            mark = "note" if reason.answer is Answer.SAFE else reason.answer.value
+            at = "" if reason.offset is None else f" (offset {reason.offset})"
+            write_line(one_line(f"  {mark:8}{reason.subject}: {reason.detail}{at}"))
+        if len(one.reasons) > limit:
+            more = len(one.reasons) - limit
+            write_line(f"  ... and {more} more; --limit {len(one.reasons)} or --json lists all")
+        for need in one.needs:
+            write_line(f"  needs   {need}")
+
+
+def _text(path: str) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"--reassignment {path}: {error.strerror or error}") from error
+    if len(content) > _MAX_FILE_BYTES:
+        raise UsageError(f"--reassignment {path}: more than {_MAX_FILE_BYTES} bytes")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--reassignment {path}: byte {error.start} is no UTF-8") from error
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise UsageError(f"--stop-broker {text}: expected broker ids with commas between, as 1,2")
+    return tuple(map(int, parts))

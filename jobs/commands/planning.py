@@ -1,0 +1,119 @@
+"""The command that answers whether a planned change is safe."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from jobs.commands import cluster_options, options
+from jobs.commands.combinations import exclusive, needs
+from replica.errors import UsageError
+
+Reassignment = Annotated[
+    options.Text,
+    typer.Option(
+        "--reassignment",
+        metavar="FILE",
+        help="Reassign partitions by the JSON file of kafka-reassign-partitions.",
+    ),
+]
+StopBroker = Annotated[
+    options.Text,
+    typer.Option("--stop-broker", metavar="N,...", help="Stop these brokers at the same time."),
+]
+StopRack = Annotated[
+    options.Text, typer.Option("--stop-rack", metavar="R", help="Stop all brokers of a rack.")
+]
+RemoveVoter = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--remove-voter", min=0, metavar="N", help="Remove a controller's vote."),
+]
+AddVoter = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--add-voter", min=0, metavar="N", help="Make a controller a voter."),
+]
+Upgrade = Annotated[
+    options.Text,
+    typer.Option("--upgrade", metavar="R", help="Raise metadata.version to that of a release."),
+]
+ToDynamic = Annotated[
+    bool,
+    typer.Option("--to-dynamic", help="From static voters to kraft.version 1."),
+]
+While = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        "--while",
+        min=0.1,
+        metavar="SECONDS",
+        help="Look again every SECONDS until the answer is safe.",
+    ),
+]
+Reasons = Annotated[
+    int, typer.Option("--limit", min=0, metavar="N", help="Show N reasons of each change in text.")
+]
+
+
+def plan(
+    paths: cluster_options.PathsOfAState = None,
+    lake: options.OptionalLake = None,
+    cluster: options.Cluster = None,
+    at_offset: options.AtOffset = None,
+    at_time: options.AtTime = None,
+    committed_only: options.CommittedOnly = False,
+    reassignment: Reassignment = None,
+    stop_broker: StopBroker = None,
+    stop_rack: StopRack = None,
+    remove_voter: RemoveVoter = None,
+    add_voter: AddVoter = None,
+    upgrade: Upgrade = None,
+    to_dynamic: ToDynamic = False,
+    broker_config: cluster_options.BrokerConfig = None,
+    while_s: While = None,
+    limit: Reasons = 20,
+    json_output: options.Json = False,
+) -> int:
+    """Answer whether a change is safe, before anybody makes it: safe, unsafe or unknown.
+
+    unsafe: Kafka refuses the change, it can't end, or partitions lose their leader or
+    min.insync.replicas, or the quorum its majority; each reason names the partition or node, and
+    the offset of the record that says so. unknown: what the log can't tell is named, such as
+    min.insync.replicas of brokers whose server.properties --broker-config doesn't give. A line of
+    `needs` says what the change relies on, and no log tells: that enough voters run.
+
+    The state is the newest one that the directories tell, or that of a lake. Several changes are
+    judged one by one, each on the same state. Nothing is changed.
+
+    \b
+    Examples:
+      kraftlake plan --stop-broker 2 node1/
+      kraftlake plan --reassignment moves.json --broker-config server.properties node1/
+      kraftlake plan --upgrade 4.4 --lake lake
+      kraftlake plan --while 10 --stop-broker 3 node1/ && kafka-server-stop.sh
+
+    --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, a line for
+    each change. Exit codes: 0 safe, 1 unsafe, 3 unknown, 2 usage.
+    """
+    from jobs.asking import preflight as job
+    from jobs.asking.state_of_cluster import Asked
+    from jobs.directories.broker_defaults import defaults_in
+    from jobs.moments import Moment, moment_of
+    from replica.metadata.changes.releases import NEWEST_LEVELS
+
+    exclusive({"PATH": paths, "--lake": lake})
+    of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
+    needs("--lake", lake, {**of_a_lake, "--committed-only": committed_only})
+    if upgrade is not None and upgrade not in NEWEST_LEVELS:
+        raise UsageError(f"--upgrade {upgrade}: expected one of {', '.join(NEWEST_LEVELS)}")
+    moment = Moment(at_offset, moment_of("--at-time", at_time))
+    return job.run(
+        Asked(tuple(paths or ()), lake, cluster, moment, committed_only),
+        job.Changes(
+            reassignment, stop_broker, stop_rack, remove_voter, add_voter, upgrade, to_dynamic
+        ),
+        defaults_in(broker_config),
+        limit=limit,
+        wait_s=while_s,
+        json_output=json_output,
+    )

@@ -1,0 +1,101 @@
+"""Batches one after another in bytes that should hold nothing else: a log of our own, a fetch.
+
+Two others walk over frames, and have to: replica.format.walk reads logs that may be damaged
+anywhere, and goes on behind each damage; replica.scan.kernels.frames is compiled, and hands what
+it doesn't expect over to that walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import crc32c
+
+from replica.errors import CorruptDataError, DataError
+from replica.format.batch import (
+    CONTROL_ATTRIBUTE,
+    CRC_START,
+    HEADER,
+    LENGTH_PREFIX,
+    MAGIC,
+    MIN_BATCH_LENGTH,
+    decode_header,
+)
+from replica.message.primitives import Buffer
+
+
+class Frame(NamedTuple):
+    """A whole batch in a file: `position` and `size` in bytes, both offsets inclusive."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+    epoch: int
+    max_timestamp: int
+    is_control: bool
+
+    @property
+    def end_position(self) -> int:
+        return self.position + self.size
+
+    @property
+    def end_offset(self) -> int:
+        """Exclusive."""
+        return self.last_offset + 1
+
+
+def frames(
+    data: Buffer,
+    *,
+    start: int,
+    expected_offset: int | None,
+    epoch: int = -1,
+    check_crc: bool = True,
+    holes: bool = False,
+) -> Iterator[Frame]:
+    """The whole batches of `data`, whose first byte is byte `start` of its file.
+
+    Ends where the rest is no whole batch. Raises DataError, with the byte in the file, for a batch
+    whose frame or CRC is wrong, which doesn't begin at the offset after the last one (the first:
+    at `expected_offset`, None where any will do), or whose epoch goes back (the first: below
+    `epoch`). holes: of another topic than the metadata log, which may be compacted: a batch may
+    begin at a later offset too, and have any epoch.
+    """
+    view = memoryview(data)
+    unpack, crc_of = HEADER.unpack_from, crc32c.crc32c
+    at, end = 0, len(view)
+    while at + HEADER.size <= end:
+        base, length, leader_epoch, magic, crc, attributes, delta, _, latest = unpack(view, at)[:9]
+        if expected_offset is None:
+            expected_offset = base
+        if magic != MAGIC or length < MIN_BATCH_LENGTH or delta < 0 or base < expected_offset:
+            raise _misfit(view, at, start, expected_offset, holes=holes)
+        if base != expected_offset and not holes:
+            raise _misfit(view, at, start, expected_offset, holes=holes)
+        after = at + LENGTH_PREFIX.size + length
+        if after > end:
+            return
+        if check_crc and crc_of(view[at + CRC_START : after]) != crc:
+            reason = f"batch {base}-{base + delta}: its CRC is not that of its bytes"
+            raise CorruptDataError(reason, start + at)
+        if leader_epoch < epoch and not holes:
+            reason = f"leader epoch {leader_epoch} after {epoch} at offset {base}"
+            raise CorruptDataError(reason, start + at)
+        epoch, expected_offset = leader_epoch, base + delta + 1
+        control_batch = bool(attributes & CONTROL_ATTRIBUTE)
+        yield Frame(start + at, after - at, base, base + delta, epoch, latest, control_batch)
+        at = after
+
+
+def _misfit(
+    view: memoryview, at: int, start: int, expected_offset: int, *, holes: bool
+) -> DataError:
+    try:
+        header = decode_header(view, at)
+    except DataError as error:
+        return type(error)(error.reason, start + at)
+    wanted = f"{expected_offset} or later" if holes else f"{expected_offset}"
+    reason = f"batch starts at offset {header.base_offset} instead of {wanted}"
+    return CorruptDataError(reason, start + at)

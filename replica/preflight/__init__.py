@@ -1,0 +1,11 @@
+"""Whether a planned change is safe, judged on a cluster's newest state: `kraftlake plan`.
+
+answer          Answer, Reason, Preflight: the values that come out
+stopping        stopping brokers, or all of a rack
+reassigning     a file for kafka-reassign-partitions; reassignment_file reads it
+voters          removing and adding a voter; from static voters to kraft.version 1
+upgrading       raising metadata.version to a release's
+
+Pure functions of replica.health's Cluster. What Kafka refuses, and what it would do to data or to
+the quorum, is read from ReplicationControlManager, FeatureControlManager and KafkaRaftClient.
+"""

@@ -1,0 +1,102 @@
+"""A reassignment of partitions (KIP-455), before the controller is asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from replica.health.cluster import Cluster, PartitionKey, listed
+from replica.health.placement import racks_of
+from replica.metadata.image.partition import Partition
+from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.preflight.reassignment_file import Assignment
+
+
+def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
+    """What Kafka refuses (validateManualPartitionAssignment), what can't end, and what is worse
+    when it has ended."""
+    ids = {name: topic_id for topic_id, name in cluster.values("topics").items()}
+    offsets = cluster.offsets("partitions")
+    reasons: list[Reason] = []
+    for one in assignments:
+        key = ids.get(one.topic, ""), one.partition
+        partition = cluster.partitions.get(key)
+        if partition is None:
+            what = "partition" if one.topic in ids else "topic"
+            reasons.append(unsafe(f"{one.topic}-{one.partition}", f"there is no such {what}"))
+            continue
+        found = _of_partition(cluster, key, partition, one.replicas)
+        reasons += (reason._replace(offset=offsets[key]) for reason in found)
+    moved = sum(_moves(cluster, one, ids) for one in assignments)
+    needs = (f"{moved} replicas are copied: disk and network for them",) if moved else ()
+    return preflight(f"reassign {len(assignments)} partitions", reasons, needs)
+
+
+def _of_partition(
+    cluster: Cluster, key: PartitionKey, partition: Partition, replicas: tuple[int, ...]
+) -> Iterator[Reason]:
+    name = cluster.name_of(key)
+    if not replicas:
+        yield unsafe(name, "no replicas are named: Kafka refuses an empty assignment")
+        return
+    if len(set(replicas)) < len(replicas):
+        yield unsafe(name, f"{listed(replicas)} names a broker twice: Kafka refuses it")
+        return
+    registered = set(cluster.values("brokers"))
+    strangers = [broker for broker in replicas if broker not in registered]
+    if strangers:
+        yield unsafe(name, f"brokers {listed(strangers)} are not registered: Kafka refuses it")
+        return
+    yield from _course(cluster, name, partition, replicas)
+    yield from _result(cluster, key, name, partition, replicas)
+
+
+def _course(
+    cluster: Cluster, name: str, partition: Partition, replicas: tuple[int, ...]
+) -> Iterator[Reason]:
+    """Whether it can end: each new replica has to be in sync with a leader first."""
+    added = [broker for broker in replicas if broker not in partition.replicas]
+    asleep = [broker for broker in replicas if broker not in cluster.live_brokers]
+    if asleep:
+        yield unsafe(
+            name, f"brokers {listed(asleep)} are fenced: it can't end before they are back"
+        )
+    if added and partition.leader not in cluster.live_brokers:
+        yield unsafe(name, "has no leader now: nothing can be copied from")
+    if partition.adding_replicas or partition.removing_replicas:
+        yield note(name, "is being reassigned already: the new assignment takes that one's place")
+
+
+def _result(
+    cluster: Cluster,
+    key: PartitionKey,
+    name: str,
+    partition: Partition,
+    replicas: tuple[int, ...],
+) -> Iterator[Reason]:
+    least = cluster.min_isr(key, partition)
+    if least is None and len(replicas) < len(partition.replicas):
+        yield unknown(
+            name,
+            f"min.insync.replicas is not known, {len(replicas)} replicas are to be left: "
+            "--broker-config tells the default",
+        )
+    elif least is not None and len(replicas) < least:
+        yield unsafe(name, f"{len(replicas)} replicas, but min.insync.replicas is {least}")
+    elif len(replicas) < len(partition.replicas):
+        yield note(name, f"{len(replicas)} replicas instead of {len(partition.replicas)}")
+    racks = racks_of(cluster)
+    if _in_one_rack(racks, replicas) and not _in_one_rack(racks, partition.replicas):
+        yield unsafe(name, f"all of its replicas would be in rack {racks[replicas[0]]}")
+
+
+def _in_one_rack(racks: dict[int, str], replicas: Sequence[int]) -> bool:
+    """Of brokers whose racks are known, where the cluster has more than one."""
+    named = {racks.get(broker, "") for broker in replicas}
+    return (
+        len(replicas) > 1 and len(named) == 1 and "" not in named and len(set(racks.values())) > 1
+    )
+
+
+def _moves(cluster: Cluster, one: Assignment, ids: dict[str, str]) -> int:
+    partition = cluster.partitions.get((ids.get(one.topic, ""), one.partition))
+    return 0 if partition is None else len(set(one.replicas) - set(partition.replicas))

@@ -1,0 +1,59 @@
+"""The JSON file of kafka-reassign-partitions: {"version": 1, "partitions": [{"topic": "t",
+"partition": 0, "replicas": [1, 2]}, ...]}, log_dirs of a partition aside."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from replica.errors import UsageError
+
+
+class Assignment(NamedTuple):
+    """What a partition shall have. replicas: broker ids, the preferred leader first."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+
+
+def assignments_in(text: str, path: str) -> tuple[Assignment, ...]:
+    """UsageError names the file's line, or the element, and what it may say."""
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from error
+    partitions = content.get("partitions") if isinstance(content, dict) else None
+    if not isinstance(partitions, list):
+        raise UsageError(
+            f'{path}: expected {{"version": 1, "partitions": [...]}}, as kafka-reassign-partitions '
+            "--generate prints it"
+        )
+    if content.get("version") != 1:
+        raise UsageError(f"{path}: version {json.dumps(content.get('version'))}, expected 1")
+    found = tuple(_assignment(one, f"{path}: partitions[{i}]") for i, one in enumerate(partitions))
+    seen: set[tuple[str, int]] = set()
+    for place, one in enumerate(found):
+        if (one.topic, one.partition) in seen:
+            raise UsageError(
+                f"{path}: partitions[{place}]: {one.topic}-{one.partition} is there twice"
+            )
+        seen.add((one.topic, one.partition))
+    return found
+
+
+def _assignment(one: Any, place: str) -> Assignment:
+    if not isinstance(one, dict):
+        raise UsageError(f"{place}: expected an object with topic, partition and replicas")
+    topic, partition, replicas = (one.get(name) for name in ("topic", "partition", "replicas"))
+    if not isinstance(topic, str):
+        raise UsageError(f"{place}.topic: expected the topic's name")
+    if not isinstance(partition, int) or not _is_number(partition):
+        raise UsageError(f"{place}.partition: expected a whole number from 0 on")
+    if not isinstance(replicas, list) or not all(map(_is_number, replicas)):
+        raise UsageError(f"{place}.replicas: expected broker ids, such as [1, 2, 3]")
+    return Assignment(topic, partition, tuple(map(int, replicas)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31

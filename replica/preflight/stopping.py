@@ -1,0 +1,88 @@
+"""Stopping brokers: which partitions lose their leader, or their guarantees, meanwhile.
+
+A broker that is shut down in order leaves the ISRs first (Kafka: controlled shutdown); one that is
+in the ISR alone stays in it, and its partition has no leader until it is back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from replica.health.cluster import Cluster, PartitionKey, listed
+from replica.health.placement import racks_of
+from replica.metadata.image.partition import Partition
+from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+
+
+def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -> Preflight:
+    """brokers: ids. A voter among them is taken to stop, too."""
+    gone = frozenset(brokers)
+    offsets = cluster.offsets("partitions")
+    reasons = [
+        *_not_registered(cluster, gone),
+        *_majority(cluster, gone),
+        *(
+            reason._replace(offset=offsets.get(key))
+            for key, partition in sorted(cluster.partitions.items())
+            if not gone.isdisjoint(partition.replicas)
+            for reason in _of_partition(cluster, key, partition, gone)
+        ),
+    ]
+    return preflight(action or f"stop brokers {listed(sorted(gone))}", reasons)
+
+
+def stop_rack(cluster: Cluster, rack: str) -> Preflight:
+    """All registered brokers of the rack."""
+    brokers = [broker for broker, its_rack in racks_of(cluster).items() if its_rack == rack]
+    action = f"stop rack {rack}, brokers {listed(sorted(brokers))}"
+    if not brokers:
+        return preflight(action, [unsafe(f"rack {rack}", "no registered broker is in it")])
+    return stop_brokers(cluster, brokers, action)
+
+
+def _not_registered(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    for broker in sorted(gone - set(cluster.values("brokers"))):
+        if broker not in cluster.voters:
+            yield unsafe(f"broker {broker}", "is not registered: no such broker")
+
+
+def _majority(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    stopped = cluster.voters & gone
+    if not stopped:
+        return
+    left = len(cluster.voters) - len(stopped)
+    needed = len(cluster.voters) // 2 + 1
+    named = f"voters {listed(sorted(stopped))}"
+    if left < needed:
+        yield unsafe(named, f"{left} of {len(cluster.voters)} voters are left, {needed} are needed")
+    else:
+        yield note(named, f"{left} of {len(cluster.voters)} voters are left, {needed} are needed")
+
+
+def _of_partition(
+    cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]
+) -> Iterator[Reason]:
+    name = cluster.name_of(key)
+    live = cluster.live_brokers
+    before = live.intersection(partition.isr)
+    in_sync = before - gone
+    eligible = live.intersection(partition.elr) - gone
+    if not in_sync and not eligible:
+        if not before and not live.intersection(partition.elr):
+            yield note(name, "has no replica that may lead now, before anything is stopped")
+            return
+        others = live.intersection(partition.replicas) - gone
+        more = f"; {listed(sorted(others))} would be an unclean election" if others else ""
+        yield unsafe(name, f"no in-sync replica is left of {listed(partition.isr)}{more}")
+        return
+    least = cluster.min_isr(key, partition)
+    if least is None:
+        yield unknown(
+            name,
+            f"min.insync.replicas is not known, {len(in_sync)} in sync are left: --broker-config "
+            "tells the default",
+        )
+    elif len(in_sync) < least:
+        was = "" if len(before) >= least else ", as now"
+        told = f"{len(in_sync)} in sync are left, min.insync.replicas is {least}{was}"
+        yield (note if was and len(before) == len(in_sync) else unsafe)(name, told)

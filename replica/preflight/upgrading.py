@@ -1,0 +1,55 @@
+"""Raising metadata.version (KIP-584, KIP-778; Kafka: FeatureControlManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from replica.health.cluster import Cluster
+from replica.health.quorum import controllers_without_vote, how_to_remove
+from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
+from replica.metadata.image.features import METADATA_VERSION
+from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+
+
+def upgrade(cluster: Cluster, release: str) -> Preflight:
+    """To the newest metadata.version of a Kafka release, a key of NEWEST_LEVELS.
+
+    Kafka asks every registered broker and controller, whether it runs or not.
+    """
+    wanted, now = NEWEST_LEVELS[release], cluster.metadata_version
+    action = f"raise {METADATA_VERSION} to {release_of(wanted)}"
+    if now is None:
+        return preflight(action, [unknown(METADATA_VERSION, "the state has none")])
+    at = cluster.offsets("features")[METADATA_VERSION]
+    if now == wanted:
+        return preflight(action, [note(METADATA_VERSION, "is at that level already", at)])
+    if now > wanted:
+        told = f"is at {release_of(now)}: Kafka refuses to lower it without --unsafe"
+        return preflight(action, [unsafe(METADATA_VERSION, told, at)])
+    reasons = [*_blockers(cluster, "broker", wanted), *_blockers(cluster, "controller", wanted)]
+    if not cluster.values("brokers") and not cluster.values("controllers"):
+        reasons.append(unknown("nodes", "none is registered in the state"))
+    return preflight(action, reasons)
+
+
+def _blockers(cluster: Cluster, kind: str, wanted: int) -> Iterator[Reason]:
+    ghosts = set(controllers_without_vote(cluster)) if kind == "controller" else set()
+    offsets = cluster.offsets(f"{kind}s")
+    for node_id, fields in sorted(cluster.values(f"{kind}s").items()):
+        low, high = _supported(fields)
+        if low <= wanted <= high:
+            continue
+        told = f"supports {release_of(low)} to {release_of(high)}" if high else "supports none"
+        if node_id in ghosts:
+            told += f"; {how_to_remove(cluster, node_id)}"
+        elif kind == "broker" and fields["fenced"]:
+            told += "; it is fenced: unregister it (kafka-cluster.sh unregister) if it is gone"
+        yield unsafe(f"{kind} {node_id}", told, offsets[node_id])
+
+
+def _supported(fields: Mapping[str, Any]) -> tuple[int, int]:
+    for one in fields["features"]:
+        if one["name"] == METADATA_VERSION:
+            return one["minSupportedVersion"], one["maxSupportedVersion"]
+    return 0, 0

@@ -1,0 +1,107 @@
+"""Changes of the voter set (KIP-853), one voter at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from replica.health.cluster import Cluster, listed
+from replica.metadata.image.features import KRAFT_VERSION, METADATA_VERSION
+from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+
+UPGRADES_FROM_STATIC = 26
+"""The newest metadata.version of Kafka 4.1, the first release that raises kraft.version from 0, is
+this or newer (4.1-IV0)."""
+
+
+def remove_voter(cluster: Cluster, voter: int) -> Preflight:
+    """The new set needs its own majority to commit the change."""
+    action = f"remove voter {voter}"
+    reasons = [*_of_dynamic_quorum(cluster)]
+    left = cluster.voters - {voter}
+    if cluster.voters and voter not in cluster.voters:
+        told = f"is none of the voters {listed(sorted(cluster.voters))}: Kafka refuses it"
+        reasons.append(unsafe(f"voter {voter}", told))
+    elif cluster.voters and not left:
+        reasons.append(unsafe(f"voter {voter}", "is the last one: Kafka refuses it"))
+    else:
+        reasons += _tolerance(len(cluster.voters), len(left))
+    return preflight(action, reasons, _needs(left))
+
+
+def add_voter(cluster: Cluster, voter: int) -> Preflight:
+    """The node runs as an observer first, and has to have caught up with the leader."""
+    reasons = [*_of_dynamic_quorum(cluster)]
+    registration = cluster.values("controllers").get(voter)
+    if voter in cluster.voters:
+        reasons.append(unsafe(f"voter {voter}", "votes already: Kafka refuses it"))
+    elif registration is None:
+        told = "no controller of this id is registered: start it as an observer first"
+        reasons.append(unknown(f"controller {voter}", told))
+    elif _highest(registration, KRAFT_VERSION) < 1:
+        at = cluster.offsets("controllers")[voter]
+        reasons.append(unsafe(f"controller {voter}", f"does not support {KRAFT_VERSION} 1", at))
+    count = len(cluster.voters)
+    if voter not in cluster.voters and count:
+        reasons += _tolerance(count, count + 1)
+    joined = cluster.voters | {voter}
+    caught_up = f"controller {voter} has to have caught up with the leader"
+    return preflight(f"add voter {voter}", reasons, (*_needs(joined), caught_up))
+
+
+def to_dynamic(cluster: Cluster) -> Preflight:
+    """kraft.version from 0 to 1: every voter must support it, and the leader must have heard so."""
+    action = f"raise {KRAFT_VERSION} to 1, from static voters to such that can be changed"
+    if _kraft_version(cluster) > 0:
+        at = cluster.offsets("kraft_version")[""]
+        return preflight(action, [note(KRAFT_VERSION, "is 1 already", at)])
+    if not cluster.voters:
+        return preflight(action, [unknown("voters", "the state names none")])
+    offsets = cluster.offsets("controllers")
+    reasons: list[Reason] = []
+    for voter in sorted(cluster.voters):
+        registration = cluster.values("controllers").get(voter)
+        if registration is None:
+            reasons.append(unsafe(f"voter {voter}", "is not registered as a controller"))
+        elif _highest(registration, KRAFT_VERSION) < 1:
+            told = f"does not support {KRAFT_VERSION} 1"
+            reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
+        elif _highest(registration, METADATA_VERSION) < UPGRADES_FROM_STATIC:
+            told = "is older than Kafka 4.1, which is the first that can do it"
+            reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
+    needs = ("every voter has to run: the leader refuses it until each has told its endpoints",)
+    return preflight(action, reasons, needs)
+
+
+def _of_dynamic_quorum(cluster: Cluster) -> Iterator[Reason]:
+    if _kraft_version(cluster) < 1:
+        told = "is 0: the voters are static (controller.quorum.voters), and Kafka refuses it"
+        yield unsafe(KRAFT_VERSION, told)
+    elif not cluster.voters:
+        yield unknown("voters", "the state names none")
+
+
+def _tolerance(before: int, after: int) -> Iterator[Reason]:
+    was, will = (before - 1) // 2, (after - 1) // 2
+    told = f"{after} voters: {will} may fail; of the {before} now {was} may"
+    if will < was or after == 1:
+        yield note("voters", f"{told}: add another one soon")
+    elif after % 2 == 0:
+        yield note("voters", f"{told}: an even number bears no more failures than one voter less")
+
+
+def _needs(voters: frozenset[int]) -> tuple[str, ...]:
+    if not voters:
+        return ()
+    majority = len(voters) // 2 + 1
+    return (f"{majority} of the voters {listed(sorted(voters))} have to run and be caught up",)
+
+
+def _kraft_version(cluster: Cluster) -> int:
+    level: int = cluster.values("kraft_version").get("", 0)
+    return level
+
+
+def _highest(registration: Mapping[str, Any], feature: str) -> int:
+    levels = {one["name"]: one["maxSupportedVersion"] for one in registration["features"]}
+    return int(levels.get(feature, 0))

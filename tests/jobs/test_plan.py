@@ -1,0 +1,70 @@
+"""`kraftlake plan`: answers, exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+
+FINAL = "kafka-4.4.0-dynamic/final"
+
+
+def test_each_answer_has_an_exit_code(data: Path, kraftlake: Kraftlake) -> None:
+    source = data / FINAL
+    assert kraftlake("plan", "--upgrade", "4.4", source).code == 0
+    assert kraftlake("plan", "--upgrade", "4.3", source).code == 1
+    assert kraftlake("plan", "--add-voter", "9", source).code == 3
+    assert kraftlake("plan", "--add-voter", "9", "--upgrade", "4.3", source).code == 1
+
+
+def test_json_has_a_line_for_each_change(data: Path, kraftlake: Kraftlake) -> None:
+    rows = kraftlake("plan", "--json", "--stop-broker", "11", "--to-dynamic", data / FINAL).rows
+    assert [row["answer"] for row in rows] == ["unsafe", "safe"]
+    assert rows[0]["end_offset"] == 2665
+    assert len(rows[0]["reasons"]) == 500
+    assert rows[0]["reasons"][0]["offset"] == 2297
+
+
+def test_a_lake_answers_as_the_directories_do(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    lake = tmp_path / "lake"
+    kraftlake("ingest", "--build", "--lake", lake, data / FINAL)
+    change = ("--stop-broker", "12", "--remove-voter", "3")
+    of_lake = kraftlake("plan", "--json", *change, "--lake", lake)
+    of_directories = kraftlake("plan", "--json", *change, data / FINAL)
+    assert of_lake.rows == of_directories.rows
+
+
+def test_a_reassignment_is_read_from_kafkas_file(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    path = tmp_path / "moves.json"
+    one = {"topic": "k0-310-3", "partition": 0, "replicas": [11, 99]}
+    path.write_text(json.dumps({"version": 1, "partitions": [one]}))
+    ended = kraftlake("plan", "--reassignment", path, data / FINAL)
+    assert ended.code == 1
+    assert "brokers [99] are not registered" in ended.out
+    path.write_text("{")
+    assert str(path) in kraftlake("plan", "--reassignment", path, data / FINAL).error
+    assert "No such file" in kraftlake("plan", "--reassignment", "gone", data / FINAL).error
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ((), "name a change"),
+        (("--stop-broker", "1,x"), "expected broker ids"),
+        (("--upgrade", "2.8"), "expected one of 3.7"),
+        (("--at-offset", "3", "--to-dynamic"), "--at-offset goes with --lake"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(
+    data: Path, kraftlake: Kraftlake, options: tuple[str, ...], complaint: str
+) -> None:
+    ended = kraftlake("plan", *options, data / FINAL)
+    assert ended.code == 2
+    assert complaint in ended.error
