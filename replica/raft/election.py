@@ -1,0 +1,230 @@
+"""Votes and pre-votes: how a replica without a leader gets one (KIP-595, KIP-996).
+
+Kafka: KafkaRaftClient.handleVoteRequest, handleVoteResponse, pollUnattached, pollProspective,
+pollCandidate; scenarios C and D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import NO_NODE
+from replica.raft.config import FOREVER
+from replica.raft.core import Core
+from replica.raft.epoch_bounds import MAX_EPOCH
+from replica.raft.follower.fetch_requests import awaits_flush, fetch_from_any
+from replica.raft.leader.leading import lead
+from replica.raft.messages import VoteRequest, VoteResponse
+from replica.raft.requests import is_for_other_voter, refused_as_stranger
+from replica.raft.roles import Candidate, IllegalVoteError, Prospective, Tally, Unattached
+from replica.raft.transitions import Cause
+
+
+def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) -> None:
+    """Grant or refuse; a newer epoch is adopted even where the vote is refused (C08, C14)."""
+    illegal = _why_illegal(core, request)
+    if illegal is not None:
+        core.refuse_illegal(request_id, request, illegal)
+        return
+    if request.epoch < core.role.epoch:
+        core.refuse(request_id, request, ErrorCode.FENCED_LEADER_EPOCH)
+        return
+    position = election_order(OffsetAndEpoch(request.end_offset, request.last_epoch))
+    local = election_order(core.log.position)
+    sender = request.candidate.node_id
+    if refused_as_stranger(core, request_id, request, sender, has_newer_log=position > local):
+        return
+    if not core.explains(request.epoch):
+        core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
+        return
+    if request.epoch > core.role.epoch:
+        core.detach(request.epoch)
+    if is_for_other_voter(core, request.voter):
+        core.refuse(request_id, request, ErrorCode.INVALID_VOTER_KEY)
+        return
+    granted = core.local is not None and core.role.grants(
+        request.candidate, is_log_newer=position >= local, pre_vote=request.pre_vote
+    )
+    if granted and not request.pre_vote:
+        _remember_vote(core, request)
+    core.reply(request_id, core.signed(VoteResponse(granted=granted)))
+
+
+def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bool:
+    """Count an answer; whether it was a good one."""
+    role = core.role
+    if isinstance(role, Candidate | Prospective):
+        if response.error is not ErrorCode.NONE:
+            return False
+        try:
+            _count(core, role, node_id, granted=response.granted)
+        except IllegalVoteError:
+            core.illegal["vote answer of a non-voter, or one that changed"] += 1
+            return False
+    return True
+
+
+def handle_pre_vote_unsupported(core: Core) -> None:
+    """A voter answers UNSUPPORTED_VERSION: only a real vote can be asked of it (D10)."""
+    if isinstance(core.role, Prospective):
+        _stand(core, Cause.PRE_VOTE_UNSUPPORTED)
+
+
+def poll_unattached(core: Core, role: Unattached) -> int:
+    """Wait for the election timeout; an observer asks for the leader.
+
+    Kafka's asks bootstrap servers alone, and finds nobody where none of them is a voter any more;
+    here it asks the voters that its log names too.
+    """
+    if not core.may_stand:
+        named = core.log.voters.ids if core.log.voter_sets else ()
+        return fetch_from_any(core, [node_id for node_id in named if node_id != core.local_id])
+    if core.shutdown_deadline is not None:
+        return core.shutdown_deadline
+    if role.election_deadline <= core.now:
+        become_prospective(core)
+        return core.now
+    if role.election_deadline == FOREVER:
+        # an observer that a fetched snapshot made a voter
+        role = replace(role, election_deadline=core.election_timeout())
+        core.keep(role)
+    return min(role.election_deadline, fetch_from_any(core))
+
+
+def poll_prospective(core: Core, role: Prospective) -> int:
+    """Ask all voters; without a majority go back to where it came from."""
+    if core.shutdown_deadline is not None:
+        return core.shutdown_deadline
+    if role.election_deadline <= core.now or not core.may_stand:
+        _go_back(core, role, Cause.TIMEOUT)
+        return core.now
+    return min(role.election_deadline, _ask(core, role))
+
+
+def poll_candidate(core: Core, role: Candidate) -> int:
+    """Ask all voters; a lost election is waited out, then the next begins with a pre-vote."""
+    if core.shutdown_deadline is not None:
+        return min(core.shutdown_deadline, _ask(core, role))
+    if role.election_deadline <= core.now:
+        become_prospective(core)
+        return core.now
+    return min(role.election_deadline, FOREVER if role.tally.is_lost else _ask(core, role))
+
+
+def become_prospective(core: Core) -> None:
+    """Start a pre-vote in the same epoch; the vote and the leader of it are remembered."""
+    assert core.local_key is not None
+    assert core.may_stand, "an observer stands in no election (C45)"
+    role = core.role
+    prospective = Prospective(
+        role.epoch,
+        own_tally(core),
+        core.election_timeout(),
+        role.leader_id,
+        role.leader_endpoints,
+        role.voted,
+    )
+    core.become(Cause.TIMEOUT, prospective)
+    _advance(core)
+
+
+def _stand(core: Core, cause: Cause) -> None:
+    """Become candidate of the next epoch, with the local vote."""
+    assert core.local_key is not None
+    role = core.role
+    if role.epoch >= MAX_EPOCH:  # nobody can be elected any more
+        assert isinstance(role, Prospective)
+        _go_back(core, role, Cause.ELECTION_LOST)
+        return
+    epoch = role.epoch + 1
+    candidate = Candidate(epoch, own_tally(core), core.election_timeout(), core.local_key)
+    core.become(cause, candidate)
+    _advance(core)
+
+
+def own_tally(core: Core) -> Tally:
+    """With the local vote alone, if it counts."""
+    own = frozenset({core.local_id}) if core.is_voter else frozenset()
+    return Tally(core.log.voters, own)
+
+
+def _advance(core: Core) -> None:
+    """Take a majority for what it is."""
+    role = core.role
+    if isinstance(role, Prospective) and role.tally.is_won:
+        _stand(core, Cause.MAJORITY_GRANTED)
+    elif isinstance(role, Candidate) and role.tally.is_won:
+        lead(core, role)
+
+
+def _count(core: Core, role: Candidate | Prospective, node_id: int, *, granted: bool) -> None:
+    if isinstance(role, Candidate):
+        core.keep(replace(role, tally=role.tally.recorded(node_id, granted=granted)))
+    else:
+        role = replace(role, tally=role.tally.latest(node_id, granted=granted))
+        core.keep(role)
+        if role.tally.is_lost:
+            _go_back(core, role, Cause.ELECTION_LOST)
+    _advance(core)
+
+
+def _go_back(core: Core, role: Prospective, cause: Cause) -> None:
+    """To the leader it had, if it can be reached (D12); else wait for the next timeout (D13)."""
+    if role.leader_id != NO_NODE and role.leader_endpoints:
+        follower = core.follower(role.epoch, role.leader_id, role.leader_endpoints, role.voted)
+        core.become(cause, follower)
+    else:
+        deadline = core.election_timeout()
+        core.become(cause, Unattached(role.epoch, deadline, role.leader_id, role.voted))
+
+
+def _ask(core: Core, role: Candidate | Prospective) -> int:
+    """Send to who has not answered; the deadline to look again.
+
+    A vote is for the log that the request tells of, and stays given when the candidate restarts:
+    so that log is flushed first. Kafka's always is, for its followers flush as they append.
+    """
+    assert core.local_key is not None
+    if awaits_flush(core):
+        return FOREVER
+    position = core.log.position
+    deadline = FOREVER
+    for voter in role.tally.unanswered:
+        request = VoteRequest(
+            cluster_id=core.config.cluster_id,
+            epoch=role.epoch,
+            candidate=core.local_key,
+            voter=voter.key,
+            last_epoch=position.epoch,
+            end_offset=position.offset,
+            pre_vote=isinstance(role, Prospective),
+        )
+        deadline = min(deadline, core.send(voter.key.node_id, voter.endpoints, request))
+    return deadline
+
+
+def _remember_vote(core: Core, request: VoteRequest) -> None:
+    """A first vote in this epoch; the timer is drawn anew, for the candidate's chance (C35)."""
+    role = core.role
+    if role.voted is not None:
+        return
+    if isinstance(role, Unattached):
+        voted = replace(role, voted=request.candidate, election_deadline=core.election_timeout())
+        core.become(Cause.VOTED, voted)
+    elif isinstance(role, Prospective):
+        core.become(Cause.VOTED, replace(role, voted=request.candidate))
+
+
+def _why_illegal(core: Core, request: VoteRequest) -> str | None:
+    """Checked before the epoch is adopted (C13)."""
+    highest = request.epoch if request.pre_vote else request.epoch - 1
+    if request.epoch < 0 or request.end_offset < 0 or not 0 <= request.last_epoch <= highest:
+        return "vote request with impossible numbers"
+    if request.candidate.node_id < 0:
+        return "vote request without a candidate"
+    if request.candidate.node_id == core.local_id:
+        return "vote request from the local replica's own id"
+    return None

@@ -1,0 +1,75 @@
+"""What a replica asks for: the next records, the next slice of a snapshot, or who leads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from replica.model.keys import NO_NODE, ReplicaKey
+from replica.raft.config import FOREVER
+from replica.raft.core import Core
+from replica.raft.messages import FetchRequest, FetchSnapshotRequest
+from replica.raft.roles import Follower, SnapshotFetch
+
+ANONYMOUS = ReplicaKey(NO_NODE)
+
+
+def fetch_from_leader(core: Core, role: Follower) -> int:
+    """Fetch records or a slice; returns when to look again.
+
+    A fetch acknowledges everything below its offset, so it waits for a flush that is owed; and for
+    the log's end to be known after a truncation, for the verdict on a fetched snapshot.
+    """
+    if core.truncating or awaits_flush(core):
+        return FOREVER
+    if role.fetching is None:
+        return core.send(role.leader_id, role.leader_endpoints, _fetch(core))
+    if role.fetching.is_complete:
+        return FOREVER
+    request = _fetch_snapshot(core, role.fetching)
+    return core.send(role.leader_id, role.leader_endpoints, request)
+
+
+def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
+    """Ask one of the bootstrap servers, or of these voters, whose answer names the leader
+    (KIP-853); returns when to look again."""
+    servers = (*core.config.bootstrap_ids, *voters)
+    if not servers or core.truncating or awaits_flush(core):
+        return FOREVER
+    node_id = core.connections.ready_bootstrap(servers, core.now, core.draw)
+    if node_id is None:
+        return core.connections.next_bootstrap_at(servers, core.now)
+    return core.send(node_id, core.endpoints_of(node_id, ()), _fetch(core))
+
+
+def awaits_flush(core: Core) -> bool:
+    """Whether the log end may not be told to others yet: a crash could still take it back (J17).
+
+    An observer waits too, as Kafka's controllers do: what it has fetched counts from the moment it
+    is a voter.
+    """
+    return core.log.flushed_end < core.log.log_end
+
+
+def _fetch(core: Core) -> FetchRequest:
+    high_watermark = core.high_watermark
+    return FetchRequest(
+        cluster_id=core.config.cluster_id,
+        replica=core.local_key or ANONYMOUS,
+        epoch=core.role.epoch,
+        fetch_offset=core.log.log_end,
+        last_fetched_epoch=core.log.last_epoch,
+        max_wait_ms=core.config.fetch_max_wait_ms,
+        max_bytes=core.config.fetch_max_bytes,
+        high_watermark=-1 if high_watermark is None else high_watermark,
+    )
+
+
+def _fetch_snapshot(core: Core, fetching: SnapshotFetch) -> FetchSnapshotRequest:
+    return FetchSnapshotRequest(
+        cluster_id=core.config.cluster_id,
+        replica=core.local_key or ANONYMOUS,
+        epoch=core.role.epoch,
+        snapshot_id=fetching.snapshot_id,
+        position=fetching.position,
+        max_bytes=core.config.fetch_snapshot_max_bytes,
+    )

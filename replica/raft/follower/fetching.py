@@ -1,0 +1,205 @@
+"""The follower: what it does with a leader's answers, and when it stops trusting the leader.
+
+Kafka: handleFetchResponse, handleFetchSnapshotResponse, pollFollower; decisions on truncation and
+high watermark are replica.history's. Scenarios B, F13-F15, G.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from replica.history.fetch import Diverging
+from replica.history.truncation import checked_truncation_offset
+from replica.history.watermark import (
+    HighWatermarkRegressionError,
+    checked_leader_watermark,
+    follower_high_watermark,
+)
+from replica.model.batch import Batch
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.raft.core import Core
+from replica.raft.effects import SnapshotPart
+from replica.raft.election import become_prospective
+from replica.raft.follower.fetch_requests import fetch_from_any, fetch_from_leader
+from replica.raft.follower.voter_updates import change_to_join, may_join, next_update, update
+from replica.raft.log_start import follow_log_start
+from replica.raft.messages import FetchResponse, FetchSnapshotResponse, PeerRequest
+from replica.raft.roles import Follower, SnapshotFetch
+
+
+def poll_follower(core: Core, role: Follower) -> int:
+    """Fetch; a voter doubts a silent leader, an observer looks for it at the bootstrap servers."""
+    if core.shutdown_deadline is not None:
+        return core.shutdown_deadline
+    if not core.may_stand:
+        return _poll_observer(core, role)
+    if role.fetch_deadline <= core.now:
+        become_prospective(core)
+        return core.now
+    if role.update_voter_deadline > core.now:
+        again = fetch_from_leader(core, role)
+    elif not core.connections.is_ready(role.leader_id, core.now):
+        # the update goes out in the place of the next fetch
+        return min(core.connections.ready_at(role.leader_id), role.fetch_deadline)
+    else:
+        request = update(core, role)
+        again = fetch_from_leader(core, role) if request is None else _ask(core, role, request)
+        role = replace(role, update_voter_deadline=next_update(core))
+        core.keep(role)
+    return min(again, role.fetch_deadline, role.update_voter_deadline)
+
+
+def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
+    """Truncate, begin a snapshot, or append; whether the answer was a good one.
+
+    Raises TruncationBelowHighWatermarkError: one of the two logs broke Raft, and this replica must
+    not go on.
+    """
+    role = core.role
+    if response.error is not ErrorCode.NONE:
+        return False
+    if not isinstance(role, Follower):
+        return True
+    named = response.diverging or response.snapshot_id
+    if named is not None and (named.offset < 0 or not 0 <= named.epoch <= role.epoch):
+        core.illegal["fetch answered with impossible numbers"] += 1
+        return False
+    if response.diverging is not None:
+        _truncate(core, response.diverging)
+    elif response.snapshot_id is not None:
+        _begin_snapshot(core, role, response.snapshot_id)
+    elif not _append(core, role, response):
+        return False
+    _trust(core)
+    return True
+
+
+def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) -> bool:
+    """Keep a slice; after the last the host validates the whole (SnapshotFetched)."""
+    role = core.role
+    if not isinstance(role, Follower) or role.fetching is None:
+        return True
+    fetching, snapshot_id = role.fetching, response.snapshot_id
+    if (
+        response.error is ErrorCode.SNAPSHOT_NOT_FOUND
+        or snapshot_id is None
+        or min(snapshot_id.offset, snapshot_id.epoch) < 0
+    ):
+        # gone: a plain fetch again, but not at once, or a confused leader would make it spin
+        core.keep(replace(role, fetching=None))
+        _trust(core)
+        return False
+    if response.error is not ErrorCode.NONE:
+        return False
+    end = response.position + len(response.data)
+    if (
+        (snapshot_id, response.position) != (fetching.snapshot_id, fetching.position)
+        or end > response.size
+        or not response.data
+    ):
+        core.illegal["snapshot slice that was not asked for"] += 1
+        return False
+    is_last = end == response.size
+    part = SnapshotPart(snapshot_id, response.position, response.data, is_last)
+    core.effects.write(part)
+    core.keep(replace(role, fetching=SnapshotFetch(snapshot_id, end, is_last)))
+    _trust(core)
+    return True
+
+
+def _ask(core: Core, role: Follower, request: PeerRequest) -> int:
+    """Ask the leader for a change of the voter set; returns when to look again."""
+    return core.send(role.leader_id, role.leader_endpoints, request)
+
+
+def _poll_observer(core: Core, role: Follower) -> int:
+    """Fetch; when the update timer ends, ask to become a voter where that is wanted."""
+    if role.update_voter_deadline > core.now:
+        again = _fetch_as_observer(core, role)
+        return min(again, role.update_voter_deadline) if may_join(core) else again
+    request = change_to_join(core, role)
+    if request is None:
+        return _fetch_as_observer(core, role)
+    if not core.connections.is_ready(role.leader_id, core.now):
+        # the request goes out in the place of the next fetch
+        return core.connections.ready_at(role.leader_id)
+    again = _ask(core, role, request)
+    deadline = next_update(core)
+    core.keep(replace(role, update_voter_deadline=deadline))
+    return min(again, deadline)
+
+
+def _fetch_as_observer(core: Core, role: Follower) -> int:
+    """Ask the leader and, each time it fails, a bootstrap server whether there is another.
+
+    Kafka goes on with the bootstrap servers alone once the fetch timeout is over, and never comes
+    back to a leader that they name but that is none of them.
+    """
+    connections, leader = core.connections, role.leader_id
+    if connections.has_timed_out(leader, core.now):
+        connections.forget(leader)
+        if core.config.bootstrap_ids:
+            return fetch_from_any(core)
+    if connections.is_backing_off(leader, core.now):
+        if role.fetching is not None:
+            return connections.ready_at(leader)
+        return min(fetch_from_any(core), connections.ready_at(leader))
+    if connections.has_any_in_flight(core.now):
+        return connections.next_bootstrap_at(core.config.bootstrap_ids, core.now)
+    return fetch_from_leader(core, role)
+
+
+def _truncate(core: Core, diverging: OffsetAndEpoch) -> None:
+    decision = Diverging(diverging.epoch, diverging.offset)
+    end = checked_truncation_offset(core.log.view, decision, core.committed)
+    if end < core.log.log_end:
+        core.log = core.log.truncated(end)
+        core.truncating = True
+        core.effects.truncate_to(end)
+
+
+def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> None:
+    """Unless it is here already, or is the bootstrap snapshot, each replica's own (H25)."""
+    if snapshot_id != BOOTSTRAP_SNAPSHOT and core.log.snapshot(snapshot_id) is None:
+        core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
+
+
+def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
+    """Append what is new of the records and follow the leader's high watermark and log start."""
+    batches = [batch for batch in response.batches if batch.end_offset > core.log.log_end]
+    if not _fits(core, batches):
+        core.illegal["records that don't continue the log"] += 1
+        return False
+    try:
+        named = checked_leader_watermark(role.leader_watermark, response.high_watermark)
+    except HighWatermarkRegressionError:
+        core.illegal["a high watermark that fell"] += 1
+        return False
+    if batches:
+        core.append(batches)
+    core.keep(replace(role, leader_watermark=named))
+    reached = follower_high_watermark(core.committed, named, core.log.log_end)
+    if reached is not None:
+        core.commit_to(reached)
+    follow_log_start(core, response.log_start)
+    return True
+
+
+def _fits(core: Core, batches: Sequence[Batch]) -> bool:
+    """Whether batches continue the log without a gap, in epochs that only rise to this one."""
+    end, epoch = core.log.log_end, core.log.last_epoch
+    for batch in batches:
+        if batch.base_offset != end or not epoch <= batch.epoch <= core.role.epoch:
+            return False
+        end, epoch = batch.end_offset, batch.epoch
+    return True
+
+
+def _trust(core: Core) -> None:
+    """A good answer came."""
+    role = core.role
+    assert isinstance(role, Follower)
+    core.keep(role.trusting(core.now + core.config.fetch_timeout_ms))

@@ -1,0 +1,44 @@
+"""DescribeQuorum: how far every replica is, as its leader sees it (KIP-595, KIP-836)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import ReplicaKey
+from replica.raft.core import Core
+from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
+from replica.raft.roles import Leader, Progress
+
+
+def handle_describe_quorum(
+    core: Core, request_id: Hashable, request: DescribeQuorumRequest
+) -> None:
+    """Only the leader knows; observers not heard of for five minutes are forgotten."""
+    role = core.role
+    if not isinstance(role, Leader):
+        core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return
+    voters = core.log.voters
+    role = role.without_idle_observers(voters, core.now)
+    core.keep(role)
+    observers = sorted(key for key in role.progress if not voters.is_voter(key))
+    if not core.is_voter:
+        observers = sorted({*observers, role.local})
+    response = DescribeQuorumResponse(
+        high_watermark=-1 if role.high_watermark is None else role.high_watermark,
+        voters=tuple(_state(core, role, voter.key) for voter in voters),
+        observers=tuple(_state(core, role, key) for key in observers),
+    )
+    core.reply(request_id, core.signed(response))
+
+
+def _state(core: Core, role: Leader, key: ReplicaKey) -> ReplicaState:
+    """The leader has always caught up with itself, and never fetches."""
+    if key.node_id == role.local.node_id:
+        return ReplicaState(key, core.log.log_end, -1, core.now)
+    progress = role.progress.get(key)
+    if progress is None:
+        unknown = Progress()
+        return ReplicaState(key, -1, unknown.last_fetch, unknown.last_caught_up)
+    return ReplicaState(key, progress.log_end, progress.last_fetch, progress.last_caught_up)

@@ -1,0 +1,78 @@
+"""FetchQuorumRecords, the RPC of the seed of KIP-595 that Kafka folded into Fetch.
+
+A second rendering of a leader's answer. Its errors have other names, a diverging follower gets the
+offset to truncate to, and three fields tell what Fetch doesn't: whether the sender is still a
+voter, where the newest snapshot ends, and when the sender was last caught up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from replica.history.fetch import DraftOutOfRange, draft_validate_position
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import NO_NODE
+from replica.raft.core import Core
+from replica.raft.effects import LogRead
+from replica.raft.leader.replication import count_fetch
+from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
+from replica.raft.roles import Leader, Progress
+
+
+def handle_fetch_quorum_records(
+    core: Core, request_id: Hashable, request: FetchQuorumRecordsRequest
+) -> None:
+    """Steps 1 to 3 of the seed; a draft fetch never waits."""
+    role = core.role
+    if min(request.fetch_offset, request.fetch_epoch) < 0 or (
+        NO_NODE != request.replica.node_id == core.local_id
+    ):
+        core.refuse_illegal(request_id, request, "draft fetch with impossible numbers")
+        return
+    if request.epoch != role.epoch:
+        core.refuse(request_id, request, ErrorCode.MISMATCH_EPOCH)
+        return
+    if not isinstance(role, Leader):
+        core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return
+    decision = draft_validate_position(core.log.view, request.fetch_offset, request.fetch_epoch)
+    if isinstance(decision, DraftOutOfRange):
+        _answer(
+            core,
+            request_id,
+            request,
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            (decision.next_fetch_offset, decision.next_fetch_epoch),
+        )
+        return
+    if request.is_follower:
+        count_fetch(core, request.replica, request.fetch_offset)
+    is_zombie = request.is_follower and not core.log.voters.is_voter(request.replica)
+    _answer(core, request_id, request, ErrorCode.NOT_FOLLOWER if is_zombie else ErrorCode.NONE)
+
+
+def _answer(
+    core: Core,
+    request_id: Hashable,
+    request: FetchQuorumRecordsRequest,
+    error: ErrorCode,
+    next_fetch: tuple[int, int] = (-1, -1),
+) -> None:
+    snapshot = core.log.latest_snapshot
+    voter = core.log.voters.voter_of(request.replica)
+    key = request.replica if voter is None else voter.key
+    progress = core.leader.progress.get(key, Progress())
+    response = FetchQuorumRecordsResponse(
+        error=error,
+        next_fetch_offset=next_fetch[0],
+        next_fetch_epoch=next_fetch[1],
+        high_watermark=-1 if core.high_watermark is None else core.high_watermark,
+        first_dirty_offset=0 if snapshot is None else snapshot.offset,
+        last_caught_up=progress.last_caught_up,
+    )
+    has_records = error in (ErrorCode.NONE, ErrorCode.NOT_FOLLOWER)
+    read = None
+    if has_records and request.fetch_offset < core.log.log_end:
+        limit = min(request.max_bytes, core.config.response_max_bytes)
+        read = LogRead(request.fetch_offset, limit)
+    core.reply(request_id, core.signed(response), read)

@@ -1,0 +1,175 @@
+"""A leader on its own: it begins its epoch, takes appends, keeps the voters told and resigns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from replica.errors import KraftlakeError, UsageError
+from replica.format.batch_size import batch_size
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
+from replica.model.kafka_errors import ErrorCode
+from replica.model.voters import Voter, VoterSet
+from replica.raft.config import FOREVER
+from replica.raft.core import Core
+from replica.raft.inputs import Append, Propose, Resign
+from replica.raft.leader.replication import (
+    append,
+    append_control,
+    drained,
+    finish_change,
+)
+from replica.raft.messages import BeginQuorumEpochRequest
+from replica.raft.roles import Candidate, Leader, Resigned, check_quorum_deadline
+from replica.raft.transitions import Cause
+
+
+class NotLeaderError(KraftlakeError):
+    """Only the leader of an epoch appends in it; ask the current one."""
+
+
+class RecordBatchTooLargeError(KraftlakeError):
+    """A batch is larger than Config.max_batch_bytes; nothing was appended."""
+
+
+def lead(core: Core, candidate: Candidate) -> None:
+    """Become leader and append the records every epoch starts with, in one batch (H22)."""
+    local = core.local
+    assert local is not None
+    wait = core.config.fetch_timeout_ms
+    voters = core.log.voters
+    leader = Leader(
+        epoch=candidate.epoch,
+        local=local.key,
+        endpoints=local.endpoints,
+        epoch_start=core.log.log_end,
+        check_quorum_deadline=check_quorum_deadline(voters, local.key, core.now, wait),
+        begin_deadline=core.now,
+        learned={local.key.node_id: local},
+    )
+    core.become(Cause.MAJORITY_GRANTED, leader)
+    append_control(core, *_start_of_epoch(core, candidate, local))
+
+
+def handle_propose(core: Core, propose: Propose) -> None:
+    """Append encoded batches; Effects.append has their offsets (J01-J03).
+
+    Raises NotLeaderError, RecordBatchTooLargeError, or UsageError for a future epoch.
+    """
+    _check_leads(core, propose.epoch)
+    _check_size(core, max((len(batch.data) for batch in propose.batches), default=0))
+    batches = list(drained(core))
+    base = batches[-1].end_offset if batches else core.log.log_end
+    for proposal in propose.batches:
+        last = base + proposal.record_count - 1
+        batches.append(Batch(base, last, core.role.epoch, core.now, data=proposal.data))
+        base = last + 1
+    append(core, tuple(batches))
+
+
+def handle_append(core: Core, request: Append) -> None:
+    """Gather records; they are appended when the linger is over, or before what may not overtake
+    them. Raises as handle_propose does, and BufferAllocationError (J04)."""
+    assert request.values, "an append has records"
+    _check_leads(core, request.epoch)
+    _check_size(core, batch_size(request.values))
+    core.accumulator.append(request.values, core.now)
+
+
+def handle_resign(core: Core, resign: Resign) -> None:
+    """The state machine gives up. Raises NotLeaderError or UsageError (E24, E25)."""
+    role = core.role
+    if resign.epoch > role.epoch:
+        raise UsageError(f"resign from epoch {resign.epoch}, but the newest is {role.epoch}")
+    if resign.epoch < role.epoch:
+        return
+    if not isinstance(role, Leader):
+        raise NotLeaderError(f"not the leader of epoch {resign.epoch}")
+    core.keep(replace(role, resign_requested=True))
+
+
+def poll_leader(core: Core, role: Leader) -> int:
+    """Resign where due, expire a pending change, keep the voters told; the next deadline."""
+    if core.shutdown_deadline is not None or role.resign_requested:
+        _resign(core, role, Cause.RESIGNED)
+        return core.now
+    if role.check_quorum_deadline <= core.now and not core.is_only_voter:
+        _resign(core, role, Cause.TIMEOUT)
+        return core.now
+    if role.change is not None and role.change.deadline <= core.now:
+        finish_change(core, ErrorCode.REQUEST_TIMED_OUT, "the change was not committed in time")
+    if role.begin_deadline <= core.now:
+        _send_begin(core)
+    if core.accumulator.deadline <= core.now:
+        append(core, drained(core))
+    role = core.leader
+    check = FOREVER if core.is_only_voter else role.check_quorum_deadline
+    expiry = FOREVER if role.change is None else role.change.deadline
+    return min(check, role.begin_deadline, expiry, core.accumulator.deadline)
+
+
+def _check_leads(core: Core, epoch: int) -> None:
+    role = core.role
+    if epoch > role.epoch:
+        raise UsageError(f"append in epoch {epoch}, but the newest known is {role.epoch}")
+    if not isinstance(role, Leader) or epoch < role.epoch or role.resign_requested:
+        raise NotLeaderError(f"not the leader of epoch {epoch}")
+
+
+def _check_size(core: Core, size: int) -> None:
+    limit = core.config.max_batch_bytes
+    if size > limit:
+        raise RecordBatchTooLargeError(f"a batch of {size} bytes, at most {limit} are allowed")
+
+
+def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
+    """LeaderChange; and the voters, where the log has none yet (bootstrap snapshot 0-0) or the
+    leader's own entry is out of date (H19)."""
+    voters = core.log.voters
+    keys = {voter.key.node_id: voter.key for voter in voters}
+    granting = tuple(keys[node_id] for node_id in sorted(candidate.tally.granted))
+    change = LeaderChange(local.key.node_id, tuple(v.key for v in voters), granting)
+    if core.log.kraft_version == 0:
+        return [change]
+    updated = with_updated(voters, local)
+    if core.log.voters_offset != -1 and updated == voters:
+        return [change]
+    return [change, KRaftVersion(core.log.kraft_version), KRaftVoters(updated)]
+
+
+def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
+    """`voters` with the entry of the same key replaced; unchanged where there is none."""
+    known = voters.voter(voter.key.node_id)
+    if known is None or known.key != voter.key:
+        return voters
+    return voters.with_voter(voter)
+
+
+def _send_begin(core: Core) -> None:
+    """BeginQuorumEpoch to all other voters, every half fetch timeout (E06)."""
+    role = core.leader
+    for voter in core.log.voters.others(role.local):
+        request = BeginQuorumEpochRequest(
+            cluster_id=core.config.cluster_id,
+            epoch=role.epoch,
+            leader_id=role.leader_id,
+            leader_endpoints=role.endpoints,
+            voter=voter.key,
+        )
+        core.send(voter.key.node_id, voter.endpoints, request)
+    core.keep(replace(role, begin_deadline=core.now + core.config.fetch_timeout_ms // 2))
+
+
+def _resign(core: Core, role: Leader, cause: Cause) -> None:
+    voters = core.log.voters
+    resigned = Resigned(
+        role.epoch,
+        role.leader_id,
+        role.endpoints,
+        election_deadline=core.now
+        + core.config.election_timeout_ms
+        + core.draw(core.config.election_timeout_ms),
+        unacked=frozenset(voter.key.node_id for voter in voters.others(role.local)),
+        preferred_successors=role.successors(voters),
+    )
+    core.become(cause, resigned)
