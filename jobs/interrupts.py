@@ -50,12 +50,12 @@ def started_spark(
     job: str, lake: Lake, extra_conf: Mapping[str, str] | None = None
 ) -> SparkSession:
     """A session of pipelines.session. Where none runs yet, a line on stderr says that it starts,
-    and SIGINT is handled by `_interrupt` from then on."""
+    and SIGINT is handled by `_interrupt` from then on, unless the command has a handler."""
     from pipelines.session import is_running, spark_session
 
     if not is_running():
         complain(f"{job}: starting Spark")
-        if _is_main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        if _is_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, _interrupt)
         if not os.environ.get(DEBUG_VARIABLE):
             _silence_py4j()

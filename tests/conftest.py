@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pipelines.lake import Lake
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -71,7 +73,7 @@ def recorded_lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     lake = tmp_path_factory.mktemp("recorded") / "lake"
     clusters = [str(data / name) for name in ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")]
-    assert run(clusters, lake=str(lake), order=("live", "split", "final")) == 0
+    assert run(clusters, lake=Lake(lake), order=("live", "split", "final")) == 0
     return lake
 
 
@@ -82,5 +84,5 @@ def built_lake(recorded_lake: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
     lake = tmp_path_factory.mktemp("built") / "lake"
     shutil.copytree(recorded_lake, lake)
-    assert run(lake=str(lake)) == 0
+    assert run(lake=Lake(lake)) == 0
     return lake

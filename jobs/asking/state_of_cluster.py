@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-from jobs.asking.cluster_source import Source, from_directories, from_lake
+from jobs.asking.cluster_source import Source, from_directories
 from jobs.moments import Moment
 from jobs.output import complain, counted, write_json, write_line, write_table
 from pipelines.lake import Lake
@@ -61,6 +61,8 @@ def source_of(asked: Asked, broker_defaults: Mapping[str, str], *, content: bool
     """The state, with what the log holds where `content` asks for it. UsageError for what can't be
     told, and where neither directories nor a lake are named."""
     if asked.lake is not None:
+        from jobs.asking.cluster_in_lake import from_lake  # directories need no delta-rs
+
         return from_lake(
             asked.lake,
             asked.cluster,

@@ -104,9 +104,8 @@ def state(
     --diff: change, name, old and new (JSON).
 
     --sizes and --exposure also read directories, at the end of the newest log among them.
-    --exposure: how many partitions would have no leader, need an unclean election (a replica is
-    left that isn't in sync), or be led below min.insync.replicas; and whether the voters left are a
-    majority. Only brokers that are live now are let fail.
+    --exposure: how many partitions would have no leader, need an unclean election (only a replica
+    that isn't in sync is left), or be led below min.insync.replicas; and the voters' majority.
 
     \b
     Examples:
@@ -118,10 +117,8 @@ def state(
     --sizes: about (entity, topic, record), name, count (of a topic: partitions), replicas,
     size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing, rack,
     broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority.
-
     Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
     """
-    from jobs.asking import state as job
     from jobs.asking import state_of_cluster as of_cluster
     from jobs.directories.broker_defaults import defaults_in
     from jobs.moments import Moment, either_of, moment_of
@@ -132,13 +129,16 @@ def state(
     moment = Moment(at_offset, moment_of("--at-time", at_time))
     if sizes or exposure:
         of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
-        needs("--lake", lake, {**of_a_lake, "--committed-only": committed_only})
+        of_a_lake |= {"--committed-only": committed_only}
+        needs("--lake", lake, of_a_lake)
         asked = of_cluster.Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
         source = of_cluster.source_of(asked, defaults_in(broker_config), content=sizes)
         show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
         return show(source, limit=limit, json_output=json_output)
     if lake is None:
         raise UsageError("--lake is missing; directories are read with --sizes or --exposure")
+    from jobs.asking import state as job
+
     about = {"committed_only": committed_only, "json_output": json_output}
     if diff is None:
         return job.run(lake=lake, cluster=cluster, moment=moment, **about)

@@ -130,7 +130,7 @@ def run(
       connections.max.idle.ms, socket.request.max.bytes, queued.max.request.bytes,
       connection.failed.authentication.delay.ms, sasl.server.max.receive.size,
       socket.receive.buffer.bytes, socket.send.buffer.bytes,
-      socket.connection.setup.timeout.ms         what is taken of clients: docs/security.md
+      socket.connection.setup.timeout.ms         what clients may do: docs/reference/security.md
 
     \b
     Extra keys:

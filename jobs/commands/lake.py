@@ -37,8 +37,8 @@ def ingest(
 
     --dry-run tells which replicas, files, bytes and offsets are new; records aren't decoded.
 
-    --follow and --available-now run the same as a Spark stream over the logs, which goes on where
-    it was stopped or killed.
+    --follow runs the same whenever a log has changed, and goes on where it was stopped or killed;
+    Spark is started once, by the first look that brings much.
 
     \b
     Examples:

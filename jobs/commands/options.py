@@ -124,7 +124,7 @@ Follow = Annotated[
 ]
 AvailableNow = Annotated[
     bool,
-    typer.Option("--available-now", help="As a stream that ends with what is there now."),
+    typer.Option("--available-now", help="End with what is there now, as without --follow."),
 ]
 
 ThenBuild = Annotated[

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import signal
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake import build
+from jobs.lake.following import follow, told_to_stop
 from jobs.lake.waiting import check_ready, check_whole, waiting
 from jobs.moments import capture_moment_of
 from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
 from pipelines.capture.looks import Group, Look, Looks, Options, look_at, parse_replica
-from pipelines.capture.spool import Spool, local_place
+from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from pipelines.lake.folder import refuse_foreign
 from pipelines.lake.lock import locked
@@ -35,10 +32,6 @@ from replica.metadata.redact import Redactor
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CHECKPOINTS = "_ingest_streams"
-"""Below the lake, or beside its spool: a store has no renaming, which Spark's checkpoints need.
-Without one, what is there is looked at once more."""
-
 _AGAIN = (
     "what was committed stays: run the same command again, which goes on and stores nothing twice"
 )
@@ -46,8 +39,8 @@ _AGAIN = (
 
 @dataclass(frozen=True)
 class Stream:
-    """How to follow what is ingested. every_s: seconds between looks, None to stop when all that
-    was there at the start is in the lake."""
+    """How to follow what is ingested. every_s: seconds between looks at the files, None to look
+    once."""
 
     every_s: float | None
 
@@ -99,10 +92,12 @@ def run(
     check_ready(lake, "bronze")
     total: Counter[str] = Counter()
     with interruptible("ingest", lambda: _AGAIN):
-        if stream is None:
+        if stream is None or stream.every_s is None:
             total.update(work.run())
         else:
-            _follow(work, stream, lambda: total.update(work.run()))
+            with told_to_stop() as stop:
+                follow(paths, lambda: total.update(work.run()), stream.every_s, stop)
+            complain("ingest: stopped: run the same command again, which goes on")
     counts = dict(total) or work.no_rows()
     if then_build:
         counts |= build.run_build(lake)
@@ -210,34 +205,6 @@ class _Work:
         from pipelines.tables.bronze import BRONZE
 
         return {contract.name: 0 for contract in BRONZE}
-
-
-def _follow(work: _Work, stream: Stream, ingest: Callable[[], None]) -> None:
-    """Ingest whenever one of the logs has grown. What was looked at is known by the lake; the
-    stream's checkpoint says when to look again."""
-    from pyspark.sql import DataFrame
-
-    from pipelines.delta.streams import for_each_batch
-    from pipelines.sources import register
-
-    spark = started_spark("ingest", work.lake)
-    register(spark)
-    source = spark.readStream.format("kraft_log").option("content", "batches")
-    logs = [source.load(path) for path in work.paths]
-    every = logs[0]
-    for log in logs[1:]:
-        every = DataFrame.union(every, log)
-    place = local_place(work.lake)
-    followed = [work.lake, *work.paths] if work.lake.is_remote else work.paths
-    name = hashlib.sha256(json.dumps(followed).encode()).hexdigest()[:16]
-    checkpoint = (place / _CHECKPOINTS / name).as_uri()
-    stop = threading.Event()
-    if stream.every_s is not None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())
-    for_each_batch(every, checkpoint, ingest, every_s=stream.every_s, stop=stop)
-    if stop.is_set():
-        complain("ingest: stopped: run the same command again, which goes on")
 
 
 def _shown(size: int) -> str:

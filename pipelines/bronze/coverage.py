@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from replica.format.damage import DamageKind
 from replica.format.directory import MetadataDirectory, SegmentFile
 from replica.format.file_names import FileKind, classify
+from replica.scan.compact import column_of, next_offsets
 
 _HIDING_FILES = (DamageKind.UNREADABLE, DamageKind.CHANGED)
 
@@ -35,11 +38,15 @@ def _gaps(segments: tuple[SegmentFile, ...]) -> list[Uncovered]:
     expected: int | None = None
     for segment in segments:
         expected = segment.base_offset if expected is None else expected
-        for batch in segment.scan.batches:
-            is_gap = batch.header.base_offset > expected
-            if is_gap and not segment.scan.follows_unlisted(batch):
-                gaps.append(Uncovered(expected, batch.header.base_offset))
-            expected = batch.header.next_offset
+        batches = segment.scan.batches
+        if not batches:
+            continue
+        starts, ends = column_of(batches, "base_offset"), next_offsets(batches)
+        before = np.concatenate([[expected], ends[:-1]])
+        for number in np.flatnonzero(starts > before).tolist():
+            if not segment.scan.follows_unlisted(batches[number]):
+                gaps.append(Uncovered(int(before[number]), int(starts[number])))
+        expected = int(ends[-1])
     return gaps
 
 

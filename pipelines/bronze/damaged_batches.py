@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ from pipelines.bronze.log_ranges import LogRange, log_batch_rows
 from pipelines.tables.bronze import LOG_BATCHES
 from pipelines.tasks import Tasks
 from replica.metadata.redact import Redactor
+from replica.scan.compact import column_of
 
 _KEY = ("cluster_id", "base_offset", "leader_epoch", "crc")
 _Key = tuple[str, int, int, int]
@@ -80,8 +82,8 @@ def _whole_in(part: LogRange, *, damaged: Set[_Key], redactor: Redactor) -> set[
 def _damaged(captured: Sequence[Captured]) -> Iterator[_Key]:
     """_KEY of each, with the CRC that stands in its header."""
     for one, segment in new_segments(captured):
-        for batch in segment.scan.new_batches:
-            if not batch.crc_valid:
-                header = batch.header
-                cluster = one.look.replica.cluster_id
-                yield cluster, header.base_offset, header.leader_epoch, header.crc
+        batches = segment.scan.new_batches
+        for number in np.flatnonzero(column_of(batches, "crc_valid") == 0).tolist():
+            header = batches[number].header
+            cluster = one.look.replica.cluster_id
+            yield cluster, header.base_offset, header.leader_epoch, header.crc

@@ -6,8 +6,8 @@ applied, is told by the replay of the agreed branch in gold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipelines.capture.looks import Look
@@ -19,9 +19,12 @@ from replica.check.landmarks import known_files
 from replica.check.replaying import Replayed
 from replica.check.rule import Finding
 from replica.format.content import Content
+from replica.format.directory import MetadataDirectory, SegmentFile
 from replica.format.known_file import KnownFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.model.epochs import OffsetAndEpoch
+from replica.scan.compact import CompactBatches
+from replica.scan.segments import scan
 
 Row = dict[str, Any]
 
@@ -37,7 +40,7 @@ class Judged:
 
 def judge_looks(tasks: Tasks, looks: Sequence[Look]) -> list[Judged]:
     """One task for each look."""
-    return tasks.map(judge_look, looks)
+    return tasks.map(judge_look, [_handed_over(look) for look in looks])
 
 
 def judge_look(look: Look) -> Judged:
@@ -47,7 +50,7 @@ def judge_look(look: Look) -> Judged:
         for file in look.directory.files
         if file.name.kind in LOG_KINDS
     }
-    examined = Examined(look.location, look.directory, contents)
+    examined = Examined(look.location, _found_again(look), contents)
     facts = gather(examined)
     found: list[tuple[Finding, OffsetAndEpoch | None]] = [
         (finding, None) for finding in judge_directory(facts, Replayed())
@@ -61,6 +64,42 @@ def judge_look(look: Look) -> Judged:
         if finding.rule not in (SNAPSHOT_UNVERIFIED, SNAPSHOT_NOT_KNOWN)  # gold decides these
     ]
     return Judged(look.capture_id, tuple(rows), known)
+
+
+def _handed_over(look: Look) -> Look:
+    """The look without the batches of large segments, which are more than what else is handed to a
+    worker; it finds them in its copies."""
+
+    def without(segment: SegmentFile) -> SegmentFile:
+        return replace(segment, scan=replace(segment.scan, batches=CompactBatches()))
+
+    return replace(look, directory=_with_large(look.directory, without))
+
+
+def _found_again(look: Look) -> MetadataDirectory:
+    """Its directory with the batches that weren't handed over, as values: rules ask for them again
+    and again."""
+
+    def found(segment: SegmentFile) -> SegmentFile:
+        with open_file(look.copy_of(segment.file), MAX_LOG_BYTES) as copy:
+            return replace(segment, scan=scan(copy, expected_offset=segment.file.name.base_offset))
+
+    return _with_large(look.directory, found)
+
+
+def _with_large(
+    directory: MetadataDirectory, change: Callable[[SegmentFile], SegmentFile]
+) -> MetadataDirectory:
+    """The directory with another value for each large segment."""
+
+    def changed(segment: SegmentFile) -> SegmentFile:
+        return change(segment) if isinstance(segment.scan.batches, CompactBatches) else segment
+
+    return replace(
+        directory,
+        segments=tuple(map(changed, directory.segments)),
+        deleted_segments=tuple(map(changed, directory.deleted_segments)),
+    )
 
 
 def _row(look: Look, examined: Examined, finding: Finding, snapshot: OffsetAndEpoch | None) -> Row:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,12 +16,14 @@ from pipelines.sources.kraft_log import BATCH_COLUMNS, RECORD_COLUMNS
 from pipelines.sources.ranges import (
     DEFAULT_RANGE_BYTES,
     RangePartition,
-    plan,
+    plan_file,
     read_range,
     size_of_file,
 )
+from replica.format.segment import LocatedBatch
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
+from replica.scan.native import Longs
 
 _OWN_COLUMNS = [name for name, _ in RECORD_COLUMNS if name not in ("file", "position")]
 _UNREADABLE = ["file", "position", "base_offset", "leader_epoch", "crc", "error", "value"]
@@ -32,21 +35,24 @@ _WORTH_A_TASK_BYTES = 1024 * 1024
 class LogRange:
     """What one task reads: bytes of a segment, and whose log it is.
 
-    known: the first bytes of batches whose records the table has already.
+    known: the first bytes of batches whose records the table has already, ascending.
     """
 
     range: RangePartition
     replica: ReplicaId
-    known: tuple[int, ...] = ()
+    known: Longs = field(default_factory=lambda: np.zeros(0, np.int64), compare=False)
 
 
 def log_ranges(
     files: Sequence[tuple[SourceFile, ReplicaId]],
+    batches: Sequence[Sequence[LocatedBatch]] = (),
     *,
     range_bytes: int = DEFAULT_RANGE_BYTES,
     at_once: int = 1,
 ) -> list[LogRange]:
     """The files cut into ranges of about `range_bytes`, or less.
+
+    batches: of each file, as of plan_file; without them files are read.
 
     at_once: tasks that run side by side; they get about the same work, so that none is left alone
     at the end.
@@ -55,10 +61,11 @@ def log_ranges(
     rounds = -(-total // (range_bytes * at_once))
     even = -(-total // max(1, rounds * at_once))
     least = min(range_bytes, _WORTH_A_TASK_BYTES)
+    found_in: Sequence[Sequence[LocatedBatch] | None] = batches or [None] * len(files)
     return [
         LogRange(part, replica)
-        for file, replica in files
-        for part in plan([file], max(even, least))
+        for (file, replica), found in zip(files, found_in, strict=True)
+        for part in plan_file(file, max(even, least), found)
     ]
 
 
@@ -106,8 +113,8 @@ def split(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     return batch.filter(pc.is_null(errors)), batch.filter(pc.is_valid(errors))
 
 
-def _new(batch: pa.RecordBatch, known: Sequence[int]) -> pa.RecordBatch:
-    if not known:
+def _new(batch: pa.RecordBatch, known: Longs) -> pa.RecordBatch:
+    if not known.size:
         return batch
     is_known = pc.is_in(batch.column("position"), value_set=pa.array(known, pa.int64()))
     return batch.filter(pc.invert(is_known))

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments, source_file
@@ -20,6 +22,7 @@ from pipelines.delta import Append, NewFile, Target
 from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tasks import Tasks
 from replica.metadata.redact import Redactor
+from replica.scan.native import Longs
 
 APPLICATION = "kraftlake-ingest"
 """Delta's application id of these writes; the version counts them."""
@@ -75,10 +78,10 @@ def decode(part: LogRange, target: Target, redactor: Redactor | None) -> Decoded
 
 def ranges_of(captured: Sequence[Captured], at_once: int) -> list[LogRange]:
     """All bytes of the round's segments that were not known."""
-    files = [
-        (source_file(one, segment), one.look.replica) for one, segment in new_segments(captured)
-    ]
-    return log_ranges(files, at_once=at_once)
+    new = list(new_segments(captured))
+    files = [(source_file(one, segment), one.look.replica) for one, segment in new]
+    batches = [segment.scan.new_batches for _, segment in new]
+    return log_ranges(files, batches, at_once=at_once)
 
 
 def _new_ranges(
@@ -89,7 +92,8 @@ def _new_ranges(
     wanted = wanted_segments(captured, known, redactor)
     files = [(source_file(each.one, each.segment), each.one.look.replica) for each in wanted]
     positions = {file.path: each.known for (file, _), each in zip(files, wanted, strict=True)}
-    ranges = log_ranges(files, at_once=at_once)
+    batches = [each.segment.scan.new_batches for each in wanted]
+    ranges = log_ranges(files, batches, at_once=at_once)
     return [replace(part, known=_within(part, positions[part.range.path])) for part in ranges]
 
 
@@ -107,5 +111,6 @@ def _pieces(parts: Sequence[LogRange]) -> Iterator[list[LogRange]]:
         yield piece
 
 
-def _within(part: LogRange, positions: Sequence[int]) -> tuple[int, ...]:
-    return tuple(p for p in positions if part.range.start <= p < part.range.end)
+def _within(part: LogRange, positions: Longs) -> Longs:
+    begin, end = np.searchsorted(positions, (part.range.start, part.range.end))
+    return positions[begin:end]

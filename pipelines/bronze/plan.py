@@ -16,7 +16,7 @@ from pipelines.bronze.coverage import uncovered
 from pipelines.bronze.nothing_new import new_damages
 from pipelines.bronze.seen_batches import SeenBatches
 from pipelines.bronze.seen_snapshots import new_snapshots
-from pipelines.bronze.wanted import Keys, WantedSegment, known_batches, wanted_segments
+from pipelines.bronze.wanted import Keys, KnownKeys, WantedSegment, known_batches, wanted_segments
 from pipelines.bronze.work import SMALL_BYTES, is_small, new_bytes
 from pipelines.capture.looks import Looks
 from pipelines.delta import Lake
@@ -25,6 +25,7 @@ from pipelines.tables.bronze import BRONZE, LOG_RECORDS
 from replica.format.directory import SnapshotFile
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
+from replica.scan.compact import column_of, next_offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,18 +147,18 @@ def _capture(
 def _add(batches: Keys, lake: Lake, captured: Sequence[Captured]) -> None:
     version = delta.size(lake, LOG_RECORDS).version
     for replica, keys in known_batches(lake, captured, version).items():
-        batches.setdefault(replica, set()).update(keys)
+        batches.setdefault(replica, KnownKeys()).take(keys)
 
 
 def _range(wanted: WantedSegment) -> NewRange:
     segment = wanted.segment
-    headers = [batch.header for batch in segment.scan.new_batches]
+    new = segment.scan.new_batches
     return NewRange(
         wanted.one.look.shown_file(segment.file),
         segment.scan.sparse_until,
         segment.file.size_bytes,
-        min(header.base_offset for header in headers),
-        max(header.next_offset for header in headers),
+        int(column_of(new, "base_offset").min()),
+        int(next_offsets(new).max()),
         wanted.batches,
     )
 

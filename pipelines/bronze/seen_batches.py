@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -20,11 +22,14 @@ from pipelines.bronze.damaged_batches import OwnCrcs, own_crcs, with_own_crcs
 from pipelines.bronze.log_ranges import LogRange, log_batch_rows
 from pipelines.bronze.new_records import APPLICATION, ranges_of
 from pipelines.bronze.replica_rows import sql_of_replica
+from pipelines.bronze.wanted import comes_once
+from pipelines.delta import Append, NewFile, Target
 from pipelines.sources.kraft_log import BATCH_COLUMNS
 from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES, REPLICA
-from pipelines.tasks import Here, OnSpark
+from pipelines.tasks import Here, OnSpark, Tasks
 from replica.format.directory import SegmentFile
 from replica.metadata.redact import Redactor
+from replica.scan.compact import column_of
 
 _ROWS_AT_ONCE = 500_000
 """Of a task that folds: some 200 MB as Arrow."""
@@ -51,11 +56,18 @@ class SeenBatches:
         """Which rows of the table a capture may change, in SQL whose literals a function makes."""
         return lambda text: " OR ".join(f"({_touched(one, text)})" for one in self.captured)
 
-    def known_rows(self) -> int:
-        """How many rows of the table they are. UsageError where the lake has no such table."""
+    def known_rows(self, version: int | None = None) -> int:
+        """How many rows of a version of the table they are, None for the newest. UsageError where
+        the lake has no such table."""
         query = f"SELECT count(*) AS n FROM t WHERE {self.touched(delta.text)}"  # noqa: S608
-        count: int = delta.answer(self.lake, LOG_BATCHES, query)["n"][0].as_py()
+        count: int = delta.answer(self.lake, LOG_BATCHES, query, version)["n"][0].as_py()
         return count
+
+    def _new_count(self) -> int:
+        """How many batches the round has read."""
+        return sum(
+            len(segment.scan.new_batches) for one in self.captured for segment in _segments(one)
+        )
 
     def write_here(self) -> int:
         """How many rows were added. The driver holds all rows that may change."""
@@ -73,16 +85,29 @@ class SeenBatches:
 
     def write_by(self, spark: SparkSession) -> int:
         """How many rows were added. The rows stay with the tasks."""
-        held = delta.size(self.lake, LOG_BATCHES)
+        append = Append.begun(self.lake, LOG_BATCHES)
         tasks = OnSpark(spark)
         parts = ranges_of(self.captured, tasks.at_once)
         own = own_crcs(self.lake, self.captured, parts, self.redactor, tasks)
+        if not own and comes_once(self.captured) and not self.known_rows(append.version):
+            return self._write_new(append, tasks, parts)
+        return self._write_folded(spark, parts, own)
+
+    def _write_new(self, append: Append, tasks: Tasks, parts: Sequence[LogRange]) -> int:
+        """Of a round that changes no row, and in which no batch is twice: no part needs another
+        one, so each task makes the rows of some parts and writes them."""
+        each = -(-len(parts) // max(tasks.at_once, -(-self._new_count() // _ROWS_AT_ONCE)))
+        together = [tuple(parts[at : at + each]) for at in range(0, len(parts), each)]
+        work = partial(_write_first, redactor=self.redactor, moments=self._moments())
+        files = append.in_tasks(tasks, work, together)
+        return append.commit([one for one in files if one is not None], APPLICATION).rows
+
+    def _write_folded(self, spark: SparkSession, parts: Sequence[LogRange], own: OwnCrcs) -> int:
+        held = delta.size(self.lake, LOG_BATCHES)
         table = delta.read(spark, self.lake, LOG_BATCHES, version=held.version)
         known = table.where(self.touched(delta.spark_text))
-        count = sum(
-            len(segment.scan.new_batches) for one in self.captured for segment in _segments(one)
-        )
-        at_once = max(tasks.at_once, -(-(count + (held.row_count or 0)) // _ROWS_AT_ONCE))
+        count = self._new_count() + (held.row_count or 0)
+        at_once = max(OnSpark(spark).at_once, -(-count // _ROWS_AT_ONCE))
         rows = self._folded(known, _read_by(spark, parts, self.redactor, own), at_once)
         if held.row_count == 0:
             return delta.add(self.lake, LOG_BATCHES, rows, APPLICATION, held.version).rows
@@ -124,6 +149,19 @@ class SeenBatches:
         return {one.look.replica: _moment(one) for one in self.captured}
 
 
+def _write_first(
+    parts: Sequence[LogRange],
+    target: Target,
+    redactor: Redactor | None,
+    moments: log_batches.Moments,
+) -> NewFile | None:
+    """In a task: the rows of batches that no row is known of, into a file of the table."""
+    nothing = LOG_BATCHES.arrow_schema.empty_table()
+    read = [batch for part in parts for batch in _read(part, redactor, {})]
+    rows = log_batches.fold(nothing, pa.Table.from_batches(read, _READ_ARROW), moments)
+    return target.write(rows.to_batches())
+
+
 def _read(part: LogRange, redactor: Redactor | None, own: OwnCrcs) -> Iterator[pa.RecordBatch]:
     for batch in log_batch_rows(part, redactor):
         columns = batch.select(_READ_ARROW.names).columns
@@ -156,7 +194,7 @@ def _structs(batches: Sequence[pa.RecordBatch], name: str, schema: pa.Schema) ->
 
 
 def _lowest(rows: pa.Table) -> int:
-    lowest: int = min(rows["base_offset"].to_pylist())
+    lowest: int = pc.min(rows["base_offset"]).as_py()
     return lowest
 
 
@@ -171,9 +209,9 @@ def _touched(one: Captured, text: Callable[[str], str]) -> str:
     if not held or _has_deleted(one):
         return replica
     new = [
-        batch.header.base_offset
+        int(column_of(segment.scan.new_batches, "base_offset").min())
         for segment in one.look.directory.segments
-        for batch in segment.scan.new_batches
+        if segment.scan.new_batches
     ]
     may_return = f" OR base_offset >= {min(new)}" if new else ""
     is_known = " OR ".join(f"base_offset BETWEEN {start} AND {end - 1}" for start, end in held)

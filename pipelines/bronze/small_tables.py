@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import numpy as np
 
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.coverage import uncovered
 from pipelines.capture.known import known_column
 from replica.format.capture import canonical
 from replica.format.damage import MAX_RAW_BYTES, Damage
-from replica.format.directory import IndexFile, MetadataDirectory, SnapshotFile
-from replica.format.index import OffsetIndex
+from replica.format.directory import IndexFile, MetadataDirectory, SegmentFile, SnapshotFile
+from replica.format.index import OffsetIndex, OffsetIndexEntry
 from replica.format.known_file import KnownFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.timestamps import moment
+from replica.scan.compact import column_of, next_offsets
 
 Row = dict[str, Any]
 HideRaw = Callable[[str, bytes], bytes]
@@ -85,22 +88,27 @@ def replica_state_row(captured: Captured) -> Row:
 
 def index_sanity(directory: MetadataDirectory) -> tuple[int, int]:
     """Entries of the .index files beside .log files, and how many point at no such batch."""
-    batches = {
-        (segment.base_offset, batch.position): batch.header
-        for segment in directory.segments
-        for batch in segment.scan.batches
-    }
-    known = {segment.base_offset: segment.scan.sparse_until for segment in directory.segments}
+    segments = {segment.base_offset: segment for segment in directory.segments}
     entries = mismatches = 0
     for base, content in _offset_indexes(directory.indexes):
-        for entry in content.entries:
-            header = batches.get((base, entry.position))
-            offset = base + entry.relative_offset
-            entries += 1
-            if header is None and entry.position < known.get(base, 0):
-                continue  # compared when those bytes were read
-            mismatches += header is None or not header.base_offset <= offset <= header.last_offset
+        entries += len(content.entries)
+        mismatches += _mismatches(content.entries, base, segments.get(base))
     return entries, mismatches
+
+
+def _mismatches(entries: Sequence[OffsetIndexEntry], base: int, segment: SegmentFile | None) -> int:
+    if segment is None or not segment.scan.batches:
+        return len(entries)
+    batches = segment.scan.batches
+    positions = column_of(batches, "position")
+    wanted = np.array([entry.position for entry in entries], np.int64)
+    offsets = np.array([entry.relative_offset for entry in entries], np.int64) + base
+    at = np.minimum(np.searchsorted(positions, wanted), len(positions) - 1)
+    is_there = positions[at] == wanted
+    first, behind = column_of(batches, "base_offset")[at], next_offsets(batches)[at]
+    is_right = is_there & (first <= offsets) & (offsets < behind)
+    was_compared = ~is_there & (wanted < segment.scan.sparse_until)  # when those bytes were read
+    return int((~is_right & ~was_compared).sum())
 
 
 def _offset_indexes(indexes: Iterable[IndexFile]) -> Iterator[tuple[int, OffsetIndex]]:

@@ -1,10 +1,15 @@
-"""Which of a round's new batches bronze.log_records lacks: each is wanted once."""
+"""Which of a round's new batches bronze.log_records lacks: each is wanted once.
+
+A large log has millions of batches, so their keys are held in columns of numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
 
 from pipelines import delta
 from pipelines.bronze.captured import Captured
@@ -12,24 +17,81 @@ from pipelines.bronze.files import new_segments
 from pipelines.bronze.replica_rows import sql_of_replica
 from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
 from replica.format.directory import SegmentFile
+from replica.format.segment import LocatedBatch
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
+from replica.scan.compact import column_of
+from replica.scan.native import Longs
 
 _HEADER_KEYS = BATCH_KEYS[len(REPLICA_KEYS) :]
-_HeaderKey = tuple[int, int, int]
-"""A batch: base offset, leader epoch, CRC. A large log has millions of them, so they carry no
-names."""
-Keys = dict[ReplicaId, set[_HeaderKey]]
+_HEADER_NAMES = ("base_offset", "leader_epoch", "crc")
+"""The same in a batch's header."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Keys with base offsets from `least` to `most`, both inclusive: of a table, or those of some
+    batches that are chosen."""
+
+    least: int
+    most: int
+    held: Longs | Sequence[LocatedBatch]
+    chosen: np.ndarray
+
+    def keys(self) -> Longs:
+        held = self.held if isinstance(self.held, np.ndarray) else _keys_of(self.held)
+        return held[:, self.chosen]
+
+
+class KnownKeys:
+    """The keys of batches of one replica: a row each for base offset, leader epoch and CRC, a
+    column for each batch. What a segment's look holds anyway isn't held a second time."""
+
+    def __init__(self, table: Longs | None = None) -> None:
+        """table: the keys that bronze.log_records has."""
+        self._pieces: list[_Piece] = []
+        self.count = 0
+        if table is not None:
+            self._add(table, table[0], np.ones(table.shape[1], np.bool_))
+
+    def add(self, batches: Sequence[LocatedBatch], chosen: np.ndarray) -> None:
+        """Adds the keys of those batches that are chosen."""
+        self._add(batches, column_of(batches, "base_offset"), chosen)
+
+    def take(self, others: KnownKeys) -> None:
+        """Adds all of the others."""
+        self._pieces += others._pieces
+        self.count += others.count
+
+    def among(self, offsets: Longs) -> Longs:
+        """Those whose base offsets lie within the range of these offsets."""
+        least, most = int(offsets.min()), int(offsets.max())
+        near = [one.keys() for one in self._pieces if one.least <= most and one.most >= least]
+        keys = np.concatenate([_NO_KEYS, *near], axis=1)
+        return keys[:, (keys[0] >= least) & (keys[0] <= most)]
+
+    def _add(
+        self, held: Longs | Sequence[LocatedBatch], offsets: Longs, chosen: np.ndarray
+    ) -> None:
+        if chosen.any():
+            mine = offsets[chosen]
+            self._pieces.append(_Piece(int(mine.min()), int(mine.max()), held, chosen))
+            self.count += int(chosen.sum())
+
+
+Keys = dict[ReplicaId, KnownKeys]
+_NO_KEYS: Longs = np.zeros((len(_HEADER_KEYS), 0), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class WantedSegment:
-    """A segment with batches that are wanted, and how many. known: first bytes of the others."""
+    """A segment with batches that are wanted, and how many. known: first bytes of the others that
+    the lake has, ascending."""
 
     one: Captured
     segment: SegmentFile
     batches: int
-    known: tuple[int, ...]
+    known: Longs = field(compare=False)
 
 
 def wanted_segments(
@@ -42,18 +104,17 @@ def wanted_segments(
     """
     wanted = []
     for one, segment in new_segments(captured):
-        seen = known.setdefault(one.look.replica, set())
-        positions = []
-        count = 0
-        for batch in segment.scan.new_batches:
-            key = header_key(batch.header)
-            if key in seen or _hidden_key(key, redactor) in seen:
-                positions.append(batch.position)
-            elif batch.crc_valid:
-                seen.add(key)
-                count += 1
-        if count:
-            wanted.append(WantedSegment(one, segment, count, tuple(positions)))
+        seen = known.setdefault(one.look.replica, KnownKeys())
+        batches = segment.scan.new_batches
+        keys = _keys_of(batches)
+        near = seen.among(keys[0])
+        is_valid = column_of(batches, "crc_valid").astype(np.bool_)
+        is_known = _seen_before(near, keys, is_valid) | _is_hidden(near, keys, redactor)
+        is_new = is_valid & ~is_known
+        seen.add(batches, is_new)
+        if is_new.any():
+            positions = column_of(batches, "position")[is_known]
+            wanted.append(WantedSegment(one, segment, int(is_new.sum()), positions))
     return wanted
 
 
@@ -65,24 +126,55 @@ def known_batches(lake: delta.Lake, captured: Sequence[Captured], version: int) 
     for replica, lowest in _lowest_offsets(captured).items():
         where = f"{sql_of_replica(replica)} AND base_offset >= {lowest}"
         query = f"SELECT DISTINCT {names} FROM t WHERE {where}"  # noqa: S608 - literals
-        found = known[replica] = set()
-        for batch in delta.answer(lake, LOG_RECORDS, query, version).to_batches():
-            columns = [batch.column(name).to_pylist() for name in _HEADER_KEYS]
-            found.update(zip(*columns, strict=True))
+        found = delta.answer(lake, LOG_RECORDS, query, version)
+        columns = [found[name].cast(pa.int64()).to_numpy() for name in _HEADER_KEYS]
+        known[replica] = KnownKeys(np.array(columns))
     return known
 
 
-def header_key(header: Any) -> _HeaderKey:
-    """The part of BATCH_KEYS that a batch's header says."""
-    return header.base_offset, header.leader_epoch, header.crc
+def comes_once(captured: Sequence[Captured]) -> bool:
+    """Whether no batch is in two places of the round's files, as their base offsets rise."""
+    last: dict[ReplicaId, int] = {}
+    new = sorted(new_segments(captured), key=lambda each: each[1].base_offset)
+    for one, segment in new:
+        replica = one.look.replica
+        offsets = column_of(segment.scan.new_batches, "base_offset")
+        if offsets[0] <= last.get(replica, -1) or (np.diff(offsets) <= 0).any():
+            return False
+        last[replica] = int(offsets[-1])
+    return True
 
 
-def _hidden_key(key: _HeaderKey, redactor: Redactor | None) -> _HeaderKey:
-    """The key under which the table has a batch that may hold a secret: its CRC is keyed."""
-    if redactor is None:
-        return key
-    base_offset, epoch, crc = key
-    return base_offset, epoch, redactor.batch_crc(base_offset, crc)
+def _keys_of(batches: Sequence[LocatedBatch]) -> Longs:
+    return np.array([column_of(batches, name) for name in _HEADER_NAMES])
+
+
+def _seen_before(seen: Longs, keys: Longs, is_valid: np.ndarray) -> np.ndarray:
+    """Which of the keys were seen, or are equal to a valid one before them."""
+    both = np.concatenate([seen, keys], axis=1)
+    counts = np.concatenate([np.ones(seen.shape[1], np.int64), is_valid.astype(np.int64)])
+    order = np.lexsort(both)  # stable: equal keys stay in their order
+    ordered, counts = both[:, order], counts[order]
+    is_first = np.ones(order.size, np.bool_)
+    is_first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    before = np.cumsum(counts) - counts
+    begin = np.maximum.accumulate(np.where(is_first, np.arange(order.size), 0))
+    found = np.zeros(order.size, np.bool_)
+    found[order] = before > before[begin]
+    return found[seen.shape[1] :]
+
+
+def _is_hidden(seen: Longs, keys: Longs, redactor: Redactor | None) -> np.ndarray:
+    """Which of the keys the table has as of batches with a secret: there the CRC is keyed."""
+    found = np.zeros(keys.shape[1], np.bool_)
+    if redactor is None or not seen.shape[1]:
+        return found
+    hidden = set(zip(*seen.tolist(), strict=True))
+    of_epochs = _seen_before(seen[:2], keys[:2], found)  # few others can be equal
+    for number in np.flatnonzero(of_epochs & ~_seen_before(seen, keys, found)).tolist():
+        base_offset, epoch, crc = keys[:, number].tolist()
+        found[number] = (base_offset, epoch, redactor.batch_crc(base_offset, crc)) in hidden
+    return found
 
 
 def _lowest_offsets(captured: Sequence[Captured]) -> Mapping[ReplicaId, int]:
@@ -90,6 +182,6 @@ def _lowest_offsets(captured: Sequence[Captured]) -> Mapping[ReplicaId, int]:
     lowest: dict[ReplicaId, int] = {}
     for one, segment in new_segments(captured):
         replica = one.look.replica
-        first = min(batch.header.base_offset for batch in segment.scan.new_batches)
+        first = int(column_of(segment.scan.new_batches, "base_offset").min())
         lowest[replica] = min(first, lowest.get(replica, first))
     return lowest

@@ -237,7 +237,7 @@ class _Looking:
             directory = read_directory(
                 location.path,
                 read=copies,
-                scan=room.scan,
+                scan=room.compact_scan,
                 resume=copies.resume,
             )
             directory = given.mark(location, directory)

@@ -32,7 +32,7 @@ from replica.format.file_names import classify
 from replica.format.reading import own_source, read_own_file
 from replica.redacted.files import RedactedFiles
 from replica.redacted.records import RecordRedactor
-from replica.scan.segments import scan
+from replica.scan.segments import scan_ends
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
 """What an interrupted capture sends again at most, besides the file it was at."""
@@ -160,7 +160,7 @@ class _Target:
     def copy(self, folder: str, one: DirectoryPath) -> Taken:
         node_folder = os.path.dirname(os.path.abspath(one.path))
         sending = _Sending(self, folder, node_folder)
-        directory = read_directory(one.path, read=sending, scan=scan, hashed=False)
+        directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
         kept = {f"{folder}/{file.path}" for file in directory.files}
         for path in sorted(sending.copied.keys() - kept):
             # of a look that did not hold still: the node deleted it meanwhile

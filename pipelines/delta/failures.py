@@ -85,7 +85,7 @@ def meaning_of(text: str, lake: Lake) -> KraftlakeError | None:
 
 
 def _of_executors(text: str, lake: Lake) -> KraftlakeError | None:
-    """What a cluster's executors lack; see docs/cluster.md."""
+    """What a cluster's executors lack; see docs/how-to/cluster.md."""
     if _UNSEEN_SPOOL.search(text):
         return UsageError(
             f"{lake}: Spark's executors don't see this folder: on a cluster a lake lies on a file "

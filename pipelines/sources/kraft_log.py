@@ -11,7 +11,7 @@ Options
     keepSecrets   true leaves SCRAM credentials, tokens and sensitive configs unredacted
     redactKeyFile the file holding the fingerprint key; without it the key is new for each read
     showConfigs   JSON list of the names of configs that Kafka doesn't know and that hold no secret
-    keepCrcs      true leaves the CRCs of batches with secrets as they are: see docs/security.md
+    keepCrcs      true leaves CRCs of batches with secrets as they are: docs/reference/security.md
     maxBytesPerTrigger, maxFilesPerTrigger   limits of a micro-batch, for spark.readStream
 """
 

@@ -8,7 +8,7 @@ ranges together give exactly what one scan of the file gives.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,9 +19,13 @@ from pipelines.capture.remote import file_name, read_remote, size_of
 from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile
 from replica.errors import UnreadableFileError
+from replica.format.batch import LENGTH_PREFIX
 from replica.format.file_names import FileKind, classify
 from replica.format.reading import MAX_LOG_BYTES, VanishedFileError
+from replica.format.segment import LocatedBatch
 from replica.scan.arrow import BATCH_SCHEMA, scan_batches
+from replica.scan.compact import column_of, next_offsets
+from replica.scan.native import Longs
 
 DEFAULT_RANGE_BYTES = 32 * 1024 * 1024
 _SOUND_BATCHES = 3
@@ -47,19 +51,60 @@ class RangePartition(InputPartition):
         return hash((self.path, self.start, self.end))
 
 
+@dataclass(frozen=True)
+class Places:
+    """The batches of a file in its order, by column. next_offset: the base offset that the batch
+    behind must have."""
+
+    position: Longs
+    base_offset: Longs
+    size_bytes: Longs
+    next_offset: Longs
+    crc_valid: np.ndarray
+
+    @staticmethod
+    def of(batches: Sequence[LocatedBatch]) -> Places:
+        """Of batches that a scan has found."""
+        return Places(
+            column_of(batches, "position"),
+            column_of(batches, "base_offset"),
+            column_of(batches, "batch_length") + LENGTH_PREFIX.size,
+            next_offsets(batches),
+            column_of(batches, "crc_valid").astype(np.bool_),
+        )
+
+    @staticmethod
+    def read(file: SourceFile, start: int, end: int, expected: int | None) -> Places:
+        """Of these bytes of the file, whose first batch has the base offset `expected`."""
+        data = read_range(file.path, start, end)
+        scanned = scan_batches(data, start=start, expected_offset=expected)
+        batches = pa.Table.from_batches(scanned, BATCH_SCHEMA)
+        position, base, size, valid = (
+            batches[name].to_numpy()
+            for name in ("position", "base_offset", "size_bytes", "crc_valid")
+        )
+        next_offset = batches["last_offset"].fill_null(_NO_OFFSET).to_numpy() + 1
+        return Places(position, base, size, next_offset, valid)
+
+
 def plan(files: list[SourceFile], range_bytes: int) -> list[RangePartition]:
     """Ranges of about `range_bytes`, in the order of the files."""
-    return [part for file in files for part in _plan_file(file, range_bytes)]
+    return [part for file in files for part in plan_file(file, range_bytes)]
 
 
-def _plan_file(file: SourceFile, range_bytes: int) -> Iterator[RangePartition]:
+def plan_file(
+    file: SourceFile, range_bytes: int, batches: Sequence[LocatedBatch] | None = None
+) -> Iterator[RangePartition]:
+    """The ranges of one file. batches: what a scan has found in its bytes from file.start on; None
+    where nobody has scanned them."""
     name = classify(file_name(file.path))
     expected = 0 if name.kind is FileKind.SNAPSHOT else name.base_offset
     if file.start:
         expected = file.next_offset
     start, end = file.start, size_of_file(file) if file.end is None else file.end
     if end - start > range_bytes:
-        for cut in _cuts(read_range(file.path, start, end), start, expected, range_bytes):
+        places = Places.read(file, start, end, expected) if batches is None else Places.of(batches)
+        for cut in _cuts(places, start, expected, range_bytes):
             yield RangePartition(file.path, file.shown, start, cut[0], expected)
             start, expected = cut
     if start < end:
@@ -67,24 +112,20 @@ def _plan_file(file: SourceFile, range_bytes: int) -> Iterator[RangePartition]:
 
 
 def _cuts(
-    data: bytes, first: int, expected: int | None, range_bytes: int
+    places: Places, first: int, expected: int | None, range_bytes: int
 ) -> Iterator[tuple[int, int]]:
     """(position, base offset) of the batches that begin a new range. first: the first byte's
     position."""
-    scanned = scan_batches(data, start=first, expected_offset=expected)
-    batches = pa.Table.from_batches(scanned, BATCH_SCHEMA)
-    position, base, size, valid = (
-        batches[name].to_numpy() for name in ("position", "base_offset", "size_bytes", "crc_valid")
-    )
-    next_offset = batches["last_offset"].fill_null(_NO_OFFSET).to_numpy() + 1
+    position, base = places.position, places.base_offset
     if len(position) == 0:
         return
     in_sequence = np.empty(len(position), np.bool_)
     in_sequence[0] = position[0] == first and base[0] == expected
-    in_sequence[1:] = (position[1:] == (position + size)[:-1]) & (base[1:] == next_offset[:-1])
-    places = np.arange(len(position))
-    last_doubtful = np.maximum.accumulate(np.where(in_sequence & valid, -1, places))
-    sound = places[1:] - 1 - last_doubtful[:-1]  # batches in sequence just before
+    end = position + places.size_bytes
+    in_sequence[1:] = (position[1:] == end[:-1]) & (base[1:] == places.next_offset[:-1])
+    numbers = np.arange(len(position))
+    last_doubtful = np.maximum.accumulate(np.where(in_sequence & places.crc_valid, -1, numbers))
+    sound = numbers[1:] - 1 - last_doubtful[:-1]  # batches in sequence just before
     candidates = 1 + np.flatnonzero(in_sequence[1:] & (sound >= _SOUND_BATCHES))
     start = first
     while True:

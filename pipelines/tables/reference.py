@@ -1,4 +1,4 @@
-"""The tables' contracts as a page of Markdown: docs/tables.md."""
+"""The tables' contracts as a page of Markdown: docs/reference/tables.md."""
 
 from __future__ import annotations
 

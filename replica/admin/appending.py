@@ -1,4 +1,4 @@
-"""Produce with acks=all to the leader of a partition, every outcome told.
+"""Produce with acks=all to the leader of a partition; the caller learns every outcome.
 
 A batch is sent again where it is certain that it was not appended, and never where it may have
 been: nobody numbers an administrator's batches, so the log would have it twice.
@@ -103,7 +103,7 @@ class Appender:
         self._pool = Pool(config)
         self._used_at = time.monotonic()
         self._cluster_id: str | None = None
-        """Of the first node that told one; nothing is sent to another cluster."""
+        """The id that the first node told; nothing is sent to a node of another cluster."""
         self._leader: _Leader | None = None
 
     async def append(self, batch: bytes) -> Appended:
@@ -129,7 +129,7 @@ class Appender:
         await self._pool.close()
 
     async def _connected(self) -> Connection:
-        """To the leader; nothing is sent yet but questions."""
+        """Connect to the leader; up to here no record is sent."""
         reasons = []
         if self._leader is None:
             for address in self._bootstrap:

@@ -28,7 +28,8 @@ class Quorum:
 
     @property
     def leader(self) -> DescribedReplica | None:
-        """Among the observers where it was removed, and leads until that is committed."""
+        """The leader's own entry. It is among the observers after the leader's removal, until that
+        removal is committed."""
         found = (each for each in self.replicas if each.key.node_id == self.leader_id)
         return next(found, None)
 
@@ -56,7 +57,8 @@ class Quorum:
         return max(0, leader.last_caught_up - time_ms)
 
     def is_caught_up(self, replica: DescribedReplica, within_ms: int) -> bool:
-        """Whether it was at the leader's log end that recently, or is now where no time is told."""
+        """Whether the replica was at the leader's log end within that time; where no time is told,
+        whether it is there now."""
         if replica.key.node_id == self.leader_id:
             return True
         if replica.last_caught_up is None:

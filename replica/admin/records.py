@@ -14,7 +14,7 @@ from replica.format.record import Record, RecordHeader, encode_records
 
 _FIELDS = frozenset(("key", "value", "headers"))
 _IGNORED = frozenset(("offset", "epoch", "timestamp"))
-"""Of the objects that `kraftlake consume --json` prints: the leader gives new ones."""
+"""Names in the objects that `kraftlake consume --json` prints; the leader gives new values."""
 
 
 def record_of_value(value: bytes) -> Record:

@@ -60,7 +60,7 @@ def known_files(
     return known
 
 
-def _sound(batches: tuple[LocatedBatch, ...], segment: SegmentFile) -> list[LocatedBatch]:
+def _sound(batches: Iterable[LocatedBatch], segment: SegmentFile) -> list[LocatedBatch]:
     """The listed batches up to the first that isn't where the one before it ends."""
     first_damage = min((d.position for d in segment.scan.damages), default=None)
     position, offset, epoch = 0, segment.base_offset, -1

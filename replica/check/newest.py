@@ -11,6 +11,7 @@ from replica.check.partition import partition_of
 from replica.check.replaying import NewestState, Watch, replay_log
 from replica.check.role import stated_voters
 from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.keys import NO_NODE
 from replica.model.voters import VoterKeys
 
 
@@ -33,7 +34,7 @@ class ClusterState:
 
 def tells_newest(group: Iterable[Examined]) -> list[Examined]:
     """Of each cluster the directory to replay: the one that an election would prefer, those whose
-    log can be read throughout before the others."""
+    log can be read throughout before the others; of equal ones that of the lowest node id."""
     best: dict[str | None, Examined] = {}
     for examined in group:
         if _position(examined) is None or not partition_of(examined).is_metadata:
@@ -68,10 +69,11 @@ def _cluster_id(examined: Examined) -> str | None:
     return None if examined.replica is None else examined.replica.cluster_id
 
 
-def _preference(examined: Examined) -> tuple[bool, tuple[int, int]]:
+def _preference(examined: Examined) -> tuple[bool, tuple[int, int], int]:
     position = _position(examined)
     assert position is not None, "only directories with a position are compared"
-    return not examined.hides_entries, election_order(position)
+    node_id = NO_NODE if examined.replica is None else examined.replica.node_id
+    return not examined.hides_entries, election_order(position), -node_id
 
 
 def _position(examined: Examined) -> OffsetAndEpoch | None:

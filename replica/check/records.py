@@ -158,7 +158,7 @@ def _stand_out(
 
 
 def _with_odd_records(
-    file: SegmentFile | SnapshotFile, content: Content, new: tuple[LocatedBatch, ...]
+    file: SegmentFile | SnapshotFile, content: Content, new: Sequence[LocatedBatch]
 ) -> Iterator[LocatedBatch]:
     """Of the new batches those that hold what the bulk reader leaves to others, in order."""
     start = file.scan.sparse_until

@@ -15,8 +15,8 @@ from replica.model.epochs import Epochs
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """position: after the last whole batch, compacted records counted (K22). epochs: those of the
-    records that were read so far, each with the first offset read in it."""
+    """position: after the last whole batch, also where its last records were compacted away.
+    epochs: those of the records that were read so far, each with the first offset read in it."""
 
     records: tuple[ConsumerRecord, ...]
     position: Position

@@ -142,7 +142,7 @@ class Session:
         """Go on at the earliest or latest offset; NONE is the caller's bug."""
         assert policy is not ResetPolicy.NONE, "reset to where?"
         if self._state == AwaitReset(policy) and self._error is None:
-            return  # a lookup in flight is what is wanted (K23)
+            return  # the lookup that is in flight is for the same policy
         self._epochs = ()
         self._high_watermark = UNDEFINED_OFFSET
         self._enter(AwaitReset(policy))
@@ -172,8 +172,8 @@ class Session:
     def learn(self, metadata: Metadata) -> bool:
         """Metadata came, asked for or not; False where it names no partition or an older epoch.
 
-        Another leader or epoch means that the position must be validated, if its epoch is known
-        (K08, K09); what is in flight is then of no use (K06).
+        With another leader or epoch the position must be validated, if its epoch is known, and the
+        answer to a request that is in flight is thrown away (KIP-320).
         """
         if metadata.partition is None:
             return False
@@ -261,7 +261,7 @@ class Session:
             self._out_of_range(ask, fetched, now_ms)
             return NOTHING
         if fetched.error is not ErrorCode.NONE:
-            # an epoch that the replica hasn't heard of yet: metadata has nothing newer (K16)
+            # A replica that doesn't know this epoch yet is behind: newer metadata wouldn't help.
             refresh = fetched.error is not ErrorCode.UNKNOWN_LEADER_EPOCH
             return self._failed(ask.node_id, fetched.error, now_ms, refresh=refresh)
         self._replicas.served(ask.node_id, fetched.high_watermark)
@@ -287,9 +287,9 @@ class Session:
             self._back_off(now_ms)
 
     def _out_of_range(self, ask: Fetch, fetched: Fetched, now_ms: int) -> None:
-        """Of a follower it proves nothing: the leader is asked next (K11). What lies below the log
-        start goes by the reset policy at once; what is too large may have been truncated, which
-        the leader tells by the epoch, once (KIP-392, cases 3 and 4)."""
+        """A follower's OFFSET_OUT_OF_RANGE proves nothing: the leader is asked next. A position
+        below the log start is reset by the policy at once. A position above the log end may have
+        been truncated: the leader is asked once where the position's epoch ends (KIP-392)."""
         position = ask.position
         self._replicas.failed(ask.node_id, now_ms)
         self._back_off(now_ms)
@@ -302,7 +302,8 @@ class Session:
             self._lose(position, NoOffsetError(position, fetched.log_start, fetched.high_watermark))
 
     def _lose(self, position: Position, error: KraftlakeError) -> None:
-        """The position isn't in the leader's log: reset, or let the caller decide (K12, K13)."""
+        """The position isn't in the leader's log: reset it by the policy, or keep the
+        error for the caller where the policy is NONE."""
         if self._policy is ResetPolicy.NONE:
             self._error = error
         else:
@@ -334,7 +335,8 @@ class Session:
         return OffsetAndEpoch(min(end.offset, next(later, end.offset)), end.epoch)
 
     def _truncated(self, position: Position, diverging: OffsetAndEpoch) -> Polled:
-        """K01, K02: go on where the logs part, if a policy allows to go on at all."""
+        """The log was truncated below the position: go on where the logs part, unless the policy is
+        NONE (KIP-320)."""
         if self._policy is ResetPolicy.NONE:
             self._error = LogTruncationError(position, diverging)
             return NOTHING

@@ -89,8 +89,8 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class EpochEnded:
-    """end: exclusive; (-1, -1) where the leader doesn't know the epoch; None where it can't be
-    asked (an old API), and validation is left out (K10)."""
+    """end: exclusive; (-1, -1) where the leader doesn't know the epoch; None where the leader
+    serves no such request, so that the position can't be validated."""
 
     error: ErrorCode = ErrorCode.NONE
     end: OffsetAndEpoch | None = None
@@ -108,7 +108,7 @@ class LookedUp:
 @dataclass(frozen=True, slots=True)
 class Metadata:
     """partition: None where nobody answered, or there is no such partition (`error`).
-    leader_epoch: -1 where it isn't told (K10)."""
+    leader_epoch: -1 where the node doesn't tell it."""
 
     partition: PartitionView | None
     leader_epoch: int = UNDEFINED_EPOCH

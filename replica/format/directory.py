@@ -168,7 +168,7 @@ class MetadataDirectory:
 
     @property
     def log_start_offset(self) -> int:
-        """The log start of DESIGN's definition: batches below it are legal leftovers."""
+        """Of the first leader epoch, if a snapshot ends there: batches below it are leftovers."""
         first = self.first_offset
         if self.leader_epochs:
             start = self.leader_epochs[0].start_offset

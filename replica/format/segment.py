@@ -9,7 +9,7 @@ judged beside it, by the batches around them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,14 +38,14 @@ class SegmentScan:
     those that tell something, the first and the last among them (replica.format.known_file).
     """
 
-    batches: tuple[LocatedBatch, ...]
+    batches: Sequence[LocatedBatch]
     damages: tuple[Damage, ...]
     end_position: int
     zero_tail: int
     sparse_until: int = 0
 
     @property
-    def new_batches(self) -> tuple[LocatedBatch, ...]:
+    def new_batches(self) -> Sequence[LocatedBatch]:
         """Those behind the bytes that were known."""
         known = bisect_left(self.batches, self.sparse_until, key=lambda batch: batch.position)
         return self.batches[known:]

@@ -26,7 +26,7 @@ def inspect(data: Source, found: SegmentScan) -> SnapshotContent:
     """Look at the first and the last control record of a scanned snapshot."""
     content = Content(data)
     messages = [
-        _control_messages(content, batch) for batch in (found.batches[:1] + found.batches[-1:])
+        _control_messages(content, batch) for batch in (*found.batches[:1], *found.batches[-1:])
     ]
     first = messages[0][0] if messages and messages[0] else None
     last = messages[-1][-1] if messages and messages[-1] else None

@@ -2,14 +2,15 @@
 
     findings = judge_health(Cluster(image, ...))
 
-cluster         Cluster, what the rules look at; server_properties: a broker's configured defaults
+cluster         Cluster, what the rules look at
 quorum          controllers and voters; features: what nodes support, and what keeps a level back
 brokers         fenced and unregistered brokers, and their log directories
 partitions      leaders and in-sync replicas; placement: preferred leaders and racks
 reassignments   what is being moved, and since when; configs: those of what isn't there
 judging         all rules together
 exposure        what a failure of brokers, racks or voters would take away
-sizes           what a cluster has most of, and what fills its log
+sizes           what a cluster has most of, and what fills its log (log_content, counted_logs)
+of_directories  a Cluster from what check has examined
 
 Pure functions of values, as in replica.check; the rules themselves are values in
 replica.check.catalogue.health.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from replica.errors import UnreadableFileError, UsageError
@@ -17,7 +18,7 @@ from replica.format.batch import HEADER
 from replica.format.byte_source import OpenFile, Source, byte_source
 from replica.format.reading import in_memory_if_small, open_file, open_own_file
 from replica.format.segment import SegmentScan, TooManyBatchesError
-from replica.scan.segments import scan
+from replica.scan.segments import compact_scan, scan
 
 VARIABLE = "KRAFTLAKE_FILE_MIB"
 DEFAULT_MIB = 800
@@ -84,12 +85,28 @@ class FileRoom:
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan:
         """segment.scan. UnreadableFileError without a path where the batches don't fit."""
+        return self._scanned(scan, data, start, expected_offset)
+
+    def compact_scan(
+        self, data: Source, *, start: int = 0, expected_offset: int | None = None
+    ) -> SegmentScan:
+        """segments.compact_scan. What others would have no room for is refused all the same, as
+        the directory is judged by them later."""
+        return self._scanned(compact_scan, data, start, expected_offset)
+
+    def _scanned(
+        self,
+        way: Callable[..., SegmentScan],
+        data: Source,
+        start: int,
+        expected_offset: int | None,
+    ) -> SegmentScan:
         source = byte_source(data)
         most: int | None = None
         if source.size // HEADER.size * BATCH_BYTES > self._spare(self.mib * _MIB):
             most = max(0, self._spare(self.mib * _MIB)) // BATCH_BYTES
         try:
-            return scan(source, start=start, expected_offset=expected_offset, most_batches=most)
+            return way(source, start=start, expected_offset=expected_offset, most_batches=most)
         except TooManyBatchesError as error:
             raise UnreadableFileError("", self._reason(str(error))) from error
 

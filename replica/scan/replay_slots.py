@@ -52,7 +52,7 @@ class ReplaySlots:
             self.arena = _grown(self.arena, 2 * room)
 
     def table(self) -> Table:
-        """The slots in use; a change of it is a change of them."""
+        """The slots in use, as a view: who changes the table changes the slots."""
         count = int(self.state[t.STATE_SLOTS])
         return self.slots[: count * t.SLOT_COLUMNS].reshape(count, t.SLOT_COLUMNS)
 

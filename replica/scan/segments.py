@@ -7,12 +7,20 @@ loaded before the first large file comes; Arrow never is.
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterator
 from importlib.util import find_spec
 
 from replica.format.batch import HEADER, BatchHeader
 from replica.format.byte_source import Source, byte_source
-from replica.format.segment import AnyWalk, BatchWalk, LocatedBatch, SegmentScan, collected
+from replica.format.segment import (
+    AnyWalk,
+    BatchWalk,
+    LocatedBatch,
+    SegmentScan,
+    TooManyBatchesError,
+    collected,
+)
 
 MIN_BYTES = 8 * 1024 * 1024
 """Below it, loading the compiled kernels takes longer than the scalar reader needs."""
@@ -30,6 +38,17 @@ def scan(
 ) -> SegmentScan:
     """segment.scan, by the reader that is faster for a source of this size on this machine."""
     return collected(walk(data, start=start, expected_offset=expected_offset), most_batches)
+
+
+def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+    """As scan, for who asks for damages and for where the log begins and ends: of all batches only
+    the first and the last are among its batches, and it takes no memory for the others."""
+    found = walk(data, start=start, expected_offset=expected_offset)
+    batches = iter(found)
+    first = next(batches, None)
+    last = deque(batches, maxlen=1)
+    ends = () if first is None else (first, *last)
+    return SegmentScan(ends, found.damages, found.end_position, found.zero_tail)
 
 
 def walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
@@ -54,6 +73,29 @@ def bulk_scan(
 ) -> SegmentScan:
     """segment.scan's value from a walk by the kernels."""
     return collected(bulk_walk(data, start=start, expected_offset=expected_offset), most_batches)
+
+
+def compact_scan(
+    data: Source,
+    *,
+    start: int = 0,
+    expected_offset: int | None = None,
+    most_batches: int | None = None,
+) -> SegmentScan:
+    """scan's value; of a large source the batches are columns of numbers (replica.scan.compact)."""
+    source = byte_source(data)
+    if not is_large(source.size):
+        return scan(source, start=start, expected_offset=expected_offset, most_batches=most_batches)
+    from replica.scan.compact import Compacting
+    from replica.scan.regions import Regions
+
+    regions = Regions(source, start, expected_offset)
+    found = Compacting()
+    for region in regions.read(None):
+        found.take(region)
+        if most_batches is not None and len(found) > most_batches:
+            raise TooManyBatchesError(f"it has more than {most_batches} batches")
+    return SegmentScan(found.batches(), regions.damages, regions.end_position, regions.zero_tail)
 
 
 def bulk_walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:

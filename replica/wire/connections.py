@@ -35,7 +35,8 @@ class Connected:
 
 
 class Connections:
-    """Of all listeners of a node, by address, each address's in the order of their last request."""
+    """The connections of all listeners of a node by address; those of an address in the order of
+    their last requests."""
 
     def __init__(self, limits: NodeLimits) -> None:
         self.limits = limits
@@ -47,7 +48,7 @@ class Connections:
         return sum(self._by_listener.values())
 
     def on(self, listener: str) -> int:
-        """How many a listener has."""
+        """How many connections a listener has."""
         return self._by_listener.get(listener, 0)
 
     def admit(self, new: Connected, listener_max: int = UNLIMITED) -> str:
@@ -64,14 +65,14 @@ class Connections:
         return ""
 
     def heard(self, connected: Connected) -> None:
-        """It is the last to have said something."""
+        """Note that this connection has sent a request just now."""
         own = self._by_address.get(connected.address, {})
         if connected in own:
             del own[connected]
             own[connected] = None
 
     def protect(self, connected: Connected) -> None:
-        """A voter has spoken on it."""
+        """Note that a voter has spoken on this connection."""
         self._voters.pop(connected, None)
         self._voters[connected] = None
         connected.is_voters = True
@@ -81,7 +82,7 @@ class Connections:
             oldest.is_voters = False
 
     def leave(self, connected: Connected) -> None:
-        """It is closed; telling so twice is no error."""
+        """Note that the connection is closed; a second note is no error."""
         self._voters.pop(connected, None)
         own = self._by_address.get(connected.address, {})
         if connected not in own:

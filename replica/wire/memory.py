@@ -17,19 +17,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 FREE_BYTES = 16 * 1024
-"""Of each request and answer that are not charged: what voters ask each other is smaller, and waits
-for nobody. max.connections bounds it."""
+"""The first bytes of each request and answer are not charged: what voters ask each other is
+smaller, and so waits for nobody. max.connections bounds what these bytes add up to."""
 MOVED_BYTES = 16 * 1024
-"""That must have come or gone before a request or an answer counts as moving."""
+"""How many bytes must have come or gone before a request or an answer counts as moving."""
 PATIENCE_S = 1.0
 STALLED = "too slow while memory was short"
 
 
 @dataclass(slots=True, eq=False)
 class Load:
-    """One request or answer on its way. close: called with a reason when it has to make room; it
-    must not wait. is_voters: it makes room for nobody. size: what it is charged with. is_over: it
-    has given that back."""
+    """One request or answer on its way. close: called with a reason when its connection has to make
+    room; `close` must not wait. is_voters: the connection makes room for nobody. size: the bytes
+    that are charged. is_over: these bytes were given back."""
 
     address: str
     close: Callable[[str], None]

@@ -1,4 +1,4 @@
-"""Whose request is worked on next.
+"""Which client's request is worked on next.
 
 One event loop does all of a node's work. However many strangers ask at once, one request of theirs
 begins in each round of the loop, and the next waits for as long as that one took: so what voters
@@ -11,11 +11,11 @@ import asyncio
 from collections import deque
 
 _SHORT_S = 0.002
-"""A request that takes less costs nobody anything."""
+"""A request that takes less time than this delays nobody, so nobody pauses after it."""
 
 
 class Turns:
-    """Given to one address after the other, to each in the order of its asking."""
+    """Turns go to one address after the other, and within an address to its requests in order."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
@@ -34,7 +34,7 @@ class Turns:
         await turn
 
     def _rest(self, began: float) -> None:
-        """After a turn: as long as it took, until the next."""
+        """Pause after a turn for as long as the turn took."""
         loop = asyncio.get_running_loop()
         took = loop.time() - began
         if took < _SHORT_S:
@@ -53,7 +53,8 @@ class Turns:
         loop.call_soon(self._rest, loop.time())
 
     def _first(self) -> asyncio.Future[None] | None:
-        """Of the address whose last turn is the longest ago; it goes to the end of the row."""
+        """The next waiter of the address whose last turn was longest ago; the address goes to the
+        end of the row."""
         while self._waiting:
             address, turns = next(iter(self._waiting.items()))
             del self._waiting[address]

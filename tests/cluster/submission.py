@@ -1,4 +1,4 @@
-"""Jobs submitted to a cluster as docs/cluster.md says to, by its own words."""
+"""Jobs submitted to a cluster as docs/how-to/cluster.md says to, by its own words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.descendants import descendants
 from tests.interop.kafka_node import free_ports
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "cluster.md"
+PAGE = ROOT / "docs" / "how-to" / "cluster.md"
 PACKAGES = {
     "jobs": ("jobs_zip.py", "kraftlake-jobs.zip"),
     "environment": ("python_environment.py", "kraftlake-environment.tar.gz"),

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 DEMO_LAKE = ".demo/lake"
 COMMANDS = ("console", "sql", "sh", "python")
 _OTHERS = ("text", "json", "toml", "properties", "ini", "yaml", "xml", "dockerfile", "mermaid")

@@ -1,4 +1,4 @@
-"""The limits that docs/security.md names are those of the code."""
+"""The limits that docs/reference/security.md names are those of the code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from replica.wire.memory import FREE_BYTES
 from replica.wire.sasl import scram
 from tests.kraftlake_process import REPOSITORY
 
-_PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
+_PAGE = (REPOSITORY / "docs" / "reference" / "security.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\| `([a-z.]+)`(?:, `[a-z.]+`)? \| (\d+) \|", re.MULTILINE)
 _LISTENER, _NODE = Limits(), NodeLimits()
 

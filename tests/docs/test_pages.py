@@ -165,30 +165,33 @@ def _anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
 
 
-def test_the_readme_asks_the_questions_of_the_demo() -> None:
-    text = _text(ROOT / "README.md")
+def test_the_page_of_questions_asks_those_of_the_demo() -> None:
+    text = _text(ROOT / "docs" / "tutorial" / "questions.md")
     for question in DEMO:
-        assert f"### {question.title}\n\n```sql\n{question.sql}\n```\n" in text
+        assert f"## {question.title}\n\n```sql\n{question.sql}\n```\n" in text
 
 
 def test_the_index_names_every_page() -> None:
     index = _text(ROOT / "docs" / "README.md")
     for page in PAGES[1:]:
-        assert page.name == "README.md" or f"]({page.name})" in index, page.name
+        place = page.relative_to(ROOT / "docs").as_posix()
+        assert place == "README.md" or f"]({place})" in index, place
 
 
-@pytest.mark.parametrize("drawing", sorted((ROOT / "docs" / "images").iterdir()), ids=_name)
+@pytest.mark.parametrize(
+    "drawing", sorted((ROOT / "docs" / "explanation" / "images").iterdir()), ids=_name
+)
 def test_a_drawing_is_whole_has_a_title_and_needs_nothing_from_elsewhere(drawing: Path) -> None:
     root = ElementTree.fromstring(_text(drawing))  # noqa: S314, ours
     names = [element.tag.rpartition("}")[2] for element in root.iter()]
     assert {"title", "desc"} <= set(names)
     assert not {"script", "image", "foreignObject"} & set(names)
     assert "prefers-color-scheme: dark" in _text(drawing)
-    assert any(f"(images/{drawing.name})" in _text(page) for page in PAGES)
+    assert any(f"images/{drawing.name})" in _text(page) for page in PAGES)
 
 
 def test_every_error_line_that_no_command_here_shows_is_one_that_the_program_says() -> None:
-    page = _text(ROOT / "docs" / "troubleshooting.md")
+    page = _text(ROOT / "docs" / "how-to" / "troubleshooting.md")
     lines = [line for one in blocks(page) if one.kind == "text" for line in one.body.splitlines()]
     assert len(lines) > 20
     assert [line for line in lines if not is_said(line)] == []

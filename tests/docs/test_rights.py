@@ -1,4 +1,4 @@
-"""What docs/security.md says of rights: reading is enough, by way of the group."""
+"""What docs/reference/security.md says of rights: reading is enough, by way of the group."""
 
 from __future__ import annotations
 

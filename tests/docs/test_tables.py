@@ -1,4 +1,4 @@
-"""docs/tables.md is what the contracts say; REWRITE_TABLES=1 writes it."""
+"""docs/reference/tables.md is what the contracts say; REWRITE_TABLES=1 writes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "tables.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "tables.md"
 
 
 def test_the_table_reference_is_what_the_contracts_say() -> None:

@@ -66,7 +66,7 @@ def test_they_have_all_of_an_older_release(version: str, said: list[str]) -> Non
 
 
 def hold_spoken(version: str, facts: dict[str, Any]) -> None:
-    """What docs/kafka-releases.md says of levels, and of requests that both speak."""
+    """What docs/reference/kafka-releases.md says of levels, and of requests that both speak."""
     stable = [int(level) for level, row in facts["levels"].items() if row["isProduction"]]
     hold(version, "level", f"{max(stable)} ({OURS.releases[max(stable)]})")
     newest = {

@@ -1,5 +1,5 @@
-"""The table of docs/kafka-releases.md: what was run with each release of Kafka, and what came of
-it. The tests that ran hold the table to what they saw; REWRITE_RELEASES=1 takes it over."""
+"""The table of docs/reference/kafka-releases.md: what was run with each release of Kafka, and what
+came of it. The tests that ran hold the table to what they saw; REWRITE_RELEASES=1 takes it over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.interop.kafka_jars import VERSIONS
 
-PAGE = Path(__file__).parents[2] / "docs" / "kafka-releases.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "kafka-releases.md"
 REWRITE = "REWRITE_RELEASES"
 ROWS = {
     "level": "newest metadata.version",

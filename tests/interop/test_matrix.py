@@ -1,4 +1,4 @@
-"""docs/kafka-releases.md has a cell for everything, and tests hold each to what they saw."""
+"""docs/reference/kafka-releases.md has a cell for everything; tests hold each to what they saw."""
 
 from __future__ import annotations
 

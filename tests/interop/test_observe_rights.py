@@ -42,7 +42,7 @@ class Kafka:
         return path
 
     def allow(self, *operations: str) -> None:
-        """As docs/security.md says it."""
+        """As docs/reference/security.md says it."""
         asked = [word for operation in operations for word in ("--operation", operation)]
         ran = run_tool(
             *("org.apache.kafka.tools.AclCommand", "--bootstrap-server", self.broker),

@@ -16,119 +16,35 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.interop.kafka_jars import NEWEST, VERSIONS, class_path_or_skip
-from tests.interop.kafka_node import Controller, free_ports, run_tool
+from tests.interop.small_cluster import BROKERS, Cluster
 from tests.kraftlake_process import kraftlake
 
 pytestmark = pytest.mark.slow
 
-CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
-STARTED = "Kafka Server started"
 WITHIN_S = 120.0
-BROKERS = (11, 12)
 RECORDS = 200
-DIRECTORIES = {number: f"restoredController{number}AAA" for number in (1, 2, 3)}
 
 
-class Cluster:
-    """Controllers, 1 and so on, and two brokers; killed on exit."""
-
-    def __init__(self, folder: Path, version: str, controllers: int = 1) -> None:
-        self.folder, self.version = folder, version
-        *first, port_a, port_b = free_ports(controllers + 2)
-        ports = (port_a, port_b)
-        self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
-        voters = dict(enumerate(first, 1))
-        acls = {
-            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "allow.everyone.if.no.acl.found": "true",
-            "super.users": "User:ANONYMOUS",
-        }
-        self.controllers = [
-            Controller(
-                folder / str(node_id),
-                node_id,
-                voters,
-                is_static=False,
-                version=version,
-                settings=acls,
-            )
-            for node_id in voters
-        ]
-        self.controller = self.controllers[0]
-        self.brokers = [
-            Controller(
-                folder / str(node_id),
-                node_id,
-                voters | {node_id: port},
-                is_static=False,
-                version=version,
-                settings={
-                    "process.roles": "broker",
-                    "listeners": f"PLAINTEXT://127.0.0.1:{port}",
-                    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-                    "controller.quorum.bootstrap.servers": f"127.0.0.1:{first[0]}",
-                    "offsets.topic.replication.factor": 1,
-                    "auto.create.topics.enable": "false",
-                    **acls,
-                },
-            )
-            for node_id, port in zip(BROKERS, ports, strict=True)
-        ]
-
-    def format(self) -> None:
-        first = ",".join(
-            f"{number}@127.0.0.1:{node.port}:{DIRECTORIES[number]}"
-            for number, node in enumerate(self.controllers, 1)
-        )
-        for node in self.controllers:
-            node.format(CLUSTER_ID, "--initial-controllers", first)
-        for broker in self.brokers:
-            if not broker.log_dir.exists():
-                broker.format(CLUSTER_ID)
-
-    def __enter__(self) -> Cluster:
-        nodes = [*self.controllers, *self.brokers]
-        try:
-            for node in nodes:
-                node.start()
-            for node in nodes:
-                node.wait_for(STARTED)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for node in (*self.brokers, *self.controllers):
-            node.kill()
-
-    def tool(self, main_class: str, *arguments: object) -> str:
-        ran = run_tool(
-            main_class, "--bootstrap-server", self.bootstrap, *arguments, version=self.version
-        )
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
-
-    def fill(self) -> None:
-        """Topics, records, a config, a quota, an ACL and a credential."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        topics = [
-            NewTopic("orders", 3, 2, config={"retention.ms": "86400000"}),
-            NewTopic("moved", 2, replica_assignment=[[12], [11]]),
-        ]
-        for made in admin.create_topics(topics, request_timeout=WITHIN_S).values():
-            made.result(WITHIN_S)
-        produce(self.bootstrap, 0, RECORDS)
-        configs = "kafka.admin.ConfigCommand"
-        alter = ("--alter", "--entity-type", "users", "--entity-name", "alice", "--add-config")
-        self.tool(configs, *alter, "consumer_byte_rate=1024")
-        self.tool(configs, *alter, "SCRAM-SHA-256=[iterations=4096,password=hunter2]")
-        package = "kafka.admin" if self.version.startswith("3.") else "org.apache.kafka.tools"
-        self.tool(
-            f"{package}.AclCommand",
-            *("--add", "--allow-principal", "User:alice", "--operation", "Read"),
-            *("--topic", "orders"),
-        )
+def fill(cluster: Cluster) -> None:
+    """Topics, records, a config, a quota, an ACL and a credential."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    topics = [
+        NewTopic("orders", 3, 2, config={"retention.ms": "86400000"}),
+        NewTopic("moved", 2, replica_assignment=[[12], [11]]),
+    ]
+    for made in admin.create_topics(topics, request_timeout=WITHIN_S).values():
+        made.result(WITHIN_S)
+    produce(cluster.bootstrap, 0, RECORDS)
+    configs = "kafka.admin.ConfigCommand"
+    alter = ("--alter", "--entity-type", "users", "--entity-name", "alice", "--add-config")
+    cluster.tool(configs, *alter, "consumer_byte_rate=1024")
+    cluster.tool(configs, *alter, "SCRAM-SHA-256=[iterations=4096,password=hunter2]")
+    package = "kafka.admin" if cluster.version.startswith("3.") else "org.apache.kafka.tools"
+    cluster.tool(
+        f"{package}.AclCommand",
+        *("--add", "--allow-principal", "User:alice", "--operation", "Read"),
+        *("--topic", "orders"),
+    )
 
 
 def produce(bootstrap: str, first: int, count: int) -> None:
@@ -202,7 +118,7 @@ def test_a_lost_cluster_s_metadata_boots_a_new_one_whose_brokers_keep_their_reco
     old = Cluster(tmp_path / "old", version)
     old.format()
     with old:
-        old.fill()
+        fill(old)
     before = state_of(old.controller.log_dir)
     new = Cluster(tmp_path / "new", version, controllers)
     for lost, broker in zip(old.brokers, new.brokers, strict=True):

@@ -211,6 +211,9 @@ def test_a_log_of_more_batches_than_fit_into_the_memory_for_a_file_is_named(
     assert path.name in line
     assert "more than 64 MiB of memory for one file" in line
     assert peak < 256
+    ended, peak = _with_peak("capture", tmp_path / "node", "-o", tmp_path / "capture")
+    assert ended.returncode == 0, "a capture holds every file"
+    assert peak < 140
     for arguments in (("--json",), (), ("--batches",)):
         ended, peak = _with_peak("dump", *arguments, tmp_path / "node", file_mib=64)
         assert ended.returncode == 0, "of a large file no more than a part is in memory"

@@ -1,4 +1,4 @@
-"""Names in a Hive metastore, read by processes that aren't ours, as docs/catalogs.md says it.
+"""Names in a Hive metastore, read by others' processes, as docs/how-to/catalogs.md says it.
 
 Everything is real: spark-sql, the Spark Thrift server and beeline of pyspark, Derby, and a Hive
 metastore service.
@@ -35,8 +35,8 @@ from tests.kraftlake_process import REPOSITORY
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-PAGE = REPOSITORY / "docs" / "catalogs.md"
-NOTEBOOK = REPOSITORY / "docs" / "notebooks" / "incident.ipynb"
+PAGE = REPOSITORY / "docs" / "how-to" / "catalogs.md"
+NOTEBOOK = REPOSITORY / "docs" / "how-to" / "notebooks" / "incident.ipynb"
 PAGE_PORT, SERVICE_PORT = "10000", "9083"
 WITHIN_S, START_S = 600, 300
 

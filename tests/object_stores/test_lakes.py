@@ -1,5 +1,5 @@
-"""A lake in a real object store, filled and built as docs/object-stores.md says, holds what the
-same lake on a disk holds, and is asked alike."""
+"""A lake in a real object store, filled and built as docs/how-to/object-stores.md says, holds what
+the same lake on a disk holds, and is asked alike."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = [
 
 CLUSTER = "kafka-3.7.2-static"
 LAKE, CAPTURES = "s3://bucket/lake", "s3://bucket/captures"
-PAGE = REPOSITORY / "docs" / "object-stores.md"
+PAGE = REPOSITORY / "docs" / "how-to" / "object-stores.md"
 WITHIN_S = 900
 """For one command: each of Delta's commits asks the store some ten times."""
 ORDERS = ("ingest_seq",)

@@ -74,6 +74,10 @@ def test_directories_are_read_without_any_extra(core: Installation, data: Path) 
     *findings, _ = [json.loads(line) for line in checked.stdout.splitlines()]
     assert "log-divergence" in {finding["rule"] for finding in findings}
 
+    for option in ("--sizes", "--exposure"):
+        told = core.kraftlake("state", option, "--json", split, cwd=data)
+        assert (told.returncode, len(told.stderr.splitlines())) == (0, 1), told.stderr
+
     compared = core.kraftlake("diff", "--json", f"{split}/2", f"{split}/3", cwd=data)
     assert compared.stderr == ""
     assert json.loads(compared.stdout)["divergence_offset"] == 750

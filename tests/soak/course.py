@@ -68,7 +68,6 @@ class Built:
     log_end: int
     changes: int
     lake_bytes: int
-    checkpoint_bytes: int
     recording_bytes: int
 
 
@@ -209,7 +208,6 @@ class Soak:
                 tables.number(_END, "silver.committed_log"),
                 tables.number(CHANGES, "gold.metadata_changes"),
                 size(self.lake),
-                size(self.lake / "_ingest_streams"),
                 size(self.recording),
             )
         )

@@ -112,13 +112,12 @@ def _builds(story: Story) -> str:
             *(f"{built.log_end:,}", f"{built.changes:,}"),
             *(f"{built.ran.highest.get(kind, 0) / 1e6:.0f}" for kind in ("jvm", "python")),
             f"{built.lake_bytes / 1e6:.1f}",
-            f"{built.checkpoint_bytes / 1e6:.2f}",
             f"{built.recording_bytes / 1e6:.1f}",
         )
         for built in story.builds
     ]
     head = ("minute", "took s", "offsets", "changes", "highest jvm MB", "highest python MB")
-    return _table((*head, "lake MB", "of it checkpoint MB", "recording MB"), rows)
+    return _table((*head, "lake MB", "recording MB"), rows)
 
 
 def _warned(folder: Path) -> list[str]:

@@ -28,8 +28,10 @@ _PREFIXED = 4
 
 
 def name_of(kind: Kind, key: Any, value: Any, topic_names: Mapping[str, str]) -> str:
-    """value: any version of the entity, as State's tables hold it; topic_names: by id, of a
-    partition's topic for one."""
+    """The name that people know an entity by, such as orders-0.
+
+    value: any version of the entity, as State's tables hold it. topic_names: by topic id.
+    """
     if kind.name == "partition":
         return f"{topic_names.get(key[0], key[0])}-{key[1]}"
     return _NAMES[kind.name](key, value)

@@ -1,4 +1,5 @@
-"""What a replay writes as changes: with names, and with what a name stood for before."""
+"""The changes that a replay writes, with the names of entities, and with the id that the topic of a
+name had before."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from replica.metadata.image import Write
 
 
 class Told(NamedTuple):
-    """A change with the entity's name for people."""
+    """A change with the name that people know the entity by."""
 
     write: Write
     name: str
@@ -21,22 +22,22 @@ class Told(NamedTuple):
 
 
 def topic_names_around(writes: Sequence[Write], now: Mapping[str, str]) -> Mapping[str, str]:
-    """Topic id -> name, also of the topics that the writes delete; now: of those that are left."""
+    """Topic id -> name, of the topics that are left (`now`) and of those that the writes delete."""
     gone = _gone(writes)
     return ChainMap(gone, cast(dict[str, str], now)) if gone else now
 
 
 def _gone(writes: Sequence[Write]) -> dict[str, str]:
     if len(writes) == 1 and writes[0].new is not None:
-        return {}  # nearly always
+        return {}  # the usual case, and quickly told
     return {w.key: w.old for w in writes if w.kind.table == "topics" and w.new is None}
 
 
 class ChangeTeller:
-    """Remembers the deleted topics' ids by name, for when one of that name is created again."""
+    """Remembers the ids of deleted topics by name: a topic of that name may be created again."""
 
     def __init__(self, former: Mapping[str, str] | None = None) -> None:
-        """former: what another one remembers, for a branch of its log."""
+        """former: what the teller of another log remembers, where this log branches off it."""
         self._former: dict[str, str] = dict(former or {})
 
     @property

@@ -16,10 +16,10 @@ _KINDS = {kind.name: kind for kind in KINDS}
 
 
 def changes_of(kind: Kind, key: Any, old: Any, new: Any) -> list[Change]:
-    """From `old` to `new`, as State's tables hold them, None where the entity isn't there.
+    """The changes from `old` to `new`: values of State's tables, None where there is no entity.
 
-    None where they are equal. All `new`s, each written over the fields that its type names, make
-    the new version of the old one (but for the epochs of a partition).
+    Equal values give no changes. Whoever writes the `new` of every change over the fields that its
+    type names gets `new` from `old`, but for the epochs of a partition.
     """
     if old is None or new is None or kind.name not in _FIELD_BY_FIELD:
         return list(_as_a_whole(kind, key, old, new))
@@ -27,8 +27,8 @@ def changes_of(kind: Kind, key: Any, old: Any, new: Any) -> list[Change]:
 
 
 class _Names(NamedTuple):
-    """What it is called that an entity is there, is another, is gone; field: the one that is told
-    of it, "" for all."""
+    """The types of the changes by which an entity of one kind appears, gets another value, and
+    disappears. field: the only field that such a change shows, "" for all fields."""
 
     created: str
     changed: str

@@ -55,7 +55,7 @@ TABLES = (
     *("client_quotas", "delegation_tokens", "producer_ids", "zk_migration"),
     *("voters", "kraft_version"),
 )
-"""The attributes of State that are tables, in the order of DESIGN.md's entities."""
+"""The attributes of State that are tables."""
 
 
 class State:

@@ -1,4 +1,4 @@
-"""Whether an observer's id is its own, by what the leader tells of the quorum.
+"""Whether somebody else uses an observer's node id, by what the leader tells of the quorum.
 
 A leader counts a fetch for whoever its id names. An observer under a voter's id would be taken for
 that voter: the high watermark would rise over records that no majority holds (KIP-595).
@@ -38,7 +38,7 @@ def conflict(
 
 
 def may_be_alive(quorum: DescribeQuorumResponse, key: ReplicaKey) -> bool:
-    """Whether an observer of our id, that may be we before a restart, has fetched just now.
+    """Whether an observer with our node id has fetched just now; it may be this one, restarted.
 
     Kafka before 3.9 names no directories. The leader's clock is that of its own entry.
     """

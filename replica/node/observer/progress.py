@@ -1,4 +1,4 @@
-"""What is told about a recording while it goes on; pure, from looks at the replica."""
+"""What people are told about a recording while it goes on, by looks at the replica; pure."""
 
 from __future__ import annotations
 

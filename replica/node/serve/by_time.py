@@ -1,4 +1,4 @@
-"""The search of a log for a time, in steps: nobody else waits for more than one of them."""
+"""The search of a log for a time. It goes in steps, between which other requests are answered."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from replica.node.serve.partition import ServedPartition
 from replica.wire.apis.fetching import Timestamp
 
 STEP_BATCHES, STEP_BYTES = 256, 1024 * 1024
-"""Of one step, whichever comes first: some milliseconds."""
+"""How much one step reads, whichever bound comes first; that takes some milliseconds."""
 
 
 class At(NamedTuple):
-    """timestamp: ms since the epoch; offset: of the batch with it."""
+    """timestamp: ms since the epoch; offset: the base offset of the batch that has it."""
 
     timestamp: int
     offset: int

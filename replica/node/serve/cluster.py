@@ -19,7 +19,7 @@ from replica.wire.schema import Message
 
 
 def metadata(partition: ServedPartition, request: Message, version: int, listener: str) -> Message:
-    """All topics for null, else those asked for."""
+    """The answer to Metadata: about every topic where null is asked for, else about those named."""
     cluster_id = partition.driver.host.config.cluster_id
     wanted = request["topics"]
     served = _topic(partition)
@@ -40,7 +40,7 @@ def metadata(partition: ServedPartition, request: Message, version: int, listene
 
 
 def describe_cluster(partition: ServedPartition, request: Message, listener: str) -> Message:
-    """Controllers as brokers, whichever of both is asked for."""
+    """The answer to DescribeCluster: the controllers, also where brokers are asked for."""
     asked = request.get("endpointType", BROKERS)
     known = asked in (BROKERS, CONTROLLERS)
     found = nodes(partition, listener) if known else []
@@ -64,8 +64,8 @@ def describe_cluster(partition: ServedPartition, request: Message, listener: str
 
 
 def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint, str | None]]:
-    """(node id, where it listens, rack): the voters and this node; this node alone where it
-    presents itself as the leader of a quorum that its clients shall not know."""
+    """(node id, where it listens, rack) of the voters and of this node; of this node alone where it
+    stands for the leader (ServedPartition.always_leads)."""
     own = _listening(partition.endpoints, listener)
     found: dict[int, tuple[Endpoint, str | None]] = {}
     if not partition.always_leads:
@@ -114,7 +114,8 @@ def _topic(partition: ServedPartition) -> Message:
 
 
 def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
-    """All voters, and those that keep up, which only the leader knows."""
+    """The replicas and the ISR of an answer: all voters, and those of them that keep up. Only the
+    leader knows who keeps up; a follower names all."""
     if partition.always_leads:
         return [partition.node_id], [partition.node_id]
     raft = partition.driver.host.raft
@@ -128,7 +129,10 @@ def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
 def _answered(
     partition: ServedPartition, asked: Message, served: Message, no_name: str | None
 ) -> Message:
-    """Asked for by name, or by id with no name (KIP-516). no_name: how an answer says so."""
+    """The answer about one topic, which was asked for by name, or by id alone (KIP-516).
+
+    no_name: what stands for the name in an answer without one.
+    """
     name = asked.get("name")
     if name is not None and partition.has_name(name):
         return served

@@ -17,7 +17,7 @@ def describe_configs(partition: ServedPartition, request: Message) -> Message:
 
 
 def alter_configs(partition: ServedPartition, request: Message) -> Message:
-    """INVALID_CONFIG for the topic served here: what it keeps is decided by server.properties."""
+    """INVALID_CONFIG for the topic served here: server.properties alone says how it is kept."""
     return {"responses": [_altered(partition, asked) for asked in request["resources"]]}
 
 

@@ -14,6 +14,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.driver import LeadershipLostError
 from replica.node.serve.partition import ServedPartition
+from replica.node.serve.refusals import RefusedError
 from replica.raft.accumulator import BufferAllocationError
 from replica.raft.inputs import Append
 from replica.raft.leading import NotLeaderError
@@ -22,15 +23,6 @@ from replica.wire.schema import Message
 
 UNREGISTRATION_LEVEL = 33
 """The first level of metadata.version with UNREGISTER_CONTROLLER_RECORD: 4.4-IV2."""
-
-
-class _Refused(Exception):
-    """How a reason against the request travels to its answer."""
-
-    def __init__(self, error: ErrorCode, why: str) -> None:
-        super().__init__(error, why)
-        self.error = error
-        self.why = why
 
 
 async def unregister(partition: ServedPartition, request: Message) -> Message:
@@ -42,7 +34,7 @@ async def unregister(partition: ServedPartition, request: Message) -> Message:
     async with partition.unregistering:
         try:
             await _unregister(partition, request["controllerId"])
-        except _Refused as refused:
+        except RefusedError as refused:
             return {"errorCode": int(refused.error), "errorMessage": refused.why}
     return {"errorCode": int(ErrorCode.NONE), "errorMessage": None}
 
@@ -51,46 +43,48 @@ async def _unregister(partition: ServedPartition, controller_id: int) -> None:
     machine, epoch = _leading(partition), partition.epoch
     if controller_id == partition.leader_id:
         why = f"node {controller_id} leads: no controller unregisters itself"
-        raise _Refused(ErrorCode.INVALID_REQUEST, why)
+        raise RefusedError(ErrorCode.INVALID_REQUEST, why)
     _check(machine, controller_id)
     record = new_record("UNREGISTER_CONTROLLER_RECORD", 0, {"controllerId": controller_id})
     try:
         await partition.driver.append(Append(epoch, (encode(record),)))
     except LeadershipLostError as error:
         why = f"{error}: it may still be unregistered"
-        raise _Refused(ErrorCode.NOT_CONTROLLER, why) from error
+        raise RefusedError(ErrorCode.NOT_CONTROLLER, why) from error
     except NotLeaderError as error:
-        raise _Refused(ErrorCode.NOT_CONTROLLER, str(error)) from error
+        raise RefusedError(ErrorCode.NOT_CONTROLLER, str(error)) from error
     except BufferAllocationError as error:
-        raise _Refused(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error
+        raise RefusedError(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error
 
 
 def _leading(partition: ServedPartition) -> MetadataMachine:
-    """What this leader has committed, of its own epoch too: only then does it know all."""
+    """The state machine of a leader that has committed a record of its own epoch: only then has the
+    leader seen every registration. Raises RefusedError anywhere else."""
     raft, machine = partition.driver.host.raft, partition.driver.host.machine
     if not partition.topic.is_metadata:
         why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"
-        raise _Refused(ErrorCode.INVALID_REQUEST, why)
+        raise RefusedError(ErrorCode.INVALID_REQUEST, why)
     if not isinstance(raft.role, Leader) or not isinstance(machine, MetadataMachine):
         leader = raft.role.leader_id
         known = "nobody leads" if leader == NO_NODE else f"node {leader} leads"
-        raise _Refused(ErrorCode.NOT_CONTROLLER, f"{known}, as far as is known here")
+        raise RefusedError(ErrorCode.NOT_CONTROLLER, f"{known}, as far as is known here")
     if raft.high_watermark is None:
         why = f"nothing is committed in epoch {raft.role.epoch} yet"
-        raise _Refused(ErrorCode.NOT_CONTROLLER, why)
+        raise RefusedError(ErrorCode.NOT_CONTROLLER, why)
     if not machine.can_snapshot:
         why = "a transaction of the metadata log is open: ask again"
-        raise _Refused(ErrorCode.REQUEST_TIMED_OUT, why)
+        raise RefusedError(ErrorCode.REQUEST_TIMED_OUT, why)
     return machine
 
 
 def _check(machine: MetadataMachine, controller_id: int) -> None:
-    """Raises where the log's own state is against it, the level first, as in Kafka."""
+    """Raises RefusedError where the level is too low, or the controller isn't registered. Kafka
+    checks in this order, too."""
     level = machine.metadata_version
     if level is None or level < UNREGISTRATION_LEVEL:
         found = "is not set" if level is None else f"is {release_of(level)}"
         why = f"metadata.version {found}, and this needs {release_of(UNREGISTRATION_LEVEL)}"
-        raise _Refused(ErrorCode.UNSUPPORTED_VERSION, why)
+        raise RefusedError(ErrorCode.UNSUPPORTED_VERSION, why)
     if not machine.is_controller(controller_id):
         why = f"controller {controller_id} is not registered"
-        raise _Refused(ErrorCode.CONTROLLER_ID_NOT_REGISTERED, why)
+        raise RefusedError(ErrorCode.CONTROLLER_ID_NOT_REGISTERED, why)

@@ -18,7 +18,7 @@ from replica.raft.roles.leader import Leader
 
 
 async def _at_once(address: str) -> None:
-    """Where nobody else has work to do."""
+    """The turn of a node on which nobody else has work to do."""
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class ServedPartition:
         return OffsetRange(log.log_start, log.log_start if committed is None else committed)
 
     def epoch_error(self, asked: int) -> ErrorCode:
-        """Whether a client's idea of the leader epoch is ours; -1 is no idea (KIP-320)."""
+        """NONE where the leader epoch that a client names is ours, or -1 for none (KIP-320)."""
         if asked == UNDEFINED_EPOCH:
             return ErrorCode.NONE
         return validate_leader_epoch(self.epoch, asked) or ErrorCode.NONE

@@ -9,10 +9,11 @@ from replica.raft.roles.leader import Leader, Progress
 
 
 def preferred_replica(partition: ServedPartition, rack: str) -> int | None:
-    """The in-sync voter in the client's rack that is furthest; None for this leader itself.
+    """Of the in-sync voters in the client's rack the one with the highest log end; None where the
+    client should read from this replica.
 
-    In sync here: caught up within the fetch timeout, since KRaft has no ISR. Followers never name
-    one (K32), nor does a leader that is in that rack.
+    A voter is in sync if it caught up within the fetch timeout, since KRaft has no ISR. A follower
+    names no replica, nor does a leader that is in the client's rack.
     """
     role = partition.driver.host.raft.role
     if not rack or not isinstance(role, Leader) or partition.rack == rack:

@@ -1,7 +1,7 @@
 """Fetch by ordinary clients (replica id -1) from any replica, never past what is committed.
 
-The decision is history.reader's, case by case of seed 002. A fetch waits until there is something
-to say: records, an error, or news that change the answer; then its time is over.
+replica.history.reader decides by the log alone. A fetch waits until there are enough records, or an
+error to tell, and at the latest until its maxWaitMs is over (KIP-392).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _look(partition: ServedPartition, request: Message, version: int) -> tuple[M
             return _empty(partition, error)
         chosen = preferred_replica(partition, rack) if clients.knows_followers(version) else None
         if chosen is not None:
-            found.is_final = True  # at once, whatever it would wait for (K30)
+            found.is_final = True  # it is told at once, as there is nothing to wait for here
             return {**_empty(partition), "preferredReadReplica": chosen}
         limit = max(0, min(budget - found.size, asked["partitionMaxBytes"]))
         return _records(partition, asked, limit, found)
@@ -139,7 +139,7 @@ def _error(partition: ServedPartition, decision: ReaderDecision) -> ErrorCode:
 
 
 def _empty(partition: ServedPartition, error: ErrorCode = ErrorCode.NONE) -> Message:
-    """No records; log start and high watermark are told with every error too (seed 002)."""
+    """No records. Log start and high watermark are told with every error too (KIP-392)."""
     readable = partition.readable
     return {
         "errorCode": int(error),

@@ -31,7 +31,7 @@ class _NotSearchedError(Exception):
 
 
 def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Message:
-    """Where an epoch ends: for a consumer no further than what is committed (seed 004, K29).
+    """Where an epoch ends: for a consumer no further than what is committed (KIP-392).
 
     (-1, -1) where the log knows no such epoch. While the high watermark is unknown a consumer gets
     OFFSET_NOT_AVAILABLE, which it repeats: by (-1, -1) it would take its position for truncated.
@@ -64,7 +64,7 @@ async def list_offsets(
     """The earliest offset of this replica, or by timestamp and the latest of the leader.
 
     Any replica answers for the earliest offset, since a consumer resets to that of the replica it
-    reads (KIP-392). OFFSET_NOT_AVAILABLE while a new leader doesn't know its high watermark (K26).
+    reads (KIP-392). OFFSET_NOT_AVAILABLE while a new leader doesn't know its high watermark.
     Nothing of the log is in tiered storage: -1 is the answer to what is asked about it, as in Kafka
     (KIP-1005, KIP-1023). UNSUPPORTED_VERSION for a timestamp that the version doesn't know.
     address: of the client, whose turns a search by time takes.
@@ -109,7 +109,7 @@ def _listed(
 
 
 def _leader_error(partition: ServedPartition, asked_epoch: int) -> ErrorCode:
-    """Only a leader knows; the epoch is looked at first (K28, K29)."""
+    """Only a leader answers; but a wrong epoch is told first, by any replica (KIP-320)."""
     error = partition.epoch_error(asked_epoch)
     if error is ErrorCode.NONE and not partition.leads:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -9,6 +9,18 @@ from replica.wire.header import Request
 from replica.wire.schema import Message
 
 
+class RefusedError(Exception):
+    """Why a request, or its part about one partition, is refused: caught where the answer is made.
+
+    error: Kafka's error. why: one line for the answer.
+    """
+
+    def __init__(self, error: ErrorCode, why: str) -> None:
+        super().__init__(error, why)
+        self.error = error
+        self.why = why
+
+
 def metadata(partition: ServedPartition, request: Request, error: ErrorCode) -> Message:
     """Beside each topic: Kafka refuses no Metadata as a whole (KIP-1102)."""
     topics = request.message["topics"] or []

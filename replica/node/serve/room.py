@@ -1,4 +1,4 @@
-"""Fetches that ask for more than there is room for, cut down."""
+"""How many bytes a fetch may ask for, by the memory that a node has for answers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _MAX_INT = 2**31 - 1
 
 
 def unlimited() -> int:
-    """Where nobody counts the bytes of answers."""
+    """For a node that doesn't bound the bytes of its answers."""
     return _MAX_INT
 
 
 def with_room(request: Request, room: int) -> Request:
-    """A fetch that asks for at most `room` bytes. Its answer has a whole batch at least, whatever
-    was asked for."""
+    """The same fetch, asking for at most `room` bytes. The answer has a whole batch at least,
+    whatever was asked for."""
     message = request.message
     asked = message.get("maxBytes", _MAX_INT)
     return request if asked <= room else replace(request, message={**message, "maxBytes": room})

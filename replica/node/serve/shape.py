@@ -1,4 +1,5 @@
-"""Requests name topics and partitions; a node serves one. What is the same for all of them."""
+"""What all requests about topics have in common: they name topics and partitions, of which a node
+serves one."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from replica.node.serve.partition import ServedPartition
 from replica.wire.schema import Message
 
 Answer = Callable[[Message], Message]
-"""From a request's partition to the response's, without its number."""
+"""Makes the response's entry of a partition from the request's; the number is put in later."""
 
 
 def topic_error(partition: ServedPartition, topic: Message, name_field: str) -> ErrorCode:
@@ -59,7 +60,7 @@ def each_partition(
 
 
 def _once(answer: Answer) -> Answer:
-    """The same, for one call."""
+    """Calls `answer` once; every further call is answered with INVALID_REQUEST."""
     has_answered = False
 
     def first(asked: Message) -> Message:

@@ -1,10 +1,10 @@
 """Whether a request in a voter's name comes from that voter.
 
-By its principal, where kraftlake.principals.voter names some. Else the voters are processes of this
-replica's own user on this machine: the connection has to be held by the process that listens at the
-voter's address. Other users can't be that process. A process of the same user could have taken the
-address of a voter that doesn't run, so for such a voter any process of the user will do; that lets
-Kafka's controllers in, too, which ask before they listen.
+The client's principal shows it, where kraftlake.principals.voter names principals. Else the voters
+are processes of this replica's own user on this machine: the connection has to be held by the
+process that listens at the voter's address. Other users can't be that process. A process of the
+same user could have taken the address of a voter that doesn't run, so for such a voter any process
+of the user will do; that lets Kafka's controllers in, too, which ask before they listen.
 
 To look at all processes takes tens of milliseconds. All who ask meanwhile are judged by the next
 look together: a voter waits for two looks at most, however many strangers ask in a voter's name.
@@ -34,15 +34,15 @@ from replica.wire.server import Client
 
 
 class Verdict(Enum):
-    """About a client that asks in the name of a voter."""
+    """What is known about a client that asks in the name of a voter."""
 
     ADMITTED = auto()
     FAR = auto()
-    """It is on another machine, or proves nothing by its principal."""
+    """The client is on another machine, or its principal isn't the voter's."""
     LOCAL = auto()
-    """It is on this machine, and isn't that voter; a later try may find that it is."""
+    """The client is on this machine, and isn't that voter; a later look may find that it is."""
     UNTOLD = auto()
-    """The system doesn't tell: the connection may be gone by now. A later try may find out."""
+    """The system doesn't tell who the client is: the connection may be gone by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Found:
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """nodes: where each of those may listen in whose name the client asks."""
+    """nodes: the ids in whose name the client asks, with the addresses where each may listen."""
 
     client: Client
     nodes: Mapping[int, tuple[Address, ...]]
@@ -85,7 +85,7 @@ class Voters:
         return bool(node_ids) and node_ids <= self._admitted.get(client, set())
 
     async def verdict(self, client: Client, node_ids: Iterable[int]) -> Verdict:
-        """On a request in the name of all these nodes."""
+        """Whether the client may speak for all these nodes."""
         asked = frozenset(node_ids)
         if self.has_shown(client, asked):
             return Verdict.ADMITTED
@@ -97,7 +97,8 @@ class Voters:
         return found.verdict
 
     async def _judged(self, question: _Question) -> _Found:
-        """With all others that wait, unless a look that has begun in between has judged it."""
+        """Look at the system's processes for all questions that wait, unless another task's look
+        has answered this one meanwhile."""
         self._waiting.append(question)
         async with self._one_at_a_time:
             while question.found is None:
@@ -125,7 +126,7 @@ class Voters:
 
 
 def _judge(questions: Sequence[_Question], uid: int) -> list[_Found]:
-    """Reads /proc, once for all of them."""
+    """Answers all questions by one look into /proc."""
     asking = {one.client.peer[1] for one in questions}
     listening = {
         port for one in questions for addresses in one.nodes.values() for _, port in addresses

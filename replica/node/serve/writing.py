@@ -1,4 +1,5 @@
-"""Produce by an administrator to the leader; DeleteRecords, which a log of snapshots refuses."""
+"""Produce, by which administrators append to the leader's log, and DeleteRecords, which a metadata
+log refuses."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.node.driver import Appended, LeadershipLostError
 from replica.node.serve import cluster
 from replica.node.serve.partition import ServedPartition
+from replica.node.serve.refusals import RefusedError
 from replica.node.serve.shape import each_partition, partition_error, topic_error
 from replica.raft.inputs import Proposal, Propose
 from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
@@ -21,19 +23,11 @@ from replica.wire.schema import Message
 _NO_PRODUCER = -1
 
 
-class _Refused(Exception):
-    """How a fault of the request travels to its answer."""
-
-    def __init__(self, error: ErrorCode, why: str) -> None:
-        super().__init__(error, why)
-        self.error = error
-        self.why = why
-
-
 async def produce(partition: ServedPartition, request: Message, listener: str) -> Message | None:
-    """Append the records for the partition served here, whose first mention counts; the answer
-    comes once they are committed, for acks=all is all that there is. acks=0 gets no answer; acks=1
-    is refused, it would promise less than is true.
+    """Append the records for the partition served here, and answer once they are committed.
+
+    acks=0 gets no answer. acks=1 is refused: a quorum acknowledges a commit, nothing less. A second
+    mention of the partition in one request is refused.
 
     NOT_LEADER_OR_FOLLOWER, with the leader and where it listens (KIP-951), says that nothing was
     appended; NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT that it may still be committed.
@@ -57,7 +51,7 @@ async def produce(partition: ServedPartition, request: Message, listener: str) -
 
 
 def delete_records(partition: ServedPartition, request: Message) -> Message:
-    """POLICY_VIOLATION: a log that is snapshotted drops records behind snapshots only (KIP-630)."""
+    """POLICY_VIOLATION: a metadata log drops only records that a snapshot contains (KIP-630)."""
 
     def answer(_: Message) -> Message:
         return {"errorCode": int(ErrorCode.POLICY_VIOLATION), "lowWatermark": -1}
@@ -71,7 +65,7 @@ def delete_records(partition: ServedPartition, request: Message) -> Message:
 
 
 def _leader(partition: ServedPartition, listener: str) -> list[Message]:
-    """The leader's address, where that isn't this node."""
+    """The leader's id and address; empty where this node leads, or the leader isn't known."""
     endpoint = None if partition.leads else cluster.leader_endpoint(partition, listener)
     if endpoint is None:
         return []
@@ -83,9 +77,9 @@ async def _partition(
 ) -> Message:
     try:
         if error is not ErrorCode.NONE:
-            raise _Refused(error, "one partition is served here, and once in a request")
+            raise RefusedError(error, "one partition is served here, and once in a request")
         appended = await _append(partition, asked["records"], request)
-    except _Refused as refused:
+    except RefusedError as refused:
         return {
             "index": asked["index"],
             "errorCode": int(refused.error),
@@ -105,35 +99,39 @@ async def _partition(
 
 async def _append(partition: ServedPartition, records: bytes | None, request: Message) -> Appended:
     if request["acks"] == 1:
-        raise _Refused(ErrorCode.INVALID_REQUIRED_ACKS, "a quorum acknowledges by acks=all")
+        raise RefusedError(ErrorCode.INVALID_REQUIRED_ACKS, "a quorum acknowledges by acks=all")
     if request["transactionalId"] is not None:
-        raise _Refused(ErrorCode.INVALID_RECORD, "a metadata log has no producers' transactions")
+        raise RefusedError(
+            ErrorCode.INVALID_RECORD, "a metadata log has no producers' transactions"
+        )
     proposals = _proposals(records or b"", is_metadata=partition.topic.is_metadata)
     propose = Propose(partition.epoch, proposals)
     try:
         async with asyncio.timeout(max(request["timeoutMs"], 1) / 1000):
             return await partition.driver.append(propose)
     except TimeoutError:
-        raise _Refused(ErrorCode.REQUEST_TIMED_OUT, "not committed yet; it may still be") from None
+        raise RefusedError(
+            ErrorCode.REQUEST_TIMED_OUT, "not committed yet; it may still be"
+        ) from None
     except LeadershipLostError as error:
-        raise _Refused(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, str(error)) from error
+        raise RefusedError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, str(error)) from error
     except NotLeaderError as error:
-        raise _Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(error)) from error
+        raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(error)) from error
     except RecordBatchTooLargeError as error:
-        raise _Refused(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
+        raise RefusedError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
 
 
 def _proposals(data: bytes, *, is_metadata: bool) -> tuple[Proposal, ...]:
-    """Every batch looked into, so that what is appended can be read by everybody."""
+    """The batches of a request, each of them decoded: what is appended must be readable."""
     try:
         found = tuple(
             _proposal(data, frame.position, is_metadata=is_metadata)
             for frame in frames(data, start=0, expected_offset=None)
         )
     except DataError as error:
-        raise _Refused(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
     if not found or sum(len(proposal.data) for proposal in found) != len(data):
-        raise _Refused(ErrorCode.CORRUPT_MESSAGE, "the records end within a batch")
+        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, "the records end within a batch")
     return found
 
 
@@ -142,22 +140,22 @@ def _proposal(data: bytes, position: int, *, is_metadata: bool) -> Proposal:
     batch = data[position : position + header.size_bytes]
     if header.is_control or header.producer_id != _NO_PRODUCER:
         why = "control batches and idempotent producers have no place in a metadata log"
-        raise _Refused(ErrorCode.INVALID_RECORD, why)
+        raise RefusedError(ErrorCode.INVALID_RECORD, why)
     count = 0
     for record in records_of(header, batch):
         count += 1
         if is_metadata:
             _check_metadata(record)
     if count == 0 or count != header.last_offset_delta + 1:
-        raise _Refused(ErrorCode.INVALID_RECORD, "a batch without holes is expected")
+        raise RefusedError(ErrorCode.INVALID_RECORD, "a batch without holes is expected")
     return Proposal(count, batch)
 
 
 def _check_metadata(record: Record) -> None:
-    """What can't be replayed would stop every replica for good, and Kafka's nodes too."""
+    """Refuses a record that can't be replayed: it would stop every replica, Kafka's nodes too."""
     try:
         meaning(record, is_control=False)
     except DataError as error:
-        raise _Refused(
+        raise RefusedError(
             ErrorCode.INVALID_RECORD, f"record {record.offset} is no metadata record: {error}"
         ) from error

@@ -34,8 +34,8 @@ class InvalidFeatureError(KraftlakeError):
 
 
 def write_add(partition: Partition, request: AddVoterRequest, version: int) -> Message:
-    """Version 0 can't ask for an early answer. Who joins by it is answered at the commit, or waits
-    for its request timeout, which it has to do where the commit needs its own fetch."""
+    """Version 0 can't ask for an answer before the commit. A replica that joins by version 0 waits
+    for the commit; where the commit needs the replica's own fetch, for its request timeout."""
     return {
         "clusterId": request.cluster_id,
         "timeoutMs": request.timeout_ms,
@@ -138,7 +138,7 @@ def read_update_response(
 
 
 def read_features(partition: Partition, message: Message, version: int) -> UpdateFeaturesRequest:
-    """Raises InvalidFeatureError for other features: no controller stands behind this quorum."""
+    """Raises InvalidFeatureError for other features: only a controller knows them."""
     updates = message["featureUpdates"]
     if [update["feature"] for update in updates] != [KRAFT_VERSION]:
         raise InvalidFeatureError(f"{KRAFT_VERSION} is the only feature here")

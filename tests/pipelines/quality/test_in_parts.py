@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import delta
+from pipelines.lake import Lake
 from pipelines.quality import in_parts
 from pipelines.quality.in_parts import Parts, counted_in_parts
 from pipelines.quality.small_gate import SmallGate
@@ -45,11 +46,11 @@ def broken(built_lake: Path, tmp_path: Path) -> Path:
 
 
 def in_turn(lake: Path, tables: tuple[Contract, ...], parts: Parts) -> list[Counted]:
-    return counted_in_parts(str(lake), opened(str(lake), tables), tables, parts)
+    return counted_in_parts(Lake(lake), opened(Lake(lake), tables), tables, parts)
 
 
 def at_once(lake: Path, tables: tuple[Contract, ...]) -> list[Counted]:
-    return counted(opened(str(lake), tables), tables)
+    return counted(opened(Lake(lake), tables), tables)
 
 
 def history(found: list[Counted]) -> Counted:

@@ -244,3 +244,13 @@ def test_a_batch_may_not_end_beyond_the_last_offset_there_is() -> None:
     )
     with pytest.raises(CorruptDataError, match="beyond the last offset"):
         decode_header(whole)
+
+
+def test_a_control_record_of_an_odd_encoding_keeps_its_bytes() -> None:
+    """Tags out of order, and a count of tags in two bytes: Kafka reads both, and so do we."""
+    key = bytes.fromhex("0000 0004")
+    for value in ("0000 02 05 00 03 01 ff", "0000 81 00 05 00"):
+        message = decode_control(key, bytes.fromhex(value))
+        assert isinstance(message, SnapshotFooter)
+        assert message.unknown_tags
+        assert encode_control(message) == (key, bytes.fromhex(value))

@@ -59,6 +59,12 @@ def test_partitions_of_a_broker_that_stopped_uncleanly_have_no_leader_until_it_i
     assert broker == ("broker 11", "fenced, 933 replicas", 3655)
 
 
+def test_of_equal_logs_that_of_the_lowest_node_is_replayed(tmp_path: Path) -> None:
+    for node, name in (("11", "a"), ("12", "b"), ("3", "c")):
+        shutil.copytree(DATA / "kafka-4.1.1-dynamic/final" / node, tmp_path / name)
+    assert "/c/" in the_cluster(tmp_path).file
+
+
 def test_of_two_branches_the_one_is_judged_that_wins_an_election() -> None:
     cluster = the_cluster(DATA / "kafka-4.1.1-dynamic/split")
     assert cluster.end_offset == 2712

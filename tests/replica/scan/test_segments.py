@@ -11,7 +11,7 @@ import pytest
 
 from replica.format import segment
 from replica.format.directory import read_directory
-from replica.scan.segments import MIN_BYTES, bulk_scan, scan
+from replica.scan.segments import MIN_BYTES, bulk_scan, scan, scan_ends
 from tests.replica.scan.damaging import Pool, damaged
 
 _DATA = Path(__file__).parents[2] / "data"
@@ -38,6 +38,27 @@ def test_a_large_file_is_read_the_same_whichever_reader_is_chosen(pool: Pool) ->
     data, first = pool.segment(random.Random(1))
     large = data + b"\x7f" * MIN_BYTES
     assert scan(large, expected_offset=first) == segment.scan(large, expected_offset=first)
+
+
+@pytest.mark.parametrize("node", _NODES)
+def test_a_directory_s_damages_joints_and_ends_are_the_same_without_its_other_batches(
+    node: str,
+) -> None:
+    folder = str(_DATA / node / "__cluster_metadata-0")
+    whole, ends = read_directory(folder), read_directory(folder, scan=scan_ends)
+    assert ends.damages == whole.damages
+    assert ends.files == whole.files
+    assert (ends.first_offset, ends.log_end_offset) == (whole.first_offset, whole.log_end_offset)
+    assert max(len(one.scan.batches) for one in ends.segments) <= 2
+
+
+def test_ends_are_those_of_no_batch_of_one_and_of_many(pool: Pool) -> None:
+    data, first = pool.segment(random.Random(3))
+    batches = scan(data, expected_offset=first).batches
+    assert scan_ends(b"").batches == ()
+    one = data[: batches[0].header.size_bytes]
+    assert scan_ends(one, expected_offset=first).batches == batches[:1]
+    assert scan_ends(data, expected_offset=first).batches == (batches[0], batches[-1])
 
 
 def test_kernels_that_are_loaded_read_far_smaller_files() -> None:

@@ -1,0 +1,94 @@
+"""One cluster's state, and what its log holds, from a lake."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from jobs.asking.cluster_source import Source
+from jobs.asking.lake_history import LOG, RECORDS, ClusterHistory, cluster_history
+from jobs.asking.sql_delta_rs import answer
+from jobs.asking.sql_views import literal
+from jobs.moments import Moment
+from pipelines.lake import Lake
+from replica.health.cluster import Cluster
+from replica.health.log_content import LogContent
+from replica.metadata.image import image_of
+
+EPOCHS = "gold.leader_epoch_history"
+_JUDGED = (
+    *("topic", "partition", "config", "broker", "controller", "feature"),
+    *("voters", "kraft_version"),
+)
+"""The kinds of entities that are looked at; the others are counted only."""
+_MS = 1000
+
+
+def from_lake(
+    lake: Lake,
+    cluster_id: str | None,
+    moment: Moment,
+    broker_defaults: Mapping[str, str],
+    *,
+    committed_only: bool,
+    content: bool,
+) -> Source:
+    """The state at a moment. UsageError for what the lake can't tell."""
+    history = cluster_history(lake, cluster_id, committed_only=committed_only)
+    end_offset = history.end_offset(moment)
+    counts: Counter[str] = Counter()
+    rows: list[tuple[str, str, int | None]] = []
+    for entity, _, value, offset in history.entities(end_offset):
+        counts[entity] += 1
+        if entity in _JUDGED:
+            rows.append((entity, value, offset))
+    image = image_of(rows)
+    named = {voter.voter_id for voter in image.tables["voters"].values.get("", ())}
+    cluster = Cluster(
+        image,
+        history.cluster_id,
+        lake.place,
+        end_offset=end_offset,
+        voters=frozenset(named or _voters_of_epochs(history, end_offset)),
+        broker_defaults=broker_defaults,
+    )
+    return Source(cluster, counts, _content(history, end_offset) if content else None)
+
+
+def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
+    """Of a static quorum: those of the newest leader's epoch below the offset."""
+    query = (
+        f"SELECT voters FROM {EPOCHS} WHERE {_mine(history)} AND start_offset < {end_offset} "  # noqa: S608, ours
+        "AND voters IS NOT NULL ORDER BY epoch DESC LIMIT 1"
+    )
+    found = list(answer(history.lake, (EPOCHS,), query).rows)
+    return {int(voter["voter_id"]) for voter in found[0][0]} if found else set()
+
+
+def _content(history: ClusterHistory, end_offset: int) -> LogContent:
+    """The agreed branch's records below the offset. Their bytes aren't known: the lake holds no
+    secrets."""
+    mine = _mine(history, "r.")
+    query = (
+        'SELECT r.record_type, count(DISTINCT r."offset"), min(r.timestamp), max(r.timestamp) '  # noqa: S608, ours
+        f"FROM {RECORDS} r JOIN {LOG} c ON c.cluster_id = r.cluster_id "
+        'AND c."offset" = r."offset" AND c.leader_epoch = r.leader_epoch AND c.crc = r.crc '
+        f'WHERE {mine} AND r."offset" < {end_offset} GROUP BY r.record_type'
+    )
+    rows = list(answer(history.lake, (RECORDS, LOG), query).rows)
+    counts = Counter({str(row[0]): int(row[1]) for row in rows})
+    first = min((_ms(row[2]) for row in rows), default=None)
+    last = max((_ms(row[3]) for row in rows), default=None)
+    return LogContent(counts, Counter(), first, last)
+
+
+def _mine(history: ClusterHistory, table: str = "") -> str:
+    return f"{table}cluster_id = {literal(history.cluster_id)}"
+
+
+def _ms(moment: Any) -> int:
+    assert isinstance(moment, datetime), "timestamps of the tables are times"
+    aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return round(aware.timestamp() * _MS)

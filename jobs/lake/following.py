@@ -1,0 +1,66 @@
+"""`ingest --follow`: the same ingest again whenever one of the logs has changed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from pipelines.object_store import is_uri
+from pipelines.sources.files import SourceFile, log_files
+from pipelines.sources.ranges import size_of_file
+from replica.errors import UnreadableFileError
+
+_Mark = tuple[int, ...]
+"""Of a log's file: its size, and where the system tells them, inode and time of the last write."""
+
+
+def follow(
+    paths: Sequence[str], ingest: Callable[[], None], every_s: float, stop: threading.Event
+) -> None:
+    """Calls `ingest` at once, and then whenever a .log file at or below the paths has come, gone or
+    changed since the last call began; until `stop` is set.
+
+    every_s: seconds between looks at the files. UsageError, UnreadableFileError: of a look; and
+    whatever `ingest` raises.
+    """
+    seen: Mapping[str, _Mark] | None = None
+    while not stop.is_set():
+        now = _marks(paths)  # before the ingest: what is written meanwhile is for the next one
+        if now != seen:
+            ingest()
+            seen = now
+        stop.wait(every_s)
+
+
+@contextmanager
+def told_to_stop() -> Iterator[threading.Event]:
+    """An event that SIGTERM and SIGINT set, so that the work under way goes to its end."""
+    stop = threading.Event()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _marks(paths: Sequence[str]) -> Mapping[str, _Mark]:
+    found = {file.path: _mark_of(file) for path in paths for file in log_files(path)}
+    return {path: mark for path, mark in found.items() if mark is not None}
+
+
+def _mark_of(file: SourceFile) -> _Mark | None:
+    """None for a file that is gone by now, as Kafka deletes segments behind a snapshot."""
+    if is_uri(file.path):
+        return (size_of_file(file),)
+    try:
+        status = os.stat(file.path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnreadableFileError(file.shown, error.strerror or str(error)) from error
+    return status.st_size, status.st_ino, status.st_mtime_ns

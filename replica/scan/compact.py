@@ -1,0 +1,213 @@
+"""The batches of a large file as columns of numbers, some 30 bytes a batch.
+
+As values (LocatedBatch) they take 560 bytes each, and a log of 10 GB has millions of them. Whoever
+wants a batch as a value gets one, made when it is asked for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple, overload
+
+import numpy as np
+
+from replica.format.batch import LENGTH_PREFIX, MAGIC, BatchHeader
+from replica.format.segment import LocatedBatch
+from replica.scan.frames import (
+    BATCH_ATTRIBUTES,
+    BATCH_BASE_OFFSET,
+    BATCH_BASE_TIME,
+    BATCH_COUNT,
+    BATCH_CRC,
+    BATCH_EPOCH,
+    BATCH_LAST_OFFSET,
+    BATCH_MAX_TIME,
+    BATCH_POSITION,
+    BATCH_SIZE,
+)
+from replica.scan.native import Longs
+from replica.scan.regions import Chunk
+
+NAMES = ("position", *BatchHeader._fields, "crc_valid")
+"""The columns: of a LocatedBatch, with those of its header in its place."""
+_PRODUCER_POSITION = 43
+"""Of the producer's three fields in a batch's header; see replica.format.batch."""
+_PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
+_WIDTHS = (np.uint8, np.uint16, np.uint32)
+
+
+class _Column(NamedTuple):
+    """Numbers as how much each is above the least of them; above: None where all are equal."""
+
+    least: int
+    above: np.ndarray | None
+
+    @staticmethod
+    def of(values: Longs) -> _Column:
+        least, most = int(values.min()), int(values.max())
+        if least == most:
+            return _Column(least, None)
+        for width in _WIDTHS:
+            if most - least <= np.iinfo(width).max:
+                return _Column(least, (values - least).astype(width))
+        return _Column(0, values.copy())
+
+    def longs(self, count: int) -> Longs:
+        if self.above is None:
+            return np.full(count, self.least, np.int64)
+        return self.above.astype(np.int64) + self.least
+
+    def part(self, begin: int, end: int) -> _Column:
+        return self if self.above is None else self._replace(above=self.above[begin:end])
+
+
+class _Piece(NamedTuple):
+    """Batches that follow each other, by NAMES."""
+
+    size: int
+    columns: tuple[_Column, ...]
+
+    @staticmethod
+    def of(columns: Sequence[Longs]) -> _Piece:
+        return _Piece(len(columns[0]), tuple(map(_Column.of, columns)))
+
+    def batches(self) -> Iterator[LocatedBatch]:
+        longs = (column.longs(self.size).tolist() for column in self.columns)
+        for position, *header, crc_valid in zip(*longs, strict=True):
+            yield LocatedBatch(position, BatchHeader._make(header), bool(crc_valid))
+
+    def part(self, begin: int, end: int) -> _Piece:
+        return _Piece(end - begin, tuple(column.part(begin, end) for column in self.columns))
+
+
+class CompactBatches(Sequence[LocatedBatch]):
+    """Equal to any other sequence of the same batches."""
+
+    __slots__ = ("_ends", "_pieces")
+
+    def __init__(self, pieces: Sequence[_Piece] = ()) -> None:
+        self._pieces = tuple(piece for piece in pieces if piece.size)
+        self._ends = [*accumulate(piece.size for piece in self._pieces)]
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __iter__(self) -> Iterator[LocatedBatch]:
+        for piece in self._pieces:
+            yield from piece.batches()
+
+    @overload
+    def __getitem__(self, place: int) -> LocatedBatch: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[LocatedBatch]: ...
+
+    def __getitem__(self, place: int | slice) -> LocatedBatch | Sequence[LocatedBatch]:
+        if isinstance(place, slice):
+            begin, end, step = place.indices(len(self))
+            return self._part(begin, max(begin, end)) if step == 1 else tuple(self)[place]
+        number = place + len(self) if place < 0 else place
+        if not 0 <= number < len(self):
+            raise IndexError(place)
+        return next(iter(self._part(number, number + 1)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return False
+        return all(one == another for one, another in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def column(self, name: str) -> Longs:
+        """One of NAMES, for all batches."""
+        number = NAMES.index(name)
+        parts = [piece.columns[number].longs(piece.size) for piece in self._pieces]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def _part(self, begin: int, end: int) -> CompactBatches:
+        pieces = []
+        first = bisect_right(self._ends, begin)
+        for piece, behind in zip(self._pieces[first:], self._ends[first:], strict=True):
+            start = behind - piece.size
+            if start >= end:
+                break
+            low, high = max(begin - start, 0), min(end - start, piece.size)
+            pieces.append(piece if high - low == piece.size else piece.part(low, high))
+        return CompactBatches(pieces)
+
+
+class Compacting:
+    """Takes what a walk of the kernels gives, in its order."""
+
+    def __init__(self) -> None:
+        self._pieces: list[_Piece] = []
+        self._single: list[LocatedBatch] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def take(self, region: Chunk | LocatedBatch) -> None:
+        """The next run of batches, or batch."""
+        if isinstance(region, LocatedBatch):
+            self._single.append(region)
+            self._count += 1
+            return
+        self._end_single()
+        self._pieces.append(_Piece.of(_columns_of(region)))
+        self._count += region.batch_count
+
+    def batches(self) -> CompactBatches:
+        """All so far."""
+        self._end_single()
+        return CompactBatches(self._pieces)
+
+    def _end_single(self) -> None:
+        if self._single:
+            self._pieces.append(_Piece.of([column_of(self._single, name) for name in NAMES]))
+            self._single = []
+
+
+def column_of(batches: Sequence[LocatedBatch], name: str) -> Longs:
+    """One of NAMES, for all of the batches, however they are held."""
+    if isinstance(batches, CompactBatches):
+        return batches.column(name)
+    if name in BatchHeader._fields:
+        place = BatchHeader._fields.index(name)
+        values = [batch.header[place] for batch in batches]
+    else:
+        values = [getattr(batch, name) for batch in batches]
+    return np.array(values, np.int64)
+
+
+def next_offsets(batches: Sequence[LocatedBatch]) -> Longs:
+    """The base offset that the batch after each must have."""
+    return column_of(batches, "base_offset") + column_of(batches, "last_offset_delta") + 1
+
+
+def _columns_of(chunk: Chunk) -> list[Longs]:
+    """By NAMES. A kernel takes batches with a right CRC alone."""
+    table = chunk.batches[:, : chunk.batch_count]
+    at = table[BATCH_POSITION][:, None] + np.arange(
+        _PRODUCER_POSITION, _PRODUCER_POSITION + _PRODUCER.itemsize
+    )
+    producer = np.ascontiguousarray(chunk.array[at]).view(_PRODUCER)[:, 0]
+    size = chunk.batch_count
+    return [
+        table[BATCH_POSITION] + chunk.start,
+        table[BATCH_BASE_OFFSET],
+        table[BATCH_SIZE] - LENGTH_PREFIX.size,
+        table[BATCH_EPOCH],
+        np.full(size, MAGIC, np.int64),
+        table[BATCH_CRC],
+        table[BATCH_ATTRIBUTES],
+        table[BATCH_LAST_OFFSET] - table[BATCH_BASE_OFFSET],
+        table[BATCH_BASE_TIME],
+        table[BATCH_MAX_TIME],
+        *(producer[name].astype(np.int64) for name in _PRODUCER.names or ()),
+        table[BATCH_COUNT],
+        np.ones(size, np.int64),
+    ]

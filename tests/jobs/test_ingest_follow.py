@@ -1,0 +1,145 @@
+"""`ingest --follow` looks at the files again and again, and ingests whenever a log has changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jobs.lake.following import follow
+from tests.kraftlake_process import REPOSITORY, command_line
+from tests.pipelines.growing import grow, large_node, last_segment
+
+_LOG = f"__cluster_metadata-0/{0:020d}.log"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / _LOG
+    path.parent.mkdir()
+    path.write_bytes(b"one batch")
+    return path
+
+
+def looks_after(paths: list[Path], *changes: Callable[[], object]) -> int:
+    """How often the ingest is called, where each wait for the next look brings one of the changes,
+    and the last wait the end."""
+    left, calls = [*changes], []
+
+    class Waiting(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            assert timeout == 9
+            if left:
+                left.pop(0)()
+            else:
+                self.set()
+            return self.is_set()
+
+    stop = Waiting()
+    follow([str(path) for path in paths], lambda: calls.append(1), 9, stop)
+    return len(calls)
+
+
+def test_the_first_look_ingests_and_no_other_where_nothing_changes(log: Path) -> None:
+    assert looks_after([log.parent]) == 1
+    assert looks_after([log.parent], lambda: None, lambda: None) == 1
+
+
+def test_a_log_that_grew_came_went_or_was_replaced_is_ingested_again(log: Path) -> None:
+    new = log.with_name(f"{9:020d}.log")
+
+    def replace() -> None:
+        size, at = log.stat().st_size, log.stat().st_mtime_ns
+        other = log.with_suffix(".new")
+        other.write_bytes(b"x" * size)
+        os.utime(other, ns=(at, at))
+        other.rename(log)
+
+    def rewrite() -> None:
+        log.write_bytes(b"z" * log.stat().st_size)
+        os.utime(log, ns=(1, 1))
+
+    changes = [
+        lambda: log.write_bytes(b"two batches"),
+        lambda: new.write_bytes(b"a segment"),
+        new.unlink,
+        replace,
+        rewrite,
+    ]
+    for number in range(len(changes) + 1):
+        assert looks_after([log.parent], *changes[:number]) == 1 + number
+        log.write_bytes(b"one batch")
+
+
+def test_what_is_written_during_an_ingest_is_for_the_next_one(log: Path) -> None:
+    stop, calls = threading.Event(), []
+
+    def ingest() -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            log.write_bytes(b"two batches")
+        else:
+            stop.set()
+
+    follow([str(log.parent)], ingest, 0.001, stop)
+    assert len(calls) == 2
+
+
+def test_an_error_of_the_ingest_ends_it(log: Path) -> None:
+    def ingest() -> None:
+        raise ValueError("the disk is full")
+
+    with pytest.raises(ValueError, match="the disk is full"):
+        follow([str(log.parent)], ingest, 9, threading.Event())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_growing_log_is_followed_without_spark_until_it_is_told_to_stop(
+    data: Path, tmp_path: Path, number: int
+) -> None:
+    node, lake = large_node(data, tmp_path / "1", 100_000), tmp_path / "lake"
+    command = command_line("ingest", "--lake", lake, "--follow", "0.1", "--json", node)
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        said = [_up_to_the_end_of_a_look(process)]
+        new = _grow_at_once(node, tmp_path)
+        said.append(_up_to_the_end_of_a_look(process))
+        process.send_signal(number)
+        out, rest = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert rest == "ingest: stopped: run the same command again, which goes on\n"
+    assert "starting Spark" not in "".join(said)
+    rows = {row["table"]: row["rows"] for row in map(json.loads, out.splitlines())}
+    assert rows["bronze.captures"] == 2
+    assert rows["bronze.log_records"] > new > 100
+
+
+def _grow_at_once(node: Path, folder: Path) -> int:
+    """How many records: all in one write, so that no look finds a part of a batch."""
+    log = last_segment(node)
+    held, copy = log.read_bytes(), folder / "copy"
+    shutil.copytree(node, copy)
+    new = grow(copy, 50_000)
+    with log.open("ab", buffering=0) as out:
+        out.write(last_segment(copy).read_bytes()[len(held) :])
+    return new
+
+
+def _up_to_the_end_of_a_look(process: subprocess.Popen[str]) -> str:
+    """What it says on stderr, up to how much was read."""
+    assert process.stderr is not None
+    said = ""
+    while "ingest: read " not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    return said
