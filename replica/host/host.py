@@ -17,7 +17,7 @@ from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.raft.config import Config
-from replica.raft.effects import Effects, LogRead, Reply, SnapshotPart
+from replica.raft.effects import Effects, LogRead, Reply, SnapshotPart, SnapshotRead
 from replica.raft.inputs import (
     Flushed,
     Input,
@@ -27,7 +27,12 @@ from replica.raft.inputs import (
     Tick,
     Truncated,
 )
-from replica.raft.messages import FetchQuorumRecordsResponse, PeerResponse
+from replica.raft.messages import (
+    FetchQuorumRecordsResponse,
+    FetchResponse,
+    FetchSnapshotResponse,
+    PeerResponse,
+)
 from replica.raft.ports import StateMachine
 from replica.raft.raft import Raft
 from replica.storage.archive import Archive
@@ -132,16 +137,21 @@ class Host:
 
     def filled(self, reply: Reply) -> PeerResponse:
         """The response with the bytes that it lacks."""
-        read = reply.read
-        if read is None:
-            return reply.message
-        if isinstance(read, LogRead):
-            data = self.log.read(read.start_offset, read.max_bytes)
-            if isinstance(reply.message, FetchQuorumRecordsResponse):
-                return replace(reply.message, records=bytes(data))
-            return replace(reply.message, batches=batches_of(data))  # type: ignore[call-arg]
-        found = self.log.snapshots.read(read.snapshot_id, read.position, read.length)
-        return replace(reply.message, data=found)  # type: ignore[call-arg]
+        match reply.read, reply.message:
+            case None, message:
+                return message
+            case LogRead() as read, FetchResponse() as message:
+                return replace(message, batches=batches_of(self._read(read)))
+            case LogRead() as read, FetchQuorumRecordsResponse() as message:
+                return replace(message, records=bytes(self._read(read)))
+            case SnapshotRead() as read, FetchSnapshotResponse() as message:
+                found = self.log.snapshots.read(read.snapshot_id, read.position, read.length)
+                return replace(message, data=found)
+            case _:
+                raise AssertionError("no other message has room for bytes")
+
+    def _read(self, read: LogRead) -> memoryview:
+        return self.log.read(read.start_offset, read.max_bytes)
 
     def _carry_out(self, effects: Effects) -> list[Input]:
         answers: list[Input] = []

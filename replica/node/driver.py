@@ -18,7 +18,6 @@ from typing import Any
 from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
 from replica.model.kafka_errors import ErrorCode
-from replica.raft.accumulator import BufferAllocationError
 from replica.raft.config import FOREVER
 from replica.raft.effects import Effects, Send, Stopped
 from replica.raft.inputs import (
@@ -31,10 +30,10 @@ from replica.raft.inputs import (
     Response,
     Shutdown,
 )
-from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
+from replica.raft.leader.accumulator import BufferAllocationError
+from replica.raft.leader.leading import NotLeaderError, RecordBatchTooLargeError
 from replica.raft.messages import PeerRequest, PeerResponse
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Candidate, Leader
 from replica.raft.snapshots import SnapshotPolicy
 
 CLEAN_EVERY_S = 60.0

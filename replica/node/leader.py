@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from replica.errors import UnreachablePeerError, UnsupportedByPeerError
 from replica.node.driver import Driver
-from replica.raft.roles.follower import Follower
+from replica.raft.roles import Follower
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.pool import Address
 from replica.wire.schema import Api, Message

@@ -19,7 +19,7 @@ from replica.node.driver import Driver
 from replica.node.http_server import HttpServer
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.partition import ServedPartition
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.raft.transitions import ROLES
 from replica.wire.server import Server
 

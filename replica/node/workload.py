@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from replica.node.driver import Driver
 from replica.node.notice import Notice, Report
-from replica.raft.accumulator import BufferAllocationError
 from replica.raft.inputs import Append
-from replica.raft.leading import NotLeaderError
-from replica.raft.roles.leader import Leader
+from replica.raft.leader.accumulator import BufferAllocationError
+from replica.raft.leader.leading import NotLeaderError
+from replica.raft.roles import Leader
 
 REPORT_EVERY_S = 5.0
 TICK_S = 0.001

@@ -16,11 +16,11 @@ from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoints, Voter
-from replica.raft.accumulator import BatchAccumulator
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import Connections
 from replica.raft.effects import LogRead, Recorder, Reply, Send, SnapshotRead
 from replica.raft.epoch_bounds import MAX_EPOCH, allowance, is_explained
+from replica.raft.leader.accumulator import BatchAccumulator
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
     RESPONSE_OF,
@@ -29,11 +29,7 @@ from replica.raft.messages import (
     PeerResponse,
     VoterChangeResponse,
 )
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader, PendingChange
-from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Follower, Leader, PendingChange, Prospective, Resigned, Unattached
 from replica.raft.transitions import Cause, Role, check
 
 Draw = Callable[[int], int]
@@ -330,9 +326,13 @@ class Core:
         )
 
     def detach(self, epoch: int, leader_id: int = NO_NODE) -> None:
-        """Become unattached in a newer epoch. Who waits for an election keeps its timer (C34), who
-        had a leader draws one (C36)."""
-        deadline = getattr(self.role, "election_deadline", FOREVER)
+        """Become unattached in a newer epoch. A replica that waits for an election keeps its timer
+        (C34); one that had a leader, or was the leader, draws a new timer (C36)."""
+        match self.role:
+            case Follower() | Leader():
+                deadline = FOREVER
+            case _ as role:
+                deadline = role.election_deadline
         if deadline == FOREVER or not self.may_stand:
             deadline = self.election_timeout()
         self.become(Cause.HIGHER_EPOCH, Unattached(epoch, deadline, leader_id))

@@ -1,4 +1,4 @@
-"""From a message to its handler: one table for requests, one for responses.
+"""From a message to its handler.
 
 What all responses have in common comes first: whether they are waited for, and what they say about
 epoch and leader (KafkaRaftClient.maybeHandleCommonResponse).
@@ -6,25 +6,28 @@ epoch and leader (KafkaRaftClient.maybeHandleCommonResponse).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Hashable
+from enum import Enum, auto
+from typing import assert_never
 
 from replica.errors import KraftlakeError
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.raft.core import Core
-from replica.raft.describe import handle_describe_quorum
-from replica.raft.draft import handle_fetch_quorum_records
-from replica.raft.elections import (
+from replica.raft.election import (
     handle_pre_vote_unsupported,
     handle_vote_request,
     handle_vote_response,
 )
 from replica.raft.epoch_bounds import MAX_EPOCH
 from replica.raft.epochs import handle_begin, handle_end, handle_end_response
-from replica.raft.fetching import handle_fetch_response, handle_fetch_snapshot_response
+from replica.raft.follower.fetching import handle_fetch_response, handle_fetch_snapshot_response
+from replica.raft.follower.voter_updates import handle_change_response, handle_update_voter_response
 from replica.raft.inputs import Failed, Request, Response
-from replica.raft.membership import (
+from replica.raft.leader.describing import handle_describe_quorum
+from replica.raft.leader.draft import handle_fetch_quorum_records
+from replica.raft.leader.replication import handle_fetch_request, handle_fetch_snapshot_request
+from replica.raft.leader.voter_changes import (
     handle_add_voter,
     handle_api_versions,
     handle_remove_voter,
@@ -38,14 +41,15 @@ from replica.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     DescribeQuorumRequest,
+    DescribeQuorumResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
     FetchQuorumRecordsRequest,
+    FetchQuorumRecordsResponse,
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
-    PeerRequest,
     PeerResponse,
     RemoveVoterRequest,
     UpdateFeaturesRequest,
@@ -55,8 +59,13 @@ from replica.raft.messages import (
     VoteResponse,
 )
 from replica.raft.requests import is_of_other_cluster
-from replica.raft.serving import handle_fetch_request, handle_fetch_snapshot_request
-from replica.raft.voter_updates import handle_change_response, handle_update_voter_response
+
+_WITHOUT_EPOCH = (
+    ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.INCONSISTENT_CLUSTER_ID,
+    ErrorCode.INVALID_REQUEST,
+)
+"""Errors of a node that may have said nothing about epoch and leader."""
 
 
 class ClusterAuthorizationError(KraftlakeError):
@@ -68,7 +77,17 @@ def handle_request(core: Core, event: Request) -> None:
     if is_of_other_cluster(core, event.message):
         core.refuse(event.request_id, event.message, ErrorCode.INCONSISTENT_CLUSTER_ID)
         return
-    _REQUESTS[type(event.message)](core, event.request_id, event.message)
+    match event.message:
+        case VoteRequest() | BeginQuorumEpochRequest() | EndQuorumEpochRequest() as request:
+            _handle_election(core, event.request_id, request)
+        case FetchRequest() | FetchSnapshotRequest() | FetchQuorumRecordsRequest() as request:
+            _handle_fetch(core, event.request_id, request)
+        case DescribeQuorumRequest() as request:
+            handle_describe_quorum(core, event.request_id, request)
+        case ApiVersionsRequest():
+            _tell_versions(core, event.request_id)
+        case _ as request:
+            _handle_voter_change(core, event.request_id, request)
 
 
 def handle_response(core: Core, event: Response) -> None:
@@ -109,37 +128,58 @@ def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
         return True
     if message.error in _WITHOUT_EPOCH and message.epoch < 0:
         return False
-    handled = _learn_from(core, message)
-    if handled is not None:
-        return handled
-    return _RESPONSES[type(message)](core, node_id, message)
+    match _learn_from(core, message):
+        case _Learned.ITS_EPOCH:
+            return True
+        case _Learned.NOTHING:
+            return False
+        case _Learned.MAY_GO_ON:
+            return _take_answer(core, node_id, message)
 
 
-def _learn_from(core: Core, message: PeerResponse) -> bool | None:
-    """What any answer says about the epoch; None where its own handler goes on.
+class _Learned(Enum):
+    """What became of what an answer says about epoch and leader."""
+
+    NOTHING = auto()
+    """The answer is a bad one: its sender is left alone for a while."""
+    ITS_EPOCH = auto()
+    """The epoch or its leader was new here, and the answer says no more."""
+    MAY_GO_ON = auto()
+    """The answer is about the epoch that is known here."""
+
+    @classmethod
+    def by(cls, has_new_role: bool) -> _Learned:
+        return cls.ITS_EPOCH if has_new_role else cls.NOTHING
+
+
+def _learn_from(core: Core, message: PeerResponse) -> _Learned:
+    """What any answer says about the epoch.
 
     Who learned nothing waits before it asks the same again, or it would spin. Who knows no epoch
     yet believes whatever epoch the one has whom it asked: a quorum may be old.
     """
     if message.epoch < core.role.epoch or message.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
-        return False
+        return _Learned.NOTHING
     epoch, leader_id = message.epoch, message.leader_id
     is_first = core.role.epoch == 0 and epoch <= MAX_EPOCH
     if not is_first and not core.explains(epoch):
-        return False
+        return _Learned.NOTHING
     is_consistent = core.has_consistent_leader(epoch, leader_id)
     if not is_consistent and not core.may_be_former_self(epoch, leader_id):
         core.illegal["a second leader of one epoch"] += 1
-        return False
+        return _Learned.NOTHING
     known = core.role
     refused = message.error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if message.epoch > core.role.epoch or refused:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
-        return core.role is not known
+        return _Learned.by(core.role is not known)
     if message.leader_id != NO_NODE and core.role.leader_id == NO_NODE:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
-        return None if message.error is ErrorCode.NONE else core.role is not known
-    return False if message.error is ErrorCode.INVALID_VOTER_KEY else None
+        if message.error is ErrorCode.NONE:
+            return _Learned.MAY_GO_ON
+        return _Learned.by(core.role is not known)
+    is_other_voter = message.error is ErrorCode.INVALID_VOTER_KEY
+    return _Learned.NOTHING if is_other_voter else _Learned.MAY_GO_ON
 
 
 def _check_authorized(error: ErrorCode) -> None:
@@ -147,41 +187,74 @@ def _check_authorized(error: ErrorCode) -> None:
         raise ClusterAuthorizationError("a peer refuses this replica: CLUSTER_AUTHORIZATION_FAILED")
 
 
-def _is_fine(core: Core, node_id: int, message: PeerResponse) -> bool:
-    return message.error is ErrorCode.NONE
+def _handle_election(
+    core: Core,
+    request_id: Hashable,
+    request: VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest,
+) -> None:
+    match request:
+        case VoteRequest():
+            handle_vote_request(core, request_id, request)
+        case BeginQuorumEpochRequest():
+            handle_begin(core, request_id, request)
+        case EndQuorumEpochRequest():
+            handle_end(core, request_id, request)
+        case _:
+            assert_never(request)
 
 
-_WITHOUT_EPOCH = (
-    ErrorCode.BROKER_NOT_AVAILABLE,
-    ErrorCode.INCONSISTENT_CLUSTER_ID,
-    ErrorCode.INVALID_REQUEST,
-)
+def _handle_fetch(
+    core: Core,
+    request_id: Hashable,
+    request: FetchRequest | FetchSnapshotRequest | FetchQuorumRecordsRequest,
+) -> None:
+    match request:
+        case FetchRequest():
+            handle_fetch_request(core, request_id, request)
+        case FetchSnapshotRequest():
+            handle_fetch_snapshot_request(core, request_id, request)
+        case FetchQuorumRecordsRequest():
+            handle_fetch_quorum_records(core, request_id, request)
+        case _:
+            assert_never(request)
 
-_REQUESTS: dict[type[PeerRequest], Callable[[Core, Hashable, Any], None]] = {
-    VoteRequest: handle_vote_request,
-    BeginQuorumEpochRequest: handle_begin,
-    EndQuorumEpochRequest: handle_end,
-    FetchRequest: handle_fetch_request,
-    FetchSnapshotRequest: handle_fetch_snapshot_request,
-    FetchQuorumRecordsRequest: handle_fetch_quorum_records,
-    AddVoterRequest: handle_add_voter,
-    RemoveVoterRequest: handle_remove_voter,
-    UpdateVoterRequest: handle_update_voter,
-    UpdateFeaturesRequest: handle_update_features,
-    DescribeQuorumRequest: handle_describe_quorum,
-    ApiVersionsRequest: lambda core, request_id, request: _tell_versions(core, request_id),
-}
 
-_RESPONSES: dict[type[PeerResponse], Callable[[Core, int, Any], bool]] = {
-    VoteResponse: handle_vote_response,
-    BeginQuorumEpochResponse: _is_fine,
-    EndQuorumEpochResponse: lambda core, node_id, message: handle_end_response(core, node_id),
-    FetchResponse: lambda core, node_id, message: handle_fetch_response(core, message),
-    FetchSnapshotResponse: lambda core, node_id, message: handle_fetch_snapshot_response(
-        core, message
-    ),
-    VoterChangeResponse: lambda core, node_id, message: handle_update_voter_response(core, message),
-}
+def _handle_voter_change(
+    core: Core,
+    request_id: Hashable,
+    request: AddVoterRequest | RemoveVoterRequest | UpdateVoterRequest | UpdateFeaturesRequest,
+) -> None:
+    match request:
+        case AddVoterRequest():
+            handle_add_voter(core, request_id, request)
+        case RemoveVoterRequest():
+            handle_remove_voter(core, request_id, request)
+        case UpdateVoterRequest():
+            handle_update_voter(core, request_id, request)
+        case UpdateFeaturesRequest():
+            handle_update_features(core, request_id, request)
+        case _:
+            assert_never(request)
+
+
+def _take_answer(core: Core, node_id: int, message: PeerResponse) -> bool:
+    match message:
+        case VoteResponse():
+            return handle_vote_response(core, node_id, message)
+        case BeginQuorumEpochResponse():
+            return message.error is ErrorCode.NONE
+        case EndQuorumEpochResponse():
+            return handle_end_response(core, node_id)
+        case FetchResponse():
+            return handle_fetch_response(core, message)
+        case FetchSnapshotResponse():
+            return handle_fetch_snapshot_response(core, message)
+        case VoterChangeResponse():
+            return handle_update_voter_response(core, message)
+        case ApiVersionsResponse() | DescribeQuorumResponse() | FetchQuorumRecordsResponse():
+            return False  # no answer to what is asked here
+        case _:
+            assert_never(message)
 
 
 def _tell_versions(core: Core, request_id: Hashable) -> None:

@@ -19,9 +19,7 @@ from replica.raft.messages import (
     EndQuorumEpochResponse,
 )
 from replica.raft.requests import is_for_other_voter, refused_as_stranger
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Follower, Resigned, Unattached
 from replica.raft.transitions import Cause
 
 

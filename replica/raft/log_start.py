@@ -13,7 +13,7 @@ from itertools import pairwise
 from replica.model.log_facts import SnapshotFacts
 from replica.raft.core import Core
 from replica.raft.inputs import Clean
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 
 
 def handle_clean(core: Core, clean: Clean) -> None:

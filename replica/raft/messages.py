@@ -9,6 +9,7 @@ of newer epochs (KIP-595).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from replica.model.batch import Batch
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
@@ -18,14 +19,14 @@ from replica.model.voters import Endpoints, Voter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeerRequest:
+class _Request:
     """cluster_id: None where the sender names none, which is fine."""
 
     cluster_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeerResponse:
+class _Response:
     """epoch and leader as the answering replica knows them; NO_NODE for no leader."""
 
     error: ErrorCode = ErrorCode.NONE
@@ -35,7 +36,7 @@ class PeerResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VoteRequest(PeerRequest):
+class VoteRequest(_Request):
     """A vote in `epoch`, or a pre-vote: what would you say to my next epoch (KIP-996).
 
     voter: whom the candidate means, None in old versions. last_epoch and end_offset: the
@@ -51,12 +52,12 @@ class VoteRequest(PeerRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VoteResponse(PeerResponse):
+class VoteResponse(_Response):
     granted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeginQuorumEpochRequest(PeerRequest):
+class BeginQuorumEpochRequest(_Request):
     """The leader of `epoch` makes itself known, again and again until voters fetch from it."""
 
     epoch: int
@@ -66,12 +67,12 @@ class BeginQuorumEpochRequest(PeerRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeginQuorumEpochResponse(PeerResponse):
+class BeginQuorumEpochResponse(_Response):
     pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndQuorumEpochRequest(PeerRequest):
+class EndQuorumEpochRequest(_Request):
     """The leader of `epoch` resigns; the first of its preferred successors may stand at once."""
 
     epoch: int
@@ -81,12 +82,12 @@ class EndQuorumEpochRequest(PeerRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndQuorumEpochResponse(PeerResponse):
+class EndQuorumEpochResponse(_Response):
     pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchRequest(PeerRequest):
+class FetchRequest(_Request):
     """A replica asks for records from its log end on.
 
     replica: node id NO_NODE for a replica without one. high_watermark: what the sender knows
@@ -103,7 +104,7 @@ class FetchRequest(PeerRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchResponse(PeerResponse):
+class FetchResponse(_Response):
     """Exactly one of: records (perhaps none), a diverging epoch, a snapshot to fetch instead.
 
     diverging: (end offset, epoch) as the leader has it. high_watermark: None while unknown.
@@ -118,7 +119,7 @@ class FetchResponse(PeerResponse):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchSnapshotRequest(PeerRequest):
+class FetchSnapshotRequest(_Request):
     """A slice of a snapshot from byte `position` on (KIP-630)."""
 
     replica: ReplicaKey
@@ -129,7 +130,7 @@ class FetchSnapshotRequest(PeerRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchSnapshotResponse(PeerResponse):
+class FetchSnapshotResponse(_Response):
     """size: of the whole snapshot in bytes. data: not aligned to batches."""
 
     snapshot_id: OffsetAndEpoch | None = None
@@ -139,12 +140,12 @@ class FetchSnapshotResponse(PeerResponse):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiVersionsRequest(PeerRequest):
+class ApiVersionsRequest(_Request):
     """What kraft.version does that node support? Asked before it may become a voter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiVersionsResponse(PeerResponse):
+class ApiVersionsResponse(_Response):
     """Both ends inclusive; 0 and 0 where the node doesn't know the feature."""
 
     min_kraft_version: int = 0
@@ -152,7 +153,7 @@ class ApiVersionsResponse(PeerResponse):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddVoterRequest(PeerRequest):
+class AddVoterRequest(_Request):
     """AddRaftVoter (KIP-853), from an administrator, or from the voter to be (Config.auto_join).
 
     ack_when_committed: whether the answer waits for the commit. The voter to be can't let it: two
@@ -166,7 +167,7 @@ class AddVoterRequest(PeerRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveVoterRequest(PeerRequest):
+class RemoveVoterRequest(_Request):
     """RemoveRaftVoter, from an administrator."""
 
     voter: ReplicaKey
@@ -174,7 +175,7 @@ class RemoveVoterRequest(PeerRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateVoterRequest(PeerRequest):
+class UpdateVoterRequest(_Request):
     """UpdateRaftVoter: a voter tells the leader of `epoch` its endpoints and versions."""
 
     epoch: int
@@ -182,7 +183,7 @@ class UpdateVoterRequest(PeerRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateFeaturesRequest(PeerRequest):
+class UpdateFeaturesRequest(_Request):
     """Finalize kraft.version; validate_only changes nothing."""
 
     kraft_version: int
@@ -190,14 +191,14 @@ class UpdateFeaturesRequest(PeerRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VoterChangeResponse(PeerResponse):
+class VoterChangeResponse(_Response):
     """To all four requests that change voters or kraft.version; one line says why not."""
 
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeQuorumRequest(PeerRequest):
+class DescribeQuorumRequest(_Request):
     pass
 
 
@@ -216,7 +217,7 @@ class ReplicaState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeQuorumResponse(PeerResponse):
+class DescribeQuorumResponse(_Response):
     """high_watermark: -1 while unknown."""
 
     high_watermark: int = -1
@@ -225,8 +226,8 @@ class DescribeQuorumResponse(PeerResponse):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchQuorumRecordsRequest(PeerRequest):
-    """Of KIP-595's draft, see replica.raft.draft.
+class FetchQuorumRecordsRequest(_Request):
+    """Of KIP-595's draft, see replica.raft.leader.draft.
 
     replica: only its node id is known. fetch_epoch: of its last record.
     """
@@ -240,7 +241,7 @@ class FetchQuorumRecordsRequest(PeerRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchQuorumRecordsResponse(PeerResponse):
+class FetchQuorumRecordsResponse(_Response):
     """next_fetch_offset, next_fetch_epoch: -1 unless OFFSET_OUT_OF_RANGE. first_dirty_offset: the
     end of the newest snapshot, so the first offset that is in no snapshot. last_caught_up: ms, -1
     while unknown. records: filled in by the host (Reply.read); valid with NOT_FOLLOWER too."""
@@ -252,6 +253,35 @@ class FetchQuorumRecordsResponse(PeerResponse):
     first_dirty_offset: int = 0
     last_caught_up: int = -1
 
+
+PeerRequest: TypeAlias = (
+    VoteRequest
+    | BeginQuorumEpochRequest
+    | EndQuorumEpochRequest
+    | FetchRequest
+    | FetchSnapshotRequest
+    | ApiVersionsRequest
+    | AddVoterRequest
+    | RemoveVoterRequest
+    | UpdateVoterRequest
+    | UpdateFeaturesRequest
+    | DescribeQuorumRequest
+    | FetchQuorumRecordsRequest
+)
+"""Everything that a peer or an administrator asks."""
+
+PeerResponse: TypeAlias = (
+    VoteResponse
+    | BeginQuorumEpochResponse
+    | EndQuorumEpochResponse
+    | FetchResponse
+    | FetchSnapshotResponse
+    | ApiVersionsResponse
+    | VoterChangeResponse
+    | DescribeQuorumResponse
+    | FetchQuorumRecordsResponse
+)
+"""Every answer to a PeerRequest."""
 
 RESPONSE_OF: dict[type[PeerRequest], type[PeerResponse]] = {
     VoteRequest: VoteResponse,

@@ -7,8 +7,8 @@ so the replica to start, where Kafka would forget its vote (I01).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import assert_never
 
 from replica.errors import UsageError
 from replica.model.election_state import ElectionState
@@ -21,9 +21,10 @@ from replica.raft.config import FOREVER, Config
 from replica.raft.core import Core, Draw
 from replica.raft.dispatch import handle_failed, handle_request, handle_response
 from replica.raft.effects import Effects, Stopped
-from replica.raft.elections import own_tally, poll_candidate, poll_prospective, poll_unattached
+from replica.raft.election import own_tally, poll_candidate, poll_prospective, poll_unattached
 from replica.raft.epochs import poll_resigned
-from replica.raft.fetching import poll_follower
+from replica.raft.follower.fetching import poll_follower
+from replica.raft.follower.voter_updates import may_join, remember_joining
 from replica.raft.inputs import (
     Append,
     Clean,
@@ -41,24 +42,12 @@ from replica.raft.inputs import (
     Tick,
     Truncated,
 )
-from replica.raft.leading import (
-    handle_append,
-    handle_propose,
-    handle_resign,
-    poll_leader,
-    update_high_watermark,
-)
+from replica.raft.leader.leading import handle_append, handle_propose, handle_resign, poll_leader
+from replica.raft.leader.replication import expire_parked, update_high_watermark
 from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, opened
-from replica.raft.parked import expire_parked
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
-from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from replica.raft.transitions import Role
-from replica.raft.voter_updates import may_join, remember_joining
 
 _MOST_TRANSITIONS = 8
 """In one step: a lone voter goes from resigned to leader in four."""
@@ -106,7 +95,7 @@ class Raft:
         core = self._core
         assert now_ms >= core.now, "time never goes back"
         core.now = now_ms
-        _HANDLERS[type(event)](core, event)
+        _handle(core, event)
         self._deadline = _poll(core)
         return core.effects.taken()
 
@@ -204,7 +193,7 @@ def _poll(core: Core) -> int:
         _complete_shutdown(core)
         if core.stopped:
             return FOREVER
-        deadline = _POLLS[type(core.role)](core, core.role)
+        deadline = _poll_role(core, core.role)
         if deadline > core.now:
             parked = min((fetch.deadline for fetch in core.parked), default=FOREVER)
             return min(deadline, parked)
@@ -225,44 +214,79 @@ def _complete_shutdown(core: Core) -> None:
         core.effects.stop(Stopped.BY_TIMEOUT)
 
 
-def _handle_flushed(core: Core, flushed: Flushed) -> None:
-    core.log = core.log.flushed(flushed.end_offset)
-    if isinstance(core.role, Leader):
-        update_high_watermark(core)
-
-
-def _handle_truncated(core: Core, truncated: Truncated) -> None:
-    core.log = core.log.truncated(truncated.end_offset)
-    core.truncating = False
-
-
 def _handle_shutdown(core: Core, shutdown: Shutdown) -> None:
     if core.shutdown_deadline is None:
         core.shutdown_deadline = core.now + shutdown.timeout_ms
 
 
-_HANDLERS: dict[type[Input], Callable[[Core, Any], None]] = {
-    Tick: lambda core, event: None,
-    Request: handle_request,
-    Response: handle_response,
-    Failed: handle_failed,
-    Propose: handle_propose,
-    Append: handle_append,
-    Flushed: _handle_flushed,
-    Truncated: _handle_truncated,
-    SnapshotFrozen: lambda core, event: snapshots.handle_frozen(core, event.facts),
-    SnapshotFetched: lambda core, event: snapshots.handle_fetched(core, event.facts),
-    SnapshotRejected: lambda core, event: snapshots.handle_rejected(core, event.snapshot_id),
-    Clean: handle_clean,
-    Resign: handle_resign,
-    Shutdown: _handle_shutdown,
-}
+def _handle(core: Core, event: Input) -> None:
+    match event:
+        case Tick():
+            pass
+        case Request():
+            handle_request(core, event)
+        case Response():
+            handle_response(core, event)
+        case Failed():
+            handle_failed(core, event)
+        case Propose() | Append() | Resign():
+            _handle_state_machine(core, event)
+        case Clean():
+            handle_clean(core, event)
+        case Shutdown():
+            _handle_shutdown(core, event)
+        case _:
+            _handle_storage(core, event)
 
-_POLLS: dict[type[Role], Callable[[Core, Any], int]] = {
-    Unattached: poll_unattached,
-    Prospective: poll_prospective,
-    Candidate: poll_candidate,
-    Follower: poll_follower,
-    Leader: poll_leader,
-    Resigned: poll_resigned,
-}
+
+def _handle_state_machine(core: Core, event: Propose | Append | Resign) -> None:
+    """What the state machine of a leader wants."""
+    match event:
+        case Propose():
+            handle_propose(core, event)
+        case Append():
+            handle_append(core, event)
+        case Resign():
+            handle_resign(core, event)
+        case _:
+            assert_never(event)
+
+
+def _handle_storage(
+    core: Core, event: Flushed | Truncated | SnapshotFrozen | SnapshotFetched | SnapshotRejected
+) -> None:
+    """What storage says of an effect that is done."""
+    match event:
+        case Flushed():
+            core.log = core.log.flushed(event.end_offset)
+            if isinstance(core.role, Leader):
+                update_high_watermark(core)
+        case Truncated():
+            core.log = core.log.truncated(event.end_offset)
+            core.truncating = False
+        case SnapshotFrozen():
+            snapshots.handle_frozen(core, event.facts)
+        case SnapshotFetched():
+            snapshots.handle_fetched(core, event.facts)
+        case SnapshotRejected():
+            snapshots.handle_rejected(core, event.snapshot_id)
+        case _:
+            assert_never(event)
+
+
+def _poll_role(core: Core, role: Role) -> int:
+    match role:
+        case Unattached():
+            return poll_unattached(core, role)
+        case Prospective():
+            return poll_prospective(core, role)
+        case Candidate():
+            return poll_candidate(core, role)
+        case Follower():
+            return poll_follower(core, role)
+        case Leader():
+            return poll_leader(core, role)
+        case Resigned():
+            return poll_resigned(core, role)
+        case _:
+            assert_never(role)

@@ -9,7 +9,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
 from replica.raft.messages import PeerRequest
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 
 
 def is_of_other_cluster(core: Core, request: PeerRequest) -> bool:

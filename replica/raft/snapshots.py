@@ -13,8 +13,7 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.model.log_facts import SnapshotFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Follower, Leader
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from replica.model.keys import NO_NODE
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
-from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 
 Role: TypeAlias = Unattached | Prospective | Candidate | Follower | Leader | Resigned
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replica.format.batch import CRC_START
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.simulate.broken import demand
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Ledger

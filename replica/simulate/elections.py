@@ -5,7 +5,7 @@ from __future__ import annotations
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.raft.effects import Effects
 from replica.raft.messages import VoteResponse
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.simulate.broken import broken, demand
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Shadow

@@ -12,8 +12,7 @@ from replica.model.log_facts import SnapshotFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import VoterSet, without_directories
 from replica.raft.effects import Effects
-from replica.raft.roles.leader import Leader
-from replica.raft.roles.resigned import Resigned
+from replica.raft.roles import Leader, Resigned
 from replica.simulate.appends import Appends
 from replica.simulate.broken import broken, demand
 from replica.simulate.elections import Elections

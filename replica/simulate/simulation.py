@@ -15,9 +15,9 @@ from replica.errors import FileSystemError, KraftlakeError
 from replica.model.election_state import LeaderAndEpoch
 from replica.raft import inputs
 from replica.raft.effects import Effects
-from replica.raft.leading import NotLeaderError
+from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import PeerRequest
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.simulate.broken import BrokenInvariantError, demand
 from replica.simulate.disk import PowerLossError
 from replica.simulate.host import SimulatedHost

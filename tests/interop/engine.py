@@ -12,7 +12,7 @@ from replica.node.properties import read_properties
 from replica.node.settings import Settings, settings_in
 from replica.raft.effects import Effects
 from replica.raft.inputs import Input, Proposal, Propose
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jobs.engine.campaign_state import remembering
-from replica.raft.roles import leader
+from replica.raft import roles
 from replica.simulate.simulation import Result
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import command_line
@@ -31,9 +31,9 @@ def test_each_seed_gets_a_line(kraftlake: Kraftlake) -> None:
 def test_a_broken_promise_is_named_with_the_command_that_repeats_it(
     kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rule = leader.leader_high_watermark
+    rule = roles.leader_high_watermark
     monkeypatch.setattr(
-        leader,
+        roles,
         "leader_high_watermark",
         lambda voters, ends, start, current: rule(voters, ends, -1, current),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from replica.model.epochs import OffsetAndEpoch
 from replica.node.notice import Fields, Notice
 from replica.raft.raft import Raft
-from replica.raft.roles.follower import Follower
+from replica.raft.roles import Follower
 
 EVERY_S = 10.0
 """How often it is said that a recording lags, or has no leader."""

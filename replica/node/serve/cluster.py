@@ -13,7 +13,7 @@ from replica.model.voters import Endpoint, Endpoints
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import in_sync
 from replica.node.translate import clients
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.wire.apis.cluster import BROKERS, CONTROLLERS
 from replica.wire.schema import Message
 

@@ -15,10 +15,10 @@ from replica.model.keys import NO_NODE
 from replica.node.driver import LeadershipLostError
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.refusals import RefusedError
-from replica.raft.accumulator import BufferAllocationError
 from replica.raft.inputs import Append
-from replica.raft.leading import NotLeaderError
-from replica.raft.roles.leader import Leader
+from replica.raft.leader.accumulator import BufferAllocationError
+from replica.raft.leader.leading import NotLeaderError
+from replica.raft.roles import Leader
 from replica.wire.schema import Message
 
 UNREGISTRATION_LEVEL = 33

@@ -14,7 +14,7 @@ from replica.model.keys import NO_NODE
 from replica.model.voters import Endpoint
 from replica.node.driver import Driver
 from replica.node.settings import Topic
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 
 
 async def _at_once(address: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from replica.model.keys import ReplicaKey
 from replica.node.serve.partition import ServedPartition
-from replica.raft.roles.leader import Leader, Progress
+from replica.raft.roles import Leader, Progress
 
 
 def preferred_replica(partition: ServedPartition, rack: str) -> int | None:

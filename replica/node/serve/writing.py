@@ -17,7 +17,7 @@ from replica.node.serve.partition import ServedPartition
 from replica.node.serve.refusals import RefusedError
 from replica.node.serve.shape import each_partition, partition_error, topic_error
 from replica.raft.inputs import Proposal, Propose
-from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
+from replica.raft.leader.leading import NotLeaderError, RecordBatchTooLargeError
 from replica.wire.schema import Message
 
 _NO_PRODUCER = -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replica.raft.leading import RecordBatchTooLargeError
+from replica.raft.leader.leading import RecordBatchTooLargeError
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.records import (
     change_leader,

@@ -18,7 +18,7 @@ from replica.raft import inputs
 from replica.raft.effects import Effects
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
 from replica.raft.ports import StateMachine
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
 from replica.simulate.host import FOLDER, SimulatedHost
 from replica.simulate.invariants import Invariants

@@ -10,7 +10,7 @@ from replica.model.keys import ReplicaKey
 from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
 from replica.raft.messages import VoteResponse
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
 from replica.simulate.ledger import Entry, Shadow, read_back

@@ -11,9 +11,7 @@ from typing import cast
 from replica.format import meta_properties
 from replica.format.frames import frames
 from replica.model.keys import ReplicaKey
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Candidate, Follower, Leader
 from replica.simulate.ledger import Entry
 from replica.simulate.node import Node, key_of
 from replica.simulate.scenarios.quorum import Capture, Files, ScriptedQuorum

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from replica.node.assembly import opened
 from replica.node.formatting import format_node
 from replica.raft.inputs import Append
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.storage.filesystem import LocalDisk
 from tests.interop.kafka_node import free_ports
 from tests.replica.node.server_properties import settings

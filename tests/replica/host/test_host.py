@@ -20,7 +20,7 @@ from replica.model.voters import Endpoint, Voter, voter_set, without_directories
 from replica.raft.config import Config
 from replica.raft.inputs import Append, Proposal, Propose, Request, Response
 from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batches import batch_in, value_batch
 from replica.storage.filesystem import LocalDisk

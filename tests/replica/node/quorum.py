@@ -12,8 +12,8 @@ from replica.model.voters import Endpoint, Voter, voter_set, without_directories
 from replica.node.driver import Clock, Driver
 from replica.raft.config import Config
 from replica.raft.inputs import Proposal, Propose
-from replica.raft.leading import NotLeaderError
-from replica.raft.roles.leader import Leader
+from replica.raft.leader.leading import NotLeaderError
+from replica.raft.roles import Leader
 from replica.storage.batches import value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.segment import LogConfig

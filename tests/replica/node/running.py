@@ -9,7 +9,7 @@ from replica.node.assembly import opened
 from replica.node.formatting import format_node
 from replica.node.settings import Topic
 from replica.raft.inputs import Append
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.fetching import FETCH, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.apis.writing import PRODUCE

@@ -7,7 +7,7 @@ import pytest
 
 from replica.node.driver import StoppedError
 from replica.raft.effects import Stopped
-from replica.raft.leading import NotLeaderError
+from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import DescribeQuorumRequest
 from tests.replica.node.quorum import Quorum, propose
 

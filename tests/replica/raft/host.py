@@ -42,7 +42,7 @@ from replica.raft.messages import (
     VoteResponse,
 )
 from replica.raft.raft import Raft
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.raft.transitions import Role
 from tests.replica.raft.snapshot_text import read_snapshot, snapshot_text
 

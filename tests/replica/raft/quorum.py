@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from replica.raft.inputs import Request, Response
 from replica.raft.messages import PeerRequest, PeerResponse
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from tests.replica.raft.host import Disk, Host, bootstrapped, config, dynamic
 
 

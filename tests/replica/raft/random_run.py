@@ -12,7 +12,7 @@ from replica.errors import UsageError
 from replica.history.fetch import Records, validate_position
 from replica.raft.inputs import Clean, Request
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from tests.replica.raft.host import key, voter
 from tests.replica.raft.quorum import Quorum
 

@@ -7,12 +7,11 @@ from replica.format.batch_size import batch_size
 from replica.model.control import KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.raft.accumulator import BufferAllocationError
 from replica.raft.inputs import Append, Proposal, Propose, Resign
-from replica.raft.leading import NotLeaderError, RecordBatchTooLargeError
+from replica.raft.leader.accumulator import BufferAllocationError
+from replica.raft.leader.leading import NotLeaderError, RecordBatchTooLargeError
 from replica.raft.messages import DescribeQuorumRequest, RemoveVoterRequest, ReplicaState
-from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Resigned, Unattached
 from tests.replica.raft.host import (
     Host,
     begin,

@@ -14,7 +14,7 @@ from replica.raft.messages import (
     RemoveVoterRequest,
     VoterChangeResponse,
 )
-from replica.raft.roles.follower import Follower
+from replica.raft.roles import Follower
 from tests.replica.raft.host import (
     Host,
     batch,

@@ -6,13 +6,9 @@ from replica.errors import UsageError
 from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.raft.leading import NotLeaderError
+from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import EndQuorumEpochRequest, FetchRequest, VoteRequest
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
-from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Candidate, Follower, Leader, Resigned, Unattached
 from tests.replica.raft.host import Disk, Host, batch, config, elect, key, stored, vote
 from tests.replica.raft.test_snapshots import content
 

@@ -15,13 +15,7 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
-from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.tally import Tally
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Tally, Unattached
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -17,8 +17,7 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Follower, Leader
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -10,11 +10,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.raft.dispatch import ClusterAuthorizationError
 from replica.raft.inputs import Flushed, Request, Resign, Response
 from replica.raft.messages import FetchRequest, FetchResponse, VoteRequest, VoteResponse
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
-from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Candidate, Follower, Leader, Prospective, Unattached
 from tests.replica.raft.host import Host, batch, begin, config, elect, fetch, key, voter
 from tests.replica.raft.test_high_watermark import deliver, follower, leader
 

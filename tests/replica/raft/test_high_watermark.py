@@ -19,8 +19,7 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Candidate, Unattached
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -21,9 +21,7 @@ from replica.raft.messages import (
     UpdateFeaturesRequest,
     UpdateVoterRequest,
 )
-from replica.raft.roles.leader import Leader
-from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Leader, Resigned, Unattached
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from replica.raft import fetch_requests
+from replica.raft.follower import fetch_requests
 from replica.raft.inputs import Flushed, Response
 from replica.raft.messages import FetchRequest, FetchResponse
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from tests.replica.raft.host import Host, batch, begin, config, elect, fetch
 
 RECORDS = FetchResponse(epoch=1, leader_id=2, batches=(batch(0, 0, 1),), high_watermark=1)

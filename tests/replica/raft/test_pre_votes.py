@@ -11,10 +11,7 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Candidate, Follower, Prospective, Unattached
 from tests.replica.raft.host import (
     Disk,
     Host,

@@ -3,8 +3,7 @@
 import pytest
 
 from replica.raft.inputs import Clean
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Follower, Leader
 from tests.replica.raft.quorum import Quorum
 
 

@@ -9,7 +9,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.raft.config import FOREVER
 from replica.raft.effects import Stopped
 from replica.raft.inputs import Resign, Shutdown
-from replica.raft.leading import NotLeaderError
+from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -21,11 +21,7 @@ from replica.raft.messages import (
     RemoveVoterRequest,
     VoteRequest,
 )
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
-from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Follower, Leader, Prospective, Resigned, Unattached
 from tests.replica.raft.host import (
     Disk,
     Host,

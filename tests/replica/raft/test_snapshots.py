@@ -15,8 +15,7 @@ from replica.raft.messages import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.prospective import Prospective
+from replica.raft.roles import Follower, Prospective
 from replica.raft.snapshots import SnapshotPolicy
 from tests.replica.raft.host import (
     Disk,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replica.raft.roles.tally import IllegalVoteError, Tally
+from replica.raft.roles import IllegalVoteError, Tally
 from tests.replica.raft.host import voters
 
 OWN = Tally(voters(1, 2, 3), frozenset({1}))

@@ -4,13 +4,7 @@ from itertools import product
 
 import pytest
 
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
-from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.resigned import Resigned
-from replica.raft.roles.tally import Tally
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Tally, Unattached
 from replica.raft.transitions import IMPOSSIBLE, ROLES, TRANSITIONS, Cause, check
 from tests.replica.raft.host import key, voter, voters
 

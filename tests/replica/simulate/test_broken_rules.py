@@ -9,17 +9,18 @@ from replica.history.fetch import Diverging, Records
 from replica.history.watermark import majority
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.raft import core, fetch_requests, leading, membership, raft, serving
+from replica.raft import core, raft, roles
+from replica.raft.follower import fetch_requests
+from replica.raft.leader import replication, voter_changes
 from replica.raft.log_state import LogState
-from replica.raft.roles import leader
 from replica.simulate import nemesis
 from tests.replica.simulate.finding import found
 
 
 def test_a_high_watermark_without_a_record_of_the_leader_s_own_epoch(monkeypatch):
-    rule = leader.leader_high_watermark
+    rule = roles.leader_high_watermark
     monkeypatch.setattr(
-        leader,
+        roles,
         "leader_high_watermark",
         lambda voters, ends, epoch_start, current: rule(voters, ends, -1, current),
     )
@@ -40,14 +41,14 @@ def test_a_vote_that_is_not_on_disk_before_the_reply(monkeypatch):
 
 
 def test_truncation_by_offset_alone_without_a_look_at_the_epoch(monkeypatch):
-    rule = serving.validate_position
+    rule = replication.validate_position
 
     def by_offset(view, offset, epoch):
         decision = rule(view, offset, epoch)
         is_inside = view.log_start < offset <= view.log_end
         return Records() if isinstance(decision, Diverging) and is_inside else decision
 
-    monkeypatch.setattr(serving, "validate_position", by_offset)
+    monkeypatch.setattr(replication, "validate_position", by_offset)
     assert found("log matching", within_seeds=15)
 
 
@@ -71,7 +72,7 @@ def test_a_follower_that_acknowledges_before_it_has_flushed(monkeypatch):
 
 
 def test_a_voter_set_in_force_from_its_commit_on_and_not_from_its_append(monkeypatch):
-    rule = leading.update_high_watermark
+    rule = replication.update_high_watermark
 
     def by_committed_voters(core):
         log, committed = core.log, core.committed or 0
@@ -81,36 +82,36 @@ def test_a_voter_set_in_force_from_its_commit_on_and_not_from_its_append(monkeyp
         rule(core)
         core.log = log
 
-    for module in (leading, serving, raft):
+    for module in (replication, raft):
         monkeypatch.setattr(module, "update_high_watermark", by_committed_voters)
     assert found("high watermark", within_seeds=15)
 
 
 def test_a_second_change_of_the_voters_while_one_is_pending(monkeypatch):
-    rule = membership._refuse_unready
+    rule = voter_changes._refuse_unready
 
     def hasty(core, request_id, request):
         role = core.role
-        if isinstance(role, leader.Leader) and core.log.kraft_version and role.high_watermark:
+        if isinstance(role, roles.Leader) and core.log.kraft_version and role.high_watermark:
             core.keep(replace(role, change=None))
             return False
         return rule(core, request_id, request)
 
-    monkeypatch.setattr(membership, "_refuse_unready", hasty)
+    monkeypatch.setattr(voter_changes, "_refuse_unready", hasty)
     assert found("voter sets", within_seeds=20)
 
 
 def test_a_leader_that_counts_itself_after_its_removal(monkeypatch):
     def with_itself(self, voters, local_flushed_end):
-        ends = [self.progress.get(key, leader.Progress()).log_end for key in voters.keys]
+        ends = [self.progress.get(key, roles.Progress()).log_end for key in voters.keys]
         ends = sorted([*ends, local_flushed_end], reverse=True)
         if not voters.is_voter(self.local) and ends[majority(len(voters)) - 1] > self.epoch_start:
             reached = max(ends[majority(len(voters)) - 1], self.high_watermark or 0)
             return replace(self, high_watermark=reached)
         return rule(self, voters, local_flushed_end)
 
-    rule = leader.Leader.counted
-    monkeypatch.setattr(leader.Leader, "counted", with_itself)
+    rule = roles.Leader.counted
+    monkeypatch.setattr(roles.Leader, "counted", with_itself)
     assert found("high watermark", within_seeds=30)
 
 
@@ -118,7 +119,7 @@ def test_a_new_leader_that_goes_on_with_the_high_watermark_of_its_follower_time(
     become = core.Core.become
 
     def hasty(self, cause, role):
-        if isinstance(role, leader.Leader):
+        if isinstance(role, roles.Leader):
             role = replace(role, high_watermark=self.committed)
         become(self, cause, role)
 
@@ -139,6 +140,6 @@ def test_a_majority_that_observers_help_to_make(monkeypatch):
             return self
         return replace(self, high_watermark=reached)
 
-    rule = leader.Leader.counted
-    monkeypatch.setattr(leader.Leader, "counted", with_observers)
+    rule = roles.Leader.counted
+    monkeypatch.setattr(roles.Leader, "counted", with_observers)
     assert found("high watermark", within_seeds=5)

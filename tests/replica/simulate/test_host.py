@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.simulate.disk import PowerLossError
 from replica.simulate.node import Layout, first_nodes
 from replica.simulate.workload import METADATA, OPAQUE

@@ -9,8 +9,9 @@ import pytest
 
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine, OpaqueState
-from replica.raft import core, leading, parked
-from replica.raft.roles.tally import Tally
+from replica.raft import core
+from replica.raft.leader import leading, replication
+from replica.raft.roles import Tally
 from replica.simulate.broken import INVARIANTS, BrokenInvariantError, demand
 from replica.storage.segment import ActiveSegment
 from tests.replica.simulate.finding import found
@@ -96,7 +97,7 @@ def test_an_append_that_is_written_twice_is_seen_by_its_client(monkeypatch):
 
 
 def test_a_leader_whose_watermark_falls_sends_illegal_messages(monkeypatch):
-    answer = parked.answer
+    answer = replication.answer
 
     def falling(core, request_id, request, decision):
         answer(core, request_id, request, decision)
@@ -107,8 +108,7 @@ def test_a_leader_whose_watermark_falls_sends_illegal_messages(monkeypatch):
             replies = (*recorded.replies[:-1], told)
             core.effects.recorded = replace(recorded, replies=replies)
 
-    for module in ("replica.raft.parked", "replica.raft.serving"):
-        monkeypatch.setattr(f"{module}.answer", falling)
+    monkeypatch.setattr(replication, "answer", falling)
     assert found("legal messages", within_seeds=10)
 
 

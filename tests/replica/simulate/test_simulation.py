@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from replica.raft import elections
+from replica.raft import election
 from replica.simulate.simulation import run
 
 EVENTS = 2000
@@ -55,7 +55,7 @@ def test_other_seeds_give_other_runs():
 
 
 def test_what_broke_is_broken_again_by_the_seed_and_events_that_the_result_names(monkeypatch):
-    monkeypatch.setattr(elections, "election_order", lambda position: 0)  # any log wins
+    monkeypatch.setattr(election, "election_order", lambda position: 0)  # any log wins
     first = next(result for result in (run(seed, EVENTS) for seed in range(50)) if result.broken)
     words = re.fullmatch(
         r"kraftlake simulate --seeds (\d+):\d+ --events (\d+)", first.replay_command
@@ -64,6 +64,6 @@ def test_what_broke_is_broken_again_by_the_seed_and_events_that_the_result_names
 
 
 def test_a_quorum_that_finds_no_leader_breaks_liveness(monkeypatch):
-    monkeypatch.setattr(elections, "_ask", lambda core, role: role.election_deadline)
+    monkeypatch.setattr(election, "_ask", lambda core, role: role.election_deadline)
     result = run(1, 200)
     assert result.broken.startswith("liveness: 0 committed, replicas are at ")

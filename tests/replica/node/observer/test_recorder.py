@@ -5,7 +5,7 @@ import asyncio
 from replica.metadata.writer import encode
 from replica.model.kafka_errors import ErrorCode
 from replica.node.observer.recorder import opened_recorder
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
 from replica.storage.recovery import open_log

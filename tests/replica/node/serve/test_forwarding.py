@@ -10,8 +10,7 @@ from replica.model.keys import NO_NODE
 from replica.node.authorizer import Authorizer, Role
 from replica.node.rpcs import RPCS
 from replica.node.serve.forwarding import FORWARDER, Forwarder
-from replica.raft.roles.leader import Leader
-from replica.raft.roles.resigned import Resigned
+from replica.raft.roles import Leader, Resigned
 from replica.storage.batches import value_batch
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.membership import REMOVE_RAFT_VOTER, UPDATE_FEATURES

@@ -12,7 +12,7 @@ from replica.node.serve.reader_fetch import fetch_by_reader
 from replica.node.serve.readers import list_offsets, offset_for_leader_epoch
 from replica.node.settings import Topic
 from replica.raft.messages import FetchRequest, VoteRequest
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from tests.replica.node.quorum import Quorum, propose
 from tests.replica.node.running import the
 

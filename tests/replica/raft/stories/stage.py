@@ -14,7 +14,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.voters import without_directories
 from replica.raft.inputs import Clean, Failed, Request, Resign, Response, Shutdown
 from replica.raft.messages import PeerRequest, PeerResponse, VoteRequest, VoteResponse
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from replica.raft.snapshots import SnapshotPolicy
 from tests.replica.raft.host import Disk, Host, batch, voter
 from tests.replica.raft.quorum import Letter, Quorum, node_of

@@ -23,7 +23,7 @@ from replica.raft.config import FOREVER
 from replica.raft.effects import Effects, Reply, Send
 from replica.raft.inputs import Failed, Propose, Request, Response
 from replica.raft.messages import PeerRequest, PeerResponse, ReplicaState
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Leader
 from tests.replica.raft.host import Step, voter
 from tests.replica.raft.quorum import Letter, node_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replica.format import meta_properties
-from replica.raft.leading import NotLeaderError
+from replica.raft.leader.leading import NotLeaderError
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.node import Layout
 from replica.simulate.scenarios.quorum import START_MS, ScriptedQuorum

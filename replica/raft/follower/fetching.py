@@ -22,12 +22,12 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core
 from replica.raft.effects import SnapshotPart
-from replica.raft.elections import become_prospective
-from replica.raft.fetch_requests import fetch_from_any, fetch_from_leader
+from replica.raft.election import become_prospective
+from replica.raft.follower.fetch_requests import fetch_from_any, fetch_from_leader
+from replica.raft.follower.voter_updates import change_to_join, may_join, next_update, update
 from replica.raft.log_start import follow_log_start
 from replica.raft.messages import FetchResponse, FetchSnapshotResponse, PeerRequest
-from replica.raft.roles.follower import Follower, SnapshotFetch
-from replica.raft.voter_updates import change_to_join, may_join, next_update, update
+from replica.raft.roles import Follower, SnapshotFetch
 
 
 def poll_follower(core: Core, role: Follower) -> int:

@@ -8,7 +8,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
 from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
-from replica.raft.roles.leader import Leader, Progress
+from replica.raft.roles import Leader, Progress
 
 
 def handle_describe_quorum(

@@ -8,7 +8,7 @@ from replica.model.keys import NO_NODE, ReplicaKey
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.messages import FetchRequest, FetchSnapshotRequest
-from replica.raft.roles.follower import Follower, SnapshotFetch
+from replica.raft.roles import Follower, SnapshotFetch
 
 ANONYMOUS = ReplicaKey(NO_NODE)
 

@@ -15,7 +15,8 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoints, Voter, VoterSet, voter_set
 from replica.raft.core import Core
-from replica.raft.leading import append_control, finish_change, with_updated
+from replica.raft.leader.leading import with_updated
+from replica.raft.leader.replication import append_control, finish_change
 from replica.raft.messages import (
     AddVoterRequest,
     ApiVersionsRequest,
@@ -27,7 +28,7 @@ from replica.raft.messages import (
     VoterChangeResponse,
 )
 from replica.raft.requests import leader_only_error
-from replica.raft.roles.leader import ChangeKind, Leader, PendingChange, Progress
+from replica.raft.roles import ChangeKind, Leader, PendingChange, Progress
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
 """A new voter fetched within this time, and had caught up then (LeaderState.isReplicaCaughtUp)."""

@@ -15,14 +15,11 @@ from replica.model.keys import NO_NODE
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.epoch_bounds import MAX_EPOCH
-from replica.raft.fetch_requests import awaits_flush, fetch_from_any
-from replica.raft.leading import lead
+from replica.raft.follower.fetch_requests import awaits_flush, fetch_from_any
+from replica.raft.leader.leading import lead
 from replica.raft.messages import VoteRequest, VoteResponse
 from replica.raft.requests import is_for_other_voter, refused_as_stranger
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.prospective import Prospective
-from replica.raft.roles.tally import IllegalVoteError, Tally
-from replica.raft.roles.unattached import Unattached
+from replica.raft.roles import Candidate, IllegalVoteError, Prospective, Tally, Unattached
 from replica.raft.transitions import Cause
 
 

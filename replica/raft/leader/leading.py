@@ -1,8 +1,4 @@
-"""What a leader does on its own: it begins its epoch, appends, counts and resigns.
-
-Offsets are given in the order of the calls: whatever is appended at once, control records too, is
-preceded by the records that wait for the end of the linger (J09).
-"""
+"""A leader on its own: it begins its epoch, takes appends, keeps the voters told and resigns."""
 
 from __future__ import annotations
 
@@ -17,11 +13,14 @@ from replica.model.voters import Voter, VoterSet
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.inputs import Append, Propose, Resign
+from replica.raft.leader.replication import (
+    append,
+    append_control,
+    drained,
+    finish_change,
+)
 from replica.raft.messages import BeginQuorumEpochRequest
-from replica.raft.parked import serve_parked
-from replica.raft.roles.candidate import Candidate
-from replica.raft.roles.leader import Leader, check_quorum_deadline
-from replica.raft.roles.resigned import Resigned
+from replica.raft.roles import Candidate, Leader, Resigned, check_quorum_deadline
 from replica.raft.transitions import Cause
 
 
@@ -52,28 +51,6 @@ def lead(core: Core, candidate: Candidate) -> None:
     append_control(core, *_start_of_epoch(core, candidate, local))
 
 
-def append_control(core: Core, *records: ControlRecord) -> int:
-    """Append a control batch, flush it; returns its last offset."""
-    waiting = _drained(core)
-    base = waiting[-1].end_offset if waiting else core.log.log_end
-    last = base + len(records) - 1
-    append(core, (*waiting, Batch(base, last, core.role.epoch, core.now, records)))
-    return last
-
-
-def append(core: Core, batches: tuple[Batch, ...]) -> None:
-    """Append as leader: voter sets are in force at once, waiting fetches get the records."""
-    core.append(batches)
-    role = core.leader.with_voters(core.log.voters)
-    if role.check_quorum_deadline == FOREVER:
-        wait = core.config.fetch_timeout_ms
-        deadline = check_quorum_deadline(core.log.voters, role.local, core.now, wait)
-        role = replace(role, check_quorum_deadline=deadline)
-    core.keep(role)
-    update_high_watermark(core)
-    serve_parked(core)
-
-
 def handle_propose(core: Core, propose: Propose) -> None:
     """Append encoded batches; Effects.append has their offsets (J01-J03).
 
@@ -81,7 +58,7 @@ def handle_propose(core: Core, propose: Propose) -> None:
     """
     _check_leads(core, propose.epoch)
     _check_size(core, max((len(batch.data) for batch in propose.batches), default=0))
-    batches = list(_drained(core))
+    batches = list(drained(core))
     base = batches[-1].end_offset if batches else core.log.log_end
     for proposal in propose.batches:
         last = base + proposal.record_count - 1
@@ -97,19 +74,6 @@ def handle_append(core: Core, request: Append) -> None:
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
     core.accumulator.append(request.values, core.now)
-
-
-def update_high_watermark(core: Core) -> None:
-    """Count again after a fetch, a flush or a change of voters; act on what is now committed."""
-    role = core.leader
-    counted = role.counted(core.log.voters, core.log.flushed_end)
-    if counted.high_watermark is None or counted is role:
-        return
-    core.keep(counted)
-    core.commit_to(counted.high_watermark)
-    core.announce()
-    _finish_change(core, counted.high_watermark)
-    serve_parked(core)
 
 
 def handle_resign(core: Core, resign: Resign) -> None:
@@ -137,19 +101,11 @@ def poll_leader(core: Core, role: Leader) -> int:
     if role.begin_deadline <= core.now:
         _send_begin(core)
     if core.accumulator.deadline <= core.now:
-        append(core, _drained(core))
+        append(core, drained(core))
     role = core.leader
     check = FOREVER if core.is_only_voter else role.check_quorum_deadline
     expiry = FOREVER if role.change is None else role.change.deadline
     return min(check, role.begin_deadline, expiry, core.accumulator.deadline)
-
-
-def finish_change(core: Core, error: ErrorCode, message: str = "") -> None:
-    """End the pending change and answer who waits for it; the voter set stays as appended (H04)."""
-    role = core.leader
-    assert role.change is not None
-    core.keep(replace(role, change=None))
-    core.answer_change(role.change, error, message)
 
 
 def _check_leads(core: Core, epoch: int) -> None:
@@ -164,18 +120,6 @@ def _check_size(core: Core, size: int) -> None:
     limit = core.config.max_batch_bytes
     if size > limit:
         raise RecordBatchTooLargeError(f"a batch of {size} bytes, at most {limit} are allowed")
-
-
-def _drained(core: Core) -> tuple[Batch, ...]:
-    """Batches that waited, with their offsets from the log end on."""
-    batches: list[Batch] = []
-    base = core.log.log_end
-    for waited in core.accumulator.drain():
-        last = base + len(waited.values) - 1
-        values = waited.values
-        batches.append(Batch(base, last, core.role.epoch, waited.timestamp, values=values))
-        base = last + 1
-    return tuple(batches)
 
 
 def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
@@ -199,16 +143,6 @@ def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
     if known is None or known.key != voter.key:
         return voters
     return voters.with_voter(voter)
-
-
-def _finish_change(core: Core, high_watermark: int) -> None:
-    """A pending change whose record is committed is done; a leader whose removal is, resigns."""
-    if not core.is_voter and (core.log.voters_offset or 0) < high_watermark:
-        core.keep(replace(core.leader, resign_requested=True))
-    change = core.leader.change
-    if change is None or change.last_offset is None or change.last_offset >= high_watermark:
-        return
-    finish_change(core, ErrorCode.NONE)
 
 
 def _send_begin(core: Core) -> None:

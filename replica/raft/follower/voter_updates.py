@@ -19,8 +19,7 @@ from replica.raft.messages import (
     UpdateVoterRequest,
     VoterChangeResponse,
 )
-from replica.raft.roles.follower import Follower
-from replica.raft.roles.leader import Leader
+from replica.raft.roles import Follower, Leader
 
 _TAKEN = (
     ErrorCode.NONE,

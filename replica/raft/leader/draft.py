@@ -14,9 +14,9 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.raft.core import Core
 from replica.raft.effects import LogRead
+from replica.raft.leader.replication import count_fetch
 from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
-from replica.raft.roles.leader import Leader, Progress
-from replica.raft.serving import count_fetch
+from replica.raft.roles import Leader, Progress
 
 
 def handle_fetch_quorum_records(

@@ -1,0 +1,2 @@
+"""What a follower does: it fetches records and snapshots, and keeps its own entry among the voters
+right."""

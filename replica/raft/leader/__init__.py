@@ -1,0 +1,1 @@
+"""What the leader of an epoch does: it appends, answers fetches, counts, changes the voters."""

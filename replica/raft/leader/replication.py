@@ -1,0 +1,209 @@
+"""A leader's log: what it appends, how it answers fetches, what it counts as committed.
+
+Kafka: handleFetchRequest, tryCompleteFetchRequest (the fetch purgatory), buildFetchResponse,
+handleFetchSnapshotRequest, LeaderState.maybeUpdateHighWatermark; the decision on a fetch is
+history.fetch's. Whatever is appended at once, control records too, is preceded by the records that
+wait for the end of the linger (J09).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from replica.history.fetch import Diverging, Records, Snapshot, validate_position
+from replica.model.batch import Batch
+from replica.model.control import ControlRecord
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import ReplicaKey
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.raft.config import FOREVER
+from replica.raft.core import Core, ParkedFetch
+from replica.raft.effects import LogRead, SnapshotRead
+from replica.raft.messages import (
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+)
+from replica.raft.requests import leader_only_error
+from replica.raft.roles import check_quorum_deadline
+
+
+def append_control(core: Core, *records: ControlRecord) -> int:
+    """Append a control batch, flush it; returns its last offset."""
+    waiting = drained(core)
+    base = waiting[-1].end_offset if waiting else core.log.log_end
+    last = base + len(records) - 1
+    append(core, (*waiting, Batch(base, last, core.role.epoch, core.now, records)))
+    return last
+
+
+def append(core: Core, batches: tuple[Batch, ...]) -> None:
+    """Append as leader: voter sets are in force at once, waiting fetches get the records."""
+    core.append(batches)
+    role = core.leader.with_voters(core.log.voters)
+    if role.check_quorum_deadline == FOREVER:
+        wait = core.config.fetch_timeout_ms
+        deadline = check_quorum_deadline(core.log.voters, role.local, core.now, wait)
+        role = replace(role, check_quorum_deadline=deadline)
+    core.keep(role)
+    update_high_watermark(core)
+    serve_parked(core)
+
+
+def drained(core: Core) -> tuple[Batch, ...]:
+    """Batches that waited, with their offsets from the log end on."""
+    batches: list[Batch] = []
+    base = core.log.log_end
+    for waited in core.accumulator.drain():
+        last = base + len(waited.values) - 1
+        values = waited.values
+        batches.append(Batch(base, last, core.role.epoch, waited.timestamp, values=values))
+        base = last + 1
+    return tuple(batches)
+
+
+def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest) -> None:
+    """Answer now, or keep the fetch until there is something to say (B22-B24)."""
+    if (
+        min(request.fetch_offset, request.last_fetched_epoch, request.max_wait_ms) < 0
+        or request.last_fetched_epoch > request.epoch
+    ):
+        core.refuse_illegal(request_id, request, "fetch with impossible numbers")
+        return
+    error = leader_only_error(core, request.epoch)
+    if error is not None:
+        core.refuse(request_id, request, error)
+        return
+    if request.replica.node_id == core.local_id:
+        core.refuse_illegal(request_id, request, "fetch from the leader's own id")
+        return
+    decision = validate_position(core.log.view, request.fetch_offset, request.last_fetched_epoch)
+    if isinstance(decision, Records):
+        count_fetch(core, request.replica, request.fetch_offset)
+        if not has_news(core, request) and request.max_wait_ms > 0:
+            deadline = core.now + request.max_wait_ms
+            core.parked = (*core.parked, ParkedFetch(request_id, request, deadline))
+            return
+    answer(core, request_id, request, decision)
+
+
+def handle_fetch_snapshot_request(
+    core: Core, request_id: Hashable, request: FetchSnapshotRequest
+) -> None:
+    """A slice of a complete snapshot; the bootstrap snapshot is nobody's to fetch (G12-G18)."""
+    error = leader_only_error(core, request.epoch)
+    facts = core.log.snapshot(request.snapshot_id)
+    if error is None and (facts is None or request.snapshot_id == BOOTSTRAP_SNAPSHOT):
+        error = ErrorCode.SNAPSHOT_NOT_FOUND
+    if facts is not None and error is None and not 0 <= request.position < facts.size:
+        error = ErrorCode.POSITION_OUT_OF_RANGE
+    if error is not None or facts is None:
+        core.refuse(request_id, request, error or ErrorCode.SNAPSHOT_NOT_FOUND)
+        return
+    hear_of(core, request.replica)
+    limit = min(request.max_bytes, core.config.response_max_bytes)
+    length = max(0, min(limit, facts.size - request.position))
+    response = FetchSnapshotResponse(
+        snapshot_id=request.snapshot_id, size=facts.size, position=request.position
+    )
+    read = SnapshotRead(request.snapshot_id, request.position, length)
+    core.reply(request_id, core.signed(response), read)
+
+
+def answer(
+    core: Core,
+    request_id: Hashable,
+    request: FetchRequest,
+    decision: Records | Diverging | Snapshot,
+) -> None:
+    """Say what was decided; the host reads the records."""
+    response = FetchResponse(high_watermark=core.high_watermark, log_start=core.log.log_start)
+    read = None
+    if isinstance(decision, Diverging):
+        diverging = OffsetAndEpoch(decision.end_offset, decision.epoch)
+        response = replace(response, diverging=diverging)
+    elif isinstance(decision, Snapshot):
+        response = replace(response, snapshot_id=decision.snapshot_id)
+    elif request.fetch_offset < core.log.log_end:
+        limit = min(request.max_bytes, core.config.response_max_bytes)
+        read = LogRead(request.fetch_offset, limit)
+    core.reply(request_id, core.signed(response), read)
+
+
+def has_news(core: Core, request: FetchRequest) -> bool:
+    """Records, or a high watermark the sender doesn't know (KIP-1166)."""
+    if request.fetch_offset < core.log.log_end:
+        return True
+    known, current = request.high_watermark, core.high_watermark
+    return known is not None and current is not None and known < current
+
+
+def serve_parked(core: Core) -> None:
+    """Answer fetches that records or a newer high watermark have arrived for."""
+    waiting, core.parked = core.parked, ()
+    kept = []
+    for fetch in waiting:
+        if has_news(core, fetch.request):
+            answer(core, fetch.request_id, fetch.request, Records())
+        else:
+            kept.append(fetch)
+    core.parked = (*core.parked, *kept)
+
+
+def expire_parked(core: Core) -> None:
+    """Answer fetches that have waited long enough: empty, no error."""
+    due = [fetch for fetch in core.parked if fetch.deadline <= core.now]
+    core.parked = tuple(fetch for fetch in core.parked if fetch.deadline > core.now)
+    for fetch in due:
+        answer(core, fetch.request_id, fetch.request, Records())
+
+
+def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
+    """A valid fetch says that everything below its offset is flushed at that replica."""
+    if replica.node_id < 0:
+        return
+    role = core.leader.fetched(replica, fetch_offset, core.log.log_end, core.log.voters, core.now)
+    core.keep(role)
+    hear_of(core, replica)
+    update_high_watermark(core)
+
+
+def hear_of(core: Core, replica: ReplicaKey) -> None:
+    """Count a sign of life for check-quorum."""
+    role = core.leader
+    wait = core.config.fetch_timeout_ms
+    core.keep(role.heard_of(replica, core.log.voters, core.now, wait))
+
+
+def update_high_watermark(core: Core) -> None:
+    """Count again after a fetch, a flush or a change of voters; act on what is now committed."""
+    role = core.leader
+    counted = role.counted(core.log.voters, core.log.flushed_end)
+    if counted.high_watermark is None or counted is role:
+        return
+    core.keep(counted)
+    core.commit_to(counted.high_watermark)
+    core.announce()
+    _end_change(core, counted.high_watermark)
+    serve_parked(core)
+
+
+def _end_change(core: Core, high_watermark: int) -> None:
+    """A pending change whose record is committed is done; a leader whose removal is, resigns."""
+    if not core.is_voter and (core.log.voters_offset or 0) < high_watermark:
+        core.keep(replace(core.leader, resign_requested=True))
+    change = core.leader.change
+    if change is None or change.last_offset is None or change.last_offset >= high_watermark:
+        return
+    finish_change(core, ErrorCode.NONE)
+
+
+def finish_change(core: Core, error: ErrorCode, message: str = "") -> None:
+    """End the pending change and answer who waits for it; the voter set stays as appended (H04)."""
+    role = core.leader
+    assert role.change is not None
+    core.keep(replace(role, change=None))
+    core.answer_change(role.change, error, message)
