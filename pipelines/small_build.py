@@ -39,6 +39,10 @@ _MOST_ROWS = 200_000
 """Of one cluster in one table. A row takes a kilobyte or two while its cluster is computed."""
 _MOST_OFFSETS = 1_000_000
 """Of all batches of one cluster: some tables are made offset by offset."""
+_MOST_VALUE_BYTES = 128 * 1024 * 1024
+"""Of the records of one cluster: what is made of them takes several times as much memory."""
+_SURELY_SMALL_BYTES = _MOST_VALUE_BYTES // 22
+"""Of the files of a table: Snappy makes texts 21 times as small at most."""
 _RECORDS_JUDGED = 50_000
 """At once, of several clusters."""
 _RECORDS_OF_A_PROCESS = 60_000
@@ -90,15 +94,30 @@ class _Inputs:
 
     @cached_property
     def are_small(self) -> bool:
-        """Whether no cluster has more rows in a table than are computed without Spark."""
+        """Whether no cluster has more rows in a table, or bytes in their records, than are computed
+        without Spark."""
         return all(
             count <= _MOST_ROWS for counts in self._counts.values() for count in counts.values()
-        )
+        ) and all(size <= _MOST_VALUE_BYTES for size in self._value_bytes().values())
 
     @cached_property
     def _counts(self) -> dict[Contract, Counter[str]]:
         """Rows of each table of each cluster."""
         return {one: self._counted(one) for one in bronze.DERIVED_FROM}
+
+    def _value_bytes(self) -> Counter[str]:
+        """Bytes of the records of each cluster, where they may be many."""
+        found: Counter[str] = Counter()
+        for contract in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS):
+            files = pa.table(self.layer.tables[contract.name].get_add_actions(flatten=True))
+            if sum(files["size_bytes"].to_pylist()) <= _SURELY_SMALL_BYTES:
+                continue
+            name = contract.name.replace(".", "_")
+            size = "sum(octet_length(encode(value, 'hex')))"
+            query = f"SELECT cluster_id, {size} AS n FROM {name} GROUP BY 1"  # noqa: S608 - our own names
+            for row in self.layer.answer(query).to_pylist():
+                found[row["cluster_id"]] += (row["n"] or 0) // 2  # hex digits
+        return found
 
     def _counted(self, contract: Contract) -> Counter[str]:
         name = contract.name.replace(".", "_")

@@ -286,7 +286,7 @@ def _endpoints(members: Iterable[Examined]) -> dict[int, tuple[str, int]]:
         _, _, newest = max(records, key=lambda record: record[:2])
         for voter in newest.voters:
             if voter.endpoints:
-                found[voter.voter_id] = (voter.endpoints[0].host, voter.endpoints[0].port)
+                found[voter.key.node_id] = (voter.endpoints[0].host, voter.endpoints[0].port)
     return found
 
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 
 from jobs.lake import ingest
 from pipelines import small_build
@@ -36,6 +36,20 @@ def test_a_cluster_beyond_a_limit_leaves_the_lake_to_spark_as_it_was(
     before = sorted(lake.rglob("*"))
     assert build_small(Lake(lake), lambda _: None) is None
     assert sorted(lake.rglob("*")) == before
+
+
+def test_records_of_many_bytes_leave_the_lake_to_spark_however_few_they_are(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_build, "_SURELY_SMALL_BYTES", 0)
+    records = QueryBuilder().register("t", DeltaTable(str(lake / "bronze" / "log_records")))
+    found = records.execute("SELECT * FROM t").read_all()["value"]
+    size = sum(len(value.as_py() or b"") for value in found)
+    assert size > 1000
+    monkeypatch.setattr(small_build, "_MOST_VALUE_BYTES", size - 1)
+    assert build_small(Lake(lake), lambda _: None) is None
+    monkeypatch.setattr(small_build, "_MOST_VALUE_BYTES", 10 * size)
+    assert build_small(Lake(lake), lambda _: None) is not None
 
 
 def test_a_lake_without_bronze_tables_is_left_to_spark_which_says_so(tmp_path: Path) -> None:
