@@ -45,7 +45,7 @@ def from_lake(
         if entity in _JUDGED:
             rows.append((entity, value, offset))
     image = image_of(rows)
-    named = {voter.voter_id for voter in image.tables["voters"].values.get("", ())}
+    named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
     cluster = Cluster(
         image,
         history.cluster_id,

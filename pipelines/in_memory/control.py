@@ -18,10 +18,10 @@ from replica.format.control import (
     KRaftVoters,
     LeaderChange,
     LeaderVoter,
-    Voter,
     control_key,
     decode_control,
 )
+from replica.model.voters import Voter
 
 BatchKey = tuple[Any, ...]
 """The values of BATCH_KEYS."""
@@ -105,8 +105,8 @@ def _voter_set(row: Row, offset: int, epoch: int) -> Row:
 
 def _voter(named: Voter) -> Row:
     endpoints = [{"name": e.name, "host": e.host, "port": e.port} for e in named.endpoints]
-    versions = named.min_supported_version, named.max_supported_version
-    return voter(named.voter_id, named.directory_id, endpoints, versions)
+    versions = named.min_kraft_version, named.max_kraft_version
+    return voter(named.key.node_id, named.key.directory_id, endpoints, versions)
 
 
 def _decoded(row: Row) -> ControlMessage | None:

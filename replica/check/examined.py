@@ -243,7 +243,7 @@ def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
 
 def keys_of(message: KRaftVoters) -> VoterKeys:
     """The voters of a voters record, without their endpoints."""
-    return frozenset(ReplicaKey(voter.voter_id, voter.directory_id) for voter in message.voters)
+    return frozenset(voter.key for voter in message.voters)
 
 
 def leaders_of(message: LeaderChange) -> VoterKeys:

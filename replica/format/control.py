@@ -30,6 +30,8 @@ from replica.message.primitives import Buffer, read_fixed, require
 from replica.message.reader import Notes, StructReader, left_over, record_reader
 from replica.message.schema import UnknownTags
 from replica.message.writer import StructWriter, record_writer
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Voter
 
 MAX_CONTROL_BYTES = 1024 * 1024
 """A longer control record is not read; a thousand voters with three endpoints each take a third."""
@@ -56,26 +58,6 @@ class LeaderVoter:
 
     voter_id: int
     directory_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class VoterEndpoint:
-    """Where a voter listens."""
-
-    name: str
-    host: str
-    port: int
-
-
-@dataclass(frozen=True, slots=True)
-class Voter:
-    """A voter with its endpoints and the kraft.version range it supports, both ends inclusive."""
-
-    voter_id: int
-    directory_id: str
-    endpoints: tuple[VoterEndpoint, ...]
-    min_supported_version: int
-    max_supported_version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +232,8 @@ def _leader_change(fields: _Fields, **more: Any) -> LeaderChange:
 def _voters(fields: _Fields, **more: Any) -> KRaftVoters:
     voters = tuple(
         Voter(
-            each["voterId"],
-            each["voterDirectoryId"],
-            tuple(VoterEndpoint(e["name"], e["host"], e["port"]) for e in each["endpoints"]),
+            ReplicaKey(each["voterId"], each["voterDirectoryId"]),
+            tuple(Endpoint(e["name"], e["host"], e["port"]) for e in each["endpoints"]),
             each["kRaftVersionFeature"]["minSupportedVersion"],
             each["kRaftVersionFeature"]["maxSupportedVersion"],
         )
@@ -307,13 +288,13 @@ def _leader_voter(voter: LeaderVoter) -> dict[str, Any]:
 
 def _voter(voter: Voter) -> dict[str, Any]:
     return {
-        "voterId": voter.voter_id,
-        "voterDirectoryId": voter.directory_id,
+        "voterId": voter.key.node_id,
+        "voterDirectoryId": voter.key.directory_id,
         "endpoints": tuple(
             {"name": each.name, "host": each.host, "port": each.port} for each in voter.endpoints
         ),
         "kRaftVersionFeature": {
-            "minSupportedVersion": voter.min_supported_version,
-            "maxSupportedVersion": voter.max_supported_version,
+            "minSupportedVersion": voter.min_kraft_version,
+            "maxSupportedVersion": voter.max_kraft_version,
         },
     }

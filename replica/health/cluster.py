@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from replica.format.control import Voter
 from replica.metadata.image import Image
 from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import TOPIC_RESOURCE
+from replica.model.voters import Voter
 
 BROKER_RESOURCE = 4
 """Kafka's ConfigResource.Type.BROKER; the empty name is the default of all brokers."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from replica.check.catalogue.health import nodes
 from replica.check.rule import Finding, Subject
-from replica.format.control import Voter
 from replica.health.cluster import Cluster, listed
+from replica.model.voters import Voter
 
 REGISTRATION_LEVEL = 15
 """metadata.version 3.7-IV0, from which on controllers register (KIP-919)."""
@@ -75,10 +75,10 @@ def _other_endpoints(cluster: Cluster) -> Iterator[Finding]:
     controllers = cluster.values("controllers")
     at = cluster.offsets("voters").get("")
     subjects = [
-        Subject(f"voter {voter.voter_id}", told, at)
+        Subject(f"voter {voter.key.node_id}", told, at)
         for voter in cluster.voter_set
-        if voter.voter_id in controllers
-        for told in _differences(voter, controllers[voter.voter_id])
+        if voter.key.node_id in controllers
+        for told in _differences(voter, controllers[voter.key.node_id])
     ]
     if subjects:
         message = f"{len(subjects)} of the listeners of {len(cluster.voter_set)} voters"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from replica.errors import DataError
+from replica.errors import CorruptDataError, DataError
 from replica.format import control
 from replica.format.batch import (
     CONTROL_ATTRIBUTE,
@@ -22,7 +22,7 @@ from replica.message.primitives import Buffer
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.model.voters import Endpoint, Voter, VoterSet
+from replica.model.voters import voter_set
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
@@ -125,7 +125,10 @@ def control_records(batch: Buffer) -> tuple[ControlRecord, ...]:
 
 
 def record_of(message: control.ControlMessage) -> ControlRecord | None:
-    """The core's value of a control message; None for snapshot delimiters and unknown types."""
+    """The core's value of a control message; None for snapshot delimiters and unknown types.
+
+    Raises CorruptDataError for voters of whom two have one node id.
+    """
     match message:
         case control.LeaderChange():
             return LeaderChange(
@@ -136,8 +139,9 @@ def record_of(message: control.ControlMessage) -> ControlRecord | None:
         case control.KRaftVersion():
             return KRaftVersion(message.kraft_version)
         case control.KRaftVoters():
-            voters = sorted(message.voters, key=lambda voter: voter.voter_id)
-            return KRaftVoters(VoterSet(tuple(_voter(voter) for voter in voters)))
+            if len({voter.key.node_id for voter in message.voters}) < len(message.voters):
+                raise CorruptDataError("a voters record names a node twice", 0)
+            return KRaftVoters(voter_set(message.voters))
         case _:
             return None
 
@@ -158,28 +162,8 @@ def message_of(record: ControlRecord) -> control.ControlMessage:
         case KRaftVersion():
             return control.KRaftVersion(_MESSAGE_VERSION, record.kraft_version)
         case KRaftVoters():
-            voters = tuple(_control_voter(voter) for voter in record.voters)
-            return control.KRaftVoters(_MESSAGE_VERSION, voters)
+            return control.KRaftVoters(_MESSAGE_VERSION, record.voters.voters)
 
 
 def _key(voter: control.LeaderVoter) -> ReplicaKey:
     return ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID)
-
-
-def _voter(voter: control.Voter) -> Voter:
-    return Voter(
-        ReplicaKey(voter.voter_id, voter.directory_id),
-        tuple(Endpoint(e.name, e.host, e.port) for e in voter.endpoints),
-        voter.min_supported_version,
-        voter.max_supported_version,
-    )
-
-
-def _control_voter(voter: Voter) -> control.Voter:
-    return control.Voter(
-        voter.key.node_id,
-        voter.key.directory_id,
-        tuple(control.VoterEndpoint(e.name, e.host, e.port) for e in voter.endpoints),
-        voter.min_kraft_version,
-        voter.max_kraft_version,
-    )

@@ -14,8 +14,6 @@ from replica.format.control import (
     LeaderVoter,
     SnapshotFooter,
     SnapshotHeader,
-    Voter,
-    VoterEndpoint,
     to_plain,
 )
 from replica.format.control_records import CONTROL_RECORDS
@@ -29,7 +27,8 @@ from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.records import RECORDS
 from replica.metadata.redact import is_secret_config
 from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode
-from replica.model.keys import ZERO_UUID
+from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.model.voters import Endpoint, Voter
 from replica.node.properties import Properties
 from replica.node.settings import settings_in
 from replica.wire.apis import APIS
@@ -91,7 +90,7 @@ _CONTROL_MESSAGES: dict[str, tuple[ControlType, Callable[[int], ControlMessage]]
     "KRaftVersionRecord": (ControlType.KRAFT_VERSION, lambda v: KRaftVersion(v, 1)),
     "VotersRecord": (
         ControlType.KRAFT_VOTERS,
-        lambda v: KRaftVoters(v, (Voter(1, ZERO_UUID, (VoterEndpoint("", "", 0),), 0, 1),)),
+        lambda v: KRaftVoters(v, (Voter(ReplicaKey(1, ZERO_UUID), (Endpoint("", "", 0),), 0, 1),)),
     ),
 }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from replica.format.control import Voter
 from replica.metadata.image.partition import Partition
+from replica.model.voters import Voter
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from replica.format.control import KRaftVersion, KRaftVoters, Voter, to_plain
+from replica.format.control import KRaftVersion, KRaftVoters, to_plain
 from replica.metadata.image.kind import Kind
 from replica.metadata.image.state import State
+from replica.model.voters import Voter
 
 
 def _set_voters(state: State, offset: int, record: KRaftVoters) -> None:
@@ -20,7 +21,7 @@ def _set_voters(state: State, offset: int, record: KRaftVoters) -> None:
         replace(voter, endpoints=tuple(sorted(voter.endpoints, key=lambda e: (e.name, e.host))))
         for voter in record.voters
     )
-    ordered = tuple(sorted(voters, key=lambda voter: (voter.voter_id, voter.directory_id)))
+    ordered = tuple(sorted(voters, key=lambda voter: voter.key))
     state.voters.put("", ordered, offset)
 
 

@@ -20,8 +20,6 @@ from replica.format.control import (
     SnapshotFooter,
     SnapshotHeader,
     UnknownControl,
-    Voter,
-    VoterEndpoint,
     decode_control,
     encode_control,
     to_plain,
@@ -31,6 +29,8 @@ from replica.format.producer_snapshot import ProducerEntry
 from replica.format.producer_snapshot import decode as decode_producers
 from replica.format.producer_snapshot import encode as encode_producers
 from replica.format.record import Record, RecordHeader, encode_records, records_of
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Voter
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "format"
 TWO, THREE = "vVWAweqkRhqksC9dk42J8Q", "YabyXINkS7WFoc_9PzSg0w"
@@ -136,12 +136,14 @@ def test_leader_change_version_1_carries_directory_ids_and_keeps_unknown_tags() 
 def test_voters_keep_the_tags_of_each_level_apart() -> None:
     key = bytes.fromhex("0000 0006")
     message = decode_control(key, VOTERS_V0)
-    endpoint = VoterEndpoint("CONTROLLER", "höst", 65535)
+    endpoint = Endpoint("CONTROLLER", "höst", 65535)
     tags = (
         (("voters", 0, "kRaftVersionFeature"), ((2, b""),)),
         (("voters", 0), ((1, b"\x07"),)),
     )
-    assert message == KRaftVoters(0, (Voter(1, TWO, (endpoint,), 0, 1),), unknown_tags=tags)
+    assert message == KRaftVoters(
+        0, (Voter(ReplicaKey(1, TWO), (endpoint,), 0, 1),), unknown_tags=tags
+    )
     assert encode_control(message) == (key, VOTERS_V0)
 
 

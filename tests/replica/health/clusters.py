@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from replica.check.rule import Finding
-from replica.format.control import KRaftVersion, KRaftVoters, Voter, VoterEndpoint
+from replica.format.control import KRaftVersion, KRaftVoters
 from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
 from replica.message.primitives import uuid_text
 from replica.message.schema import Value
 from replica.metadata.record import MetadataRecord, new_record
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Voter
 from replica.severity import Severity
 from tests.replica.metadata.image.made import DIRECTORY, TOPIC, after, broker, feature, topic
 
@@ -70,8 +72,8 @@ def voters(*ids: int) -> KRaftVoters:
         0,
         tuple(
             Voter(
-                one, uuid_text(f"voter-{one:010}".encode()),
-                (VoterEndpoint("CONTROLLER", f"c{one}", CONTROLLER_PORT),), 0, 1,
+                ReplicaKey(one, uuid_text(f"voter-{one:010}".encode())),
+                (Endpoint("CONTROLLER", f"c{one}", CONTROLLER_PORT),), 0, 1,
             )
             for one in ids
         ),
@@ -118,7 +120,7 @@ def cluster_after(records: Iterable[Any], **more: Any) -> Cluster:
     made = list(records)
     image, refusals = after(*made)
     assert not refusals
-    ids = frozenset(one.voter_id for one in image.tables["voters"].values.get("", ()))
+    ids = frozenset(one.key.node_id for one in image.tables["voters"].values.get("", ()))
     return Cluster(image, **{"end_offset": len(made), "voters": ids, **more})
 
 

@@ -6,18 +6,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replica.format.control import KRaftVersion, KRaftVoters, Voter, VoterEndpoint
+from replica.format.control import KRaftVersion, KRaftVoters
 from replica.health.cluster import Cluster, ReassignmentStart
 from replica.health.exposure import exposures, min_isr_unknown
 from replica.health.judging import judge_health
 from replica.health.sizes import entity_counts, entity_sizes, topic_sizes
 from replica.metadata.image import image_of
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Voter
 from tests.replica.health.clusters import a_partition, above_notes, healthy, judged
 from tests.replica.health.test_recorded import DATA
 from tests.replica.metadata.image.made import TOPIC, change, config
 from tests.replica.metadata.image.test_properties import drawn, replayed
 
-VOTERS = KRaftVoters(0, (Voter(1, TOPIC, (VoterEndpoint("A", "h", 1),), 0, 1),))
+VOTERS = KRaftVoters(0, (Voter(ReplicaKey(1, TOPIC), (Endpoint("A", "h", 1),), 0, 1),))
 FAR = 2**63 - 1
 
 

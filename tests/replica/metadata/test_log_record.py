@@ -15,8 +15,6 @@ from replica.format.control import (
     LeaderVoter,
     SnapshotFooter,
     SnapshotHeader,
-    Voter,
-    VoterEndpoint,
     encode_control,
 )
 from replica.format.record import Record
@@ -25,7 +23,8 @@ from replica.metadata.log_record import UNREADABLE, LogRecordReader, may_hold_se
 from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
 from replica.metadata.writer import encode
-from replica.model.keys import ZERO_UUID
+from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.model.voters import Endpoint, Voter
 from tests.secret_log import PLAIN_CONFIGS, batch, config, control_batch, plain, secret_values
 
 KEPT, REDACTED = LogRecordReader(None), LogRecordReader(Redactor(b"key"))
@@ -80,7 +79,7 @@ def test_bytes_with_an_unknown_tagged_field_are_withheld_and_the_rest_is_shown()
 
 
 _TAGS = ((99, b"hunter2"),)
-_VOTER = Voter(1, ZERO_UUID, (VoterEndpoint("C", "a", 1),), 0, 1)
+_VOTER = Voter(ReplicaKey(1, ZERO_UUID), (Endpoint("C", "a", 1),), 0, 1)
 _LEADER = LeaderVoter(1, ZERO_UUID)
 
 

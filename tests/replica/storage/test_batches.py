@@ -9,10 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.errors import CorruptDataError, DataError
+from replica.format.control import KRaftVoters
 from replica.format.frames import frames
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Voter
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batch_walk import walk
-from replica.storage.batches import batches_of, bytes_of
+from replica.storage.batches import batches_of, bytes_of, control_batch, control_records
 from tests.replica.storage.content import batch, batches, leader_change, on_disk
 
 FETCHED = on_disk([leader_change(7, epoch=2), *batches(8, 3, epoch=2), batch(11, 4, epoch=5)])
@@ -103,3 +106,10 @@ def test_a_compacted_topic_has_holes_and_epochs_of_old_clients():
         list(frames(on_disk([batch(4), batch(0)]), start=0, expected_offset=0, holes=True))
     with pytest.raises(CorruptDataError, match="offset 4 instead of 1"):
         list(frames(on_disk([batch(0), batch(4)]), start=0, expected_offset=0))
+
+
+def test_a_voters_record_that_names_a_node_twice_is_corrupt():
+    twice = KRaftVoters(0, (Voter(ReplicaKey(1)), Voter(ReplicaKey(1, "qufyMfPsTZ27gBxKC_Me3w"))))
+    batch = control_batch(0, 1, 5, [twice])
+    with pytest.raises(CorruptDataError, match="a voters record names a node twice"):
+        control_records(batch)

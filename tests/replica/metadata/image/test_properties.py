@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.format.control import KRaftVersion, KRaftVoters, Voter, VoterEndpoint
+from replica.format.control import KRaftVersion, KRaftVoters
 from replica.metadata.image import (
     BROADCAST,
     Entity,
@@ -29,11 +29,13 @@ from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
 from replica.metadata.records import RECORDS
 from replica.metadata.writer import encode
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Voter
 from tests.replica.metadata.image.made import ABORT, TOPIC, feature
 from tests.replica.metadata.image.sequences import Sequence
 
 SEEDS = st.integers(0, 2**32)
-VOTERS = KRaftVoters(0, (Voter(1, TOPIC, (VoterEndpoint("A", "h", 1),), 0, 1),))
+VOTERS = KRaftVoters(0, (Voter(ReplicaKey(1, TOPIC), (Endpoint("A", "h", 1),), 0, 1),))
 
 
 def drawn(seed: int) -> list[MetadataRecord]:

@@ -8,11 +8,11 @@ from replica.format.control import (
     LeaderChange,
     SnapshotFooter,
     SnapshotHeader,
-    Voter,
-    VoterEndpoint,
 )
 from replica.metadata.image import EMPTY, Replay
 from replica.metadata.record import UnknownRecord, new_record
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Voter
 from tests.replica.metadata.image.made import (
     ABORT,
     BEGIN,
@@ -83,8 +83,8 @@ def test_markers_out_of_place_are_refused_with_the_boundary_before() -> None:
 VOTERS = KRaftVoters(
     0,
     (
-        Voter(2, TOPIC, (VoterEndpoint("B", "h", 2), VoterEndpoint("A", "h", 1)), 0, 1),
-        Voter(1, TOPIC, (), 0, 1),
+        Voter(ReplicaKey(2, TOPIC), (Endpoint("B", "h", 2), Endpoint("A", "h", 1)), 0, 1),
+        Voter(ReplicaKey(1, TOPIC), (), 0, 1),
     ),
 )
 
