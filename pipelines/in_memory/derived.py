@@ -77,5 +77,6 @@ def gold_tables(of: Derived) -> Tables:
     yield from judgements(bronze, found.compared, of.committed, of.groups)
     yield from metadata_tables(found.written)
     batches = branch_batches(of.committed, bronze.batches)
-    held = [batch for of_capture in of.held.values() for batch in of_capture]
-    yield from quorum_tables(Sources(bronze, held, batches, of.groups, history, of.snapshot_sets))
+    yield from quorum_tables(
+        Sources(bronze, of.held, batches, of.groups, history, of.snapshot_sets)
+    )

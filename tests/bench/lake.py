@@ -15,12 +15,13 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from tests.bench.fleet import write_fleet, write_node
 from tests.bench.processes import process
 from tests.kraftlake_process import REPOSITORY, command_line
 
 PAGE = Path(__file__).with_name("LAKE.md")
 INCIDENT = REPOSITORY / "tests" / "data" / "kafka-4.1.1-dynamic" / "split"
-AT = "2026-11-21T01:00Z"
+AT, LATER = "2026-11-21T01:00Z", "2026-11-21T02:00Z"
 YARDSTICK = "S: start Spark, write and read a row"
 _START = """
 import sys
@@ -30,6 +31,8 @@ spark.range(1).write.format("delta").save(sys.argv[1])
 assert spark.read.format("delta").load(sys.argv[1]).count() == 1
 spark.stop()
 """
+CLUSTERS, CLUSTER_BYTES = 20, 1_000_000
+BOTH_OF_FLEET = f"both in one session, a new lake of {CLUSTERS} clusters of 1 MB, for each cluster"
 _GOALS = {
     "ingest of the incident, new lake": ("3.6", "1.3", "1.1"),
     "ingest, nothing new": ("1.1", "0.1", "0.05"),
@@ -37,6 +40,9 @@ _GOALS = {
     "build, nothing new": ("7", "0.1", "0.05"),
     "both in one session (`ingest --build`)": ("", "2.5", "2.0"),
     "`kraftlake demo`": ("10", "4", "3"),
+    BOTH_OF_FLEET: ("", "0.1", "0.05"),
+    "ingest of 1 MB more of one of them": ("", "", ""),
+    "build after it": ("", "1.5", "0.5"),
 }
 """Of each work: S before issue 9, the goal, the stretch goal."""
 tell = partial(print, file=sys.stderr)
@@ -58,10 +64,21 @@ def measure(folder: Path) -> dict[str, float]:
         "`kraftlake demo`": command_line("demo", "--lake", folder / "demo"),
     }
     seconds = {}
-    for name, command in works.items():
-        seconds[name] = process(command)
+    for name, command in {**works, **_works_of_fleet(folder)}.items():
+        seconds[name] = process(command) / (CLUSTERS if name == BOTH_OF_FLEET else 1)
         tell(f"{name}: {seconds[name]:.1f} s")
     return seconds
+
+
+def _works_of_fleet(folder: Path) -> dict[str, list[str]]:
+    """The commands by the names of their works, in their order."""
+    lake = folder / "fleet lake"
+    fleet = write_fleet(folder / "fleet", CLUSTERS, CLUSTER_BYTES)
+    grown = write_node(folder / "grown", 0, 2 * CLUSTER_BYTES)
+    both = command_line("ingest", "--lake", lake, "--captured-at", AT, "--build", *fleet)
+    ingest = command_line("ingest", "--lake", lake, "--captured-at", LATER, grown)
+    build = command_line("build", "--lake", lake)
+    return dict(zip([*_GOALS][-3:], (both, ingest, build), strict=True))
 
 
 def page(rounds: Sequence[dict[str, float]]) -> str:
@@ -73,7 +90,8 @@ def page(rounds: Sequence[dict[str, float]]) -> str:
         f"`python -m tests.bench.lake --write`, {len(rounds)} rounds, medians. S is one process "
         "that starts our session, writes one row to a new Delta table, reads it back and stops: "
         f"{start:.1f} s here. The incident: five replicas, 1.5 MB in all "
-        "(tests/data/kafka-4.1.1-dynamic/split).",
+        "(tests/data/kafka-4.1.1-dynamic/split). The fleet: a replica of each cluster, 20,000 "
+        "records (tests/bench/fleet.py).",
         "",
         "| work | s | in S | before, in S | goal | stretch |",
         "|---|---|---|---|---|---|",

@@ -188,9 +188,15 @@ def write_segment(path: Path, size: int, seed: int = SEED) -> int:
     return _write(path, batches(size, seed))
 
 
-def write_cluster(path: Path, size: int, partitions: int = 200_000, changes: int = 100_000) -> int:
+def write_cluster(
+    path: Path,
+    size: int,
+    partitions: int = 200_000,
+    changes: int = 100_000,
+    seed: int = SEED,
+) -> int:
     """The same of a log of cluster_values."""
-    chance = random.Random(SEED)
+    chance = random.Random(seed)
     return _write(path, _batches(cluster_values(partitions, changes, chance), size, chance))
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from pipelines.in_memory.aggregates import grouped, largest
 from pipelines.in_memory.groups import newest_groups
-from pipelines.in_memory.held import by_capture
 from pipelines.in_memory.rows import HeldBatch, Row, milliseconds, nulls_first
 from pipelines.in_memory.three_valued import both, equal, some
 from pipelines.in_memory.voters import known_directory
@@ -49,16 +48,16 @@ class _Parts(NamedTuple):
 
 def replica_status(
     captures: Iterable[Row],
-    held: Iterable[HeldBatch],
+    held: Mapping[str, Sequence[HeldBatch]],
     snapshots: Iterable[Row],
     state: Iterable[Row],
     stated: Mapping[str, Row],
     groups: Sequence[Row],
 ) -> Iterator[Row]:
-    """The table's rows; held: of every capture; stated: from stated_voters; groups: rows of
+    """The table's rows; held: from by_capture; stated: from stated_voters; groups: rows of
     group_findings; the others bronze's."""
     parts = _Parts(
-        held=by_capture(held),
+        held=held,
         snapshots=_newest_snapshots(snapshots),
         state={row["capture_id"]: row for row in state},
         stated=stated,

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pipelines.in_memory.aggregates import largest
 from pipelines.in_memory.control import SnapshotKey, snapshot_key
-from pipelines.in_memory.held import by_capture
 from pipelines.in_memory.rows import HeldBatch, Row
 from pipelines.in_memory.voters import (
     configured_voters_as_voters,
@@ -21,7 +20,7 @@ SOURCES = ("configuration", "log", "snapshot", "quorum_state", "meta_properties"
 
 def stated_voters(
     captures: Iterable[Row],
-    held: Iterable[HeldBatch],
+    held: Mapping[str, Sequence[HeldBatch]],
     snapshots: Iterable[Row],
     snapshot_voter_sets: Mapping[SnapshotKey, Sequence[Row]],
     state: Iterable[Row],
@@ -29,17 +28,16 @@ def stated_voters(
     """By capture_id, a dict of SOURCES and `in_force`, the newest one of log and snapshot, else
     quorum-state's.
 
-    held: of every capture; snapshot_voter_sets: from pipelines.in_memory.control; the others
+    held: from by_capture; snapshot_voter_sets: from pipelines.in_memory.control; the others
     bronze's. Each value is a dict of offset, epoch and voters, None where the source names nobody.
     An offset is that of the record, or the end offset of the snapshot.
     """
-    in_log = by_capture(held)
     in_snapshots = _in_snapshots(snapshots, snapshot_voter_sets)
     states = {row["capture_id"]: row for row in state}
     return {
         (capture_id := row["capture_id"]): _stated(
             row,
-            in_log.get(capture_id, ()),
+            held.get(capture_id, ()),
             in_snapshots.get(capture_id),
             states.get(capture_id, {}),
         )

@@ -20,12 +20,12 @@ from pipelines.in_memory.rows import BranchBatch, BronzeRows, HeldBatch, Row
 
 @dataclass(frozen=True)
 class Sources:
-    """held: of every capture. branch: the batches of the agreed branch. groups: rows of
+    """held: from by_capture. branch: the batches of the agreed branch. groups: rows of
     group_findings. history: rows of gold.leader_epoch_history. snapshot_voter_sets: from
     pipelines.in_memory.control."""
 
     bronze: BronzeRows
-    held: Sequence[HeldBatch]
+    held: Mapping[str, Sequence[HeldBatch]]
     branch: Sequence[BranchBatch]
     groups: Sequence[Row]
     history: Sequence[Row]

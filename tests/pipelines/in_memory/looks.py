@@ -44,10 +44,9 @@ def quorum_sources(of: BronzeRows) -> Sources:
     """What the tables about the quorum are made from, by the modules that build a small lake."""
     control = control_records(of.records)
     voter_sets = snapshot_voter_sets(of.snapshot_records)
-    held = held_batches(of, control)
-    logs = by_capture(held)
-    groups = group_findings(of.captures, replica_logs(of, logs, voter_sets))
-    batches = branch_batches(committed_log(logs, groups), of.batches)
+    held = by_capture(held_batches(of, control))
+    groups = group_findings(of.captures, replica_logs(of, held, voter_sets))
+    batches = branch_batches(committed_log(held, groups), of.batches)
     history = leader_epoch_history(known_epochs(of, control), groups)
     return Sources(of, held, batches, groups, history, voter_sets)
 

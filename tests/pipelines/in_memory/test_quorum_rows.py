@@ -217,10 +217,13 @@ def test_a_voters_record_that_nobody_could_decode_leaves_open_who_agrees() -> No
     looks = (Look("c", 1, 0, FIRST, quorum_epoch=1), Look("c", 2, 0, FIRST, quorum_epoch=1))
     sources = quorum_sources(bronze_rows(looks))
     unreadable = {"offset": 9, "epoch": 1, "voters": None}
-    held = [
-        one._replace(voter_sets=[unreadable], leader_change=None) if one.node_id == 1 else one
-        for one in sources.held
-    ]
+    held = {
+        capture_id: [
+            one._replace(voter_sets=[unreadable], leader_change=None) if one.node_id == 1 else one
+            for one in batches
+        ]
+        for capture_id, batches in sources.held.items()
+    }
     tables = dict(quorum_tables(replace(sources, held=held)))
     beliefs = {(row["node_id"], row["source"]): row for row in tables["gold.voter_beliefs"]}
     assert beliefs[1, "log"]["voters"] is None
