@@ -26,6 +26,7 @@ _DATA = Path(__file__).parents[2] / "data"
 def all_are_large() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segments, "MIN_BYTES", 0)
+        patch.setattr(segments, "MIN_BYTES_LOADED", 0)
         yield
 
 
