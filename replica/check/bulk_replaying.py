@@ -108,10 +108,17 @@ def _take_chunk(
             taken = replay.take(chunk, content.source(), low, high, explain=explain)
             replaying.refuse(taken.refused, taken.first and _placed(segment, chunk, *taken.first))
             if taken.row < high:
-                replaying.break_off()
                 last = int(in_batch[taken.row])
-        replaying.leave(OffsetAndEpoch(int(ends[last]), int(batches[frames.BATCH_EPOCH, last])))
+                if last > batch:  # the state is known up to the batch that can't be read
+                    replaying.leave(_end_of(batches, last - 1))
+                replaying.break_off()
+        replaying.leave(_end_of(batches, last))
         batch = last + 1
+
+
+def _end_of(batches: Longs, number: int) -> OffsetAndEpoch:
+    end = int(batches[frames.BATCH_LAST_OFFSET, number]) + 1
+    return OffsetAndEpoch(end, int(batches[frames.BATCH_EPOCH, number]))
 
 
 def _placed(segment: SegmentFile, chunk: Chunk, row: int, refusal: Refusal) -> Refused:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from replica.health.judging import judge_health
 from replica.health.of_directories import cluster_of
 from replica.severity import Severity
 from tests.replica.check.editing import append, flip, metadata
+from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
 
 DATA = Path(__file__).parents[2] / "data"
 HEALTHY = [
@@ -98,7 +100,12 @@ def test_a_reassignment_is_told_with_the_record_that_began_it(node: Path) -> Non
     assert found["reassignment-running"].subjects[0].offset == first
 
 
-def test_behind_a_record_that_nobody_knows_health_is_that_of_the_state_before(node: Path) -> None:
+@pytest.mark.parametrize("reader", [only_the_scalar_reader, only_the_bulk_reader])
+def test_behind_a_record_that_nobody_knows_health_is_that_of_the_state_before(
+    node: Path, monkeypatch: pytest.MonkeyPatch, reader: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    pytest.importorskip("numba")
+    reader(monkeypatch)
     before = the_cluster(node)
     append(newest_log(node), b"\x01\x78\x00what-is-this")
     append(newest_log(node), metadata("TOPIC_RECORD", name="late", topicId="A" * 22))
