@@ -32,7 +32,11 @@ NOW = Moment()
 
 
 def moment_of(option: str, text: str | None) -> datetime | None:
-    """ISO-8601 (UTC where it names no zone) or ms since the epoch; UsageError names the option."""
+    """The time that the text of an option means, None where the option was not given.
+
+    The text is ISO-8601, in UTC where it names no zone, or ms since 1970. UsageError, which names
+    the option, for any other text.
+    """
     if text is None:
         return None
     from replica.format.capture import parse_time  # it takes a fifth of the start of `sql`
@@ -46,7 +50,8 @@ def moment_of(option: str, text: str | None) -> datetime | None:
 
 
 def capture_moment_of(option: str, text: str | None) -> datetime | None:
-    """The same of a capture, which is of the years that a lake's files hold."""
+    """The time of a capture, read as `moment_of` reads it. UsageError also for a year that the
+    timestamps of a lake's files can't hold."""
     moment = moment_of(option, text)
     if moment is None:
         return None
@@ -59,7 +64,11 @@ def capture_moment_of(option: str, text: str | None) -> datetime | None:
 
 
 def either_of(option: str, text: str) -> Moment:
-    """An offset, or a time: of whole numbers those that are no offset of a metadata log are ms."""
+    """The moment that a text means.
+
+    A whole number below 10^12 is an offset, a larger one is a time in ms since 1970, and any other
+    text is an ISO-8601 time. UsageError, which names the option, where the text is none of these.
+    """
     if text.isdecimal() and int(text) < _LEAST_MS:
         return Moment(int(text), option=option)
     return Moment(at_time=moment_of(option, text), option=option)

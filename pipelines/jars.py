@@ -23,62 +23,20 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from pipelines.jar_sets import Jar, JarSet, listed
 from pipelines.java import find_java
+from pipelines.s3a_jars import S3A
 from replica.errors import KraftlakeError, UsageError
 
 DELTA_VERSION = "4.4.0"  # the jars' and the delta-spark package's: a test holds them together
 
 _FETCH_TIMEOUT_S = 600  # 9.6 MB: even 20 KB/s is enough
 _MIRROR = "KRAFTLAKE_MAVEN_MIRROR"
-_FEW = 3
-"""Names in a message."""
-
-
-@dataclass(frozen=True)
-class Jar:
-    """One Maven artifact and what its file must hash to."""
-
-    organisation: str
-    module: str
-    revision: str
-    sha256: str
-
-    @property
-    def file_name(self) -> str:
-        """The name Maven, Ivy and `--jars` all give it."""
-        return f"{self.module}-{self.revision}.jar"
-
-
-@dataclass(frozen=True)
-class JarSet:
-    """Jars that are used together. name: for messages. size: of all, MB. folder: in the cache; a
-    version has one of its own, so upgrades never mix. option: of `python -m pipelines.jars`."""
-
-    name: str
-    size: int
-    folder: str
-    jars: tuple[Jar, ...]
-    option: str = ""
-
-    @property
-    def cache(self) -> Path:
-        """Where they are kept once they are fetched."""
-        return cache_dir(self.folder)
-
-    @property
-    def shown(self) -> str:
-        """Their names, where they are few."""
-        if len(self.jars) > _FEW:
-            return (
-                f"the {len(self.jars)} jars that `python -m pipelines.jars {self.option}` fetches"
-            )
-        return _listed(jar.file_name for jar in self.jars)
 
 
 DELTA_JARS = (
@@ -124,20 +82,12 @@ def jar_paths(wanted: JarSet, jars_dir: str | os.PathLike[str] | None = None) ->
     return tuple(wanted.cache / jar.file_name for jar in wanted.jars)
 
 
-def cache_dir(folder: str = DELTA_VERSION) -> Path:
-    """A folder of the cache, by default that of Delta's jars."""
-    root = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification says to ignore a relative one.
-    base = Path(root) if os.path.isabs(root) else Path(os.path.expanduser("~")) / ".cache"
-    return base / "kraftlake" / "jars" / folder
-
-
 def _offline(folder: Path, wanted: JarSet) -> tuple[Path, ...]:
     missing = [jar.file_name for jar in wanted.jars if not (folder / jar.file_name).is_file()]
     if missing:
         where = f"`python -m pipelines.jars {wanted.option}`" if wanted.option else "`make jars`"
         raise UsageError(
-            f"{folder} lacks {_listed(missing)}{_what_it_has(folder)}: copy it there from a "
+            f"{folder} lacks {listed(missing)}{_what_it_has(folder)}: copy it there from a "
             f"machine that has it ({where} prints where), or unset KRAFTLAKE_JARS / --jars-dir to "
             "download it."
         )
@@ -148,14 +98,6 @@ def _offline(folder: Path, wanted: JarSet) -> tuple[Path, ...]:
                 f"{jar.sha256[:12]}...): copy it again."
             )
     return tuple((folder / jar.file_name).resolve() for jar in wanted.jars)
-
-
-def _listed(names: Iterable[str]) -> str:
-    """All of them where they are few, else how many, and the first."""
-    known = list(names)
-    if len(known) > _FEW:
-        return f"{len(known)} jars, {known[0]} among them"
-    return " and ".join(known)
 
 
 def _what_it_has(folder: Path) -> str:
@@ -305,8 +247,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         paths = list(delta_jars(options.jars_dir))
         if options.s3:
-            from pipelines.s3a_jars import S3A
-
             paths += jar_paths(S3A, options.jars_dir)
     except KraftlakeError as error:
         sys.stderr.write(f"kraftlake: {error}\n")

@@ -10,7 +10,8 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from pipelines.jars import DELTA, JarSet, jar_paths
+from pipelines.jar_sets import JarSet
+from pipelines.jars import DELTA, jar_paths
 from pipelines.s3a_jars import S3A
 from pipelines.spark_versions import names_delta
 from replica.errors import UsageError

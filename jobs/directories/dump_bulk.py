@@ -40,7 +40,7 @@ def line_scan(
 
 
 def secret_batches(data: Source, expected_offset: int | None) -> Iterator[int]:
-    """The first bytes of a file's batches that may hold a secret, rising."""
+    """The byte positions of the batches that may hold a secret, in rising order."""
     from replica.scan.secret_batches import secret_positions
 
     return secret_positions(data, expected_offset=expected_offset)
@@ -48,12 +48,13 @@ def secret_batches(data: Source, expected_offset: int | None) -> Iterator[int]:
 
 @lru_cache(maxsize=1)
 def line_start(shown: str) -> str:
-    """What each line of a file begins with, up to the offset."""
+    """The text with which each JSON line of the file begins, up to the offset of the record."""
     return f'{{"file":{safe_json(json.dumps(shown, ensure_ascii=False))},"offset":'
 
 
 def _choose(selection: Selection) -> Choose | None:
-    """The bounds of a selection, which are those of Selection.takes, over columns."""
+    """A function that chooses rows by the same bounds as Selection.takes, but for whole columns at
+    once; None where every row is chosen."""
     import numpy as np
 
     bounds = [

@@ -56,7 +56,8 @@ def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
 
 
 class _Quorum:
-    """The quorum that a plan is for, and how its commands name it."""
+    """The quorum of a recovery plan, and the names that the commands of its steps use: its cluster,
+    its voters with their addresses, and the directories that are left."""
 
     def __init__(self, plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> None:
         self.plan = plan

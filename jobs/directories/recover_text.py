@@ -88,7 +88,7 @@ def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
 
 
 def _of_another(plan: RecoveryPlan, standing: Standing) -> Iterator[str]:
-    """What becomes of a log that isn't the one to go on with."""
+    """Sentences on a log that the plan does not go on with: what it loses, and its fate."""
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
         told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
@@ -107,7 +107,7 @@ def _of_another(plan: RecoveryPlan, standing: Standing) -> Iterator[str]:
 
 
 def _fate(plan: RecoveryPlan, standing: Standing) -> str:
-    """What Kafka does to a log that holds what the winner's doesn't."""
+    """What Kafka does to a log that holds records which the log of the winner doesn't hold."""
     node = plan.winner.key.node_id
     when = f"as it follows node {node}"
     if plan.leader is None:

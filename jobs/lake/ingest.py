@@ -107,9 +107,11 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Hiding:
-    """Which secrets go into the lake: all, or values of some configs that Kafka doesn't know.
+    """How an ingest hides secrets.
 
-    key, seal: the lake's, once it was looked at.
+    keeps_secrets: whether secrets go into the lake as they are. shown_configs: names of configs
+    that Kafka doesn't know, and whose values are shown. key: the lake's redaction key, empty before
+    `of_lake` has read it. seal: how the lake shows hashes, read with the key.
     """
 
     keeps_secrets: bool
@@ -118,8 +120,10 @@ class _Hiding:
     seal: Seal = OPEN
 
     def of_lake(self, lake: Lake) -> _Hiding:
-        """By the lake's key, which is a new one where it has none. UsageError where the lake can't
-        take what comes in."""
+        """The same with the lake's key and seal. A lake without a key gets a new one.
+
+        UsageError where the lake hides secrets and this ingest would keep them.
+        """
         key = lake_key(lake)
         seal = seal_of(lake, key, keeps_secrets=self.keeps_secrets)
         if not self.keeps_secrets and seal == OPEN:

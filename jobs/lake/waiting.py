@@ -1,4 +1,4 @@
-"""What a job that writes to a lake asks and says before it begins, and behind another job."""
+"""Checks that a job makes before it writes to a lake, and the line that says that it waits."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ def check_ready(lake: Lake, *schemas: str) -> None:
 
 
 def waiting(job: str, lake: Lake) -> Callable[[], None]:
-    """For pipelines.lake.lock: tells on stderr that `job` waits."""
+    """A function for pipelines.lake.lock, which says on stderr that `job` waits for another job."""
     return lambda: complain(f"{job}: another job is at work on {lake}: waiting for it to end")
 
 
 def check_whole(lake: Lake) -> None:
-    """UsageError where the lake is of another version, or half forgotten. For whoever writes to it,
-    behind the wait: the other job may have been killed."""
+    """UsageError where the lake is of another schema version, or where a `forget` did not end.
+
+    A job that writes asks this once it holds the lock, because the job before it may have been
+    killed.
+    """
     check_schema_version(lake)
     refuse_half_forgotten(lake)

@@ -72,7 +72,10 @@ def run(
 def _changes(
     lake: Lake, settings: Mapping[str, str], in_lake: Sequence[str] | None, prefix: str
 ) -> Sequence[Change]:
-    """in_lake: the lake's tables; None takes the names away."""
+    """The changes that were made in the catalog. Spark starts here.
+
+    in_lake: the tables that get names; None removes all names of the lake from the catalog.
+    """
     from pipelines.catalog.registration import register, unregister
     from pipelines.tables.of_a_lake import TABLES
 
@@ -85,7 +88,8 @@ def _changes(
 
 
 def views_of(prefix: str) -> tuple[NamedQuery, ...]:
-    """The ready-made views, at the end of the log, over tables with this prefix."""
+    """The views of `kraftlake sql`, each of the state at the end of the log. They read tables whose
+    names begin with the prefix."""
     return tuple(
         NamedQuery(
             f"{prefix}{view.name}",

@@ -60,10 +60,11 @@ class Options:
 class Look:
     """One replica's directory as it was read, and where its copy lies.
 
-    shown: the directory as the user named it. captured_at: None where the ingest time counts.
-    batch: looks with an equal batch were taken together. base: the capture that tells of the bytes
-    which were not read, None where all were. round_name: the name of --order that it belongs to,
-    None without --order. seal: what hashes are shown by.
+    captured_at: when the directory was looked at; None where nothing told that, and the time of the
+    ingest stands for it. batch: looks with the same text here were taken together. base: an earlier
+    capture that holds the bytes which this look did not read; None where it read all bytes.
+    round_name: the name in --order that the look belongs to; None without --order. seal: how the
+    lake shows hashes of files.
     """
 
     replica: ReplicaId

@@ -1,60 +1,21 @@
-"""Compiles kernels, each by numba in a process of its own.
+"""Compiles all kernels ahead of their first use; `make setup` does so.
 
-A process of its own, as numba then optimizes nothing (NUMBA_OPT=0), which replica.scan.kernels.emit
-does once and for all, and as the caller's process is spared numba's memory.
-
-    python -m replica.scan.compiling      compiles what isn't kept yet; `make setup` does so
+python -m replica.scan.compiling      compiles what isn't kept yet
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from importlib.util import find_spec
 
-from replica.errors import KraftlakeError, UsageError
-
-
-def compile_kernel(name: str) -> bytes:
-    """The object file of the kernel of that name, for the CPU of replica.scan.target.
-
-    Logs a line, as it takes some seconds. UsageError where numba isn't installed, KraftlakeError
-    with the compiler's last word where it fails or is killed.
-    """
-    if find_spec("numba") is None:
-        raise UsageError("the bulk reader needs numba: pip install 'kraftlake[scan]'")
-    import logging
-
-    log = logging.getLogger(__name__)
-    log.warning("compiling the bulk reader's %s for this CPU, once: some seconds", name)
-    done = subprocess.run(  # noqa: S603  # our own interpreter and module
-        [sys.executable, "-m", "replica.scan.kernels.emit", name],
-        env=_environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
-        raise KraftlakeError(f"{name} doesn't compile on this machine: {said.splitlines()[-1]}")
-    return done.stdout
-
-
-def _environment() -> dict[str, str]:
-    """That of this process with its module path; of numba's settings only the choice of a CPU."""
-    path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
-    settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
-    settings |= {k: v for k, v in os.environ.items() if k.startswith("NUMBA_CPU_")}
-    return {**settings, "PYTHONPATH": path, "NUMBA_OPT": "0"}
+from replica.errors import KraftlakeError
+from replica.scan.compiled import KERNELS
+from replica.scan.native import Kernel
 
 
 def main() -> None:
     """Compiles or loads every kernel, one a CPU at a time; exit code 1 if one fails."""
     from concurrent.futures import ThreadPoolExecutor
-
-    from replica.scan.compiled import KERNELS
-    from replica.scan.native import Kernel
 
     try:
         with ThreadPoolExecutor(os.cpu_count()) as threads:

@@ -2,7 +2,7 @@
 
 A kernel's machine code is an object file (ELF, Mach-O) that replica.scan.store keeps and LLVM links
 into this process in some milliseconds; numba has no part in that. Where none is kept,
-replica.scan.compiling makes it. In the object an array is two arguments of the C calling
+replica.scan.compiler makes it. In the object an array is two arguments of the C calling
 convention, its address and its number of items.
 """
 
@@ -89,7 +89,7 @@ class Kernel:
                 return self.link(kept)
             except RuntimeError:  # LLVM's word for an object that is none
                 pass
-        from replica.scan.compiling import compile_kernel
+        from replica.scan.compiler import compile_kernel
 
         fresh = compile_kernel(self.name)
         store.keep(self.name, fresh)

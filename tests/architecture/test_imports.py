@@ -112,14 +112,12 @@ def test_what_is_allowed_passes(tmp_path: Path, path: str, code: str) -> None:
 
 
 STILL_CIRCLES = {
-    ("pipelines.jars", "pipelines.s3a_jars"),
     (
         "pipelines.sources.kraft_log",
         "pipelines.sources.kraft_snapshot",
         "pipelines.sources.streams",
     ),
     ("replica.check.bulk_replaying", "replica.check.replaying"),
-    ("replica.scan.compiled", "replica.scan.compiling", "replica.scan.native"),
     ("replica.simulate.nemesis", "replica.simulate.simulation"),
 }
 """Circles that are to be taken apart: none may be added."""

@@ -44,7 +44,7 @@ _PEAK = (
 @dataclass(frozen=True)
 class Cost:
     """Of one ingest: seconds; MB of the log that were read, and that there are; peak bytes of the
-    driver's Python, which holds every batch of the log, without its JVM and the workers."""
+    driver's Python, without its JVM and the workers."""
 
     name: str
     seconds: float

@@ -92,7 +92,7 @@ def _follow(page: Path, wanted: list[Step], reader_of: ReaderOf) -> None:
 
 
 @pytest.mark.parametrize("page", _pages())
-def test_whoever_types_what_a_page_says_sees_what_it_shows(page: Path, reader_of: ReaderOf) -> None:
+def test_the_commands_of_a_page_print_what_the_page_shows(page: Path, reader_of: ReaderOf) -> None:
     _follow(page, _quick(page), reader_of)
 
 
@@ -101,7 +101,7 @@ def test_whoever_types_what_a_page_says_sees_what_it_shows(page: Path, reader_of
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if "<!-- slow -->" in _text(page)], ids=_name
 )
-def test_whoever_types_all_of_a_page_sees_what_it_shows(
+def test_the_slow_commands_of_a_page_print_what_the_page_shows(
     page: Path,
     reader_of: ReaderOf,
     spark: object,  # is there before the commands ask for it

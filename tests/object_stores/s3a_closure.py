@@ -38,7 +38,7 @@ Written by `python -m tests.object_stores.s3a_closure`. The SDK as one bundle wo
 
 from __future__ import annotations
 
-from pipelines.jars import Jar, JarSet
+from pipelines.jar_sets import Jar, JarSet
 
 HADOOP_VERSION = "{hadoop}"
 _JARS: tuple[Jar, ...] = (

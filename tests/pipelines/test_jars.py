@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.jars import DELTA_JARS, DELTA_VERSION, JarSet, cache_dir, delta_jars, jar_paths
+from pipelines.jar_sets import JarSet, cache_dir
+from pipelines.jars import DELTA_JARS, DELTA_VERSION, delta_jars, jar_paths
 from pipelines.s3a_jars import HADOOP_VERSION, S3A
 from replica.errors import UsageError
 
@@ -67,11 +68,11 @@ def test_downloads_beside_a_half_filled_m2(fresh: Path, tmp_path: Path) -> None:
     stdout, stderr = ran.communicate(timeout=300)
 
     assert ran.returncode == 0, stderr
-    assert stdout.strip().split(",") == [str(cache_dir() / name) for name in NAMES]
+    assert stdout.strip().split(",") == [str(cache_dir(DELTA_VERSION) / name) for name in NAMES]
     assert stderr.count("\n") == 1
     assert "fetching Delta" in stderr
-    assert sorted(path.name for path in cache_dir().iterdir()) == NAMES
-    assert [path.name for path in cache_dir().parent.iterdir()] == [DELTA_VERSION]
+    assert sorted(path.name for path in cache_dir(DELTA_VERSION).iterdir()) == NAMES
+    assert [path.name for path in cache_dir(DELTA_VERSION).parent.iterdir()] == [DELTA_VERSION]
     assert not (home / ".ivy2").exists()
 
 
@@ -81,21 +82,21 @@ def test_two_processes_at_once(fresh: Path) -> None:
 
     assert [process.returncode for process in both] == [0, 0], outputs
     assert outputs[0][0] == outputs[1][0]
-    assert sorted(path.name for path in cache_dir().iterdir()) == NAMES
+    assert sorted(path.name for path in cache_dir(DELTA_VERSION).iterdir()) == NAMES
 
 
 def test_the_cache_is_used_without_java(
     fresh: Path, real_jars: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache_dir().mkdir(parents=True)
+    cache_dir(DELTA_VERSION).mkdir(parents=True)
     for path in real_jars:
-        shutil.copy(path, cache_dir())
+        shutil.copy(path, cache_dir(DELTA_VERSION))
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
 
-    assert delta_jars() == tuple(cache_dir() / name for name in NAMES)
+    assert delta_jars() == tuple(cache_dir(DELTA_VERSION) / name for name in NAMES)
 
-    (cache_dir() / NAMES[0]).write_bytes(b"cut")
+    (cache_dir(DELTA_VERSION) / NAMES[0]).write_bytes(b"cut")
     with pytest.raises(UsageError, match="Java 17 or newer is needed"):
         delta_jars()  # it must be fetched again, and that takes Java
 
@@ -110,7 +111,7 @@ def test_no_network_says_what_to_do(fresh: Path) -> None:
     assert "Connection refused" in last
     assert all(name in last for name in NAMES)
     assert "KRAFTLAKE_JARS" in last
-    assert not any(cache_dir().iterdir())
+    assert not any(cache_dir(DELTA_VERSION).iterdir())
 
 
 def test_a_mirror_is_asked_instead(

@@ -4,7 +4,7 @@
 
 numba optimizes each function that a kernel calls, with all that it calls in turn, and makes machine
 code of it; that is most of its time, and none of it is of use. So it is told not to optimize
-(NUMBA_OPT=0, see replica.scan.compiling), and all is optimized here, together and once.
+(NUMBA_OPT=0, see replica.scan.compiler), and all is optimized here, together and once.
 """
 
 from __future__ import annotations

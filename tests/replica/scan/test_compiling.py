@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from replica.errors import KraftlakeError, UsageError
-from replica.scan import compiling
+from replica.scan import compiler
 
 _ROOT = Path(__file__).parents[3]
 
@@ -20,7 +20,7 @@ def test_a_kernel_s_compilation_is_announced_by_a_log_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        image = compiling.compile_kernel("gather_values")
+        image = compiler.compile_kernel("gather_values")
     assert image[:4] in (b"\x7fELF", b"\xcf\xfa\xed\xfe")
     (record,) = caplog.records
     assert record.getMessage() == (
@@ -36,7 +36,7 @@ def test_a_compiler_that_fails_is_one_clear_line(
     (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('numba is broken')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(KraftlakeError) as caught:
-        compiling.compile_kernel("gather_values")
+        compiler.compile_kernel("gather_values")
     assert str(caught.value) == (
         "gather_values doesn't compile on this machine: ImportError: numba is broken"
     )
@@ -45,7 +45,7 @@ def test_a_compiler_that_fails_is_one_clear_line(
 def test_without_numba_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.path = [p for p in sys.path if 'site-packages' not in p];"
-        "from replica.scan.compiling import compile_kernel; compile_kernel('gather_values')"
+        "from replica.scan.compiler import compile_kernel; compile_kernel('gather_values')"
     )
     done = subprocess.run(
         [sys.executable, "-S", "-c", code], cwd=_ROOT, capture_output=True, text=True
@@ -56,7 +56,7 @@ def test_without_numba_the_error_says_what_to_install() -> None:
 
 def test_a_kernel_that_does_not_exist_is_refused() -> None:
     with pytest.raises(KraftlakeError, match="no_kernel doesn't compile on this machine"):
-        compiling.compile_kernel("no_kernel")
+        compiler.compile_kernel("no_kernel")
 
 
 def test_the_command_that_compiles_everything_fails_in_one_line(tmp_path: Path) -> None:
