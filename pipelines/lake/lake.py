@@ -29,10 +29,10 @@ SCHEMAS = ("bronze", "silver", "gold")
 class Lake:
     """place: a folder or a URI, as its user named it, which is how messages name it. root: the same
     for Spark, whose JVM need not share our working directory: an absolute path, or a URI that
-    Hadoop knows (s3:// is s3a://)."""
+    Hadoop knows (s3:// is s3a://). Two lakes of one root are equal."""
 
-    place: str
-    root: str = field(compare=False)
+    place: str = field(compare=False)
+    root: str
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         text = os.fspath(place)
