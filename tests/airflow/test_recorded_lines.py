@@ -29,7 +29,7 @@ def test_each_recorded_line_submits_a_job_with_options_that_it_has(words: list[s
     parsed = command.commands[job.stem]  # type: ignore[attr-defined]
     arguments = words[words.index(application) + 1 :]
     context = parsed.make_context(job.stem, arguments)
-    assert context.params["lake"] == "/srv/state/lake"
+    assert context.params["lake"].place == "/srv/state/lake"
 
 
 def test_every_job_that_the_dags_submit_is_recorded() -> None:

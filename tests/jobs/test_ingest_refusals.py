@@ -87,8 +87,9 @@ def test_a_second_ingest_waits_for_the_first_and_says_so(tmp_path: Path) -> None
 
 def test_the_lock_of_a_killed_ingest_is_free(tmp_path: Path) -> None:
     code = (
-        "import sys, time\nfrom pipelines.lake.lock import locked\n"
-        "with locked(sys.argv[1], lambda: None):\n"
+        "import sys, time\nfrom pipelines.lake import Lake\n"
+        "from pipelines.lake.lock import locked\n"
+        "with locked(Lake(sys.argv[1]), lambda: None):\n"
         "    print('held', flush=True)\n    time.sleep(60)\n"
     )
     process = subprocess.Popen(

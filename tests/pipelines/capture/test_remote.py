@@ -18,6 +18,7 @@ from pipelines.capture.remote import (
     size_of,
 )
 from pipelines.capture.spool import Spool
+from pipelines.lake import Lake
 from pipelines.object_store import is_uri, shown_uri
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import DamageKind
@@ -67,7 +68,7 @@ def test_a_named_folder_counts_as_it_does_locally(data: Path, tmp_path: Path) ->
 
 def test_a_uri_is_ingested_under_its_own_name(data: Path, tmp_path: Path) -> None:
     uri = (data / LIVE).as_uri()
-    with Spool.below(str(tmp_path)) as spool:
+    with Spool.below(Lake(tmp_path)) as spool:
         looks = look_at([uri], Options(), spool)
         local = look_at([str(data / LIVE)], Options(), spool)
         look = looks.rounds[0][0].looks[0]
@@ -81,7 +82,7 @@ def test_a_bundle_and_a_single_file_may_be_named_by_uri(data: Path, tmp_path: Pa
     with tarfile.open(bundle, "w:gz") as tar:
         tar.add(data / LIVE / "1", "1")
     segment = data / LIVE / "1" / METADATA_FOLDER / LOG
-    with Spool.below(str(tmp_path)) as spool:
+    with Spool.below(Lake(tmp_path)) as spool:
         (group,) = look_at([bundle.as_uri()], Options(), spool).rounds[0]
         assert group.looks[0].location.shown == f"{bundle.as_uri()}/1/{METADATA_FOLDER}"
         with pytest.raises(UsageError, match="--as"):
