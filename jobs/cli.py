@@ -16,7 +16,17 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from jobs.commands import asking, directories, engine, lake, planning, reading, restoring, sharing
+from jobs.commands import (
+    asking,
+    directories,
+    engine,
+    happening,
+    lake,
+    planning,
+    reading,
+    restoring,
+    sharing,
+)
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
@@ -78,6 +88,7 @@ def _kraftlake(
       kraftlake demo                           the whole way, on recorded logs
       kraftlake dump /var/kafka/metadata       what the log says
       kraftlake check node1/ node2/ node3/     is anything wrong?
+      kraftlake timeline node1/ node2/ node3/  what happened when?
       kraftlake diff node1/ node2/             do these two agree?
       kraftlake ingest --lake lake captures/   keep it, and
       kraftlake build --lake lake              make the answers
@@ -103,6 +114,7 @@ _GROUPS = {
         _Command(directories.dump, "Print the records of segments, snapshots or directories."),
         _Command(directories.diff, "Compare two directories: where they part, what is lost."),
         _Command(directories.check, "Check directories: what is wrong where, what to do."),
+        _Command(happening.timeline, "Tell what happened by clock time, and probably why."),
         _Command(directories.explain, "Say what a finding of check means."),
         _Command(directories.recover, "Plan with which replica a broken quorum goes on."),
         _Command(restoring.restore, "Make what a new cluster boots from with old metadata."),

@@ -12,7 +12,9 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
+import textwrap
 import time
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +26,8 @@ MEASURED_ROWS = 500
 """Rows looked at before a table's column widths are fixed; the rest streams through."""
 TERMINAL_CELL = 80
 """Longest cell shown on a terminal; elsewhere values are never cut."""
+_LEAST_ROOM = 20
+"""Columns below which a text isn't wrapped."""
 _PROGRESS_AFTER = 1.0
 _PROGRESS_EVERY = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -63,8 +67,8 @@ def safe_json(text: str) -> str:
 
 
 def coloured(text: str, colour: str) -> str:
-    """`text` in an ANSI colour where stdout is a terminal, unless NO_COLOR is set."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    """`text` in an ANSI colour where stdout is a terminal, unless NO_COLOR is set; "": as it is."""
+    if not colour or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
 
@@ -72,6 +76,22 @@ def coloured(text: str, colour: str) -> str:
 def write_line(text: str) -> None:
     """One line on stdout."""
     sys.stdout.write(text + "\n")
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that stdout is; None where it is none, and nothing is to be cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def write_wrapped(before: str, text: str, indent: int) -> None:
+    """`before` and `text`, one line but on a terminal that is too narrow: there the rest goes on in
+    the column `indent`, which is the width of `before`."""
+    text = one_line(text)
+    width = terminal_width()
+    room = 0 if width is None else width - indent
+    lines = textwrap.wrap(text, room) if room >= _LEAST_ROOM and _width(text) > room else [text]
+    for number, line in enumerate(lines):
+        write_line(f"{' ' * indent if number else before}{line}".rstrip())
 
 
 def write_text(text: str) -> None:

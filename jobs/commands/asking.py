@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.commands import cluster_options, options
-from jobs.commands.combinations import alone, exclusive, needs, unless
+from jobs.commands.combinations import alone, exclusive, form_of, needs, unless
 from replica.errors import UsageError
 
 
@@ -49,11 +49,9 @@ def sql(
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
     """
     from jobs.asking import sql as job
-    from jobs.asking.answer import CSV, PLAIN_CSV
     from jobs.moments import Moment, moment_of
 
-    exclusive({"--json": json_output, "--csv": csv, "--plain-csv": plain_csv})
-    form = "json" if json_output else CSV if csv else PLAIN_CSV if plain_csv else "text"
+    form = form_of(json_output, csv, plain_csv)
     of_a_query = {
         **{"--engine": unless(job.DELTA_RS, engine), "--cluster": cluster},
         **{"--at-offset": at_offset, "--at-time": at_time},

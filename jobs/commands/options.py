@@ -378,6 +378,11 @@ PlanOnly = Annotated[
 ]
 
 
+def names_in(order: str | None) -> tuple[str, ...]:
+    """The folders that --order names."""
+    return tuple(name for name in (order or "").split(",") if name)
+
+
 def uuid_of(run_id: str | None) -> str | None:
     """--run-id as OpenLineage and the tables have it; UsageError where it is no UUID."""
     try:
