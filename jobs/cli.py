@@ -133,6 +133,7 @@ _GROUPS = {
     "Questions to a lake": (
         _Command(asking.sql, "Ask the tables with SQL."),
         _Command(planning.plan, "Is a change safe? Brokers, voters, partitions, upgrades."),
+        _Command(happening.history, "The changes of a topic, broker, principal or config."),
         _Command(asking.state, "What the metadata was at an offset or a moment."),
     ),
     "A lake for others": (

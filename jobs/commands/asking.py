@@ -76,7 +76,7 @@ def sql(
 
 def state(
     paths: cluster_options.PathsOfAState = None,
-    lake: options.OptionalLake = None,
+    lake: options.LakeOrPaths = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
@@ -122,6 +122,7 @@ def state(
     from jobs.moments import Moment, either_of, moment_of
 
     exclusive({"PATH": paths, "--lake": lake})
+    lake = options.lake_unless(paths, lake)
     exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
     needs("--exposure", exposure, {"--broker-config": broker_config})
     moment = Moment(at_offset, moment_of("--at-time", at_time))
@@ -134,7 +135,9 @@ def state(
         show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
         return show(source, limit=limit, json_output=json_output)
     if lake is None:
-        raise UsageError("--lake is missing; directories are read with --sizes or --exposure")
+        raise UsageError(
+            "--lake or KRAFTLAKE_LAKE is missing; directories are read with --sizes or --exposure"
+        )
     from jobs.asking import state as job
 
     about = {"committed_only": committed_only, "json_output": json_output}

@@ -7,7 +7,9 @@ from typing import Annotated, Optional
 import typer
 
 from jobs.commands import options
-from jobs.commands.combinations import form_of
+from jobs.commands.combinations import exclusive, form_of, needs
+from pipelines.object_store import check_local
+from replica.errors import UsageError
 
 Zone = Annotated[
     Optional[str],  # noqa: UP045
@@ -26,6 +28,36 @@ Events = Annotated[
         help="Only these events, such as election or 'broker_*'. May be repeated.",
         show_default=False,
     ),
+]
+PathsOfAHistory = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(
+        callback=lambda paths: [check_local(path) for path in paths or []],
+        metavar="[PATH...]",
+        help="In the lake's place: directories as for check.",
+        show_default=False,
+    ),
+]
+OfTopic = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--topic", metavar="NAME", help="Of this topic.", show_default=False),
+]
+OfBroker = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--broker", min=0, metavar="N", help="Of this broker.", show_default=False),
+]
+OfPrincipal = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--principal",
+        metavar="P",
+        help="Of this principal: User:alice, or alice for the same.",
+        show_default=False,
+    ),
+]
+OfConfig = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--config", metavar="NAME", help="Of this config.", show_default=False),
 ]
 
 
@@ -84,3 +116,70 @@ def timeline(
         order=options.names_in(order),
     )
     return job.run(paths, wanted)
+
+
+def history(
+    paths: PathsOfAHistory = None,
+    lake: options.LakeOrPaths = None,
+    topic: OfTopic = None,
+    broker: OfBroker = None,
+    principal: OfPrincipal = None,
+    config: OfConfig = None,
+    from_time: options.FromTime = None,
+    to_time: options.ToTime = None,
+    zone: Zone = None,
+    cluster: options.Cluster = None,
+    order: options.Order = None,
+    keep_secrets: options.KeepSecrets = False,
+    show_config: options.ShowConfig = None,
+    redact_key: options.RedactKey = None,
+    json_output: options.Json = False,
+    csv: options.Csv = False,
+    plain_csv: options.PlainCsv = False,
+) -> int:
+    """Tell how a topic, broker, principal or config became what it is, change by change.
+
+    Of directories, whose logs are replayed, or of a lake: words and columns are the same, and those
+    of `kraftlake sql --question changes`. Name the directories of all nodes that you have; what
+    only a branch that lost has is told as superseded. What the oldest snapshot holds, where the log
+    doesn't begin at offset 0, is state and no change. Replaying takes some 20 us a record.
+
+    --topic: the topic, its partitions, its configs, and ACLs on its very name. --broker: its
+    registration and its configs. --principal: ACLs, SCRAM credentials, quotas and delegation tokens
+    of User:NAME, or of TYPE:NAME. --config: one config of all resources. Several of them must all
+    hold. Secrets show as *** and a fingerprint, by a key of this run unless --redact-key names one.
+
+    \b
+    Examples:
+      kraftlake history --topic orders node1/ node2/ node3/
+      kraftlake history --topic orders --config retention.ms --lake lake
+      kraftlake history --principal User:alice --tz local --csv node1/ > alice.csv
+
+    --json: cluster_id, at (ms), offset, change, entity, name, old, new (JSON as text), commitment
+    (proven, unproven, superseded). Exit codes: 0, 2 usage (also a lake that was not built).
+    """
+    from jobs.asking import history as job
+    from jobs.clock import clock_of
+    from jobs.moments import moment_of
+    from jobs.redacting import make_redactor
+
+    exclusive({"PATH": paths, "--lake": lake})
+    lake = options.lake_unless(paths, lake)
+    if not paths and lake is None:
+        raise UsageError("history: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    of_directories = {
+        **{"--order": order, "--keep-secrets": keep_secrets},
+        **{"--show-config": show_config, "--redact-key": redact_key},
+    }
+    needs("PATH", paths, of_directories)
+    wanted = job.Options(
+        about=job.About(topic, broker, principal, config),
+        form=form_of(json_output, csv, plain_csv),
+        clock=clock_of(zone),
+        since=moment_of("--from-time", from_time),
+        until=moment_of("--to-time", to_time),
+        cluster=cluster,
+        order=options.names_in(order),
+        redactor=make_redactor(keep_secrets, redact_key, show_config or ()),
+    )
+    return job.run(paths or (), lake, wanted)

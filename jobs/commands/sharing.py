@@ -146,7 +146,7 @@ def publish(
     if schema:
         return job.print_schema(table)
     if lake is None:
-        raise UsageError("publish: --lake L is missing")
+        raise UsageError("publish: --lake L is missing, and KRAFTLAKE_LAKE is not set")
     run = options.uuid_of(run_id)
     return job.run(lake, table, kafka, to, hook, pace, run_id=run, json_output=json_output)
 
