@@ -6,9 +6,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from jobs.commands import options
+from jobs.commands import cluster_options, options
 from jobs.commands.combinations import exclusive, form_of, needs
-from pipelines.object_store import check_local
 from replica.errors import UsageError
 
 Zone = Annotated[
@@ -28,19 +27,6 @@ Events = Annotated[
         help="Only these events, such as election or 'broker_*'. May be repeated.",
         show_default=False,
     ),
-]
-PathsOfAHistory = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Argument(
-        callback=lambda paths: [check_local(path) for path in paths or []],
-        metavar="[PATH...]",
-        help="In the lake's place: directories as for check.",
-        show_default=False,
-    ),
-]
-OfTopic = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--topic", metavar="NAME", help="Of this topic.", show_default=False),
 ]
 OfBroker = Annotated[
     Optional[int],  # noqa: UP045
@@ -119,9 +105,9 @@ def timeline(
 
 
 def history(
-    paths: PathsOfAHistory = None,
+    paths: cluster_options.PathsOfAState = None,
     lake: options.LakeOrPaths = None,
-    topic: OfTopic = None,
+    topic: cluster_options.OfTopic = None,
     broker: OfBroker = None,
     principal: OfPrincipal = None,
     config: OfConfig = None,

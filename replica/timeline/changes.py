@@ -7,6 +7,7 @@ at such a place is state and no change. Each record takes some 20 us.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,12 +18,15 @@ from replica.format.compression import Inflation
 from replica.format.directory import SnapshotFile
 from replica.format.record import Record
 from replica.metadata.changes import ChangeTeller, Told, topic_names_around
-from replica.metadata.image import EMPTY, ReplayedRecord, VersionedReplay, meaning
+from replica.metadata.image import EMPTY, Image, ReplayedRecord, VersionedReplay, meaning
+from replica.metadata.image.state import Table
 from replica.metadata.record import MetadataRecord
 from replica.metadata.redact import Redactor
 from replica.model.epochs import OffsetAndEpoch
 from replica.timeline.branch import Branch, Piece, Tail
 
+FROM_SNAPSHOT = -1
+"""In the place of the offset of what a snapshot gave: its own offsets are no log's."""
 _EVERY_BATCHES = 512
 
 
@@ -52,6 +56,16 @@ def logged_changes(
     redactor: None keeps secrets. watch: is told how far long work is.
     """
     return _Walk(branch, _reading(redactor), watch).changes()
+
+
+def replayed(
+    branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
+) -> Image | None:
+    """The state at the branch's end, which is `end_offset` (exclusive), or nothing is known of it.
+    What a snapshot gave has FROM_SNAPSHOT in the place of its offset."""
+    walk = _Walk(branch, _reading(redactor), watch)
+    deque(walk.changes(), maxlen=0)
+    return walk.image_at(end_offset)
 
 
 def _reading(redactor: Redactor | None) -> Read:
@@ -86,6 +100,12 @@ class _Walk:
         for piece in self._branch.pieces:
             yield from self._piece(piece)
         yield from self._leaving_at(self._end.offset)
+
+    def image_at(self, end_offset: int) -> Image | None:
+        """The state, where the walk has come to this end and knows it."""
+        if self._end.offset != end_offset:
+            self._enter(end_offset)
+        return None if self._replay is None else self._replay.image()
 
     def _piece(self, piece: Piece) -> Iterator[LoggedChange]:
         inflations = _Inflations()
@@ -149,10 +169,20 @@ class _Walk:
             if self._end.epoch in (-1, snapshot.id.epoch):
                 image = snapshot_image(examined, snapshot, self._read)
                 if image is not None:
-                    return self._begin(VersionedReplay(image))
+                    return self._begin(VersionedReplay(_unplaced(image)))
 
     def _begin(self, replay: VersionedReplay | None) -> None:
         self._replay, self._teller = replay, ChangeTeller()
+
+
+def _unplaced(image: Image) -> Image:
+    """A snapshot's image without the offsets of its records."""
+    return Image(
+        {
+            name: Table(table.values, dict.fromkeys(table.values, FROM_SNAPSHOT))
+            for name, table in image.tables.items()
+        }
+    )
 
 
 def _told(
