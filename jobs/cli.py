@@ -26,6 +26,7 @@ from jobs.commands import (
     reading,
     restoring,
     sharing,
+    state,
 )
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
@@ -134,7 +135,7 @@ _GROUPS = {
         _Command(asking.sql, "Ask the tables with SQL."),
         _Command(planning.plan, "Is a change safe? Brokers, voters, partitions, upgrades."),
         _Command(happening.history, "The changes of a topic, broker, principal or config."),
-        _Command(asking.state, "What the metadata was at an offset or a moment."),
+        _Command(state.state, "What the metadata was at an offset or a moment."),
     ),
     "A lake for others": (
         _Command(sharing.report, "An incident as one HTML page, the verdict first."),

@@ -1,10 +1,9 @@
-"""Commands that ask a lake: sql and state."""
+"""The command that asks a lake with SQL."""
 
 from __future__ import annotations
 
-from jobs.commands import cluster_options, options
-from jobs.commands.combinations import alone, exclusive, form_of, needs, unless
-from replica.errors import UsageError
+from jobs.commands import options
+from jobs.commands.combinations import alone, form_of, unless
 
 
 def sql(
@@ -71,123 +70,4 @@ def sql(
             question=question,
             questions=questions,
         )
-    )
-
-
-def state(
-    paths: cluster_options.PathsOfAState = None,
-    lake: options.LakeOrPaths = None,
-    cluster: options.Cluster = None,
-    at_offset: options.AtOffset = None,
-    at_time: options.AtTime = None,
-    diff: options.Diff = None,
-    committed_only: options.CommittedOnly = False,
-    entities: cluster_options.ShownEntities = None,
-    names: cluster_options.ShownNames = None,
-    topic: cluster_options.OfTopic = None,
-    order: options.Order = None,
-    keep_secrets: options.KeepSecrets = False,
-    show_config: options.ShowConfig = None,
-    redact_key: options.RedactKey = None,
-    sizes: cluster_options.Sizes = False,
-    exposure: cluster_options.Exposures = False,
-    broker_config: cluster_options.BrokerConfig = None,
-    limit: cluster_options.ShownRows = 10,
-    json_output: options.Json = False,
-    csv: options.Csv = False,
-    plain_csv: options.PlainCsv = False,
-) -> int:
-    """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
-
-    For the question what the cluster believed when it went wrong, and what changed until then. The
-    log is the branch that the replicas agree on, to its end; --committed-only stops where nothing
-    proves it committed any more. --at-offset N is the state of a snapshot with end offset N:
-    records below N, an open transaction left out. --at-time takes records up to and including
-    that time. --diff A B tells what is different at B from what was at A, offsets or times (a
-    number from 10^12 on is ms). What lies behind the log's end or the newest capture is an error.
-
-    Of directories, whose logs are replayed, the same is told without a lake, but for --diff; name
-    those of all nodes that you have. --entity, --topic and --name show only what all of them hold:
-    --topic the topic, its partitions, its configs, and ACLs on its very name.
-
-    entity, key, value (JSON with Kafka's field names, defaults filled in), and the offset of the
-    record that last changed it (NULL: before the snapshot that the lake's log begins with). With
-    --diff: change, name, old and new (JSON).
-
-    --sizes and --exposure of directories are those at the end of the newest log among them.
-    --exposure: how many partitions would have no leader, need an unclean election (only a replica
-    that isn't in sync is left), or be led below min.insync.replicas; and the voters' majority.
-
-    \b
-    Examples:
-      kraftlake state --lake lake --at-offset 1526 --json | jq 'select(.entity == "topic")'
-      kraftlake state --topic orders node1/ node2/ node3/
-      kraftlake state --entity 'c*' --name '*retention*' --csv node1/ > configs.csv
-      kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
-      kraftlake state --exposure node1/ --broker-config server.properties
-
-    --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. With
-    --sizes: about (entity, topic, record), name, count (of a topic: partitions), replicas,
-    size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing, rack,
-    broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority.
-    Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
-    """
-    from jobs.asking import state_of_cluster as of_cluster
-    from jobs.directories.broker_defaults import defaults_in
-    from jobs.moments import Moment, either_of, moment_of
-
-    exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake)
-    of_directories = {
-        **{"--order": order, "--keep-secrets": keep_secrets},
-        **{"--show-config": show_config, "--redact-key": redact_key},
-    }
-    needs("PATH", paths, of_directories)
-    exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
-    needs("--exposure", exposure, {"--broker-config": broker_config})
-    moment = Moment(at_offset, moment_of("--at-time", at_time))
-    shown = {"--entity": entities, "--name": names, "--topic": topic}
-    if sizes or exposure:
-        others = {**shown, **of_directories, "--csv": csv, "--plain-csv": plain_csv}
-        alone("--sizes" if sizes else "--exposure", True, others)
-        of_a_lake: dict[str, object] = {"--at-offset": at_offset, "--at-time": at_time}
-        of_a_lake |= {"--committed-only": committed_only}
-        needs("--lake", lake, of_a_lake)
-        asked = of_cluster.Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
-        source = of_cluster.source_of(asked, defaults_in(broker_config), content=sizes)
-        show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
-        return show(source, limit=limit, json_output=json_output)
-    if lake is None and not paths:
-        raise UsageError("state: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
-    from jobs.asking import state as job
-    from jobs.redacting import make_redactor
-
-    form = form_of(json_output, csv, plain_csv)
-    if diff is None:
-        source = lake or job.Directories(
-            tuple(paths or ()),
-            options.names_in(order),
-            make_redactor(keep_secrets, redact_key, show_config or ()),
-        )
-        wanted = job.Wanted(tuple(entities or ()), tuple(names or ()), topic)
-        return job.run(
-            source,
-            cluster=cluster,
-            moment=moment,
-            wanted=wanted,
-            committed_only=committed_only,
-            form=form,
-        )
-    alone("--diff", diff, {**shown, "--csv": csv, "--plain-csv": plain_csv})
-    if lake is None:
-        raise UsageError("--diff goes with --lake")
-    if moment != Moment():
-        raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
-    a, b = (either_of("--diff", text) for text in diff)
-    return job.run_diff(
-        lake=lake,
-        cluster=cluster,
-        moments=(a, b),
-        committed_only=committed_only,
-        json_output=json_output,
     )

@@ -89,8 +89,7 @@ LakeOrPaths = Annotated[
         show_default=False,
     ),
 ]
-"""Of a command that reads directories, too: a lake that only the environment names doesn't exclude
-them."""
+"""Of a command that reads directories, too, which the environment's lake doesn't exclude."""
 
 
 def lake_unless(paths: list[str] | None, lake: lakes.Lake | None) -> lakes.Lake | None:
@@ -370,27 +369,6 @@ Diff = Annotated[
 CommittedOnly = Annotated[
     bool, typer.Option("--committed-only", help="Only what is proven to be committed.")
 ]
-Catalog = Annotated[
-    Text,
-    typer.Option(
-        "--catalog",
-        metavar="FOLDER|URI",
-        help="A folder for an embedded metastore (Derby), or a Hive metastore: thrift://HOST:PORT.",
-    ),
-]
-Prefix = Annotated[
-    str, typer.Option("--prefix", metavar="P", help="Before bronze, silver and gold, as in prod_.")
-]
-ClientFile = Annotated[
-    Text,
-    typer.Option(
-        "--client-file",
-        callback=on_disk("--client-file"),
-        metavar="FILE",
-        help="Where to write Spark's settings for readers; by default spark.conf in the folder.",
-    ),
-]
-DropNames = Annotated[bool, typer.Option("--drop", help="Take the lake's names away; data stays.")]
 ReportOutput = Annotated[
     str,
     typer.Option(

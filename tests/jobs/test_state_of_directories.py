@@ -94,7 +94,7 @@ def test_credentials_of_the_state_are_fingerprints(kraftlake: Kraftlake) -> None
          "2026-11-21T03:20:10.656Z"),
         (["--at-time", "7", NODE], "--at-time 1970-01-01T00:00:00.007Z: the log begins later"),
         (["--diff", "1", "2", NODE], "--diff goes with --lake"),
-        (["--lake", "l", "--keep-secrets"], "--keep-secrets goes with PATH"),
+        (["--lake", "l", "--redact-key", "k"], "--redact-key goes with PATH"),
         (["--sizes", "--topic", "t", NODE], "--sizes and --topic exclude each other: take one"),
         ([NODE, "kafka-3.7.2-static/split/1"],
          "the directories are of several clusters: --cluster Lr3UIdBxT-GFPYE5uprmrg or "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import zip_longest
 
 import pytest
@@ -47,8 +46,7 @@ def test_a_table_fits_the_terminal_and_loses_nothing(
 @pytest.fixture
 def narrow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal of 30 columns in the place of what capsys gives."""
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((30, 24)))
+    monkeypatch.setattr("jobs.output.terminal_width", lambda: 30)
 
 
 @pytest.mark.usefixtures("narrow")
@@ -68,6 +66,6 @@ def test_on_a_terminal_a_row_takes_the_lines_that_it_needs(
 def test_a_wrapped_line_goes_on_below_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     write_wrapped("03:18  ", "node 2 leads epoch 1 by two votes", 7)
     assert capsys.readouterr().out.splitlines() == [
-        "03:18  node 2 leads epoch 1 by",
-        "       two votes",
+        "03:18  node 2 leads epoch 1",
+        "       by two votes",
     ]
