@@ -145,6 +145,7 @@ def history(
     (proven, unproven, superseded). Exit codes: 0, 2 usage (also a lake that was not built).
     """
     from jobs.asking import history as job
+    from jobs.asking.about import About
     from jobs.clock import clock_of
     from jobs.moments import moment_of
     from jobs.redacting import make_redactor
@@ -159,7 +160,7 @@ def history(
     }
     needs("PATH", paths, of_directories)
     wanted = job.Options(
-        about=job.About(topic, broker, principal, config),
+        about=About(topic, broker, principal, config),
         form=form_of(json_output, csv, plain_csv),
         clock=clock_of(zone),
         since=moment_of("--from-time", from_time),
