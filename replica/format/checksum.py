@@ -7,14 +7,15 @@ the one file of the core, which has no compiled code, tables do the same, some 1
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from functools import cache
 
 from replica.message.primitives import Buffer
 
 try:
-    from crc32c import crc32c as _compiled
+    import crc32c as _package
 except ImportError:
-    _compiled = None  # type: ignore[assignment]
+    _package = None  # type: ignore[assignment]
 
 _POLYNOMIAL = 0x82F63B78
 """Reversed: the lowest bit is the highest power."""
@@ -54,5 +55,5 @@ def _shifted(byte: int) -> int:
     return byte
 
 
-crc32c = _compiled or by_tables
+crc32c: Callable[..., int] = getattr(_package, "crc32c", by_tables)
 """(data, before=0): the CRC of bytes whose first ones have the CRC `before` and the rest `data`."""
