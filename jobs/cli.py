@@ -16,7 +16,17 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from jobs.commands import asking, directories, engine, lake, planning, reading, restoring, sharing
+from jobs.commands import (
+    asking,
+    directories,
+    engine,
+    lake,
+    planning,
+    reading,
+    restoring,
+    sharing,
+    shell,
+)
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
@@ -132,6 +142,7 @@ _GROUPS = {
         _Command(engine.simulate, "Log directories of named incidents; runs under faults."),
         _Command(reading.consume, "Print a partition's records, from any replica."),
     ),
+    "The shell": (_Command(shell.completion, "Complete commands in bash, zsh or fish."),),
 }
 """The overview, heading by heading; the folders of jobs/ are these groups."""
 
@@ -144,6 +155,7 @@ app.add_typer(engine.replica, rich_help_panel="Replicas")
 def main(arguments: list[str] | None = None) -> NoReturn:
     """The console script."""
     use_utf8()
+    shell.answer_shells()
     sys.exit(run(app, sys.argv[1:] if arguments is None else arguments))
 
 

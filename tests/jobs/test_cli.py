@@ -40,13 +40,14 @@ def test_help_has_a_heading_for_each_folder_of_commands(kraftlake: Kraftlake) ->
         for path in (REPOSITORY / "jobs").glob("*/__init__.py")
         if path.parent.name != "commands"
     }
-    assert folders == {"directories", "lake", "asking", "sharing", "engine"}
+    assert folders == {"directories", "lake", "asking", "sharing", "engine", "shell"}
     assert headings == [
         "Directories of nodes:",
         "A lake:",
         "Questions to a lake:",
         "A lake for others:",
         "Replicas:",
+        "The shell:",
     ]
 
 
