@@ -130,7 +130,7 @@ audit: ## ask PyPI for known vulnerabilities of the pinned packages: packaging/a
 	.venv-audit/bin/python packaging/audit/audit.py packaging/audit/OUTCOME.md \
 		requirements.lock airflow/requirements.lock
 
-lock: ## make all four requirements.lock again, with the newest releases
+lock: ## make all five requirements.lock again, with the newest releases
 	@test -x .venv-lock/bin/uv || { python3 -m venv .venv-lock && .venv-lock/bin/pip install -q uv; }
 	@.venv-lock/bin/uv pip compile pyproject.toml --extra lake --extra dev --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
@@ -144,6 +144,9 @@ lock: ## make all four requirements.lock again, with the newest releases
 	@.venv-lock/bin/uv pip compile packaging/zipapp/requirements.in --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" --output-file packaging/zipapp/requirements.lock
+	@.venv-lock/bin/uv pip compile packaging/installers/requirements.in --quiet --upgrade \
+		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" --output-file packaging/installers/requirements.lock
 
 wheel: setup ## dist/: the wheel, the same bytes for the same commit, and the sdist
 	@$(BIN)/python -m tests.packages.building dist

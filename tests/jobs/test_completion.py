@@ -48,6 +48,7 @@ def test_bash_completes_commands_and_options(path: str) -> None:
     assert shell("bash", code, path).splitlines() == ["check", "--fail-on --family"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="this machine has no zsh")
 def test_zsh_is_told_commands_with_their_help(path: str) -> None:
     code = """
@@ -58,6 +59,7 @@ def test_zsh_is_told_commands_with_their_help(path: str) -> None:
     assert '"check":"Check directories' in shell("zsh", code, path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("fish") is None, reason="this machine has no fish")
 def test_fish_shows_commands_with_their_help(path: str) -> None:
     code = "kraftlake completion fish | source; complete -C 'kraftlake ch'"

@@ -24,10 +24,9 @@ def test_every_command_has_a_page_that_its_group_names(pages: dict[str, str]) ->
     named = {f"kraftlake-{name}.1" for name in get_command(app).commands}  # type: ignore[attr-defined]
     assert named < pages.keys()
     assert "kraftlake-replica-run.1" in pages
-    assert all(
-        rf".BR {name[:-2].replace('-', chr(92) + '-')} (1)" in pages["kraftlake.1"]
-        for name in named
-    )
+    for name in named:
+        title = name.removesuffix(".1").replace("-", r"\-")
+        assert f".BR {title} (1)" in pages["kraftlake.1"]
 
 
 def test_a_page_has_the_options_examples_and_exit_codes_of_the_help(pages: dict[str, str]) -> None:
