@@ -26,6 +26,7 @@ from jobs.commands import (
     reading,
     restoring,
     sharing,
+    shell,
     state,
 )
 from jobs.outcome import run
@@ -146,6 +147,7 @@ _GROUPS = {
         _Command(engine.simulate, "Log directories of named incidents; runs under faults."),
         _Command(reading.consume, "Print a partition's records, from any replica."),
     ),
+    "The shell": (_Command(shell.completion, "Complete commands in bash, zsh or fish."),),
 }
 """The overview, heading by heading; the folders of jobs/ are these groups."""
 
@@ -158,6 +160,7 @@ app.add_typer(engine.replica, rich_help_panel="Replicas")
 def main(arguments: list[str] | None = None) -> NoReturn:
     """The console script."""
     use_utf8()
+    shell.answer_shells()
     sys.exit(run(app, sys.argv[1:] if arguments is None else arguments))
 
 
