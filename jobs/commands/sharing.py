@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jobs.commands import feed_options, options, register_options
+from jobs.commands import feed_options, options, sharing_options
 from jobs.commands.combinations import alone, exclusive, needs, unless
 from replica.errors import UsageError
 
@@ -13,21 +13,27 @@ if TYPE_CHECKING:
 
 
 def report(
-    lake: options.Lake,
+    paths: sharing_options.PathsOfAReport = None,
+    lake: options.LakeOrPaths = None,
     output: options.ReportOutput = "report.html",
     cluster: options.Cluster = None,
+    order: options.Order = None,
     json_output: options.Json = False,
 ) -> int:
-    """Write what the lake knows of an incident as one HTML file, and print the verdict.
+    """Write what is known of an incident as one HTML file, and print the verdict.
 
     For whoever has to understand it, or show it to others: a sentence on each cluster, epochs of
     each replica, divergences with both branches decoded, what was truncated, snapshots, activity,
     findings with evidence, and the SQL behind each figure. The file asks the network for nothing,
-    and holds secrets only where the lake does. Needs no Java; run build first.
+    and holds secrets only where the lake does.
+
+    Of a lake that was built, or of directories: of these a lake is made in a temporary folder
+    ($TMPDIR) and deleted afterwards, or in --lake, where it stays. Needs no Java, but for
+    directories of more than 256 MB.
 
     \b
     Examples:
-      kraftlake report --lake lake
+      kraftlake report node1/ node2/ node3/ -o incident.html
       kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
 
     --json: file, cluster_id, level (sound, recovered, attention or broken), sentence, clauses,
@@ -36,15 +42,26 @@ def report(
     from jobs.sharing import report as job
 
     exclusive({"-o -": output == "-", "--json": json_output})
-    return job.run(lake=lake, output=output, cluster=cluster, json_output=json_output)
+    lake = options.lake_unless(paths, lake)
+    if not paths and lake is None:
+        raise UsageError("report: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    needs("PATH", paths, {"--order": order})
+    return job.run(
+        lake=lake,
+        paths=tuple(paths or ()),
+        order=options.names_in(order),
+        output=output,
+        cluster=cluster,
+        json_output=json_output,
+    )
 
 
 def register(
     lake: options.Lake,
-    catalog: register_options.Catalog = None,
-    prefix: register_options.Prefix = "",
-    client_file: register_options.ClientFile = None,
-    drop: register_options.DropNames = False,
+    catalog: sharing_options.Catalog = None,
+    prefix: sharing_options.Prefix = "",
+    client_file: sharing_options.ClientFile = None,
+    drop: sharing_options.DropNames = False,
     json_output: options.Json = False,
 ) -> int:
     """Give a lake's tables and views names in a Hive metastore, for whatever else reads one.

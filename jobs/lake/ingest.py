@@ -105,6 +105,17 @@ def run(
     return 1 if total["bronze.damage"] and not accept_damage else 0
 
 
+def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
+    """Ingest the paths and build the tables, for a command that asks the lake next. What was done
+    is told on stderr. Raises KraftlakeError."""
+    work = _Work(tuple(paths), lake, Options(order=tuple(order)), _Hiding(False, frozenset()))
+    refuse_foreign(lake)
+    check_ready(lake, "bronze")
+    with interruptible("ingest", lambda: _AGAIN):
+        work.run()
+    build.run_build(lake)
+
+
 @dataclass(frozen=True, slots=True)
 class _Hiding:
     """How an ingest hides secrets.
@@ -155,8 +166,8 @@ class _Work:
     lake: Lake
     options: Options
     hiding: _Hiding
-    verify: bool
-    run_id: str | None
+    verify: bool = False
+    run_id: str | None = None
 
     def run(self) -> dict[str, int]:
         """Rows added or changed, by table."""

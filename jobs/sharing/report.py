@@ -1,4 +1,5 @@
-"""`kraftlake report`: what a lake knows of an incident, as one HTML file.
+"""`kraftlake report`: what a lake knows of an incident, as one HTML file; or directories, of which
+it makes a lake.
 
 It asks the lake with delta-rs as `kraftlake sql` does, so neither Java nor Spark is needed.
 """
@@ -6,7 +7,9 @@ It asks the lake with delta-rs as `kraftlake sql` does, so neither Java nor Spar
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,20 +38,38 @@ DEFAULT_OUTPUT = "report.html"
 
 def run(
     *,
-    lake: Lake,
+    lake: Lake | None,
+    paths: Sequence[str] = (),
+    order: Sequence[str] = (),
     output: str = DEFAULT_OUTPUT,
     cluster: str | None = None,
     json_output: bool = False,
 ) -> int:
     """Write the page and print each cluster's verdict; 0. Raises KraftlakeError.
 
-    output: a file, or - for standard output, where the verdict goes to stderr.
+    paths: what is ingested before, order: see ingest. lake: where to; None for one in a temporary
+    folder, which is gone afterwards. output: a file, or - for standard output, where the verdict
+    goes to stderr.
     """
     from pipelines.report.page import make_report, render
 
-    report = make_report(
-        source(lake), cluster=cluster, version=_version(), generated_at=datetime.now(UTC)
-    )
+    with ExitStack() as stack:
+        if lake is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
+            place = Lake(os.path.join(folder, "lake"))
+        else:
+            place = lake
+        if paths:
+            from jobs.lake import ingest
+
+            ingest.fill(paths, place, order)
+        report = make_report(
+            source(place),
+            cluster=cluster,
+            version=_version(),
+            generated_at=datetime.now(UTC),
+            of_directories=() if lake else tuple(paths),
+        )
     page = render(report)
     if is_standard_output(output):
         write_text(page)

@@ -43,7 +43,8 @@ _TEMPLATES = "templates"
 
 @dataclass(frozen=True)
 class Report:
-    """clusters: those on the page, more: how many the lake has besides."""
+    """clusters: those on the page, more: how many the lake has besides. of_directories: what the
+    lake was made of for this page alone; empty for a lake that stays."""
 
     lake: Lake
     version: str
@@ -51,12 +52,18 @@ class Report:
     clusters: tuple[ClusterView, ...]
     more: int
     unidentified: Figure
+    of_directories: tuple[str, ...] = ()
 
 
 def make_report(
-    source: Source, *, cluster: str | None, version: str, generated_at: datetime
+    source: Source,
+    *,
+    cluster: str | None,
+    version: str,
+    generated_at: datetime,
+    of_directories: tuple[str, ...] = (),
 ) -> Report:
-    """Ask all that the page says. cluster: that one only.
+    """Ask all that the page says. cluster: that one only. of_directories: see Report.
 
     UsageError: no such cluster, or tables that `ingest` and `build` make are not there.
     """
@@ -73,6 +80,7 @@ def make_report(
         views,
         len(summaries) - len(views),
         source.figure(queries.UNIDENTIFIED),
+        of_directories,
     )
 
 

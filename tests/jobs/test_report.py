@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import threading
 from pathlib import Path
@@ -141,3 +142,30 @@ def test_a_lake_that_is_not_there_or_not_built_is_refused(
     ended = kraftlake("report", "--lake", lake)
     assert ended.code == 2
     assert ended.error.endswith(f"run `kraftlake build --lake {lake}` first")
+
+
+def test_of_directories_the_page_is_that_of_a_lake_which_is_gone_afterwards(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = shutil.copytree(data / "kafka-3.7.2-static/live/1", tmp_path / "node")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setenv("KRAFTLAKE_LAKE", str(tmp_path / "not-this-one"))
+    monkeypatch.chdir(tmp_path)
+    ended = kraftlake("report", node, "-o", "incident.html")
+    assert ended.code == 0
+    assert ended.lines[0].startswith("gT_wj4dEReaNt2vnLWy9Aw: ")
+    assert ended.lines[-1] == "incident.html"
+    page = (tmp_path / "incident.html").read_text(encoding="utf-8")
+    assert f"Directories {node}, generated" in page
+    assert str(temporary) not in page
+    assert list(temporary.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("incident.html", "node", "temporary"),
+    ]
+
+
+def test_order_of_captures_is_for_directories(kraftlake: Kraftlake, lake: Path) -> None:
+    ended = kraftlake("report", "--lake", lake, "--order", "a,b")
+    assert (ended.code, ended.error) == (2, "--order goes with PATH")

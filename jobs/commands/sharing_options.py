@@ -1,12 +1,13 @@
-"""The options of `kraftlake register`."""
+"""The options of `kraftlake register` and `kraftlake report`."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
 from jobs.commands.options import Text, on_disk
+from pipelines.object_store import check_place
 
 Catalog = Annotated[
     Text,
@@ -29,3 +30,12 @@ ClientFile = Annotated[
     ),
 ]
 DropNames = Annotated[bool, typer.Option("--drop", help="Take the lake's names away; data stays.")]
+PathsOfAReport = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(
+        callback=lambda paths: [check_place(path) for path in paths or []],
+        metavar="[PATH...]",
+        help="What to ingest before, as for ingest.",
+        show_default=False,
+    ),
+]
