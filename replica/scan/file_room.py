@@ -25,8 +25,8 @@ DEFAULT_MIB = 800
 """With what a command takes besides, less than 1 GiB."""
 BATCH_BYTES = 560
 """As measured: of a batch's header, as a scan and the rules of check hold it."""
-COMPACT_BYTES = 100
-"""The same of columns: some 30 bytes, and of a few of them copies in 64 bits for a while."""
+COMPACT_BYTES = 150
+"""The same of columns: some 30 bytes, and of several of them copies in 64 bits for a while."""
 MOST_OPEN = 128
 """Files that stay open; of further ones each read opens the file."""
 MOST_KEPT_BYTES = 64 * 1024 * 1024
