@@ -147,7 +147,7 @@ def _batches(captured: Sequence[Captured], parts: Sequence[LogRange]) -> dict[Re
 def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Iterator[Stretch]:
     """The replica's stretches; known: base offsets of the rows that may change."""
     both = np.sort(np.concatenate([known, new.offsets]))
-    cuts = np.unique(both[MOST_ROWS::MOST_ROWS]).tolist() if both.size > MOST_ROWS else []
+    cuts = _cuts(both, np.array(sorted(least for _, least, _ in new.parts), np.int64))
     for start, end in pairwise((None, *cuts, None)):
         parts = [
             part
@@ -156,6 +156,20 @@ def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Itera
         ]
         counts = [_within(offsets, start, end) for offsets in (known, new.offsets)]
         yield Stretch(replica, start, end, tuple(parts), touched, *counts)
+
+
+def _cuts(offsets: Longs, wanted: Longs) -> Iterator[int]:
+    """Where stretches begin, but for the first: where a part does, which then is read once, unless
+    there is none within MOST_ROWS. Both ascending; batches of one offset stay together."""
+    places = np.searchsorted(offsets, wanted)
+    begin = 0
+    while offsets.size - begin > MOST_ROWS:
+        near = places[(places > begin) & (places <= begin + MOST_ROWS)]
+        cut = offsets[near[-1] if near.size else begin + MOST_ROWS]
+        at = int(np.searchsorted(offsets, cut))
+        begin = at if at > begin else int(np.searchsorted(offsets, cut, side="right"))
+        if begin < offsets.size:
+            yield int(offsets[begin])
 
 
 def _within(offsets: Longs, start: int | None, end: int | None) -> int:
