@@ -16,7 +16,17 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from jobs.commands import asking, directories, engine, lake, planning, reading, restoring, sharing
+from jobs.commands import (
+    asking,
+    directories,
+    engine,
+    lake,
+    planning,
+    reading,
+    rehearsing,
+    restoring,
+    sharing,
+)
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
@@ -105,6 +115,7 @@ _GROUPS = {
         _Command(directories.check, "Check directories: what is wrong where, what to do."),
         _Command(directories.explain, "Say what a finding of check means."),
         _Command(directories.recover, "Plan with which replica a broken quorum goes on."),
+        _Command(rehearsing.rehearse, "Run captured directories on: who leads, what is lost."),
         _Command(restoring.restore, "Make what a new cluster boots from with old metadata."),
         _Command(directories.capture, "Copy running nodes' directories, with hashes."),
         _Command(directories.redact, "Copy directories without their secrets."),

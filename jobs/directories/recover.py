@@ -26,7 +26,8 @@ from replica.model.keys import ReplicaKey
 def run(paths: Sequence[str], *, json_output: bool) -> int:
     """Print a plan for each cluster; 0 where all are safe, else 1. Nothing is ever changed."""
     codes = []
-    found = examined_nodes(paths)
+    with ExitStack() as stack:
+        found = examined_nodes(paths, stack)
     for members in (m for part in by_partition(found, partition_of) for m in by_cluster(part)):
         _refuse_copies(members)
         by_key = {_key(one): one for one in members}
@@ -41,18 +42,20 @@ def run(paths: Sequence[str], *, json_output: bool) -> int:
     return max(codes)
 
 
-def examined_nodes(paths: Sequence[str]) -> list[Examined]:
-    """The directories of all paths, each read once; those that can't be planned with are named."""
+def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
+    """The directories of all paths, each read once; those that can't be planned with are named.
+
+    stack: bundles stay unpacked until it closes.
+    """
     progress = Progress()
-    with ExitStack() as stack:
-        inputs = _inputs(paths, stack)
-        directories: list[DirectoryPath] = []
-        for named in (each for group in inputs.groups for each in group):
-            if isinstance(named, DirectoryPath):
-                directories.append(named)
-            else:
-                complain(f"{named.shown}: left out: only a whole directory can be gone on with")
-        examined, unread = examine_all(directories, progress.show)
+    inputs = _inputs(paths, stack)
+    directories: list[DirectoryPath] = []
+    for named in (each for group in inputs.groups for each in group):
+        if isinstance(named, DirectoryPath):
+            directories.append(named)
+        else:
+            complain(f"{named.shown}: left out: only a whole directory can be gone on with")
+    examined, unread = examine_all(directories, progress.show)
     progress.clear()
     damages = (*inputs.damages, *unread)
     found = [one for one in examined if _why_left_out(one) is None]

@@ -11,7 +11,7 @@ from replica.format.control import SnapshotHeader
 from replica.format.frames import Frame, frames
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
 from replica.model.epochs import EpochStart, OffsetAndEpoch
-from replica.simulate.scenarios.quorum import Files
+from replica.simulate.node_files import Files
 from replica.storage.batches import control_batch, messages_in
 
 _FOLDER = "__cluster_metadata-0/"
