@@ -21,6 +21,7 @@ from replica.simulate.rehearsal.step import Link, Scenario, Step
 
 _MAX_WAIT_MS = 3_600_000
 FIELDS = ("heal", "cut", "dead", "empty", "start", "remove_voter", "add_voter", "wait_ms")
+_PAIRS = "expected a list of pairs of node ids, such as [[1, 2]]"
 
 
 def scenario_in(text: str, path: str, captured: CapturedQuorum) -> Scenario:
@@ -109,14 +110,17 @@ class _Reader:
 
     def _links(self, fields: dict[str, Any]) -> tuple[Link, ...]:
         value = fields.get("cut", [])
-        pairs = value if isinstance(value, list) else [None]
-        if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-            raise self._wrong("cut", "expected a list of pairs of node ids, such as [[1, 2]]")
-        links = [(self._known_node("cut", a), self._known_node("cut", b)) for a, b in pairs]
-        for a, b in links:
-            if a == b:
-                raise self._wrong("cut", f"expected two nodes, found {a} twice")
-        return tuple(links)
+        if not isinstance(value, list):
+            raise self._wrong("cut", _PAIRS)
+        return tuple(map(self._link, value))
+
+    def _link(self, pair: object) -> Link:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise self._wrong("cut", _PAIRS)
+        a, b = (self._known_node("cut", one) for one in pair)
+        if a == b:
+            raise self._wrong("cut", f"expected two nodes, found {a} twice")
+        return a, b
 
     def _flag(self, fields: dict[str, Any], name: str) -> bool:
         value = fields.get(name, False)
