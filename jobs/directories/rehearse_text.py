@@ -149,7 +149,9 @@ def _fate(fate: Fate) -> str:
         f"{counts.committed} proven committed, {counts.superseded} superseded, "
         f"{counts.unproven} unproven"
     )
-    lost = f"; it loses offsets {_offsets(fate.lost)}: {told}" if fate.lost else "; it loses none"
+    lost = (
+        f"; it loses offsets {offsets_text(fate.lost)}: {told}" if fate.lost else "; it loses none"
+    )
     if fate.replaced_by is not None:
         snapshot = f"{fate.replaced_by.offset}-{fate.replaced_by.epoch}"
         return f"gets the leader's snapshot {snapshot} in the place of its log{lost}"
@@ -175,7 +177,7 @@ def _searched(search: Search, paths: Sequence[str]) -> Iterator[str]:
     what = "nobody leads, and none of the voters that are left holds"
     if loss.leader is not None:
         what = f"node {loss.leader} leads without"
-    yield f"  {what} offsets {_offsets(loss.lost)}"
+    yield f"  {what} offsets {offsets_text(loss.lost)}"
     named = " ".join(map(shlex.quote, paths))
     seeds = f"{loss.seed}:{loss.seed + 1}"
     yield one_line(f"  again: kraftlake rehearse --seeds {seeds} --scenario loss.toml {named}")
@@ -191,7 +193,7 @@ def _failures(loss: Loss) -> str:
     return ", ".join(told) or "none, it is lost already"
 
 
-def _offsets(ranges: Ranges) -> str:
+def offsets_text(ranges: Ranges) -> str:
     """Both ends inclusive, and how many records they are."""
     told = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
     return f"{told} ({counted(sum(each.size for each in ranges), 'record')})"
