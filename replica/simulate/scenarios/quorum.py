@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from replica.format.frames import frames
+from replica.format.whole_batch import value_batch
 from replica.metadata.writer import encode
 from replica.raft import inputs
 from replica.raft.effects import Effects
@@ -27,7 +28,6 @@ from replica.simulate.scenarios import records
 from replica.simulate.scenarios.records import Records, uuid_of
 from replica.simulate.simulation import Simulation
 from replica.simulate.workload import MetadataWorkload, Values
-from replica.storage.batches import value_batch
 
 START_MS = 1_767_225_600_000
 """What all clocks show in the beginning: 2026-01-01T00:00:00Z."""
