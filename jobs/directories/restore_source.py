@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from jobs.asking.lake_history import cluster_history
 from jobs.directories.recover import examined_nodes
 from jobs.moments import Moment
 from jobs.output import Progress, complain
@@ -105,6 +104,8 @@ def _image(examined: Examined, end: OffsetAndEpoch) -> Image | None:
 
 def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: bool) -> Source:
     """The state that `kraftlake state` tells of the moment. UsageError."""
+    from jobs.asking.lake_history import cluster_history  # directories need no delta-rs
+
     history = cluster_history(lake, cluster, committed_only=committed_only)
     end_offset = history.end_offset(moment)
     redacted: Counter[str] = Counter()
