@@ -16,7 +16,20 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from jobs.commands import asking, directories, engine, lake, planning, reading, restoring, sharing
+from jobs.commands import (
+    asking,
+    directories,
+    engine,
+    happening,
+    lake,
+    planning,
+    reading,
+    rehearsing,
+    restoring,
+    sharing,
+    shell,
+    state,
+)
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
@@ -78,6 +91,7 @@ def _kraftlake(
       kraftlake demo                           the whole way, on recorded logs
       kraftlake dump /var/kafka/metadata       what the log says
       kraftlake check node1/ node2/ node3/     is anything wrong?
+      kraftlake timeline node1/ node2/ node3/  what happened when?
       kraftlake diff node1/ node2/             do these two agree?
       kraftlake ingest --lake lake captures/   keep it, and
       kraftlake build --lake lake              make the answers
@@ -103,8 +117,10 @@ _GROUPS = {
         _Command(directories.dump, "Print the records of segments, snapshots or directories."),
         _Command(directories.diff, "Compare two directories: where they part, what is lost."),
         _Command(directories.check, "Check directories: what is wrong where, what to do."),
+        _Command(happening.timeline, "Tell what happened by clock time, and probably why."),
         _Command(directories.explain, "Say what a finding of check means."),
         _Command(directories.recover, "Plan with which replica a broken quorum goes on."),
+        _Command(rehearsing.rehearse, "Run captured directories on: who leads, what is lost."),
         _Command(restoring.restore, "Make what a new cluster boots from with old metadata."),
         _Command(directories.capture, "Copy running nodes' directories, with hashes."),
         _Command(directories.redact, "Copy directories without their secrets."),
@@ -121,7 +137,8 @@ _GROUPS = {
     "Questions to a lake": (
         _Command(asking.sql, "Ask the tables with SQL."),
         _Command(planning.plan, "Is a change safe? Brokers, voters, partitions, upgrades."),
-        _Command(asking.state, "What the metadata was at an offset or a moment."),
+        _Command(happening.history, "The changes of a topic, broker, principal or config."),
+        _Command(state.state, "What the metadata was at an offset or a moment."),
     ),
     "A lake for others": (
         _Command(sharing.report, "An incident as one HTML page, the verdict first."),
@@ -132,6 +149,7 @@ _GROUPS = {
         _Command(engine.simulate, "Log directories of named incidents; runs under faults."),
         _Command(reading.consume, "Print a partition's records, from any replica."),
     ),
+    "The shell": (_Command(shell.completion, "Complete commands in bash, zsh or fish."),),
 }
 """The overview, heading by heading; the folders of jobs/ are these groups."""
 
@@ -144,6 +162,7 @@ app.add_typer(engine.replica, rich_help_panel="Replicas")
 def main(arguments: list[str] | None = None) -> NoReturn:
     """The console script."""
     use_utf8()
+    shell.answer_shells()
     sys.exit(run(app, sys.argv[1:] if arguments is None else arguments))
 
 
