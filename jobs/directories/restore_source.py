@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import NamedTuple
 
 from jobs.directories.recover import examined_nodes
@@ -39,7 +40,8 @@ def of_directories(paths: Sequence[str], at_offset: int | None) -> Source:
     at_offset: the end of a batch, None for the end of its log. UsageError where the state there
     isn't known to the last record.
     """
-    found = examined_nodes(paths)
+    with ExitStack() as stack:
+        found = examined_nodes(paths, stack)
     clusters = by_cluster(found)
     if len(clusters) > 1:
         raise UsageError(f"{', '.join(paths)}: {len(clusters)} clusters: name one's directories")

@@ -144,19 +144,19 @@ def test_a_lake_that_is_not_there_or_not_built_is_refused(
     assert ended.error.endswith(f"run `kraftlake build --lake {lake}` first")
 
 
+@pytest.mark.slow
 def test_of_directories_the_page_is_that_of_a_lake_which_is_gone_afterwards(
-    kraftlake: Kraftlake, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    process: Kraftlake, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = shutil.copytree(data / "kafka-3.7.2-static/live/1", tmp_path / "node")
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    monkeypatch.setenv("KRAFTLAKE_LAKE", str(tmp_path / "not-this-one"))
     monkeypatch.chdir(tmp_path)
-    ended = kraftlake("report", node, "-o", "incident.html")
+    variables = {"TMPDIR": str(temporary), "KRAFTLAKE_LAKE": str(tmp_path / "not-this-one")}
+    ended = process("report", node, "-o", tmp_path / "incident.html", **variables)
     assert ended.code == 0
     assert ended.lines[0].startswith("gT_wj4dEReaNt2vnLWy9Aw: ")
-    assert ended.lines[-1] == "incident.html"
+    assert ended.lines[-1] == str(tmp_path / "incident.html")
     page = (tmp_path / "incident.html").read_text(encoding="utf-8")
     assert f"Directories {node}, generated" in page
     assert str(temporary) not in page
