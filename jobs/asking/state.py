@@ -9,7 +9,7 @@ from typing import Any
 from jobs.asking.lake_history import ClusterHistory, cluster_history
 from jobs.asking.state_text import line
 from jobs.moments import Moment
-from jobs.output import complain, one_line, write_json, write_line, write_table
+from jobs.output import complain, write_json, write_line, write_table
 from pipelines.lake import Lake
 from replica.metadata.changes import ChangeTeller, Told
 from replica.metadata.image import KINDS, Read, Write, entity_of
@@ -59,7 +59,7 @@ def run_diff(
             values = kind.name, kind.key_text(key), told.name, *told.change
             write_json(dict(zip(DIFF_COLUMNS, values, strict=True)))
         else:
-            write_line(one_line(line(told)))
+            write_line(line(told))
     return 0
 
 

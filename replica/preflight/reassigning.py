@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.health.placement import racks_of
@@ -16,6 +16,9 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
     when it has ended."""
     ids = {name: topic_id for topic_id, name in cluster.values("topics").items()}
     offsets = cluster.offsets("partitions")
+    racks = racks_of(cluster)
+    if len(set(racks.values())) < 2:
+        racks = {}  # no assignment is in fewer racks than another
     reasons: list[Reason] = []
     for one in assignments:
         key = ids.get(one.topic, ""), one.partition
@@ -24,7 +27,7 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
             what = "partition" if one.topic in ids else "topic"
             reasons.append(unsafe(f"{one.topic}-{one.partition}", f"there is no such {what}"))
             continue
-        found = _of_partition(cluster, key, partition, one.replicas)
+        found = _of_partition(cluster, racks, key, partition, one.replicas)
         reasons += (reason._replace(offset=offsets[key]) for reason in found)
     moved = sum(_moves(cluster, one, ids) for one in assignments)
     needs = (f"{moved} replicas are copied: disk and network for them",) if moved else ()
@@ -32,7 +35,11 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
 
 
 def _of_partition(
-    cluster: Cluster, key: PartitionKey, partition: Partition, replicas: tuple[int, ...]
+    cluster: Cluster,
+    racks: Mapping[int, str],
+    key: PartitionKey,
+    partition: Partition,
+    replicas: tuple[int, ...],
 ) -> Iterator[Reason]:
     name = cluster.name_of(key)
     if not replicas:
@@ -41,13 +48,15 @@ def _of_partition(
     if len(set(replicas)) < len(replicas):
         yield unsafe(name, f"{listed(replicas)} names a broker twice: Kafka refuses it")
         return
-    registered = set(cluster.values("brokers"))
+    registered = cluster.values("brokers")
     strangers = [broker for broker in replicas if broker not in registered]
     if strangers:
         yield unsafe(name, f"brokers {listed(strangers)} are not registered: Kafka refuses it")
         return
     yield from _course(cluster, name, partition, replicas)
-    yield from _result(cluster, key, name, partition, replicas)
+    yield from _number_of_replicas(cluster, key, name, partition, replicas)
+    if _in_one_rack(racks, replicas) and not _in_one_rack(racks, partition.replicas):
+        yield unsafe(name, f"all of its replicas would be in rack {racks[replicas[0]]}")
 
 
 def _course(
@@ -66,7 +75,7 @@ def _course(
         yield note(name, "is being reassigned already: the new assignment takes that one's place")
 
 
-def _result(
+def _number_of_replicas(
     cluster: Cluster,
     key: PartitionKey,
     name: str,
@@ -84,17 +93,12 @@ def _result(
         yield unsafe(name, f"{len(replicas)} replicas, but min.insync.replicas is {least}")
     elif len(replicas) < len(partition.replicas):
         yield note(name, f"{len(replicas)} replicas instead of {len(partition.replicas)}")
-    racks = racks_of(cluster)
-    if _in_one_rack(racks, replicas) and not _in_one_rack(racks, partition.replicas):
-        yield unsafe(name, f"all of its replicas would be in rack {racks[replicas[0]]}")
 
 
-def _in_one_rack(racks: dict[int, str], replicas: Sequence[int]) -> bool:
-    """Of brokers whose racks are known, where the cluster has more than one."""
+def _in_one_rack(racks: Mapping[int, str], replicas: Sequence[int]) -> bool:
+    """Of brokers whose racks are known."""
     named = {racks.get(broker, "") for broker in replicas}
-    return (
-        len(replicas) > 1 and len(named) == 1 and "" not in named and len(set(racks.values())) > 1
-    )
+    return len(replicas) > 1 and len(named) == 1 and "" not in named
 
 
 def _moves(cluster: Cluster, one: Assignment, ids: dict[str, str]) -> int:
