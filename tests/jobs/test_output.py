@@ -151,7 +151,8 @@ def test_no_line_moves_a_terminal_or_begins_another_line(
 ) -> None:
     write_line(f"a\x1b[2J\nb{_MOVING}\x1b[31m")
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.isascii() and line.isprintable()
+    assert line.isascii()
+    assert line.isprintable()
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.delenv("NO_COLOR", raising=False)
     write_line(f"{coloured('sound', 'green')}, a\x1b[2J\x1b[7m\n")
