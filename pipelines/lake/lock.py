@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from pipelines.capture.spool import remove_left_over
 from pipelines.lake import Lake
-from pipelines.lake.links import refuse_links
 from pipelines.lake.claims import claimed
+from pipelines.lake.links import refuse_links
 from replica.errors import UnwritableFileError
 
 FILE_NAME = "_ingest.lock"
