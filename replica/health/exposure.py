@@ -18,6 +18,8 @@ from replica.health.placement import racks_of
 
 NOTHING, BROKER, RACK, PAIR, VOTER = "nothing", "broker", "rack", "pair", "voter"
 """Exposure.kind: the values are part of the output of `state --exposure --json`."""
+MOST_PAIRS = 4_000_000
+"""Those of 2,800 brokers; a log of 1 MB can register 10,000, of which 50 million pairs are made."""
 
 
 class Harm(NamedTuple):
@@ -59,11 +61,12 @@ class Exposure:
 
 class _Kind(NamedTuple):
     """Partitions that a failure harms alike. in_sync, eligible, replicas: only the
-    live ones; min_isr: None where it isn't known."""
+    live ones; others: the replicas that are neither; min_isr: None where it isn't known."""
 
     in_sync: frozenset[int]
     eligible: frozenset[int]
     replicas: frozenset[int]
+    others: frozenset[int]
     min_isr: int | None
 
 
@@ -71,7 +74,8 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
     """First what is so now, with nothing gone; then each rack, broker, pair of brokers and voter,
     those of a kind in the order of their names.
 
-    Only brokers that are live now are let fail. A voter that is a broker too fails with it.
+    Only brokers that are live now are let fail. A voter that is a broker too fails with it. Pairs
+    are left out where has_too_many_pairs says so.
     """
     kinds = _kinds(cluster)
     now = sum(_harm(kind, frozenset()) * count for kind, count in kinds.items())
@@ -84,14 +88,26 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
     alone = _deltas(kinds, {str(one): frozenset((one,)) for one in live})
     for one in live:
         yield _exposure(cluster, BROKER, (str(one),), now + alone[str(one)], (one,))
-    together = _corrections(kinds)
-    for pair in combinations(live, 2):
+    pairs = () if has_too_many_pairs(cluster) else combinations(live, 2)
+    together = _corrections(kinds) if pairs else {}
+    for pair in pairs:
         gone = str(pair[0]), str(pair[1])
         harm = now + alone[gone[0]] + alone[gone[1]] + together[pair]
         yield _exposure(cluster, PAIR, gone, harm, pair)
     for voter in sorted(cluster.voters):
         harm = now + alone[str(voter)] if voter in cluster.live_brokers else now
         yield _exposure(cluster, VOTER, (str(voter),), harm, (voter,))
+
+
+def has_too_many_pairs(cluster: Cluster) -> bool:
+    """Whether the live brokers, or the replicas of all assignments, make more than MOST_PAIRS."""
+    assignments = {partition.replicas for partition in cluster.partitions.values()}
+    of_replicas = sum(_pairs(len(replicas)) for replicas in assignments)
+    return max(_pairs(len(cluster.live_brokers)), of_replicas) > MOST_PAIRS
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2
 
 
 def min_isr_unknown(cluster: Cluster) -> int:
@@ -112,18 +128,24 @@ def _kinds(cluster: Cluster) -> Counter[_Kind]:
     for (isr, elr, replicas, min_isr), count in alike.items():
         in_sync = live.intersection(isr)
         eligible = live.intersection(elr)
-        kinds[_Kind(in_sync, eligible, live.intersection(replicas), min_isr)] += count
+        held = live.intersection(replicas)
+        kinds[_Kind(in_sync, eligible, held, held - in_sync - eligible, min_isr)] += count
     return kinds
 
 
 def _harm(kind: _Kind, gone: frozenset[int]) -> int:
     """To one partition, as a number."""
-    in_sync = len(kind.in_sync - gone)
-    if in_sync or kind.eligible - gone:
+    in_sync = _left(kind.in_sync, gone)
+    if in_sync or _left(kind.eligible, gone):
         is_below = kind.min_isr is not None and in_sync < kind.min_isr
         return _BELOW_MIN_ISR if is_below else 0
-    is_left = bool(kind.replicas - kind.in_sync - kind.eligible - gone)
-    return _LEADERLESS + _NEEDS_UNCLEAN if is_left else _LEADERLESS
+    return _LEADERLESS + _NEEDS_UNCLEAN if _left(kind.others, gone) else _LEADERLESS
+
+
+def _left(brokers: frozenset[int], gone: frozenset[int]) -> int:
+    """How many of them there still are; its time is that of the fewer, for a hostile log has
+    partitions of thousands of replicas."""
+    return len(brokers) - len(brokers & gone)
 
 
 def _deltas(
