@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
 from jobs.commands import combinations, options
-from pipelines import lake as lakes
 from replica.errors import UsageError
 
 Sources = Annotated[
@@ -16,12 +15,6 @@ Sources = Annotated[
         metavar="LOGDIR...",
         help="Directories of the old cluster's controllers; or else name a lake.",
         show_default=False,
-    ),
-]
-FromLake = Annotated[
-    Optional[lakes.Lake],  # noqa: UP045
-    typer.Option(
-        "--lake", metavar="L", help="Take the state from a built lake.", parser=options.lake_of
     ),
 ]
 Release = Annotated[
@@ -47,13 +40,12 @@ Formatted = Annotated[
         "kafka-storage format, whose voters go into the checkpoint, too.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what will be different; no files.")]
 
 
 def restore(
     release: Release,
     paths: Sources = None,
-    lake: FromLake = None,
+    lake: options.OptionalLake = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
@@ -61,7 +53,7 @@ def restore(
     output: Output = None,
     formatted: Formatted = None,
     map_brokers: MapBrokers = None,
-    dry_run: DryRun = False,
+    dry_run: options.DryRun = False,
     json_output: options.Json = False,
 ) -> int:
     """Make the checkpoint from which a new cluster boots with the metadata of an old one.
