@@ -64,7 +64,8 @@ _TELLING_NAME = re.compile(
     "password|passphrase|secret|token|jaas|keystore|truststore", re.IGNORECASE
 )
 _USER_INFO = re.compile("://.*@", re.DOTALL)
-"""More than RFC 3986 takes for it: people leave a / in a password unescaped."""
+"""Matches the password in a URL. It takes more than RFC 3986 allows, because people leave a / in a
+password unescaped."""
 _CONFIG = "CONFIG_RECORD"
 _NONE: frozenset[str] = frozenset()
 
@@ -164,7 +165,8 @@ def keyed_digest(key: bytes, label: str, value: bytes) -> bytes:
 
 
 def _label(record: MetadataRecord, field: str) -> str:
-    """What fingerprints are told apart by; each config name counts as a field of its own."""
+    """The label that keeps the fingerprints of different fields apart. The values of each config
+    name count as a field of their own."""
     if record.type != _CONFIG:
         return field
     name = record.fields["name"]

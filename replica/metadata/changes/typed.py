@@ -1,4 +1,5 @@
-"""Two versions of an entity -> what changed, by the types of the catalogue."""
+"""Compares two versions of an entity and gives the changes between them, by the types of the
+catalogue."""
 
 from __future__ import annotations
 
@@ -114,7 +115,8 @@ _BROKER_FIELDS = {
     "logDirs": ("broker_directories_changed", ""),
     "cordonedLogDirs": ("broker_cordoned_directories_changed", ""),
 }
-"""Field -> what it is called to be false or any list, and to be true."""
+"""For a field that is true or false, or that lists something: the name of the change to false or to
+any list, and of the change to true."""
 
 _FIELD_BY_FIELD: dict[str, Callable[[Any, Any], list[Change]]] = {
     "partition": partition_changes,

@@ -52,7 +52,8 @@ EMPTY = Image()
 
 
 class Difference(NamedTuple):
-    """An entity of which two images tell different things; a value of None: it isn't there."""
+    """An entity that differs between two images. A value of None: the entity is not in that
+    image."""
 
     kind: str
     key: str
@@ -61,7 +62,7 @@ class Difference(NamedTuple):
 
 
 def differences(a: Image, b: Image) -> Iterator[Difference]:
-    """Where the images differ, in canonical order; nothing where they are equal."""
+    """The entities that differ, in canonical order; none where the images are equal."""
     for kind in KINDS:
         for key in _differing_keys(kind, a, b):
             yield _difference(kind, key, a, b)
