@@ -10,10 +10,8 @@ from replica.metadata.changes.change import Change
 from replica.metadata.changes.partitions import partition_changes
 from replica.metadata.changes.releases import release_of
 from replica.metadata.image.features import METADATA_VERSION
-from replica.metadata.image.image import KINDS
+from replica.metadata.image.image import KIND_OF
 from replica.metadata.image.kind import Kind, compact
-
-_KINDS = {kind.name: kind for kind in KINDS}
 
 
 def changes_of(kind: Kind, key: Any, old: Any, new: Any) -> list[Change]:
@@ -92,7 +90,7 @@ def _told(kind: Kind, key: Any, value: Any, field: str) -> str:
 
 
 def _broker_changes(old: Any, new: Any) -> list[Change]:
-    kind = _KINDS["broker"]
+    kind = KIND_OF["broker"]
 
     def whole(change: str) -> list[Change]:
         return [Change(change, *(kind.value_text(one["brokerId"], one) for one in (old, new)))]

@@ -15,6 +15,9 @@ from replica.metadata.image.state import TOPIC_RESOURCE, State, Table
 
 KINDS: tuple[Kind, ...] = tuple(chain.from_iterable(family.KINDS for family in (*FAMILIES, voters)))
 """Every kind of entity, in canonical order."""
+KIND_OF: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
+PLACE_OF: Mapping[str, int] = {kind.name: place for place, kind in enumerate(KINDS)}
+"""By the name of a kind its place in the canonical order, in which topics precede partitions."""
 
 _CONFIG = configs.KINDS[0]
 
