@@ -20,9 +20,9 @@ from jobs.asking.sql_text import tables_named
 from pipelines.capture_rounds import Round, round_of, rounds_sql
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
+from pipelines.tables.keys import REPLICA_KEYS
 from replica.errors import UnreadableFileError
 
-_REPLICA = ("cluster_id", "node_id", "directory_id")
 _CLUSTER = ("cluster_id",)
 _CAPTURES = """\
 SELECT capture_id, capture_group, cluster_id, node_id, directory_id, captured_at, ingest_seq,
@@ -108,7 +108,7 @@ def clusters(lake: Lake) -> list[Held]:
 
 def replicas(lake: Lake) -> list[Held]:
     """Each replica of each cluster."""
-    return _held(lake, _REPLICA)
+    return _held(lake, REPLICA_KEYS)
 
 
 def captures(lake: Lake) -> list[dict[str, Any]]:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VoterSet
 
+KRAFT_VERSION = "kraft.version"
+"""The feature (KIP-584) whose level the record KRaftVersion finalizes."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeaderChange:

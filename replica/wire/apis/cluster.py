@@ -5,7 +5,7 @@ from __future__ import annotations
 from replica.wire.schema import api, field
 
 UNKNOWN_OPERATIONS = -(2**31)
-"""Authorized operations that nobody asked for."""
+"""The value of a field of authorized operations where the request did not ask for them."""
 
 API_VERSIONS = api(
     "ApiVersions",
