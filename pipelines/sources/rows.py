@@ -11,7 +11,6 @@ from pipelines.sources.ranges import RangePartition
 from replica.metadata.redact import Redactor
 from replica.scan.arrow import scan_batches, scan_records
 from replica.scan.columns import microseconds
-from replica.scan.scalar_rows import VARIANT
 
 _Columns = Sequence[tuple[str, str]]
 _Cells = dict[str, pa.Array]
@@ -59,7 +58,6 @@ def _scanned(data: bytes, part: RangePartition, redactor: Redactor | None) -> It
         start=part.start,
         expected_offset=part.expected_offset,
         redactor=redactor,
-        payload=VARIANT,
     )
 
 

@@ -23,7 +23,7 @@ from replica.metadata.image import EMPTY, Image, Refusal, ReplayedRecord, meanin
 from replica.model.epochs import OffsetAndEpoch
 
 Watch = Callable[[str], None]
-"""Told now and then how far long work is."""
+"""Takes a line that says how far long work has come; called now and then."""
 
 
 class AnyReplay(Protocol):

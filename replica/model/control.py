@@ -1,7 +1,9 @@
 """The control records by which the Raft layer keeps its own state in the log (KIP-595, KIP-853).
 
-They are free of record versions; storage translates them to and from the bytes of
-replica.format.control.
+These are what the core may rely on: without record versions, and with a voter set that names each
+node once. replica.format.control has the same records as the bytes say them: with their version and
+tagged fields, in the record's order, a node perhaps twice. replica.storage.batches turns one into
+the other, which is where a peer or a disk is blamed for a record that the core can't use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DESIGN.md section 2: who may import whom. The rules are in rules.py; here they are applied."""
+"""Which folder may import which: the rules of rules.py, applied to every module."""
 
 from __future__ import annotations
 
