@@ -98,7 +98,9 @@ def run(
         with (
             _target(feed, kafka, folder, hook, patient=pace.follow) as target,
             job_events(
-                *("publish", lake, complain),
+                "publish",
+                lake,
+                complain,
                 tables=table,
                 writes=_written(kafka, folder),
                 run_id=run_id,

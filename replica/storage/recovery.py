@@ -215,7 +215,10 @@ class _Opening:
         for covered in (self._covered if _holds(saved, ends) else 0, 0):
             self.epochs, self.control = (), []
             scanned = scan_segment(
-                *(self.files, self.folder, base, self.config),
+                self.files,
+                self.folder,
+                base,
+                self.config,
                 epoch=epoch,
                 visit=self._visit,
                 covered=covered,

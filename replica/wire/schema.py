@@ -97,14 +97,14 @@ class Api:
 def api(
     name: str,
     key: int,
-    oldest: int,
-    newest: int,
+    bounds: tuple[int, int],
     *,
     flexible_since: int,
     request: tuple[Field, ...],
     response: tuple[Field, ...],
 ) -> Api:
-    """An API from its two tables; both version bounds inclusive."""
+    """An API from its two tables. bounds: its oldest and its newest version."""
+    oldest, newest = bounds
     versions = range(oldest, newest + 1)
     return Api(
         name,

@@ -82,7 +82,9 @@ def _content_findings(row: dict[str, Any], told: list[dict[str, Any]]) -> Iterat
     if row["first_unknown"] is not None:
         unknown.append(row["first_unknown"])
     found = judge_compared(
-        *(row["file"], snapshot_id, compared),
+        row["file"],
+        snapshot_id,
+        compared,
         is_readable=is_readable,
         newer=is_newer(snapshot_id, unknown),
     )
