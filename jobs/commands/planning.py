@@ -57,7 +57,7 @@ Reasons = Annotated[
 
 def plan(
     paths: cluster_options.PathsOfAState = None,
-    lake: options.OptionalLake = None,
+    lake: options.LakeOrPaths = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
@@ -102,6 +102,7 @@ def plan(
     from replica.metadata.changes.releases import NEWEST_LEVELS
 
     exclusive({"PATH": paths, "--lake": lake})
+    lake = options.lake_unless(paths, lake)
     of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
     needs("--lake", lake, {**of_a_lake, "--committed-only": committed_only})
     if upgrade is not None and upgrade not in NEWEST_LEVELS:

@@ -45,7 +45,7 @@ Formatted = Annotated[
 def restore(
     release: Release,
     paths: Sources = None,
-    lake: options.OptionalLake = None,
+    lake: options.LakeOrPaths = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
@@ -86,8 +86,9 @@ def restore(
 
     if release not in NEWEST_LEVELS:
         raise UsageError(f"--release {release}: expected one of {', '.join(NEWEST_LEVELS)}")
+    lake = options.lake_unless(paths, lake)
     if bool(paths) == (lake is not None):
-        raise UsageError("restore: name directories, or a lake by --lake")
+        raise UsageError("restore: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
     if (output is None) != dry_run:
         raise UsageError("restore: give either -o FOLDER or --dry-run")
     of_lake = {

@@ -16,7 +16,7 @@ from replica.errors import CorruptDataError, DataError
 from replica.format.compression import Inflation
 from replica.format.content import Content
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.record import records_of
+from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
 from replica.metadata.image import EMPTY, Image, Refusal, ReplayedRecord, meaning
@@ -24,6 +24,12 @@ from replica.model.epochs import OffsetAndEpoch
 
 Watch = Callable[[str], None]
 """Takes a line that says how far long work has come; called now and then."""
+
+
+class Read(Protocol):
+    """What a log record means to a replay: `meaning`, or the same without its secrets."""
+
+    def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
 
 
 class AnyReplay(Protocol):
@@ -70,19 +76,30 @@ class Replayed:
     newest: NewestState | None = None
 
 
-def apply_batch(
-    replay: AnyReplay, batch: LocatedBatch, content: Content, inflation: Inflation
-) -> Iterator[Refusal]:
-    """Apply a batch's records; the refusals. DataError where a record has no meaning here, or the
+def read_batch(
+    batch: LocatedBatch, content: Content, inflation: Inflation, read: Read = meaning
+) -> Iterator[tuple[Record, ReplayedRecord]]:
+    """A batch's records with what they mean. DataError where a record has no meaning here, or the
     batch isn't there any more.
 
-    content, inflation: of the file.
+    content, inflation: of the file. read: in place of `meaning`.
     """
     whole = content.batch(batch)
     if not whole:
         raise CorruptDataError("the batch is gone", batch.position)
     for record in records_of(batch.header, whole, inflation):
-        message = meaning(record, is_control=batch.header.is_control)
+        yield record, read(record, is_control=batch.header.is_control)
+
+
+def apply_batch(
+    replay: AnyReplay,
+    batch: LocatedBatch,
+    content: Content,
+    inflation: Inflation,
+    read: Read = meaning,
+) -> Iterator[Refusal]:
+    """Apply a batch's records; the refusals. Else as `read_batch`."""
+    for record, message in read_batch(batch, content, inflation, read):
         refusal = replay.apply(record.offset, message)
         if refusal is not None:
             yield refusal
@@ -111,7 +128,7 @@ class Replaying:
         self._wanted = frozenset(wanted)
         self._new_replay = new_replay
         self._snapshot_image = snapshot_image
-        self._bases = _bases(examined)
+        self._bases = whole_snapshots(examined)
         self._replay: AnyReplay | None = None  # None while nothing is known of the state
         # the newest end of which the state was known, and the replay that knew it
         self._known: tuple[AnyReplay, OffsetAndEpoch] | None = None
@@ -201,7 +218,7 @@ class Replaying:
         return None
 
 
-def _bases(examined: Examined) -> dict[int, list[SnapshotFile]]:
+def whole_snapshots(examined: Examined) -> dict[int, list[SnapshotFile]]:
     """Whole snapshots by their end offset, also such that are about to be deleted."""
     found: dict[int, list[SnapshotFile]] = {}
     for snapshot in examined.directory.snapshots:

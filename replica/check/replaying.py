@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from replica.check.examined import Examined
-from replica.check.replay_fold import Replayed, Replaying, Watch, apply_batch
+from replica.check.replay_fold import Read, Replayed, Replaying, Watch, apply_batch
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import MovedError
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.segment import LocatedBatch
-from replica.metadata.image import Image, Replay
+from replica.metadata.image import Image, Replay, meaning
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan.file_room import TooMuchMemoryError
 from replica.scan.segments import is_large
@@ -49,13 +49,15 @@ def replay_log(
     return replaying.replayed(newest=newest)
 
 
-def snapshot_image(examined: Examined, snapshot: SnapshotFile) -> Image | None:
+def snapshot_image(
+    examined: Examined, snapshot: SnapshotFile, read: Read = meaning
+) -> Image | None:
     """The state in a snapshot; None where part of it is damaged or unknown, or it takes too much
-    memory."""
+    memory. read: in place of `meaning`; the bulk reader has no other."""
     if snapshot.scan.damages:
         return None
     content = examined.content_of(snapshot)
-    if is_large(content.size):
+    if is_large(content.size) and read is meaning:
         from replica.check.bulk_replaying import large_snapshot_image
 
         try:
@@ -67,7 +69,7 @@ def snapshot_image(examined: Examined, snapshot: SnapshotFile) -> Image | None:
     inflation = Inflation(content.size)
     try:
         for batch in snapshot.scan.batches:
-            for _ in apply_batch(replay, batch, content, inflation):
+            for _ in apply_batch(replay, batch, content, inflation, read):
                 return None
     except DataError:
         return None

@@ -66,8 +66,8 @@ def test_exposure_of_directories_is_told_for_each_failure(kraftlake: Kraftlake) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--sizes"], "name a directory, or --lake"),
-        ([WELL], "--lake is missing; directories are read with --sizes or --exposure"),
+        (["--sizes"], "name a directory, or a lake by --lake or KRAFTLAKE_LAKE"),
+        ([], "state: name directories, or a lake by --lake or KRAFTLAKE_LAKE"),
         (["--sizes", WELL, "--lake", "lake"], "PATH and --lake exclude each other: take one"),
         (["--sizes", "--exposure", WELL], "--sizes and --exposure exclude each other: take one"),
         (["--sizes", WELL, "--at-offset", "5"], "--at-offset goes with --lake"),
