@@ -227,7 +227,8 @@ def forget(
 def demo(lake: options.DemoLake = None) -> int:
     """Show the whole way on metadata logs recorded from real Kafka: ingest, build, ask.
 
-    For a first look; needs Java 17 or newer, and no Kafka.
+    For a first look; needs Java 17 or newer, and no Kafka. The logs come with kraftlake; lake and,
+    outside a checkout, logs are left in .demo.
 
     Exit codes: 0, 1 when an answer is not the expected one, 2 usage.
     """

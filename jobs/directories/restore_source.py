@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from jobs.asking.lake_history import cluster_history
 from jobs.directories.recover import examined_nodes
 from jobs.moments import Moment
 from jobs.output import Progress, complain
@@ -39,7 +39,8 @@ def of_directories(paths: Sequence[str], at_offset: int | None) -> Source:
     at_offset: the end of a batch, None for the end of its log. UsageError where the state there
     isn't known to the last record.
     """
-    found = examined_nodes(paths)
+    with ExitStack() as stack:
+        found = examined_nodes(paths, stack)
     clusters = by_cluster(found)
     if len(clusters) > 1:
         raise UsageError(f"{', '.join(paths)}: {len(clusters)} clusters: name one's directories")
@@ -102,6 +103,8 @@ def _image(examined: Examined, end: OffsetAndEpoch) -> Image | None:
 
 def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: bool) -> Source:
     """The state that `kraftlake state` tells of the moment. UsageError."""
+    from jobs.asking.lake_history import cluster_history  # directories need no delta-rs
+
     history = cluster_history(lake, cluster, committed_only=committed_only)
     end_offset = history.end_offset(moment)
     redacted: Counter[str] = Counter()

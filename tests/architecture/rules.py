@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-EVERYONE = ("replica.model", "replica.errors", "replica.severity")
+EVERYONE = ("replica.model", "replica.errors", "replica.severity", "replica.installation")
 
 _PIPELINES_FROM_REPLICA = (
     "replica.message",
@@ -31,6 +31,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.model": (),
     "replica.severity": (),
     "replica.errors": (),
+    "replica.installation": (),
     "replica.message": (),
     "replica.format": ("replica.message",),
     "replica.metadata": ("replica.format", "replica.message"),
