@@ -14,7 +14,7 @@ from replica.check.records import Transaction
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory, SnapshotFile
-from replica.format.segment import LocatedBatch
+from replica.format.segment import LocatedBatch, chosen
 from replica.format.snapshot import SnapshotState
 from replica.metadata.image import (
     PLACE_OF,
@@ -391,7 +391,9 @@ def _last_batch(directory: MetadataDirectory) -> LocatedBatch | None:
 def _batch_holding(directory: MetadataDirectory, offset: int) -> LocatedBatch | None:
     for segment in reversed(directory.segments):
         if segment.scan.batches and segment.scan.batches[0].header.base_offset <= offset:
-            for batch in segment.scan.batches:
-                if batch.header.base_offset <= offset <= batch.header.last_offset:
-                    return batch if batch.crc_valid else None
+            names = ("base_offset", "last_offset")
+            held = chosen(segment.scan.batches, names, lambda first, last: first <= offset <= last)
+            batch = next(held, None)
+            if batch is not None:
+                return batch if batch.crc_valid else None
     return None
