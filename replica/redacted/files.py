@@ -21,14 +21,13 @@ from replica.format import (
     quorum_state,
 )
 from replica.format.byte_source import OpenFile, Source, all_bytes, blocks, byte_source
-from replica.format.file_names import FileKind, FileName, classify, segment_file_name
+from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify, segment_file_name
 from replica.format.java_properties import escape
 from replica.format.reading import SMALL_BYTES, ReadFile
 from replica.format.small_files import size_limit
 from replica.redacted.log_file import Moved, redact_log
 from replica.redacted.records import RecordRedactor
 
-_LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 _UNREADABLE = b"\xff"
 _META_KEYS = ("version", "cluster.id", "node.id", "broker.id", "directory.id")
 
@@ -61,7 +60,7 @@ class RedactedFiles:
         UnreadableFileError, UnwritableFileError.
         """
         name = classify(os.path.basename(path))
-        if name.kind in _LOGS:
+        if name.kind in LOG_KINDS:
             return self._log(path, data).content
         small = all_bytes(data)
         if not small:
