@@ -345,7 +345,7 @@ WITH {newest(cluster)}, ranked AS (
   LEFT JOIN (SELECT capture_id, max(captured_at) AS captured_at FROM bronze.captures
              GROUP BY capture_id) AS c ON c.capture_id = f.capture_id
   LEFT JOIN newest AS n ON n.capture_id = f.capture_id
-  WHERE f.cluster_id = {literal(cluster)}
+  WHERE f.cluster_id = {literal(cluster)} AND f.family = 'files'
 )
 SELECT rule, severity, findings, now, node_id, directory_id, file, position, "offset", epoch,
        message, captured_at

@@ -26,7 +26,7 @@ YEAR_199983 = 6_248_700_000_000_000_000
 
 def finding(number: int, rule: str = "crc-mismatch", **more: Any) -> dict[str, Any]:
     place = {"file": "00.log", "position": number, "offset": number, "message": f"found {number}"}
-    told = {"rule": rule, "severity": "error", "capture_id": "capture-1-1"}
+    told = {"rule": rule, "severity": "error", "capture_id": "capture-1-1", "family": "files"}
     return {**replica(1), **told, **place, **more}
 
 
