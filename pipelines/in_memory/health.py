@@ -50,7 +50,7 @@ def health(
         }
         for row in of_ranges.to_pylist()
     )
-    judged = []
+    judged: list[Row] = []
     for look in looks(status, captures, ranges, epochs):
         rows = sorted(_history(written, look), key=lambda row: (row[1], -(row[2] or 0)))
         judged += told(look, (dict(zip(HISTORY.names, row, strict=True)) for row in rows))

@@ -17,7 +17,7 @@ from replica.check.rule import Finding
 from replica.health.cluster import Cluster
 from replica.health.exposure import exposures, min_isr_unknown
 from replica.health.judging import judge_health
-from replica.health.past import WATCHED, Past, Since, Step, look_back
+from replica.health.past import WATCHED, Past, Step, look_back
 from replica.metadata.image import KINDS, entity_of, image_of
 
 JUDGED = (
@@ -155,7 +155,7 @@ def _finding_row(look: _Row, finding: Finding) -> _Row:
 def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[_Row]:
     unknown = min_isr_unknown(cluster)
     for one in exposures(cluster):
-        since = past.exposed.get(one.failure, Since(None, None))
+        since = past.exposed.get(one.failure)
         yield {
             "what": EXPOSURE,
             "cluster_id": cluster.cluster_id,
@@ -164,8 +164,8 @@ def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[_Row]:
             **one.harm._asdict(),
             "voters_left": one.voters_left,
             "has_majority": one.has_majority,
-            "since_offset": since.offset,
-            "since": None if since.at is None else since.at * _US_PER_MS,
+            "since_offset": None if since is None else since.offset,
+            "since": None if since is None or since.at is None else since.at * _US_PER_MS,
             "end_offset": cluster.end_offset,
             "min_isr_unknown": unknown,
         }
