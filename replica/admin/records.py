@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from replica.errors import UsageError
-from replica.format.batch import encode_batch
-from replica.format.record import Record, RecordHeader, encode_records
+from replica.format.record import Record, RecordHeader
+from replica.format.whole_batch import record_batch
 
 _FIELDS = frozenset(("key", "value", "headers"))
 _IGNORED = frozenset(("offset", "epoch", "timestamp"))
@@ -51,19 +51,11 @@ def record_of_json(line: bytes) -> Record:
 
 def batch_of(records: Sequence[Record], timestamp: int) -> bytes:
     """One uncompressed batch from offset 0 on, which a leader replaces. timestamp: ms, of all."""
-    placed = (
+    placed = [
         Record(offset, timestamp, record.key, record.value, record.headers)
         for offset, record in enumerate(records)
-    )
-    return encode_batch(
-        base_offset=0,
-        leader_epoch=-1,
-        records=encode_records(placed, 0, timestamp),
-        record_count=len(records),
-        last_offset_delta=len(records) - 1,
-        base_timestamp=timestamp,
-        max_timestamp=timestamp,
-    )
+    ]
+    return record_batch(0, -1, timestamp, placed)
 
 
 def _header(found: Any) -> RecordHeader:

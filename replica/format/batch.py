@@ -185,7 +185,7 @@ def encode_batch(
     """A whole batch around encoded (and, by `attributes`, compressed) records; the CRC is made."""
     header = BatchHeader(
         base_offset=base_offset,
-        batch_length=MIN_BATCH_LENGTH + len(records),
+        batch_length=MIN_BATCH_LENGTH,
         leader_epoch=leader_epoch,
         magic=MAGIC,
         crc=0,
@@ -198,7 +198,14 @@ def encode_batch(
         base_sequence=base_sequence,
         record_count=record_count,
     )
-    batch = bytearray(encode_header(header))
+    return with_records(header, records)
+
+
+def with_records(header: BatchHeader, records: bytes) -> bytes:
+    """A whole batch of this header around encoded (and, by its codec, compressed) records; its
+    length and its CRC are made."""
+    length = MIN_BATCH_LENGTH + len(records)
+    batch = bytearray(encode_header(header._replace(batch_length=length, crc=0)))
     batch += records
     struct.pack_into(">I", batch, CRC_START - 4, computed_crc(batch))
     return bytes(batch)

@@ -20,9 +20,9 @@ from replica.format.batch import (
     BatchHeader,
     computed_crc,
     decode_header,
-    encode_batch,
     encode_header,
     is_plausible,
+    with_records,
 )
 from replica.format.byte_source import InMemory
 from replica.format.compression import Inflation, compress
@@ -108,23 +108,7 @@ def _batch(
     if is_broken:  # with room for as many records as the header claims
         claimed = min(header.record_count * MIN_RECORD_BYTES, header.size_bytes)
         body += FILL * (1 + max(0, claimed - len(body)) // len(FILL))
-    return _encoded(header, _compressed(header.codec, body))
-
-
-def _encoded(header: BatchHeader, records: bytes) -> bytes:
-    return encode_batch(
-        base_offset=header.base_offset,
-        leader_epoch=header.leader_epoch,
-        records=records,
-        record_count=header.record_count,
-        last_offset_delta=header.last_offset_delta,
-        base_timestamp=header.base_timestamp,
-        max_timestamp=header.max_timestamp,
-        attributes=header.attributes,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-    )
+    return with_records(header, _compressed(header.codec, body))
 
 
 def _compressed(codec: int, body: bytes) -> bytes:

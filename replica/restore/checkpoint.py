@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
 from replica.format.control import (
     ControlMessage,
     SnapshotFooter,
     SnapshotHeader,
-    encode_control,
 )
-from replica.format.record import Record, encode_records
+from replica.format.whole_batch import control_batch, value_batch
 from replica.metadata.record import MetadataRecord
 from replica.metadata.writer import encode
 
@@ -35,13 +33,12 @@ def checkpoint(
     parts = []
     for messages in ([SnapshotHeader(0, timestamp_ms)], [*control]):
         if messages:
-            parts.append(_control_batch(messages, offset, timestamp_ms))
+            parts.append(control_batch(offset, 0, timestamp_ms, messages))
             offset += len(messages)
     for values in _grouped(encode(record) for record in records):
-        entries = [Record(offset + i, timestamp_ms, None, v) for i, v in enumerate(values)]
-        parts.append(_batch(entries))
+        parts.append(value_batch(offset, 0, timestamp_ms, values))
         offset += len(values)
-    parts.append(_control_batch([SnapshotFooter(0)], offset, timestamp_ms))
+    parts.append(control_batch(offset, 0, timestamp_ms, [SnapshotFooter(0)]))
     return b"".join(parts)
 
 
@@ -56,25 +53,3 @@ def _grouped(values: Iterable[bytes]) -> Iterator[list[bytes]]:
         size += len(value)
     if group:
         yield group
-
-
-def _control_batch(messages: Sequence[ControlMessage], offset: int, timestamp_ms: int) -> bytes:
-    entries = [
-        Record(offset + i, timestamp_ms, *encode_control(message))
-        for i, message in enumerate(messages)
-    ]
-    return _batch(entries, CONTROL_ATTRIBUTE)
-
-
-def _batch(entries: Sequence[Record], attributes: int = 0) -> bytes:
-    first = entries[0]
-    return encode_batch(
-        base_offset=first.offset,
-        leader_epoch=0,
-        records=encode_records(entries, first.offset, first.timestamp),
-        record_count=len(entries),
-        last_offset_delta=len(entries) - 1,
-        base_timestamp=first.timestamp,
-        max_timestamp=first.timestamp,
-        attributes=attributes,
-    )

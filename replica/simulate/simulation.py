@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from random import Random
 
 from replica.errors import FileSystemError, KraftlakeError
+from replica.format.whole_batch import value_batch
 from replica.model.election_state import LeaderAndEpoch
 from replica.raft import inputs
 from replica.raft.effects import Effects
@@ -35,7 +36,6 @@ from replica.simulate.schedule import (
     Strike,
     Wake,
 )
-from replica.storage.batches import value_batch
 
 SETTLE_MS = 120_000
 

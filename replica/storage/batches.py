@@ -6,18 +6,12 @@ The core knows no bytes: its control records become Kafka's control messages her
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 
 from replica.errors import CorruptDataError, DataError
 from replica.format import control
-from replica.format.batch import (
-    CONTROL_ATTRIBUTE,
-    LENGTH_PREFIX,
-    decode_header,
-    encode_batch,
-)
+from replica.format.batch import LENGTH_PREFIX
 from replica.format.frames import Frame, frames
-from replica.format.record import Record, encode_records, records_of
+from replica.format.whole_batch import control_batch, messages_in, value_batch
 from replica.message.primitives import Buffer
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
@@ -74,48 +68,6 @@ def bytes_of(batch: Batch) -> bytes:
     _BASE_OFFSET.pack_into(stamped, 0, batch.base_offset)
     _LEADER_EPOCH.pack_into(stamped, LENGTH_PREFIX.size, batch.epoch)
     return bytes(stamped)
-
-
-def control_batch(
-    base_offset: int, epoch: int, timestamp: int, messages: Sequence[control.ControlMessage]
-) -> bytes:
-    """A control batch, one offset for each message; `timestamp` in ms."""
-    records = [
-        Record(base_offset + index, timestamp, *control.encode_control(message))
-        for index, message in enumerate(messages)
-    ]
-    return _encoded(records, base_offset, epoch, timestamp, CONTROL_ATTRIBUTE)
-
-
-def value_batch(base_offset: int, epoch: int, timestamp: int, values: Sequence[bytes]) -> bytes:
-    """A batch of records without keys, one offset for each value; `timestamp` in ms."""
-    records = [
-        Record(base_offset + index, timestamp, None, value) for index, value in enumerate(values)
-    ]
-    return _encoded(records, base_offset, epoch, timestamp, 0)
-
-
-def _encoded(
-    records: Sequence[Record], base_offset: int, epoch: int, timestamp: int, attributes: int
-) -> bytes:
-    return encode_batch(
-        base_offset=base_offset,
-        leader_epoch=epoch,
-        records=encode_records(records, base_offset, timestamp),
-        record_count=len(records),
-        last_offset_delta=len(records) - 1,
-        base_timestamp=timestamp,
-        max_timestamp=timestamp,
-        attributes=attributes,
-    )
-
-
-def messages_in(batch: Buffer) -> tuple[control.ControlMessage, ...]:
-    """The control messages of a whole control batch; DataError names the byte in it."""
-    header = decode_header(batch)
-    return tuple(
-        control.decode_control(record.key, record.value) for record in records_of(header, batch)
-    )
 
 
 def control_records(batch: Buffer) -> tuple[ControlRecord, ...]:

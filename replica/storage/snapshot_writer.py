@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from replica.format import control
+from replica.format.whole_batch import control_batch, value_batch
 from replica.model.control import ControlRecord
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.log_facts import SnapshotFacts
 from replica.raft.ports import SnapshotWriter
-from replica.storage.batches import control_batch, message_of, value_batch
+from replica.storage.batches import message_of
 from replica.storage.filesystem import FileSystem
 
 BATCH_BYTES = 1024 * 1024

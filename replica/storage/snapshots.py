@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from replica.errors import CorruptDataError, DataError
 from replica.format import control
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
+from replica.format.whole_batch import messages_in
 from replica.message.primitives import Buffer
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
@@ -19,7 +20,7 @@ from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.log_facts import SnapshotFacts
 from replica.raft.ports import Snapshots
 from replica.storage.batch_walk import walk
-from replica.storage.batches import batch_in, messages_in, record_of
+from replica.storage.batches import batch_in, record_of
 from replica.storage.filesystem import File, FileSystem
 from replica.storage.snapshot_writer import FileSnapshotWriter
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import confluent_kafka
 
-from replica.storage.batches import value_batch
+from replica.format.whole_batch import value_batch
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection
 from tests.bench.rounds import Spread, measure, ratios

@@ -22,9 +22,9 @@ from functools import partial
 from pathlib import Path
 
 from replica.format.batch import decode_header
+from replica.format.whole_batch import value_batch
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
-from replica.storage.batches import value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig

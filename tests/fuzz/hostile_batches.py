@@ -11,7 +11,7 @@ import crc32c
 
 from replica.format.batch import CRC_START, HEADER, MAGIC_POSITION
 from replica.format.compression import GZIP, LZ4, SNAPPY, ZSTD, compress
-from replica.storage.batches import value_batch
+from replica.format.whole_batch import value_batch
 
 VALUE_MARK = b"fuzz "
 BOMB_BYTES = 48 * 1024 * 1024

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from replica.storage.batches import value_batch
+from replica.format.whole_batch import value_batch
 from tests.fuzz.quorum_kills import RESULTS, QuorumKills, appended_in, with_row
 from tests.interop.mixed_quorum import MixedQuorum
 

@@ -6,10 +6,11 @@ import pytest
 
 from replica.errors import CorruptDataError
 from replica.format.batch import HEADER
+from replica.format.whole_batch import control_batch, value_batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
-from replica.storage.batches import control_batch, message_of, value_batch
+from replica.storage.batches import message_of
 from replica.wire.header import MAX_REQUEST_ELEMENTS, decode_request, encode_request
 from tests.fuzz.attacked import Quorum
 from tests.fuzz.endings import ENDINGS

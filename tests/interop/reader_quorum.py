@@ -18,11 +18,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from replica.errors import KraftlakeError
 from replica.format.record import records_of
 from replica.format.segment import scan
+from replica.format.whole_batch import value_batch
 from replica.model.kafka_errors import ErrorCode, error_name
 from replica.node.formatting import format_node
 from replica.node.properties import read_properties
 from replica.node.settings import settings_in
-from replica.storage.batches import value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.fetching import FETCH

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from replica.format.frames import frames
+from replica.format.whole_batch import value_batch
 from replica.metadata.writer import encode
 from replica.model.keys import ReplicaId
 from replica.raft import inputs
@@ -27,7 +28,6 @@ from replica.simulate.scenarios import records
 from replica.simulate.scenarios.records import Records, uuid_of
 from replica.simulate.simulation import Simulation
 from replica.simulate.workload import MetadataWorkload, Values
-from replica.storage.batches import value_batch
 from replica.storage.identity import write_identity
 
 START_MS = 1_767_225_600_000

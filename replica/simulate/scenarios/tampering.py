@@ -10,9 +10,9 @@ from replica.format import leader_epoch_checkpoint
 from replica.format.control import SnapshotHeader
 from replica.format.frames import Frame, frames
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
+from replica.format.whole_batch import control_batch, messages_in
 from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.simulate.scenarios.quorum import Files
-from replica.storage.batches import control_batch, messages_in
 
 _FOLDER = "__cluster_metadata-0/"
 _SEGMENT_SUFFIXES = (".log", ".index", ".timeindex")

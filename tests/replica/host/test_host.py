@@ -8,6 +8,7 @@ import pytest
 from replica.format.batch import decode_header
 from replica.format.frames import frames
 from replica.format.record import records_of
+from replica.format.whole_batch import value_batch
 from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
@@ -22,7 +23,7 @@ from replica.raft.inputs import Append, Proposal, Propose, Request, Response
 from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse
 from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
-from replica.storage.batches import batch_in, value_batch
+from replica.storage.batches import batch_in
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig

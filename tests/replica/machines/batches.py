@@ -2,9 +2,10 @@
 
 from replica.format.control import SnapshotFooter, SnapshotHeader
 from replica.format.frames import frames
+from replica.format.whole_batch import control_batch, value_batch
 from replica.model.batch import Batch
 from replica.model.control import LeaderChange
-from replica.storage.batches import batch_in, control_batch, message_of, value_batch
+from replica.storage.batches import batch_in, message_of
 
 
 def decoded(data):

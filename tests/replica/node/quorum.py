@@ -5,6 +5,7 @@ from contextlib import suppress
 from random import Random
 
 from replica.errors import UnreachablePeerError
+from replica.format.whole_batch import value_batch
 from replica.host.host import Host, Place
 from replica.machines.opaque import OpaqueMachine
 from replica.model.keys import ReplicaKey
@@ -14,7 +15,6 @@ from replica.raft.config import Config
 from replica.raft.inputs import Proposal, Propose
 from replica.raft.leader.leading import NotLeaderError
 from replica.raft.roles import Leader
-from replica.storage.batches import value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.storage.segment import LogConfig
 

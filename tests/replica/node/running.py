@@ -25,6 +25,8 @@ FAST = {
     "kraftlake__topic__name": TOPIC,
     "kraftlake__topic__id": TOPIC_ID,
 }
+SLOW_MACHINE = {"controller__quorum__fetch__timeout__ms": "10000"}
+"""A leader of three stays leader although the machine stops its process for a second or two."""
 
 
 _NAMES = {
@@ -88,10 +90,13 @@ async def quorum_of_three(tmp_path, **changed):
         for node_id, port in ports.items():
             folder = tmp_path / str(node_id)
             folder.mkdir()
-            own = {"controller__quorum__voters": voters, "broker__rack": f"r{node_id}", **changed}
+            own = {"controller__quorum__voters": voters, "broker__rack": f"r{node_id}"}
+            own |= SLOW_MACHINE | changed
             nodes.append(await stack.enter_async_context(running(folder, node_id, port, **own)))
         leader = await leader_of(nodes)
-        yield leader, [node for node in nodes if node is not leader]
+        followers = [node for node in nodes if node is not leader]
+        await caught_up(leader, followers)  # until then a follower may not know its leader
+        yield leader, followers
 
 
 async def leader_of(nodes):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from replica.errors import CorruptDataError, DataError
 from replica.format.frames import frames
+from replica.format.whole_batch import value_batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
@@ -19,7 +20,7 @@ from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.membership import InvalidFeatureError
 from replica.node.translate.partition import InvalidPartitionError, Partition, is_top_level
 from replica.raft import messages as m
-from replica.storage.batches import batch_in, value_batch
+from replica.storage.batches import batch_in
 from replica.wire.codec import decode, encode
 from tests.replica.wire.messages import messages
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.format.batch_size import batch_size
+from replica.format.whole_batch import value_batch
 from replica.raft.config import FOREVER
 from replica.raft.leader.accumulator import Accumulated, BatchAccumulator, BufferAllocationError
-from replica.storage.batches import value_batch
 
 LINGER = 50
 LARGE = 10**6

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from replica.format.whole_batch import value_batch
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, LeaderChange
 from replica.model.keys import ReplicaKey
-from replica.storage.batches import batches_of, bytes_of, value_batch
+from replica.storage.batches import batches_of, bytes_of
 
 FIRST_TIME = 1_795_231_128_672
 

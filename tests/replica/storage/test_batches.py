@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from replica.errors import CorruptDataError, DataError
 from replica.format.control import KRaftVoters
 from replica.format.frames import frames
+from replica.format.whole_batch import control_batch
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batch_walk import walk
-from replica.storage.batches import batches_of, bytes_of, control_batch, control_records
+from replica.storage.batches import batches_of, bytes_of, control_records
 from tests.replica.storage.content import batch, batches, leader_change, on_disk
 
 FETCHED = on_disk([leader_change(7, epoch=2), *batches(8, 3, epoch=2), batch(11, 4, epoch=5)])

@@ -17,10 +17,11 @@ from replica.format.directory import read_directory
 from replica.format.record import Record, records_of
 from replica.format.segment import scan
 from replica.format.snapshot import parse_name
+from replica.format.whole_batch import control_batch, messages_in, value_batch
 from replica.model.batch import Batch
 from replica.model.control import KRaftVersion
 from replica.model.epochs import OffsetAndEpoch
-from replica.storage.batches import batches_of, bytes_of, control_batch, messages_in, value_batch
+from replica.storage.batches import batches_of, bytes_of
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
 from replica.storage.recovery import open_log

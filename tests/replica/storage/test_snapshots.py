@@ -9,13 +9,13 @@ from replica.format import control
 from replica.format.batch import decode_header
 from replica.format.control import SnapshotFooter, SnapshotHeader
 from replica.format.record import records_of
+from replica.format.whole_batch import messages_in
 from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.log_facts import SnapshotFacts
 from replica.model.voters import Endpoint, Voter, VoterSet
 from replica.storage import snapshot_writer
-from replica.storage.batches import messages_in
 from replica.storage.snapshots import SnapshotFiles
 from tests.replica.storage.conftest import Place
 

@@ -10,11 +10,11 @@ import urllib.request
 from contextlib import contextmanager
 
 from replica.errors import KraftlakeError
+from replica.format.whole_batch import value_batch
 from replica.node.formatting import format_node
 from replica.node.properties import read_properties
 from replica.node.security.client import client_config_in
 from replica.node.settings import settings_in
-from replica.storage.batches import value_batch
 from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.writing import PRODUCE

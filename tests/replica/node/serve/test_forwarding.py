@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from replica.format.whole_batch import value_batch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.authorizer import Authorizer, Role
 from replica.node.rpcs import RPCS
 from replica.node.serve.forwarding import FORWARDER, Forwarder
 from replica.raft.roles import Leader, Resigned
-from replica.storage.batches import value_batch
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.membership import REMOVE_RAFT_VOTER, UPDATE_FEATURES
 from replica.wire.apis.quorum import DESCRIBE_QUORUM

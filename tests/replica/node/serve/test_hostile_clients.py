@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from replica.errors import PeerError
+from replica.format.whole_batch import value_batch
 from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.quorum import LONGEST_WAIT_MS
 from replica.raft.messages import FetchRequest
-from replica.storage.batches import value_batch
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.apis.writing import PRODUCE

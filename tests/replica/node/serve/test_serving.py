@@ -7,8 +7,8 @@ import pytest
 from replica.format.batch import decode_header
 from replica.format.frames import frames
 from replica.format.record import records_of
+from replica.format.whole_batch import value_batch
 from replica.model.kafka_errors import ErrorCode
-from replica.storage.batches import value_batch
 from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH

@@ -6,9 +6,9 @@ import hashlib
 from dataclasses import replace
 from random import Random
 
+from replica.format.whole_batch import value_batch
 from replica.model.control import KRaftVersion, KRaftVoters
 from replica.simulate.disk import SimulatedDisk
-from replica.storage.batches import value_batch
 from replica.storage.filesystem import read_whole
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log

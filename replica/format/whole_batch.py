@@ -1,0 +1,60 @@
+"""Whole batches made of records, and the control messages of one (Kafka: MemoryRecordsBuilder).
+
+All records of such a batch have the same time, and an offset each without a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from replica.format import control
+from replica.format.batch import CONTROL_ATTRIBUTE, decode_header, encode_batch
+from replica.format.record import Record, encode_records, records_of
+from replica.message.primitives import Buffer
+
+
+def control_batch(
+    base_offset: int, epoch: int, timestamp: int, messages: Sequence[control.ControlMessage]
+) -> bytes:
+    """A control batch, one offset for each message; `timestamp` in ms."""
+    records = [
+        Record(base_offset + index, timestamp, *control.encode_control(message))
+        for index, message in enumerate(messages)
+    ]
+    return record_batch(base_offset, epoch, timestamp, records, CONTROL_ATTRIBUTE)
+
+
+def value_batch(base_offset: int, epoch: int, timestamp: int, values: Sequence[bytes]) -> bytes:
+    """A batch of records without keys, one offset for each value; `timestamp` in ms."""
+    records = [
+        Record(base_offset + index, timestamp, None, value) for index, value in enumerate(values)
+    ]
+    return record_batch(base_offset, epoch, timestamp, records)
+
+
+def record_batch(
+    base_offset: int,
+    epoch: int,
+    timestamp: int,
+    records: Sequence[Record],
+    attributes: int = 0,
+) -> bytes:
+    """A batch of records that have these offsets, from `base_offset` on, and this time in ms."""
+    return encode_batch(
+        base_offset=base_offset,
+        leader_epoch=epoch,
+        records=encode_records(records, base_offset, timestamp),
+        record_count=len(records),
+        last_offset_delta=len(records) - 1,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        attributes=attributes,
+    )
+
+
+def messages_in(batch: Buffer) -> tuple[control.ControlMessage, ...]:
+    """The control messages of a whole control batch; DataError names the byte in it."""
+    header = decode_header(batch)
+    return tuple(
+        control.decode_control(record.key, record.value) for record in records_of(header, batch)
+    )
