@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-from jobs.asking.cluster_source import Source, from_directories
+from jobs.asking.cluster_source import Source, Wanted, from_directories
 from jobs.moments import Moment
-from jobs.output import complain, counted, write_json, write_line, write_table
+from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.health.exposure import (
@@ -19,9 +19,11 @@ from replica.health.exposure import (
     RACK,
     VOTER,
     Exposure,
+    Failure,
     exposures,
     min_isr_unknown,
 )
+from replica.health.past import Since, does_harm
 from replica.health.sizes import (
     ENTITY,
     RECORD,
@@ -57,9 +59,9 @@ class Asked:
     committed_only: bool
 
 
-def source_of(asked: Asked, broker_defaults: Mapping[str, str], *, content: bool) -> Source:
-    """The state, with what the log holds where `content` asks for it. UsageError for what can't be
-    told, and where neither directories nor a lake are named."""
+def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) -> Source:
+    """The state, and what is wanted besides. UsageError for what can't be told, and where neither
+    directories nor a lake are named."""
     if asked.lake is not None:
         from jobs.asking.cluster_in_lake import from_lake  # directories need no delta-rs
 
@@ -69,11 +71,11 @@ def source_of(asked: Asked, broker_defaults: Mapping[str, str], *, content: bool
             asked.moment,
             broker_defaults,
             committed_only=asked.committed_only,
-            content=content,
+            wanted=wanted,
         )
     if not asked.paths:
         raise UsageError("name a directory, or --lake")
-    return from_directories(asked.paths, asked.cluster, broker_defaults, content=content)
+    return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
 
 
 def show_sizes(source: Source, *, limit: int, json_output: bool) -> int:
@@ -102,14 +104,26 @@ def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
             f"state: min.insync.replicas of {counted(unknown, 'partition')} is not known, so that "
             "below_min_isr leaves them out: --broker-config server.properties tells the default"
         )
-    found = exposures(source.cluster)
+    found = list(exposures(source.cluster))
+    since: Mapping[Failure, Since] = {} if source.past is None else source.past.exposed
+    if source.past is not None:
+        unknown = sum(does_harm(one) and one.failure not in since for one in found)
+        if unknown:
+            complain(
+                f"state: since when is not known of {counted(unknown, 'failure')}: it was so "
+                "already where the log at hand begins, or the log can't be followed to its end"
+            )
     if json_output:
         for one in found:
-            write_json(_row(one))
+            offset, at = since.get(one.failure, (None, None))
+            write_json({**_row(one), "since_offset": offset, "since": at})
         return 0
     for number, (kind, group) in enumerate(groupby(found, key=lambda one: one.kind)):
         _between(number)
-        rows = [_row(one) for one in sorted(group, key=_worst_first)]
+        rows = [
+            {**_row(one), "since": _began(since.get(one.failure))}
+            for one in sorted(group, key=_worst_first)
+        ]
         _section(_TITLES[kind], rows, limit, ("kind",))
     return 0
 
@@ -129,6 +143,13 @@ def _row(exposure: Exposure) -> dict[str, Any]:
         "voters_left": exposure.voters_left,
         "has_majority": exposure.has_majority,
     }
+
+
+def _began(since: Since | None) -> str | None:
+    if since is None:
+        return None
+    at = "" if since.at is None else f", {ms_text(since.at)}"
+    return f"offset {since.offset}{at}"
 
 
 def _worst_first(exposure: Exposure) -> tuple[Any, ...]:

@@ -86,6 +86,7 @@ def state(
     committed_only: options.CommittedOnly = False,
     sizes: cluster_options.Sizes = False,
     exposure: cluster_options.Exposures = False,
+    since: cluster_options.Since = False,
     broker_config: cluster_options.BrokerConfig = None,
     limit: cluster_options.ShownRows = 10,
     json_output: options.Json = False,
@@ -105,7 +106,9 @@ def state(
 
     --sizes and --exposure also read directories, at the end of the newest log among them.
     --exposure: how many partitions would have no leader, need an unclean election (only a replica
-    that isn't in sync is left), or be led below min.insync.replicas; and the voters' majority.
+    that isn't in sync is left), or be led below min.insync.replicas; and the voters' majority. With
+    --since also the record since which the figures of a failure that does harm are what they are:
+    the log, or the lake's history, is read backward for it.
 
     \b
     Examples:
@@ -116,7 +119,8 @@ def state(
     --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. With
     --sizes: about (entity, topic, record), name, count (of a topic: partitions), replicas,
     size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing, rack,
-    broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority.
+    broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
+    since_offset, since (ms; both null without --since).
     Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
     """
     from jobs.asking import state_of_cluster as of_cluster
@@ -125,14 +129,15 @@ def state(
 
     exclusive({"PATH": paths, "--lake": lake})
     exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
-    needs("--exposure", exposure, {"--broker-config": broker_config})
+    needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
     moment = Moment(at_offset, moment_of("--at-time", at_time))
     if sizes or exposure:
         of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
         of_a_lake |= {"--committed-only": committed_only}
         needs("--lake", lake, of_a_lake)
         asked = of_cluster.Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
-        source = of_cluster.source_of(asked, defaults_in(broker_config), content=sizes)
+        wanted = of_cluster.Wanted(content=sizes, past=since)
+        source = of_cluster.source_of(asked, defaults_in(broker_config), wanted)
         show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
         return show(source, limit=limit, json_output=json_output)
     if lake is None:
