@@ -16,7 +16,18 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from jobs.commands import asking, directories, engine, lake, planning, reading, restoring, sharing
+from jobs.commands import (
+    asking,
+    directories,
+    engine,
+    happening,
+    lake,
+    planning,
+    reading,
+    restoring,
+    sharing,
+    state,
+)
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 
@@ -78,6 +89,7 @@ def _kraftlake(
       kraftlake demo                           the whole way, on recorded logs
       kraftlake dump /var/kafka/metadata       what the log says
       kraftlake check node1/ node2/ node3/     is anything wrong?
+      kraftlake timeline node1/ node2/ node3/  what happened when?
       kraftlake diff node1/ node2/             do these two agree?
       kraftlake ingest --lake lake captures/   keep it, and
       kraftlake build --lake lake              make the answers
@@ -103,6 +115,7 @@ _GROUPS = {
         _Command(directories.dump, "Print the records of segments, snapshots or directories."),
         _Command(directories.diff, "Compare two directories: where they part, what is lost."),
         _Command(directories.check, "Check directories: what is wrong where, what to do."),
+        _Command(happening.timeline, "Tell what happened by clock time, and probably why."),
         _Command(directories.explain, "Say what a finding of check means."),
         _Command(directories.recover, "Plan with which replica a broken quorum goes on."),
         _Command(restoring.restore, "Make what a new cluster boots from with old metadata."),
@@ -121,7 +134,8 @@ _GROUPS = {
     "Questions to a lake": (
         _Command(asking.sql, "Ask the tables with SQL."),
         _Command(planning.plan, "Is a change safe? Brokers, voters, partitions, upgrades."),
-        _Command(asking.state, "What the metadata was at an offset or a moment."),
+        _Command(happening.history, "The changes of a topic, broker, principal or config."),
+        _Command(state.state, "What the metadata was at an offset or a moment."),
     ),
     "A lake for others": (
         _Command(sharing.report, "An incident as one HTML page, the verdict first."),

@@ -12,18 +12,20 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 import time
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TextIO
 
+from jobs.table_text import row_lines, widths_of, wrapped
+
 MEASURED_ROWS = 500
 """Rows looked at before a table's column widths are fixed; the rest streams through."""
-TERMINAL_CELL = 80
-"""Longest cell shown on a terminal; elsewhere values are never cut."""
+_LEAST_ROOM = 20
+"""Columns below which a text isn't wrapped."""
 _PROGRESS_AFTER = 1.0
 _PROGRESS_EVERY = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -63,8 +65,8 @@ def safe_json(text: str) -> str:
 
 
 def coloured(text: str, colour: str) -> str:
-    """`text` in an ANSI colour where stdout is a terminal, unless NO_COLOR is set."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    """`text` in an ANSI colour where stdout is a terminal, unless NO_COLOR is set; "": as it is."""
+    if not colour or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
 
@@ -72,6 +74,22 @@ def coloured(text: str, colour: str) -> str:
 def write_line(text: str) -> None:
     """One line on stdout."""
     sys.stdout.write(text + "\n")
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that stdout is; None where it is none, and nothing is to be cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def write_wrapped(before: str, text: str, indent: int) -> None:
+    """`before` and `text`, one line but on a terminal that is too narrow: there the rest goes on in
+    the column `indent`, which is the width of `before`."""
+    text = one_line(text)
+    width = terminal_width()
+    room = 0 if width is None else width - indent
+    lines = wrapped(text, room) if room >= _LEAST_ROOM else [text]
+    for number, line in enumerate(lines):
+        write_line(f"{' ' * indent if number else before}{line}".rstrip())
 
 
 def write_text(text: str) -> None:
@@ -199,30 +217,29 @@ def _utc(moment: datetime) -> datetime:
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
-    """An aligned table, numbers to the right; returns how many rows it has."""
-    clip = TERMINAL_CELL if sys.stdout.isatty() else None
+    """An aligned table, numbers to the right; returns how many rows it has. On a terminal that is
+    too narrow, cells go on in the lines below."""
+    room = terminal_width()
     remaining = iter(rows)
     head = list(itertools.islice(remaining, MEASURED_ROWS))
     right = [_is_numeric(row[index] for row in head) for index in range(len(columns))]
-    shown = [[_cell(value, clip) for value in row] for row in head]
+    shown = [_cells(row) for row in head]
     names = [one_line(name) for name in columns]
-    widths = [
-        max([_width(name), *(_width(row[index]) for row in shown)])
-        for index, name in enumerate(names)
-    ]
-    write_line(_aligned(names, widths, [False] * len(names)))
+    widths = widths_of(names, shown, room)
+    wrap = room is not None
+    for line in row_lines(names, widths, [False] * len(names), wrap=wrap):
+        write_line(line)
     write_line("  ".join("-" * width for width in widths))
     count = 0
-    later = ([_cell(value, clip) for value in row] for row in remaining)
-    for row in itertools.chain(shown, later):
-        write_line(_aligned(row, widths, right))
+    for row in itertools.chain(shown, map(_cells, remaining)):
+        for line in row_lines(row, widths, right, wrap=wrap):
+            write_line(line)
         count += 1
     return count
 
 
-def _cell(value: Any, clip: int | None) -> str:
-    text = one_line(cell_text(value))
-    return text if clip is None or len(text) <= clip else text[: clip - 1] + "…"
+def _cells(row: Sequence[Any]) -> list[str]:
+    return [one_line(cell_text(value)) for value in row]
 
 
 def _is_numeric(values: Iterable[Any]) -> bool:
@@ -230,21 +247,6 @@ def _is_numeric(values: Iterable[Any]) -> bool:
     return bool(seen) and all(
         isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in seen
     )
-
-
-def _width(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    return len(text) + wide - sum(1 for char in text if unicodedata.combining(char))
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    padded = []
-    for cell, width, to_right in zip(cells, widths, right, strict=True):
-        space = " " * (width - _width(cell))
-        padded.append(space + cell if to_right else cell + space)
-    return "  ".join(padded).rstrip()
 
 
 def write_rows(rows: Sequence[Mapping[str, Any]], *, json_output: bool) -> None:

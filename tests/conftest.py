@@ -39,6 +39,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# A lake that the developer's shell names must not be any test's.
+os.environ.pop("KRAFTLAKE_LAKE", None)
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The logs recorded from real Kafka clusters; tests must not write there."""

@@ -63,6 +63,11 @@ class ClusterHistory:
         columns = "entity, key, value, record_offset"
         return self._history(columns, valid_at(end_offset), "ORDER BY entity, key")
 
+    def named_entities(self, end_offset: int) -> Iterator[Sequence[Any]]:
+        """entity, key, name, value, offset; else as `entities`."""
+        columns = "entity, key, name, value, record_offset"
+        return self._history(columns, valid_at(end_offset), "ORDER BY entity, key")
+
     def versions_that_differ(self, a: int, b: int) -> Iterator[Sequence[Any]]:
         """entity, name, value, whether it's a's: the versions that one of two states holds alone.
 

@@ -1,18 +1,37 @@
-"""`kraftlake state`: a cluster's metadata as it was at an offset or a moment, from a lake; and what
-is different at another one."""
+"""`kraftlake state`: a cluster's metadata as it was at an offset or a moment, from a lake or from
+directories; and, from a lake, what is different at another one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
-from jobs.asking.lake_history import ClusterHistory, cluster_history
+from jobs.asking.about import About
+from jobs.asking.answer import Answer, write_answer
 from jobs.asking.state_text import line
+from jobs.directories.looks import branches_in
 from jobs.moments import Moment
-from jobs.output import complain, one_line, write_json, write_line, write_table
+from jobs.output import (
+    Progress,
+    complain,
+    ms_text,
+    one_line,
+    time_text,
+    write_json,
+    write_line,
+)
 from pipelines.lake import Lake
+from replica.errors import UsageError
 from replica.metadata.changes import ChangeTeller, Told
 from replica.metadata.image import KINDS, Read, Write, entity_of
+from replica.metadata.redact import Redactor
+from replica.timeline.branch import Branch
+from replica.timeline.state import Held, end_at, last_time, state_at
+
+if TYPE_CHECKING:
+    from jobs.asking.lake_history import ClusterHistory
 
 COLUMNS = ("entity", "key", "value", "offset")
 DIFF_COLUMNS = ("entity", "key", "name", "change", "old", "new")
@@ -20,25 +39,106 @@ DIFF_COLUMNS = ("entity", "key", "name", "change", "old", "new")
 _ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which entities are shown; what is None or empty leaves nothing out, several must all hold.
+
+    entities, names: patterns with * and ?, of which one must fit. topic: see About.
+    """
+
+    entities: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    topic: str | None = None
+
+    def __post_init__(self) -> None:
+        for pattern in self.entities:
+            if not any(fnmatchcase(kind, pattern) for kind in _ORDER):
+                raise UsageError(f"--entity {pattern}: expected one of {', '.join(_ORDER)}")
+
+    def holds(self, entity: str, name: str) -> bool:
+        """Whether an entity is shown, by its kind and its name for people."""
+        return (
+            (not self.entities or any(fnmatchcase(entity, one) for one in self.entities))
+            and (not self.names or any(fnmatchcase(name, one) for one in self.names))
+            and About(topic=self.topic).holds(entity, name)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """A source of states. order: see find_inputs; redactor: None keeps secrets."""
+
+    paths: tuple[str, ...]
+    order: tuple[str, ...] = ()
+    redactor: Redactor | None = None
+
+
 def run(
+    source: Lake | Directories,
     *,
-    lake: Lake,
     cluster: str | None,
     moment: Moment,
+    wanted: Wanted,
     committed_only: bool = False,
-    json_output: bool = False,
+    form: str = "text",
 ) -> int:
-    """Print the entities; 0. Raises KraftlakeError."""
-    history = cluster_history(lake, cluster, committed_only=committed_only)
-    end_offset = history.end_offset(moment)
-    complain(f"state: at offset {end_offset}")
-    rows = history.entities(end_offset)
-    if json_output:
-        for row in rows:
-            write_json(dict(zip(COLUMNS, row, strict=True)))
+    """Print the entities; 0. form: as of write_answer. Raises KraftlakeError."""
+    rows: Iterable[Sequence[Any]]
+    if isinstance(source, Lake):
+        from jobs.asking.lake_history import cluster_history  # directories need no delta-rs
+
+        history = cluster_history(source, cluster, committed_only=committed_only)
+        end_offset = history.end_offset(moment)
+        rows = history.named_entities(end_offset)
     else:
-        write_table(COLUMNS, rows)
+        end_offset, rows = _of_directories(source, cluster, moment, committed_only)
+    complain(f"state: at offset {end_offset}")
+    shown = (
+        (entity, key, value, offset)
+        for entity, key, name, value, offset in rows
+        if wanted.holds(entity, name)
+    )
+    write_answer(Answer(COLUMNS, shown), form)
     return 0
+
+
+def _of_directories(
+    source: Directories, cluster: str | None, moment: Moment, committed_only: bool
+) -> tuple[int, list[Held]]:
+    """The end offset that the moment means, and the state there. UsageError for one that the
+    directories don't tell about."""
+    progress = Progress()
+    with branches_in(source.paths, source.order, cluster, progress) as branches:
+        if len(branches) > 1:
+            names = " or ".join(str(one.cluster_id) for one in branches)
+            raise UsageError(f"the directories are of several clusters: --cluster {names}")
+        (branch,) = branches
+        end_offset = _end(branch, moment, branch.proven_end if committed_only else None)
+        held = state_at(branch, end_offset, source.redactor, progress.show)
+    progress.clear()
+    if held is None:
+        raise UsageError(
+            f"offset {end_offset}: the directories hold neither the whole log below it nor a "
+            "snapshot to begin with, or a record that this release can't read; name more of them"
+        )
+    return end_offset, held
+
+
+def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
+    """The moment as an end offset (exclusive). proven_end: None where it doesn't bound it."""
+    log_end = branch.log.end_offset if proven_end is None else proven_end
+    if moment.at_offset is not None and moment.at_offset > log_end:
+        raise UsageError(f"--at-offset {moment.at_offset}: the log ends at {log_end}")
+    if moment.at_time is None:
+        return log_end if moment.at_offset is None else moment.at_offset
+    asked, last = time_text(moment.at_time), last_time(branch)
+    at = round(moment.at_time.timestamp() * 1000)
+    if at > last:
+        raise UsageError(f"--at-time {asked}: the log ends at offset {log_end}, {ms_text(last)}")
+    found = end_at(branch, at)
+    if found is None:
+        raise UsageError(f"--at-time {asked}: the log begins later")
+    return min(found, log_end)
 
 
 def run_diff(
@@ -50,6 +150,8 @@ def run_diff(
     json_output: bool = False,
 ) -> int:
     """Print what is different at the second moment; 0. Raises KraftlakeError."""
+    from jobs.asking.lake_history import cluster_history
+
     history = cluster_history(lake, cluster, committed_only=committed_only)
     a, b = (history.end_offset(moment) for moment in moments)
     complain(f"state: from offset {a} to {b}")

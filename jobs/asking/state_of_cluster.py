@@ -74,7 +74,7 @@ def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) 
             wanted=wanted,
         )
     if not asked.paths:
-        raise UsageError("name a directory, or --lake")
+        raise UsageError("name a directory, or a lake by --lake or KRAFTLAKE_LAKE")
     return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
 
 

@@ -1,10 +1,9 @@
-"""Commands that ask a lake: sql and state."""
+"""The command that asks a lake with SQL."""
 
 from __future__ import annotations
 
-from jobs.commands import cluster_options, options
-from jobs.commands.combinations import alone, exclusive, needs, unless
-from replica.errors import UsageError
+from jobs.commands import options
+from jobs.commands.combinations import alone, form_of, unless
 
 
 def sql(
@@ -49,11 +48,9 @@ def sql(
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
     """
     from jobs.asking import sql as job
-    from jobs.asking.answer import CSV, PLAIN_CSV
     from jobs.moments import Moment, moment_of
 
-    exclusive({"--json": json_output, "--csv": csv, "--plain-csv": plain_csv})
-    form = "json" if json_output else CSV if csv else PLAIN_CSV if plain_csv else "text"
+    form = form_of(json_output, csv, plain_csv)
     of_a_query = {
         **{"--engine": unless(job.DELTA_RS, engine), "--cluster": cluster},
         **{"--at-offset": at_offset, "--at-time": at_time},
@@ -74,80 +71,3 @@ def sql(
             questions=questions,
         )
     )
-
-
-def state(
-    paths: cluster_options.PathsOfAState = None,
-    lake: options.OptionalLake = None,
-    cluster: options.Cluster = None,
-    at_offset: options.AtOffset = None,
-    at_time: options.AtTime = None,
-    diff: options.Diff = None,
-    committed_only: options.CommittedOnly = False,
-    sizes: cluster_options.Sizes = False,
-    exposure: cluster_options.Exposures = False,
-    since: cluster_options.Since = False,
-    broker_config: cluster_options.BrokerConfig = None,
-    limit: cluster_options.ShownRows = 10,
-    json_output: options.Json = False,
-) -> int:
-    """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
-
-    For the question what the cluster believed when it went wrong, and what changed until then. The
-    log is the branch that the replicas agree on, to its end; --committed-only stops where nothing
-    proves it committed any more. --at-offset N is the state of a snapshot with end offset N:
-    records below N, an open transaction left out. --at-time takes records up to and including
-    that time. --diff A B tells what is different at B from what was at A, offsets or times (a
-    number from 10^12 on is ms). What lies behind the log's end or the newest capture is an error.
-
-    entity, key, value (JSON with Kafka's field names, defaults filled in), and the offset of the
-    record that last changed it (NULL: before the snapshot that the lake's log begins with). With
-    --diff: change, name, old and new (JSON).
-
-    --sizes and --exposure also read directories, at the end of the newest log among them.
-    --exposure: how many partitions would have no leader, need an unclean election (only a replica
-    that isn't in sync is left), or be led below min.insync.replicas; and the voters' majority. With
-    --since also the record since which the figures of a failure that does harm are what they are:
-    the log, or the lake's history, is read backward for it.
-
-    \b
-    Examples:
-      kraftlake state --lake lake --at-offset 1526 --json | jq 'select(.entity == "topic")'
-      kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
-      kraftlake state --exposure node1/ --broker-config server.properties
-
-    --json: entity, key, value, offset; with --diff: entity, key, name, change, old, new. With
-    --sizes: about (entity, topic, record), name, count (of a topic: partitions), replicas,
-    size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing, rack,
-    broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
-    since_offset, since (ms; both null without --since).
-    Exit codes: 0, 2 usage (also a moment that the lake can't tell about).
-    """
-    from jobs.asking import state_of_cluster as of_cluster
-    from jobs.directories.broker_defaults import defaults_in
-    from jobs.moments import Moment, either_of, moment_of
-
-    exclusive({"PATH": paths, "--lake": lake})
-    exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
-    needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
-    moment = Moment(at_offset, moment_of("--at-time", at_time))
-    if sizes or exposure:
-        of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
-        of_a_lake |= {"--committed-only": committed_only}
-        needs("--lake", lake, of_a_lake)
-        asked = of_cluster.Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
-        wanted = of_cluster.Wanted(content=sizes, past=since)
-        source = of_cluster.source_of(asked, defaults_in(broker_config), wanted)
-        show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
-        return show(source, limit=limit, json_output=json_output)
-    if lake is None:
-        raise UsageError("--lake is missing; directories are read with --sizes or --exposure")
-    from jobs.asking import state as job
-
-    about = {"committed_only": committed_only, "json_output": json_output}
-    if diff is None:
-        return job.run(lake=lake, cluster=cluster, moment=moment, **about)
-    if moment != Moment():
-        raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
-    a, b = (either_of("--diff", text) for text in diff)
-    return job.run_diff(lake=lake, cluster=cluster, moments=(a, b), **about)

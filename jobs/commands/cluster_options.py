@@ -13,7 +13,29 @@ PathsOfAState = Annotated[
     typer.Argument(
         callback=lambda paths: [check_local(path) for path in paths or []],
         metavar="[PATH...]",
-        help="In the lake's place, with --sizes or --exposure: directories as for check.",
+        help="In the lake's place: directories as for check.",
+        show_default=False,
+    ),
+]
+OfTopic = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--topic", metavar="NAME", help="Of this topic.", show_default=False),
+]
+ShownEntities = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--entity",
+        metavar="E",
+        help="Only entities of this kind, such as broker or 'c*'. May be repeated.",
+        show_default=False,
+    ),
+]
+ShownNames = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--name",
+        metavar="N",
+        help="Only entities of this name, such as orders-0 or 'topic orders: *'. May be repeated.",
         show_default=False,
     ),
 ]

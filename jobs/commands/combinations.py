@@ -30,6 +30,14 @@ def needs(option: str, value: object, dependent: Given) -> None:
         raise UsageError(f"{given[0]} goes with {option}")
 
 
+def form_of(json_output: bool, csv: bool, plain_csv: bool) -> str:
+    """text, or the one form that the options ask for. UsageError where they ask for two."""
+    from jobs.asking.answer import CSV, PLAIN_CSV
+
+    exclusive({"--json": json_output, "--csv": csv, "--plain-csv": plain_csv})
+    return "json" if json_output else CSV if csv else PLAIN_CSV if plain_csv else "text"
+
+
 def unless(default: object, value: object) -> object:
     """The value, None where it is the option's default."""
     return None if value == default else value

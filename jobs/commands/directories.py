@@ -166,12 +166,11 @@ def check(
     from jobs.directories.broker_defaults import defaults_in
     from jobs.directories.check_health import families_of
 
-    names = tuple(name for name in (order or "").split(",") if name)
     wanted = job.Options(
         json_output=json_output,
         severity=severity,
         fail_on=fail_on,
-        order=names,
+        order=options.names_in(order),
         replay=not no_replay,
         families=families_of(family, replay=not no_replay),
         broker_defaults=defaults_in(broker_config),

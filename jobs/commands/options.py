@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Annotated, Optional
 from uuid import UUID
@@ -66,14 +67,43 @@ def lake_of(place: str) -> lakes.Lake:
     return lakes.Lake(check_lake(place))
 
 
+LAKE_VARIABLE = "KRAFTLAKE_LAKE"
+"""Names the lake of every command that isn't told one, but for `demo`, which makes its own."""
 _NAMED_LAKE = typer.Option(
     "--lake",
     metavar="L",
     help="The lake: a folder, or a URI such as s3://...",
     parser=lake_of,
+    envvar=LAKE_VARIABLE,
 )
 Lake = Annotated[lakes.Lake, _NAMED_LAKE]
 OptionalLake = Annotated[Optional[lakes.Lake], _NAMED_LAKE]  # noqa: UP045
+LakeOrPaths = Annotated[
+    Optional[lakes.Lake],  # noqa: UP045
+    typer.Option(
+        "--lake",
+        metavar="L",
+        help="The lake: a folder, or a URI such as s3://... Without it and without PATH, the one "
+        f"that {LAKE_VARIABLE} names.",
+        parser=lake_of,
+        show_default=False,
+    ),
+]
+"""Of a command that reads directories, too, which the environment's lake doesn't exclude."""
+
+
+def lake_unless(paths: list[str] | None, lake: lakes.Lake | None) -> lakes.Lake | None:
+    """The lake of LakeOrPaths: where neither it nor a path is given, that of the environment.
+    UsageError where the environment's is none."""
+    named = os.environ.get(LAKE_VARIABLE)
+    if lake is not None or paths or not named:
+        return lake
+    try:
+        return lake_of(named)
+    except UsageError as error:
+        raise UsageError(f"{LAKE_VARIABLE}: {error}") from error
+
+
 NodePaths = Annotated[
     list[str],
     typer.Argument(
@@ -339,27 +369,6 @@ Diff = Annotated[
 CommittedOnly = Annotated[
     bool, typer.Option("--committed-only", help="Only what is proven to be committed.")
 ]
-Catalog = Annotated[
-    Text,
-    typer.Option(
-        "--catalog",
-        metavar="FOLDER|URI",
-        help="A folder for an embedded metastore (Derby), or a Hive metastore: thrift://HOST:PORT.",
-    ),
-]
-Prefix = Annotated[
-    str, typer.Option("--prefix", metavar="P", help="Before bronze, silver and gold, as in prod_.")
-]
-ClientFile = Annotated[
-    Text,
-    typer.Option(
-        "--client-file",
-        callback=on_disk("--client-file"),
-        metavar="FILE",
-        help="Where to write Spark's settings for readers; by default spark.conf in the folder.",
-    ),
-]
-DropNames = Annotated[bool, typer.Option("--drop", help="Take the lake's names away; data stays.")]
 ReportOutput = Annotated[
     str,
     typer.Option(
@@ -376,6 +385,11 @@ PlanOnly = Annotated[
     bool,
     typer.Option("--plan", help="Say what to do, and do nothing: there is no other way yet."),
 ]
+
+
+def names_in(order: str | None) -> tuple[str, ...]:
+    """The folders that --order names."""
+    return tuple(name for name in (order or "").split(",") if name)
 
 
 def uuid_of(run_id: str | None) -> str | None:

@@ -74,7 +74,7 @@ Reasons = Annotated[
 
 def plan(
     paths: cluster_options.PathsOfAState = None,
-    lake: options.OptionalLake = None,
+    lake: options.LakeOrPaths = None,
     bootstrap: LiveBootstrap = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
@@ -126,6 +126,7 @@ def plan(
     from replica.metadata.changes.releases import NEWEST_LEVELS
 
     exclusive({"PATH": paths, "--lake": lake, "--bootstrap": bootstrap})
+    lake = None if bootstrap else options.lake_unless(paths, lake)
     of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
     needs("--lake", lake, {**of_a_lake, "--committed-only": committed_only})
     if upgrade is not None and upgrade not in NEWEST_LEVELS:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
 from jobs.commands import combinations, options
-from pipelines import lake as lakes
 from replica.errors import UsageError
 
 Sources = Annotated[
@@ -16,12 +15,6 @@ Sources = Annotated[
         metavar="LOGDIR...",
         help="Directories of the old cluster's controllers; or else name a lake.",
         show_default=False,
-    ),
-]
-FromLake = Annotated[
-    Optional[lakes.Lake],  # noqa: UP045
-    typer.Option(
-        "--lake", metavar="L", help="Take the state from a built lake.", parser=options.lake_of
     ),
 ]
 Release = Annotated[
@@ -53,7 +46,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what will be diffe
 def restore(
     release: Release,
     paths: Sources = None,
-    lake: FromLake = None,
+    lake: options.LakeOrPaths = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
@@ -94,8 +87,9 @@ def restore(
 
     if release not in NEWEST_LEVELS:
         raise UsageError(f"--release {release}: expected one of {', '.join(NEWEST_LEVELS)}")
+    lake = options.lake_unless(paths, lake)
     if bool(paths) == (lake is not None):
-        raise UsageError("restore: name directories, or a lake by --lake")
+        raise UsageError("restore: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
     if (output is None) != dry_run:
         raise UsageError("restore: give either -o FOLDER or --dry-run")
     of_lake = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jobs.commands import feed_options, options
+from jobs.commands import feed_options, options, register_options
 from jobs.commands.combinations import alone, exclusive, needs, unless
 from replica.errors import UsageError
 
@@ -41,10 +41,10 @@ def report(
 
 def register(
     lake: options.Lake,
-    catalog: options.Catalog = None,
-    prefix: options.Prefix = "",
-    client_file: options.ClientFile = None,
-    drop: options.DropNames = False,
+    catalog: register_options.Catalog = None,
+    prefix: register_options.Prefix = "",
+    client_file: register_options.ClientFile = None,
+    drop: register_options.DropNames = False,
     json_output: options.Json = False,
 ) -> int:
     """Give a lake's tables and views names in a Hive metastore, for whatever else reads one.
@@ -146,7 +146,7 @@ def publish(
     if schema:
         return job.print_schema(table)
     if lake is None:
-        raise UsageError("publish: --lake L is missing")
+        raise UsageError("publish: --lake L is missing, and KRAFTLAKE_LAKE is not set")
     run = options.uuid_of(run_id)
     return job.run(lake, table, kafka, to, hook, pace, run_id=run, json_output=json_output)
 

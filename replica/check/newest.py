@@ -39,9 +39,9 @@ def tells_newest(group: Iterable[Examined]) -> list[Examined]:
     for examined in group:
         if _position(examined) is None or not partition_of(examined).is_metadata:
             continue
-        held = best.get(_cluster_id(examined))
+        held = best.get(cluster_id_of(examined))
         if held is None or _preference(held) < _preference(examined):
-            best[_cluster_id(examined)] = examined
+            best[cluster_id_of(examined)] = examined
     return list(best.values())
 
 
@@ -57,7 +57,7 @@ def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list
 def cluster_state(examined: Examined, state: NewestState | None) -> ClusterState:
     """What the directory tells of its cluster; state: by the replay of its log."""
     voters = stated_voters(examined, leader_changes(examined))
-    return ClusterState(_cluster_id(examined), examined, state, voters, _last_timestamp(examined))
+    return ClusterState(cluster_id_of(examined), examined, state, voters, _last_timestamp(examined))
 
 
 def is_among(examined: Examined, chosen: Collection[Examined]) -> bool:
@@ -65,7 +65,8 @@ def is_among(examined: Examined, chosen: Collection[Examined]) -> bool:
     return any(examined is one for one in chosen)
 
 
-def _cluster_id(examined: Examined) -> str | None:
+def cluster_id_of(examined: Examined) -> str | None:
+    """Of which cluster the directory is; None where no meta.properties names it."""
     return None if examined.replica is None else examined.replica.cluster_id
 
 

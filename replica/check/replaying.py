@@ -17,7 +17,7 @@ from replica.errors import CorruptDataError, DataError
 from replica.format.compression import Inflation
 from replica.format.content import Content, MovedError
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.record import records_of
+from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
 from replica.metadata.image import EMPTY, Image, Refusal, Replay, ReplayedRecord, meaning
@@ -29,6 +29,12 @@ Watch = Callable[[str], None]
 """Told now and then how far long work is."""
 
 _EVERY_BATCHES = 512
+
+
+class Read(Protocol):
+    """What a log record means to a replay: `meaning`, or the same without its secrets."""
+
+    def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
 
 
 class AnyReplay(Protocol):
@@ -101,13 +107,15 @@ def replay_log(
     return replaying.replayed(newest=newest)
 
 
-def snapshot_image(examined: Examined, snapshot: SnapshotFile) -> Image | None:
+def snapshot_image(
+    examined: Examined, snapshot: SnapshotFile, read: Read = meaning
+) -> Image | None:
     """The state in a snapshot; None where part of it is damaged or unknown, or it takes too much
-    memory."""
+    memory. read: in place of `meaning`; the bulk reader has no other."""
     if snapshot.scan.damages:
         return None
     content = examined.content_of(snapshot)
-    if is_large(content.size):
+    if is_large(content.size) and read is meaning:
         from replica.check.bulk_replaying import large_snapshot_image
 
         try:
@@ -119,7 +127,7 @@ def snapshot_image(examined: Examined, snapshot: SnapshotFile) -> Image | None:
     inflation = Inflation(content.size)
     try:
         for batch in snapshot.scan.batches:
-            for _ in apply_batch(replay, batch, content, inflation):
+            for _ in apply_batch(replay, batch, content, inflation, read):
                 return None
     except DataError:
         return None
@@ -133,19 +141,30 @@ def _batches(examined: Examined) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
                 yield segment, batch
 
 
-def apply_batch(
-    replay: AnyReplay, batch: LocatedBatch, content: Content, inflation: Inflation
-) -> Iterator[Refusal]:
-    """Apply a batch's records; the refusals. DataError where a record has no meaning here, or the
+def read_batch(
+    batch: LocatedBatch, content: Content, inflation: Inflation, read: Read = meaning
+) -> Iterator[tuple[Record, ReplayedRecord]]:
+    """A batch's records with what they mean. DataError where a record has no meaning here, or the
     batch isn't there any more.
 
-    content, inflation: of the file.
+    content, inflation: of the file. read: in place of `meaning`.
     """
     whole = content.batch(batch)
     if not whole:
         raise CorruptDataError("the batch is gone", batch.position)
     for record in records_of(batch.header, whole, inflation):
-        message = meaning(record, is_control=batch.header.is_control)
+        yield record, read(record, is_control=batch.header.is_control)
+
+
+def apply_batch(
+    replay: AnyReplay,
+    batch: LocatedBatch,
+    content: Content,
+    inflation: Inflation,
+    read: Read = meaning,
+) -> Iterator[Refusal]:
+    """Apply a batch's records; the refusals. Else as `read_batch`."""
+    for record, message in read_batch(batch, content, inflation, read):
         refusal = replay.apply(record.offset, message)
         if refusal is not None:
             yield refusal
@@ -164,7 +183,7 @@ class Replaying:
         self._examined = examined
         self._wanted = frozenset(wanted)
         self._new_replay = new_replay
-        self._bases = _bases(examined)
+        self._bases = whole_snapshots(examined)
         self._replay: AnyReplay | None = None  # None while nothing is known of the state
         # the newest end of which the state was known, and the replay that knew it
         self._known: tuple[AnyReplay, OffsetAndEpoch] | None = None
@@ -254,7 +273,7 @@ class Replaying:
         return None
 
 
-def _bases(examined: Examined) -> dict[int, list[SnapshotFile]]:
+def whole_snapshots(examined: Examined) -> dict[int, list[SnapshotFile]]:
     """Whole snapshots by their end offset, also such that are about to be deleted."""
     found: dict[int, list[SnapshotFile]] = {}
     for snapshot in examined.directory.snapshots:

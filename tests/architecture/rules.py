@@ -46,6 +46,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         *("replica.check", "replica.format", "replica.metadata", "replica.message"),
         "replica.scan",
     ),
+    "replica.timeline": (
+        *("replica.check", "replica.history", "replica.format", "replica.metadata"),
+        "replica.message",
+    ),
     "replica.preflight": ("replica.health", "replica.metadata"),
     "replica.raft": ("replica.history", "replica.format.batch_size"),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),

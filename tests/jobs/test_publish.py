@@ -155,7 +155,8 @@ def test_a_wrong_call_is_one_line(
 
 
 def test_a_lake_is_needed(kraftlake: Kraftlake, tmp_path: Path) -> None:
-    assert kraftlake("publish", "--to", tmp_path).error == "publish: --lake L is missing"
+    said = "publish: --lake L is missing, and KRAFTLAKE_LAKE is not set"
+    assert kraftlake("publish", "--to", tmp_path).error == said
 
 
 def test_a_cluster_that_does_not_answer_is_one_line(

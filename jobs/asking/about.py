@@ -1,0 +1,77 @@
+"""Whose changes or entities are asked for, told by an entity's kind and its name for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+_USER = "User:"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Whose history is asked for; what is None leaves nothing out, several must all hold."""
+
+    topic: str | None = None
+    broker: int | None = None
+    principal: str | None = None
+    config: str | None = None
+
+    def holds(self, entity: str, name: str) -> bool:
+        """Whether the change of an entity, by its kind and its name for people, is about it."""
+        return all(is_about(entity, name) for is_about in self._tests())
+
+    def entities(self) -> frozenset[str] | None:
+        """The kinds of entities that can be meant, None for all."""
+        found: frozenset[str] | None = None
+        for value, kinds in (
+            (self.topic, _OF_TOPICS),
+            (self.broker, _OF_BROKERS),
+            (self.principal, _OF_PRINCIPALS),
+            (self.config, _OF_CONFIGS),
+        ):
+            if value is not None:
+                found = frozenset(kinds) if found is None else found & frozenset(kinds)
+        return found
+
+    def _tests(self) -> Iterator[Callable[[str, str], bool]]:
+        if self.topic is not None:
+            yield self._is_of_topic
+        if self.broker is not None:
+            yield self._is_of_broker
+        if self.principal is not None:
+            yield self._is_of_principal
+        if self.config is not None:
+            yield lambda entity, name: entity == "config" and name.endswith(f": {self.config}")
+
+    def _is_of_topic(self, entity: str, name: str) -> bool:
+        topic = self.topic
+        return (
+            (entity == "topic" and name == topic)
+            or (entity == "partition" and name.rpartition("-")[0] == topic)
+            or (entity == "config" and name.startswith(f"topic {topic}: "))
+            or (entity == "acl" and name.endswith(f" on topic {topic}"))
+        )
+
+    def _is_of_broker(self, entity: str, name: str) -> bool:
+        broker = f"broker {self.broker}"
+        return (entity == "broker" and name == broker) or (
+            entity == "config" and name.startswith(f"{broker}: ")
+        )
+
+    def _is_of_principal(self, entity: str, name: str) -> bool:
+        given = self.principal or ""
+        principal = given if ":" in given else _USER + given
+        user = principal.removeprefix(_USER)
+        return (
+            (entity == "acl" and name.startswith(f"{principal} from "))
+            or (entity == "delegation_token" and name.startswith(f"{principal} "))
+            or (entity == "scram" and name.rpartition(" ")[0] == user)
+            or (entity == "client_quota" and f"user {user}" in name.rpartition(": ")[0].split(", "))
+        )
+
+
+_OF_TOPICS = ("topic", "partition", "config", "acl")
+_OF_BROKERS = ("broker", "config")
+_OF_PRINCIPALS = ("acl", "delegation_token", "scram", "client_quota")
+_OF_CONFIGS = ("config",)

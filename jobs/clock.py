@@ -1,0 +1,63 @@
+"""Times for people who look at a clock: by day and time of a zone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from replica.errors import UsageError
+
+LOCAL = "local"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """zone: None is the zone of this machine."""
+
+    zone: tzinfo | None = UTC
+
+    def day(self, at: int) -> str:
+        """The date of a time (ms since the epoch) with the zone; "" where no calendar has it."""
+        moment = self._moment(at)
+        if moment is None:
+            return ""
+        name = moment.tzname() or "UTC"
+        return f"{moment.date().isoformat()} ({name})"
+
+    def time(self, at: int) -> str:
+        """The time of day; the bare number where no calendar has it."""
+        moment = self._moment(at)
+        return f"{at}ms" if moment is None else moment.strftime("%H:%M:%S.") + f"{at % 1000:03}"
+
+    def text(self, at: int) -> str:
+        """ISO-8601 with the zone's offset, Z for UTC."""
+        moment = self._moment(at)
+        if moment is None:
+            return f"{at}ms"
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def _moment(self, at: int) -> datetime | None:
+        try:
+            return (_EPOCH + timedelta(milliseconds=at)).astimezone(self.zone)
+        except (OverflowError, OSError, ValueError):
+            return None
+
+
+UTC_CLOCK = Clock()
+
+
+def clock_of(zone: str | None) -> Clock:
+    """The clock that --tz means; UTC where it is not given. UsageError for a zone that is not known
+    here."""
+    if zone is None or zone.upper() == "UTC":
+        return UTC_CLOCK
+    if zone == LOCAL:
+        return Clock(None)
+    try:
+        return Clock(ZoneInfo(zone))
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise UsageError(
+            f"--tz {zone}: no such time zone here: name one such as Europe/Berlin, {LOCAL} or UTC"
+        ) from error

@@ -1,0 +1,171 @@
+"""The commands that tell what happened: timeline and history."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from jobs.commands import cluster_options, options
+from jobs.commands.combinations import exclusive, form_of, needs
+from replica.errors import UsageError
+
+Zone = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--tz",
+        metavar="ZONE",
+        help="Show times of this zone, such as Europe/Berlin, or local; UTC by default.",
+        show_default=False,
+    ),
+]
+Events = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--event",
+        metavar="E",
+        help="Only these events, such as election or 'broker_*'. May be repeated.",
+        show_default=False,
+    ),
+]
+OfBroker = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--broker", min=0, metavar="N", help="Of this broker.", show_default=False),
+]
+OfPrincipal = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--principal",
+        metavar="P",
+        help="Of this principal: User:alice, or alice for the same.",
+        show_default=False,
+    ),
+]
+OfConfig = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--config", metavar="NAME", help="Of this config.", show_default=False),
+]
+
+
+def timeline(
+    paths: options.Paths,
+    events: Events = None,
+    from_time: options.FromTime = None,
+    to_time: options.ToTime = None,
+    zone: Zone = None,
+    cluster: options.Cluster = None,
+    order: options.Order = None,
+    json_output: options.Json = False,
+    csv: options.Csv = False,
+    plain_csv: options.PlainCsv = False,
+) -> int:
+    """Tell what happened by clock time: elections and their probable cause, voters, brokers.
+
+    For the first question of an incident, straight from directories, without a lake. Name those of
+    all nodes that you have: together they tell the branch that the cluster went on with, what
+    others hold beside it (divergence), and what a later look at a node lacks (truncation, with the
+    time of the last record that is gone). Several looks at the same nodes need --order or the
+    capture.json of `kraftlake capture`. Times are those of the leaders' and nodes' clocks.
+
+    \b
+    The probable cause of an election:
+      first             these logs tell of no leader before
+      leader-removed    the leader was no voter any more
+      leader-cut-off    the leader went on writing what no majority has
+      leader-restarted  the leader's process registered anew within a minute
+      leader-resigned   it took less than 2 s, which followers wait for a silent leader, or the
+                        former leader voted for the next one
+      leader-silent     nothing was appended for 2 s or more, and nothing tells why
+      unknown           the records before it are not in these logs
+
+    \b
+    Examples:
+      kraftlake timeline node1/ node2/ node3/
+      kraftlake timeline --tz local --event election --event 'voters*' captures/
+      kraftlake timeline --order before,after captures/ --csv > incident.csv
+
+    --json: cluster_id, at (ms), event, name, detail, cause (of elections), offset, leader_epoch,
+    nodes (whose directories tell it), commitment (proven, unproven, superseded). Exit codes: 0, 2
+    usage (also directories without a metadata log).
+    """
+    from jobs.clock import clock_of
+    from jobs.directories import timeline as job
+    from jobs.moments import moment_of
+
+    wanted = job.Options(
+        form=form_of(json_output, csv, plain_csv),
+        clock=clock_of(zone),
+        events=tuple(events or ()),
+        since=moment_of("--from-time", from_time),
+        until=moment_of("--to-time", to_time),
+        cluster=cluster,
+        order=options.names_in(order),
+    )
+    return job.run(paths, wanted)
+
+
+def history(
+    paths: cluster_options.PathsOfAState = None,
+    lake: options.LakeOrPaths = None,
+    topic: cluster_options.OfTopic = None,
+    broker: OfBroker = None,
+    principal: OfPrincipal = None,
+    config: OfConfig = None,
+    from_time: options.FromTime = None,
+    to_time: options.ToTime = None,
+    zone: Zone = None,
+    cluster: options.Cluster = None,
+    order: options.Order = None,
+    keep_secrets: options.KeepSecrets = False,
+    show_config: options.ShowConfig = None,
+    redact_key: options.RedactKey = None,
+    json_output: options.Json = False,
+    csv: options.Csv = False,
+    plain_csv: options.PlainCsv = False,
+) -> int:
+    """Tell how a topic, broker, principal or config became what it is, change by change.
+
+    Of directories, whose logs are replayed, or of a lake: words and columns are the same, and those
+    of `kraftlake sql --question changes`. Name the directories of all nodes that you have; what
+    only a branch that lost has is told as superseded. What the oldest snapshot holds, where the log
+    doesn't begin at offset 0, is state and no change. Replaying takes some 20 us a record.
+
+    --topic: the topic, its partitions, its configs, and ACLs on its very name. --broker: its
+    registration and its configs. --principal: ACLs, SCRAM credentials, quotas and delegation tokens
+    of User:NAME, or of TYPE:NAME. --config: one config of all resources. Several of them must all
+    hold. Secrets show as *** and a fingerprint, by a key of this run unless --redact-key names one.
+
+    \b
+    Examples:
+      kraftlake history --topic orders node1/ node2/ node3/
+      kraftlake history --topic orders --config retention.ms --lake lake
+      kraftlake history --principal User:alice --tz local --csv node1/ > alice.csv
+
+    --json: cluster_id, at (ms), offset, change, entity, name, old, new (JSON as text), commitment
+    (proven, unproven, superseded). Exit codes: 0, 2 usage (also a lake that was not built).
+    """
+    from jobs.asking import history as job
+    from jobs.clock import clock_of
+    from jobs.moments import moment_of
+    from jobs.redacting import make_redactor
+
+    exclusive({"PATH": paths, "--lake": lake})
+    lake = options.lake_unless(paths, lake)
+    if not paths and lake is None:
+        raise UsageError("history: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    of_directories = {
+        **{"--order": order, "--keep-secrets": keep_secrets},
+        **{"--show-config": show_config, "--redact-key": redact_key},
+    }
+    needs("PATH", paths, of_directories)
+    wanted = job.Options(
+        about=job.About(topic, broker, principal, config),
+        form=form_of(json_output, csv, plain_csv),
+        clock=clock_of(zone),
+        since=moment_of("--from-time", from_time),
+        until=moment_of("--to-time", to_time),
+        cluster=cluster,
+        order=options.names_in(order),
+        redactor=make_redactor(keep_secrets, redact_key, show_config or ()),
+    )
+    return job.run(paths or (), lake, wanted)

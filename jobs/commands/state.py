@@ -1,0 +1,180 @@
+"""The command that tells what the metadata was: of a lake, or of directories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jobs.commands import cluster_options, options
+from jobs.commands.combinations import alone, exclusive, form_of, needs
+from pipelines.lake import Lake
+from replica.errors import UsageError
+
+if TYPE_CHECKING:
+    from jobs.moments import Moment
+
+
+def state(
+    paths: cluster_options.PathsOfAState = None,
+    lake: options.LakeOrPaths = None,
+    cluster: options.Cluster = None,
+    at_offset: options.AtOffset = None,
+    at_time: options.AtTime = None,
+    diff: options.Diff = None,
+    committed_only: options.CommittedOnly = False,
+    entities: cluster_options.ShownEntities = None,
+    names: cluster_options.ShownNames = None,
+    topic: cluster_options.OfTopic = None,
+    order: options.Order = None,
+    redact_key: options.RedactKey = None,
+    sizes: cluster_options.Sizes = False,
+    exposure: cluster_options.Exposures = False,
+    since: cluster_options.Since = False,
+    broker_config: cluster_options.BrokerConfig = None,
+    limit: cluster_options.ShownRows = 10,
+    json_output: options.Json = False,
+    csv: options.Csv = False,
+    plain_csv: options.PlainCsv = False,
+) -> int:
+    """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
+
+    Of a lake or of directories, whose logs are replayed; name those of all nodes that you have. The
+    log is the branch that the replicas agree on, to its end; --committed-only stops where nothing
+    proves it committed any more. --at-offset N: records below N, an open transaction left out.
+    --at-time: records up to and including that time. What lies behind the log's end or the newest
+    capture is an error. --diff A B, of a lake: what is different at B from what was at A, offsets
+    or times (a number from 10^12 on is ms). Secrets show as *** and a fingerprint.
+
+    --entity, --topic and --name show only what all of them hold; --topic: the topic, its
+    partitions, its configs, and ACLs on its very name. --sizes and --exposure are, of directories,
+    those at the end of the newest log. --exposure: partitions that would have no leader, need an
+    unclean election, or be led below min.insync.replicas; and the voters' majority. With --since
+    also the record from which on a failure that does harm has had these figures: the log, or the
+    lake's history, is read backward for it.
+
+    \b
+    Examples:
+      kraftlake state --topic orders node1/ node2/ node3/
+      kraftlake state --lake lake --at-offset 1526 --entity 'c*' --csv > configs.csv
+      kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
+      kraftlake state --exposure node1/ --broker-config server.properties
+
+    --json: entity, key, value (JSON as text, with Kafka's field names), offset (of the record that
+    last changed it; null: before what the log begins with); with --diff: entity, key, name, change,
+    old, new. With --sizes: about (entity, topic, record), name, count (of a topic: partitions),
+    replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing,
+    rack, broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left,
+    has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2 usage (also a moment that can't be told about).
+    """
+    from jobs.moments import Moment, moment_of
+
+    exclusive({"PATH": paths, "--lake": lake})
+    lake = options.lake_unless(paths, lake)
+    moment = Moment(at_offset, moment_of("--at-time", at_time))
+    source = _Source(tuple(paths or ()), lake, cluster, moment, committed_only, order, redact_key)
+    source.check()
+    shown = _Shown(tuple(entities or ()), tuple(names or ()), topic, json_output, csv, plain_csv)
+    exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
+    needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
+    if sizes or exposure:
+        return _of_the_cluster(source, shown, broker_config, limit, sizes=sizes, since=since)
+    return _entities(source, shown) if diff is None else _differences(source, shown, diff)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    paths: tuple[str, ...]
+    lake: Lake | None
+    cluster: str | None
+    moment: Moment
+    committed_only: bool
+    order: str | None
+    redact_key: str | None
+
+    @property
+    def of_directories(self) -> dict[str, object]:
+        """The options that a lake has no use for."""
+        return {"--order": self.order, "--redact-key": self.redact_key}
+
+    def check(self) -> None:
+        """UsageError where there is neither source, or an option is of the other one."""
+        if self.lake is None and not self.paths:
+            raise UsageError("state: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+        needs("PATH", self.paths, self.of_directories)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    entities: tuple[str, ...]
+    names: tuple[str, ...]
+    topic: str | None
+    json_output: bool
+    csv: bool
+    plain_csv: bool
+
+    @property
+    def of_entities(self) -> dict[str, object]:
+        """The options that only the list of entities has."""
+        filters = {"--entity": self.entities, "--name": self.names, "--topic": self.topic}
+        return {**filters, "--csv": self.csv, "--plain-csv": self.plain_csv}
+
+
+def _entities(source: _Source, shown: _Shown) -> int:
+    from jobs.asking import state as job
+    from jobs.redacting import make_redactor
+
+    redactor = make_redactor(False, source.redact_key)
+    directories = job.Directories(source.paths, options.names_in(source.order), redactor)
+    return job.run(
+        source.lake or directories,
+        cluster=source.cluster,
+        moment=source.moment,
+        wanted=job.Wanted(shown.entities, shown.names, shown.topic),
+        committed_only=source.committed_only,
+        form=form_of(shown.json_output, shown.csv, shown.plain_csv),
+    )
+
+
+def _differences(source: _Source, shown: _Shown, diff: tuple[str, str]) -> int:
+    from jobs.asking import state as job
+    from jobs.moments import NOW, either_of
+
+    alone("--diff", diff, shown.of_entities)
+    if source.lake is None:
+        raise UsageError("--diff goes with --lake")
+    if source.moment != NOW:
+        raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
+    a, b = (either_of("--diff", text) for text in diff)
+    return job.run_diff(
+        lake=source.lake,
+        cluster=source.cluster,
+        moments=(a, b),
+        committed_only=source.committed_only,
+        json_output=shown.json_output,
+    )
+
+
+def _of_the_cluster(
+    source: _Source,
+    shown: _Shown,
+    broker_config: str | None,
+    limit: int,
+    *,
+    sizes: bool,
+    since: bool,
+) -> int:
+    from jobs.asking import state_of_cluster as of_cluster
+    from jobs.directories.broker_defaults import defaults_in
+
+    others = {**shown.of_entities, **source.of_directories}
+    alone("--sizes" if sizes else "--exposure", True, others)
+    moment = source.moment
+    of_a_lake = {"--at-offset": moment.at_offset, "--at-time": moment.at_time}
+    needs("--lake", source.lake, {**of_a_lake, "--committed-only": source.committed_only})
+    asked = of_cluster.Asked(
+        source.paths, source.lake, source.cluster, moment, source.committed_only
+    )
+    wanted = of_cluster.Wanted(content=sizes, past=since)
+    found = of_cluster.source_of(asked, defaults_in(broker_config), wanted)
+    show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
+    return show(found, limit=limit, json_output=shown.json_output)

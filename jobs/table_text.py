@@ -1,0 +1,79 @@
+"""An aligned table as lines of text; where there is little room, cells go on in the lines below."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+_GAP = 2
+_LEAST = 8
+"""No column is made narrower than that: a terminal with less room wraps the lines itself."""
+
+
+def widths_of(names: Sequence[str], rows: Sequence[Sequence[str]], room: int | None) -> list[int]:
+    """The columns' widths, by their names and cells; the widest give way until all fit into `room`
+    columns of a terminal, None for as many as it takes."""
+    widths = [
+        max([text_width(name), *(text_width(row[index]) for row in rows)])
+        for index, name in enumerate(names)
+    ]
+    if room is None:
+        return widths
+    room -= _GAP * (len(widths) - 1)
+    widths = [min(width, max(room, _LEAST)) for width in widths]
+    while sum(widths) > room and max(widths) > _LEAST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def row_lines(
+    cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], *, wrap: bool
+) -> Iterator[str]:
+    """A row: one line, or with `wrap` as many as its cells need. right: columns of numbers."""
+    if not wrap:
+        yield aligned(cells, widths, right)
+        return
+    parts = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    for line in zip_longest(*parts, fillvalue=""):
+        yield aligned(line, widths, right)
+
+
+def aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    """One line; a cell that is wider than its column moves what follows."""
+    padded = []
+    for cell, width, to_right in zip(cells, widths, right, strict=True):
+        space = " " * (width - text_width(cell))
+        padded.append(space + cell if to_right else cell + space)
+    return (" " * _GAP).join(padded).rstrip()
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in pieces of at most `width` columns, broken behind a blank or a comma in the second
+    half of a piece where there is one; put together they are the text."""
+    pieces = []
+    while text_width(text) > width:
+        end = _fitting(text, width)
+        soft = max(text.rfind(" ", 0, end), text.rfind(",", 0, end)) + 1
+        end = soft if soft > end // 2 else end
+        pieces.append(text[:end])
+        text = text[end:]
+    return [*pieces, text]
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many characters go into so many columns, one at least."""
+    used = 0
+    for place, char in enumerate(text):
+        used += text_width(char)
+        if used > width:
+            return max(place, 1)
+    return len(text)
+
+
+def text_width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(1 for char in text if unicodedata.combining(char))

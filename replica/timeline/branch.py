@@ -1,0 +1,188 @@
+"""The branch that all looks at a cluster's replicas agree on, and what lies beside it.
+
+The replicas of one look (a capture group) are compared by replica.history. Of several looks the one
+is followed whose branch would win an election. An earlier look gives what lies below its first
+entry, where it holds that very entry: two logs that hold one entry hold the same below it (Raft's
+log matching).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from replica.check.examined import Examined, replica_log
+from replica.check.newest import cluster_id_of
+from replica.check.partition import partition_of
+from replica.format.directory import SegmentFile
+from replica.format.segment import LocatedBatch
+from replica.history.branch import agreed_branch
+from replica.history.commitment import Verdict, classify_compared, compare_group
+from replica.history.divergence import compare
+from replica.history.log import LogBatch, ReplicaLog
+from replica.model.epochs import election_order
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Entries `start` (inclusive) to `end` (exclusive), read from one directory."""
+
+    examined: Examined
+    start: int
+    end: int
+
+    def batches(self) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
+        """The batches with a right CRC that hold any of the entries."""
+        for segment in self.examined.directory.segments:
+            for batch in segment.scan.batches:
+                header = batch.header
+                if header.next_offset <= self.start or not batch.crc_valid:
+                    continue
+                if header.base_offset >= self.end:
+                    return
+                yield segment, batch
+
+
+@dataclass(frozen=True, eq=False)
+class Tail(Piece):
+    """What the branch doesn't have. holders: all directories that begin it with the same entry,
+    the one that it is read from among them. log: of that one."""
+
+    holders: tuple[Examined, ...]
+    log: ReplicaLog
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """pieces: ascending, without overlap; what no directory holds lies between them. log: their
+    batches. proven_end: entries below it (exclusive) are proven to be committed; 0: nothing is.
+    tails: by where they leave the branch. looks: all directories, look by look."""
+
+    cluster_id: str | None
+    looks: tuple[tuple[Examined, ...], ...]
+    pieces: tuple[Piece, ...]
+    log: ReplicaLog
+    proven_end: int
+    tails: tuple[Tail, ...] = ()
+
+    @property
+    def members(self) -> Iterator[Examined]:
+        """All directories, of all looks."""
+        return (examined for look in self.looks for examined in look)
+
+    def holds(self, offset: int, epoch: int) -> bool:
+        """Whether the entry of this offset and epoch is on the branch."""
+        batch = self.log.batch_at(offset)
+        return batch is not None and batch.epoch == epoch
+
+    def commitment(self, offset: int, *, is_tail: bool = False) -> str:
+        """Of an entry, in the words of the tables."""
+        is_proven = offset < self.proven_end
+        if not is_tail:
+            verdict = Verdict.PROVEN if is_proven else Verdict.UNPROVEN
+        elif is_proven and self.log.batch_at(offset) is not None:
+            verdict = Verdict.SUPERSEDED
+        else:
+            verdict = Verdict.UNPROVEN
+        return str(verdict.value)
+
+
+def branches_of(looks: Iterable[Sequence[Examined]]) -> list[Branch]:
+    """The branch of each cluster, in the order of their ids; directories that hold no metadata log
+    are left out, and clusters without a single entry.
+
+    looks: the directories that were read together; in each a replica occurs once, else UsageError.
+    """
+    clusters: dict[str | None, list[tuple[Examined, ...]]] = {}
+    for look in looks:
+        of_look: dict[str | None, list[Examined]] = {}
+        for examined in look:
+            if partition_of(examined).is_metadata:
+                of_look.setdefault(cluster_id_of(examined), []).append(examined)
+        for cluster_id, members in of_look.items():
+            clusters.setdefault(cluster_id, []).append(tuple(members))
+    ordered = sorted(clusters.items(), key=lambda one: one[0] or "")
+    found = (_branch(cluster_id, members) for cluster_id, members in ordered)
+    return [branch for branch in found if branch.log.batches]
+
+
+def _branch(cluster_id: str | None, looks: Sequence[tuple[Examined, ...]]) -> Branch:
+    logs = [
+        [(one, replica_log(one, f"directory {number}")) for number, one in enumerate(look)]
+        for look in looks
+    ]
+    branches = [_of_look(look) for look in logs]
+    tip, *others = sorted(branches, key=lambda b: election_order(b.log.position()), reverse=True)
+    for other in sorted(others, key=lambda branch: branch.log.end_offset, reverse=True):
+        tip = _with_head(tip, other)
+    tails = _tails(tip, [one for look in logs for one in look])
+    return replace(tip, cluster_id=cluster_id, looks=tuple(looks), tails=tails)
+
+
+def _of_look(members: Sequence[tuple[Examined, ReplicaLog]]) -> Branch:
+    group = compare_group([log for _, log in members])
+    parts = agreed_branch(group, classify_compared(group))
+    by_key = {log.key: (examined, log) for examined, log in members}
+    pieces: list[Piece] = []
+    batches: list[LogBatch] = []
+    for part in parts:
+        examined, log = by_key[part.key]
+        if pieces and pieces[-1].examined is examined and pieces[-1].end == part.start:
+            pieces[-1] = replace(pieces[-1], end=part.end)
+        else:
+            pieces.append(Piece(examined, part.start, part.end))
+        end = batches[-1].last_offset if batches else -1
+        batches += (
+            one
+            for one in log.batches
+            if one.base_offset > end
+            and part.start <= one.last_offset
+            and one.base_offset < part.end
+        )
+    proven = [part.end for part in parts if part.verdict is Verdict.PROVEN]
+    return Branch(None, (), tuple(pieces), _log(members[0][1], batches), max(proven, default=0))
+
+
+def _log(any_log: ReplicaLog, batches: Sequence[LogBatch]) -> ReplicaLog:
+    start = batches[0].base_offset if batches else 0
+    return ReplicaLog(any_log.key, start, tuple(batches))
+
+
+def _with_head(tip: Branch, other: Branch) -> Branch:
+    """The branch with what another look's lends it: entries below its first one, and proofs."""
+    if not tip.log.batches or not other.log.batches:
+        return tip
+    parted = compare(tip.log, other.log).divergence_offset
+    first = tip.log.batches[0]
+    head = [one for one in other.log.batches if one.last_offset < first.base_offset]
+    has_head = bool(head) and other.log.batch_at(first.base_offset) == first
+    if has_head:
+        start = first.base_offset
+        lower = [
+            replace(piece, end=min(piece.end, start))
+            for piece in other.pieces
+            if piece.start < start
+        ]
+        log = _log(tip.log, (*head, *tip.log.batches))
+        tip = replace(tip, pieces=(*lower, *tip.pieces), log=log)
+    proven = min(other.proven_end, tip.log.end_offset)
+    if has_head or parted is None or parted >= proven:
+        tip = replace(
+            tip, proven_end=max(tip.proven_end, proven if parted is None else min(proven, parted))
+        )
+    return tip
+
+
+def _tails(branch: Branch, members: Iterable[tuple[Examined, ReplicaLog]]) -> tuple[Tail, ...]:
+    """Each once, however many directories hold it; read from the one that holds most of it."""
+    found: dict[tuple[int, LogBatch | None], list[tuple[Examined, ReplicaLog]]] = {}
+    for examined, log in members:
+        parted = compare(branch.log, log).divergence_offset
+        if parted is not None:
+            found.setdefault((parted, log.batch_at(parted)), []).append((examined, log))
+    tails = []
+    for (start, _), holding in found.items():
+        examined, log = max(holding, key=lambda one: one[1].end_offset)
+        holders = tuple(one for one, _ in holding)
+        tails.append(Tail(examined, start, log.end_offset, holders, log))
+    return tuple(sorted(tails, key=lambda tail: (tail.start, tail.end)))

@@ -1,0 +1,207 @@
+"""The typed changes that the records of a branch make, and those of the tails beside it.
+
+The replay begins at offset 0, or where a whole snapshot ends, and again at the next such place
+behind a hole or a record that can't be read, as replica.check.replaying does. What a snapshot holds
+at such a place is state and no change. Each record takes some 20 us.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from replica.check.examined import Examined
+from replica.check.replaying import Read, Watch, read_batch, snapshot_image, whole_snapshots
+from replica.errors import DataError
+from replica.format.compression import Inflation
+from replica.format.directory import SnapshotFile
+from replica.format.record import Record
+from replica.metadata.changes import ChangeTeller, Told, topic_names_around
+from replica.metadata.image import EMPTY, Image, ReplayedRecord, VersionedReplay, meaning
+from replica.metadata.image.state import Table
+from replica.metadata.record import MetadataRecord
+from replica.metadata.redact import Redactor
+from replica.model.epochs import OffsetAndEpoch
+from replica.timeline.branch import Branch, Piece, Tail
+
+FROM_SNAPSHOT = -1
+"""In the place of the offset of what a snapshot gave: its own offsets are no log's."""
+_EVERY_BATCHES = 512
+
+
+class LoggedChange(NamedTuple):
+    """A change, and the record that made it so.
+
+    at: ms since the epoch, of the record or its transaction's end. commitment: proven, unproven or
+    superseded, as in gold.metadata_changes.
+    """
+
+    at: int
+    leader_epoch: int
+    commitment: str
+    told: Told
+
+    @property
+    def offset(self) -> int:
+        """Of the record."""
+        return self.told.write.offset
+
+
+def logged_changes(
+    branch: Branch, redactor: Redactor | None, watch: Watch | None = None
+) -> Iterator[LoggedChange]:
+    """In the log's order; those of a tail come where it leaves the branch.
+
+    redactor: None keeps secrets. watch: is told how far long work is.
+    """
+    return _Walk(branch, _reading(redactor), watch).changes()
+
+
+def replayed(
+    branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
+) -> Image | None:
+    """The state at the branch's end, which is `end_offset` (exclusive), or nothing is known of it.
+    What a snapshot gave has FROM_SNAPSHOT in the place of its offset."""
+    walk = _Walk(branch, _reading(redactor), watch)
+    deque(walk.changes(), maxlen=0)
+    return walk.image_at(end_offset)
+
+
+def _reading(redactor: Redactor | None) -> Read:
+    if redactor is None:
+        return meaning
+
+    def read(record: Record, *, is_control: bool) -> ReplayedRecord:
+        message = meaning(record, is_control=is_control)
+        return redactor.redact(message)[0] if type(message) is MetadataRecord else message
+
+    return read
+
+
+class _Walk:
+    """One walk along the branch. replay: None while nothing is known of the state. end: of the last
+    batch."""
+
+    def __init__(self, branch: Branch, read: Read, watch: Watch | None) -> None:
+        self._branch = branch
+        self._read = read
+        self._watch = watch or (lambda _: None)
+        self._tails = list(reversed(branch.tails))
+        self._bases: dict[int, list[tuple[Examined, SnapshotFile]]] = {}
+        for examined in branch.members:
+            for offset, snapshots in whole_snapshots(examined).items():
+                self._bases.setdefault(offset, []).extend((examined, one) for one in snapshots)
+        self._replay: VersionedReplay | None = None
+        self._teller = ChangeTeller()
+        self._end = OffsetAndEpoch(-1, -1)
+
+    def changes(self) -> Iterator[LoggedChange]:
+        for piece in self._branch.pieces:
+            yield from self._piece(piece)
+        yield from self._leaving_at(self._end.offset)
+
+    def image_at(self, end_offset: int) -> Image | None:
+        """The state, where the walk has come to this end and knows it."""
+        if self._end.offset != end_offset:
+            self._enter(end_offset)
+        return None if self._replay is None else self._replay.image()
+
+    def _piece(self, piece: Piece) -> Iterator[LoggedChange]:
+        inflations = _Inflations()
+        for number, (segment, batch) in enumerate(piece.batches()):
+            header = batch.header
+            if number % _EVERY_BATCHES == 0:
+                self._watch(f"{piece.examined.shown}: replaying offset {header.base_offset}")
+            self._enter(max(header.base_offset, piece.start))
+            if self._replay is not None:
+                content = piece.examined.content_of(segment)
+                inflation = inflations.of(segment.file.path, content.size)
+                try:
+                    for record, message in read_batch(batch, content, inflation, self._read):
+                        if piece.start <= record.offset < piece.end:
+                            yield from self._leaving_at(record.offset)
+                            yield from self._apply(record, header.leader_epoch, message)
+                except DataError:
+                    self._replay = None
+            self._end = OffsetAndEpoch(min(header.next_offset, piece.end), header.leader_epoch)
+
+    def _apply(self, record: Record, epoch: int, message: ReplayedRecord) -> Iterator[LoggedChange]:
+        assert self._replay is not None, "only a known state is gone on with"
+        commitment = self._branch.commitment(record.offset)
+        for told in _told(self._replay, self._teller, record.offset, message):
+            yield LoggedChange(record.timestamp, epoch, commitment, told)
+
+    def _leaving_at(self, offset: int) -> Iterator[LoggedChange]:
+        """The changes of the tails that leave the branch there, of which nothing is ever valid."""
+        while self._tails and self._tails[-1].start <= offset:
+            tail = self._tails.pop()
+            if tail.start == offset and self._replay is not None:
+                yield from self._tail(tail, self._replay.copy(), ChangeTeller(self._teller.former))
+
+    def _tail(
+        self, tail: Tail, replay: VersionedReplay, teller: ChangeTeller
+    ) -> Iterator[LoggedChange]:
+        inflations = _Inflations()
+        for segment, batch in tail.batches():
+            content = tail.examined.content_of(segment)
+            inflation = inflations.of(segment.file.path, content.size)
+            epoch = batch.header.leader_epoch
+            try:
+                for record, message in read_batch(batch, content, inflation, self._read):
+                    if record.offset < tail.start:
+                        continue
+                    commitment = self._branch.commitment(record.offset, is_tail=True)
+                    for told in _told(replay, teller, record.offset, message):
+                        yield LoggedChange(record.timestamp, epoch, commitment, told)
+            except DataError:
+                return
+
+    def _enter(self, base_offset: int) -> None:
+        """What the next batch is replayed with; None where its records say nothing of the state."""
+        if base_offset != self._end.offset:
+            self._begin(VersionedReplay(EMPTY) if base_offset == 0 else None)
+            self._end = OffsetAndEpoch(base_offset, -1)
+        if self._replay is not None:
+            return
+        for examined, snapshot in self._bases.get(base_offset, ()):
+            assert snapshot.id is not None, "whole snapshots have ids"
+            if self._end.epoch in (-1, snapshot.id.epoch):
+                image = snapshot_image(examined, snapshot, self._read)
+                if image is not None:
+                    return self._begin(VersionedReplay(_unplaced(image)))
+
+    def _begin(self, replay: VersionedReplay | None) -> None:
+        self._replay, self._teller = replay, ChangeTeller()
+
+
+def _unplaced(image: Image) -> Image:
+    """A snapshot's image without the offsets of its records."""
+    return Image(
+        {
+            name: Table(table.values, dict.fromkeys(table.values, FROM_SNAPSHOT))
+            for name, table in image.tables.items()
+        }
+    )
+
+
+def _told(
+    replay: VersionedReplay, teller: ChangeTeller, offset: int, message: ReplayedRecord
+) -> Iterator[Told]:
+    writes = replay.apply(offset, message)
+    if writes:
+        yield from teller.tell(writes, topic_names_around(writes, replay.state.topics.values))
+
+
+class _Inflations:
+    """How much each file of one directory may still inflate to."""
+
+    def __init__(self) -> None:
+        self._path = ""
+        self._inflation = Inflation(0)
+
+    def of(self, path: str, size: int) -> Inflation:
+        """Of the file that is read now; files are read one after the other."""
+        if path != self._path:
+            self._path, self._inflation = path, Inflation(size)
+        return self._inflation

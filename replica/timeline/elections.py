@@ -1,0 +1,195 @@
+"""Who won which epoch, and what probably made the election necessary.
+
+A log doesn't say why a leader was lost. It says when the leader last appended, who voted for the
+next one, which controllers registered anew, and what the former leader wrote that nobody else has.
+A working leader appends every 500 ms at least (metadata.max.idle.interval.ms), and followers wait
+2 s for one that is silent (controller.quorum.fetch.timeout.ms), but not for one that resigns: it
+tells them (EndQuorumEpoch). Times are those of the leaders' clocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+from replica.check.examined import Examined
+from replica.format.control import LeaderChange
+from replica.timeline.branch import Branch, Tail
+
+FETCH_TIMEOUT_MS = 2000
+"""The default of controller.quorum.fetch.timeout.ms."""
+_NEAR_MS = 60_000
+"""A registration so long after an election tells of the restart that the election came with."""
+
+
+class Cause(Enum):
+    """What probably made the election necessary; the value is what outputs call it."""
+
+    FIRST = "first"
+    """No earlier leader is in these logs."""
+    REMOVED = "leader-removed"
+    """The leader was no voter any more."""
+    CUT_OFF = "leader-cut-off"
+    """The leader went on writing what no majority accepted."""
+    RESTARTED = "leader-restarted"
+    """The leader's process was started anew shortly after."""
+    RESIGNED = "leader-resigned"
+    """The next leader came sooner than after a silence, or by the former one's vote."""
+    SILENT = "leader-silent"
+    """The leader appended nothing for so long that it had stopped, frozen or was cut off."""
+    UNKNOWN = "unknown"
+    """The records before the election are not in these logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Won:
+    """A LeaderChange record. at, previous_at: ms since the epoch, of the record and of the batch
+    before it, None where that isn't there. voters, granting: node ids."""
+
+    offset: int
+    epoch: int
+    at: int
+    leader: int
+    voters: tuple[int, ...]
+    granting: tuple[int, ...]
+    previous_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """former: the leader before, None where no log tells. because: a sentence, what `cause` was
+    told by. without_winner: epochs between the two that nobody won. nodes: those whose logs hold
+    the record."""
+
+    won: Won
+    former: int | None
+    cause: Cause
+    because: str
+    without_winner: int
+    nodes: tuple[int, ...]
+    on_branch: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LostWrites:
+    """What a leader wrote in its epoch that the branch lacks. last_at: ms since the epoch."""
+
+    records: int
+    last_at: int
+
+
+def elections_of(branch: Branch, registered: Sequence[tuple[int, int]]) -> tuple[Election, ...]:
+    """By epoch. registered: (ms since the epoch, node id) of each controller's registration that
+    was not its first."""
+    holders: dict[tuple[int, int], set[int]] = {}
+    records: dict[tuple[int, int], Won] = {}
+    for examined in branch.members:
+        for won in _won(examined):
+            place = won.epoch, won.offset
+            known = records.get(place)
+            if known is None or known.previous_at is None:
+                records[place] = won
+            replica = examined.replica
+            holders.setdefault(place, set()).update(() if replica is None else (replica.node_id,))
+    lost = _lost_writes(branch.tails)
+    ordered = [records[place] for place in sorted(records)]
+    return tuple(
+        Election(
+            won,
+            None if former is None else former.leader,
+            *cause_of(former, won, lost, registered),
+            0 if former is None else max(0, won.epoch - former.epoch - 1),
+            tuple(sorted(holders[won.epoch, won.offset])),
+            branch.holds(won.offset, won.epoch),
+        )
+        for former, won in pairwise((None, *ordered))
+        if won is not None
+    )
+
+
+def _won(examined: Examined) -> Iterator[Won]:
+    """The records of one log, each with the time of the batch before it."""
+    end, previous_at = -1, 0
+    for segment in examined.directory.segments:
+        changes = {
+            record.offset: (record.timestamp, message)
+            for _, record, message in examined.control_records(segment)
+            if isinstance(message, LeaderChange)
+        }
+        for batch in segment.scan.batches:
+            header = batch.header
+            if not batch.crc_valid:
+                continue
+            found = changes.get(header.base_offset) if header.is_control else None
+            if found is not None:
+                at, message = found
+                yield Won(
+                    header.base_offset,
+                    header.leader_epoch,
+                    at,
+                    message.leader_id,
+                    tuple(sorted(one.voter_id for one in message.voters)),
+                    tuple(sorted(one.voter_id for one in message.granting_voters)),
+                    previous_at if end == header.base_offset else None,
+                )
+            end, previous_at = header.next_offset, header.max_timestamp
+
+
+def _lost_writes(tails: Iterable[Tail]) -> dict[int, LostWrites]:
+    """By epoch, of the tail that reaches furthest."""
+    found: dict[int, LostWrites] = {}
+    for tail in tails:
+        ends: dict[int, tuple[int, int]] = {}
+        for _, batch in tail.batches():
+            header = batch.header
+            count, last = ends.get(header.leader_epoch, (0, 0))
+            held = header.next_offset - max(header.base_offset, tail.start)
+            ends[header.leader_epoch] = count + held, max(last, header.max_timestamp)
+        for epoch, (count, last) in ends.items():
+            if epoch not in found or found[epoch].records < count:
+                found[epoch] = LostWrites(count, last)
+    return found
+
+
+def cause_of(
+    former: Won | None,
+    won: Won,
+    lost: Mapping[int, LostWrites],
+    registered: Iterable[tuple[int, int]],
+) -> tuple[Cause, str]:
+    """What probably made the election necessary, and a sentence that says by what that is told.
+
+    former: the election before, None where no log has one. lost: by epoch. registered: see
+    `elections_of`.
+    """
+    if former is None:
+        return Cause.FIRST, "these logs tell of no leader before"
+    leader = f"leader {former.leader}"
+    if won.voters and former.leader not in won.voters:
+        return Cause.REMOVED, f"{leader} was no voter any more"
+    writes = lost.get(former.epoch)
+    if writes is not None and former.leader != won.leader:
+        later = writes.last_at - won.at
+        until = f"until {_seconds(later)} after this election" if later > 0 else "before it"
+        return Cause.CUT_OFF, (
+            f"{leader} had written {writes.records} more records {until}, which no majority has"
+        )
+    silence = None if won.previous_at is None else won.at - won.previous_at
+    silent = "" if silence is None else f"nothing was appended for {_seconds(silence)} before"
+    again = [at - won.at for at, node in registered if node == former.leader and at - won.at >= 0]
+    if again and min(again) <= _NEAR_MS:
+        said = f"{leader} registered anew {_seconds(min(again))} after: its process had ended"
+        return Cause.RESTARTED, f"{silent}; {said}" if silent else said
+    if silence is None:
+        return Cause.UNKNOWN, "the records before it are not in these logs"
+    if former.leader != won.leader and former.leader in won.granting:
+        return Cause.RESIGNED, f"{silent}; {leader} voted for the new one"
+    if silence < FETCH_TIMEOUT_MS:
+        return Cause.RESIGNED, f"{silent}, less than followers wait for a leader that is silent"
+    return Cause.SILENT, f"{silent}: {leader} had stopped, frozen or was cut off"
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:.1f} s"

@@ -1,0 +1,225 @@
+"""What happened to a cluster, by clock time: what a person who asks for an incident wants first.
+
+Elections, snapshots, truncations, and of all changes those of voters, controllers, brokers and
+features. The names of changes are those of replica.metadata.changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from replica.check.examined import Examined
+from replica.check.replaying import Watch
+from replica.format.control import SnapshotHeader
+from replica.format.snapshot import BOOTSTRAP_ID
+from replica.model.epochs import OffsetAndEpoch
+from replica.timeline.branch import Branch, Tail
+from replica.timeline.changes import LoggedChange, logged_changes
+from replica.timeline.elections import Election, elections_of
+
+ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
+OF_CHANGES = (
+    *("voters_changed", "kraft_version_changed"),
+    *("controller_registered", "controller_unregistered"),
+    *("broker_registered", "broker_unregistered", "broker_fenced", "broker_unfenced"),
+    *("broker_shutdown_started", "metadata_version_changed", "feature_level_changed"),
+    *("feature_removed", "zk_migration_state_changed"),
+)
+"""The changes that are events."""
+EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, *OF_CHANGES)
+_AGAIN = ("controller_registered", "broker_registered")
+
+
+class Event(NamedTuple):
+    """at: ms since the epoch. offset, leader_epoch: of the record; of a snapshot its id; of a
+    divergence the first entry that the branch lacks. name: whom it happened to. detail: a sentence.
+    cause: of an election, a value of Cause. nodes: those whose directories tell it; none for a
+    change, which all that hold the record do. commitment: as in gold.metadata_changes, None of a
+    snapshot."""
+
+    cluster_id: str | None
+    at: int
+    event: str
+    name: str
+    detail: str
+    cause: str | None
+    offset: int
+    leader_epoch: int
+    nodes: tuple[int, ...]
+    commitment: str | None
+
+
+def timeline(branch: Branch, watch: Watch | None = None) -> list[Event]:
+    """All events, by their times; of equal times in the order of offsets. None of them has a field
+    that may hold a secret. watch: is told how far long work is."""
+    changes = [
+        change
+        for change in logged_changes(branch, None, watch)
+        if change.told.change.change in OF_CHANGES
+    ]
+    events = [
+        *(_of_change(branch.cluster_id, change) for change in changes),
+        *(_of_election(branch, one) for one in elections_of(branch, _registrations(changes))),
+        *_snapshots(branch),
+        *(event for tail in branch.tails for event in _of_tail(branch, tail)),
+    ]
+    return sorted(events, key=lambda event: (event.at, event.offset, event.leader_epoch))
+
+
+def _registrations(changes: Iterable[LoggedChange]) -> list[tuple[int, int]]:
+    """Of controllers that were registered before, or whose first registration isn't a new log's."""
+    return [
+        (one.at, one.told.write.key)
+        for one in changes
+        if one.told.change.change == "controller_registered" and one.told.change.old is not None
+    ]
+
+
+def _of_change(cluster_id: str | None, change: LoggedChange) -> Event:
+    _, name, (what, old, new) = change.told
+    values = [None if text is None else json.loads(text) for text in (old, new)]
+    return Event(
+        *(cluster_id, change.at, what, name, _detail(what, *values), None),
+        *(change.offset, change.leader_epoch, (), change.commitment),
+    )
+
+
+def _detail(what: str, old: Any, new: Any) -> str:
+    if what == "voters_changed":
+        return _voters(old or (), new or ())
+    if what in _AGAIN and new is not None:
+        return _registration(old, new)
+    if isinstance(old, dict) or isinstance(new, dict | bool):
+        return ""
+    before, after = ("none" if value is None else str(value) for value in (old, new))
+    return f"{before} -> {after}"
+
+
+def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> str:
+    """Who came and who went, by node and directory id: a voter may come back with a new disk."""
+    before, after = ([(v["voterId"], v["voterDirectoryId"]) for v in one] for one in (old, new))
+    now = f"now {_numbers(node for node, _ in after) or 'none'}"
+    came = [
+        f"{node} ({directory}) added"
+        for node, directory in after
+        if (node, directory) not in before
+    ]
+    went = [
+        f"{node} ({directory}) removed"
+        for node, directory in before
+        if (node, directory) not in after
+    ]
+    if not before or not (came or went):
+        return now
+    return f"{', '.join([*went, *came])}; {now}"
+
+
+def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
+    epoch = f"broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else ""
+    if old is None:
+        return ", ".join(filter(None, ("for the first time in this log", epoch)))
+    is_new_process = old.get("incarnationId") != new.get("incarnationId")
+    again = "again, by a new process" if is_new_process else "again, by the same process"
+    return ", ".join(filter(None, (again, epoch)))
+
+
+def _of_election(branch: Branch, one: Election) -> Event:
+    won = one.won
+    votes = f", by the votes of {_numbers(won.granting)}" if won.granting else ""
+    after = f" after {one.former}" if one.former not in (None, won.leader) else ""
+    epochs = "1 epoch" if one.without_winner == 1 else f"{one.without_winner} epochs"
+    lacking = f"; {epochs} before it had no winner" if one.without_winner else ""
+    detail = f"leads epoch {won.epoch}{after}{votes}: {one.because}{lacking}"
+    commitment = branch.commitment(won.offset, is_tail=not one.on_branch)
+    return Event(
+        *(branch.cluster_id, won.at, ELECTION, f"node {won.leader}", detail, one.cause.value),
+        *(won.offset, won.epoch, one.nodes, commitment),
+    )
+
+
+def _snapshots(branch: Branch) -> Iterator[Event]:
+    """Each id once, at the time when the first of those that have it wrote it."""
+    found: dict[OffsetAndEpoch, list[tuple[int, int | None, int]]] = {}
+    for examined in branch.members:
+        for snapshot in examined.directory.snapshots:
+            if snapshot.id is None or snapshot.id == BOOTSTRAP_ID or not snapshot.is_usable:
+                continue
+            for _, record, message in examined.control_records(snapshot):
+                if isinstance(message, SnapshotHeader):
+                    written = (
+                        record.timestamp,
+                        _node(examined),
+                        message.last_contained_log_timestamp,
+                    )
+                    found.setdefault(snapshot.id, []).append(written)
+                    break
+    for snapshot_id, times in found.items():
+        offset, epoch = snapshot_id.offset, snapshot_id.epoch
+        at, _, contained = min(times, key=lambda one: one[0])
+        nodes = _nodes(node for _, node, _ in times)
+        behind = f", {(at - contained) / 1000:.1f} s old" if at > contained else ""
+        detail = f"the state up to offset {offset} (exclusive){behind}"
+        name = f"{offset}-{epoch}"
+        yield Event(branch.cluster_id, at, SNAPSHOT, name, detail, None, offset, epoch, nodes, None)
+
+
+def _of_tail(branch: Branch, tail: Tail) -> Iterator[Event]:
+    """Where it leaves the branch, and that another look at one of its holders lacks it: the moment
+    of a truncation is in no file, so it has the time of the last record that is gone."""
+    times = [batch.header for _, batch in tail.batches()]
+    if not times:
+        return
+    nodes = _nodes(map(_node, tail.holders))
+    first, last = times[0], times[-1]
+    count = tail.log.held_from(tail.start)
+    records = f"{count} record{'' if count == 1 else 's'}"
+    commitment = branch.commitment(tail.start, is_tail=True)
+    kept = branch.log.batch_at(tail.start)
+    instead = "" if kept is None else f"; the branch has epoch {kept.epoch} there"
+    place = tail.start, first.leader_epoch
+    detail = f"{records} from offset {tail.start} on that the agreed branch lacks{instead}"
+    names = f"node{'' if len(nodes) == 1 else 's'} {_numbers(nodes) or 'unknown'}"
+    at = first.base_timestamp
+    yield Event(branch.cluster_id, at, DIVERGENCE, names, detail, None, *place, nodes, commitment)
+    for node in _without(branch, tail):
+        detail = f"{records} from offset {tail.start} on are gone in another look at it"
+        yield Event(
+            *(branch.cluster_id, last.max_timestamp, TRUNCATION, f"node {node}", detail, None),
+            *(*place, (node,), commitment),
+        )
+
+
+def _without(branch: Branch, tail: Tail) -> list[int]:
+    """The tail's holders of which another look holds the branch's entry in its place."""
+    kept = branch.log.batch_at(tail.start)
+    holders = {one.replica for one in tail.holders if one.replica is not None}
+    found = set()
+    for examined in branch.members:
+        is_holder = examined.replica in holders and not any(examined is one for one in tail.holders)
+        if is_holder and kept is not None and _has(examined, tail.start, kept.epoch):
+            found.add(_node(examined))
+    return sorted(node for node in found if node is not None)
+
+
+def _has(examined: Examined, offset: int, epoch: int) -> bool:
+    """Whether the log holds an entry of this offset and epoch."""
+    for segment in examined.directory.segments:
+        for batch in segment.scan.batches:
+            header = batch.header
+            if header.base_offset <= offset < header.next_offset:
+                return header.leader_epoch == epoch
+    return False
+
+
+def _node(examined: Examined) -> int | None:
+    return None if examined.replica is None else examined.replica.node_id
+
+
+def _nodes(nodes: Iterable[int | None]) -> tuple[int, ...]:
+    return tuple(sorted({node for node in nodes if node is not None}))
+
+
+def _numbers(nodes: Iterable[int]) -> str:
+    return ", ".join(map(str, nodes))

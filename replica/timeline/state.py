@@ -1,0 +1,76 @@
+"""The state that the agreed branch adds up to, at any of its offsets, without secrets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from replica.check.replaying import Watch
+from replica.metadata.changes import name_of
+from replica.metadata.redact import Redactor
+from replica.timeline.branch import Branch
+from replica.timeline.changes import FROM_SNAPSHOT, replayed
+
+
+class Held(NamedTuple):
+    """An entity of the state. name: the key for people. value: JSON. offset: of the record that
+    last changed it, None where that lies before the snapshot that the replay began with."""
+
+    entity: str
+    key: str
+    name: str
+    value: str
+    offset: int | None
+
+
+def state_at(
+    branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
+) -> list[Held] | None:
+    """The entities after the records below `end_offset`, sorted by entity and key; what an open
+    transaction holds back is not among them. None where the directories don't tell.
+
+    redactor: None keeps secrets. watch: is told how far long work is.
+    """
+    pieces = tuple(
+        replace(piece, end=min(piece.end, end_offset))
+        for piece in branch.pieces
+        if piece.start < end_offset
+    )
+    image = replayed(replace(branch, pieces=pieces, tails=()), end_offset, redactor, watch)
+    if image is None:
+        return None
+    names = image.tables["topics"].values
+    found = []
+    for kind, key, value in image.items():
+        offset = image.tables[kind.table].offsets[key]
+        since = None if offset == FROM_SNAPSHOT else offset
+        name = name_of(kind, key, value, names)
+        found.append(Held(kind.name, kind.key_text(key), name, kind.value_text(key, value), since))
+    return sorted(found, key=lambda held: (held.entity, held.key))
+
+
+def end_at(branch: Branch, at: int) -> int | None:
+    """The end offset (exclusive) of the records up to and including a time (ms since the epoch):
+    behind the last such record of the last batch that begins by then; None where there is none."""
+    found = None
+    for piece in branch.pieces:
+        for segment, batch in piece.batches():
+            if batch.header.base_timestamp <= at:
+                found = piece, segment, batch
+    if found is None:
+        return None
+    piece, segment, batch = found
+    if batch.header.max_timestamp <= at:
+        return min(batch.header.next_offset, piece.end)
+    ends = [
+        record.offset + 1
+        for _, record in piece.examined.records(batch.header.base_offset, batch.header.next_offset)
+        if record.timestamp <= at
+    ]
+    return max(ends, default=batch.header.base_offset)
+
+
+def last_time(branch: Branch) -> int:
+    """The time of the branch's last batch, ms since the epoch."""
+    times = [batch.header.max_timestamp for _, batch in branch.pieces[-1].batches()]
+    return times[-1]

@@ -1,0 +1,128 @@
+"""`kraftlake state` of directories, and which entities it shows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+from tests.replica.check.editing import segment
+
+NODE = "kafka-4.1.1-dynamic/split/1"
+STATIC = "kafka-3.7.2-static"
+FIELDS = ["entity", "key", "value", "offset"]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_the_state_of_a_directory_is_that_below_the_offset(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("state", "--json", "--at-offset", "36", NODE)
+    assert (ended.code, ended.complaints) == (0, ["state: at offset 36"])
+    assert all(list(row) == FIELDS for row in ended.rows)
+    (topic,) = (row for row in ended.rows if row["entity"] == "topic")
+    assert (json.loads(topic["value"])["name"], topic["offset"]) == ("t-7-0", 35)
+    earlier = kraftlake("state", "--json", "--at-offset", "35", NODE).rows
+    assert [row for row in ended.rows if row not in earlier] == [topic]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_time_is_the_state_after_its_last_record(kraftlake: Kraftlake) -> None:
+    at_time = kraftlake("state", "--json", "--at-time", "2026-11-21T03:18:59.178Z", NODE)
+    assert at_time.complaints == ["state: at offset 35"]
+    assert at_time.rows == kraftlake("state", "--json", "--at-offset", "35", NODE).rows
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    ("filters", "kinds"),
+    [
+        (("--topic", "t-7-0"), {"topic", "partition", "config"}),
+        (("--topic", "t-7-0", "--entity", "conf*"), {"config"}),
+        (("--entity", "broker", "--entity", "controller"), {"broker", "controller"}),
+        (("--name", "broker 11"), {"broker"}),
+        (("--name", "broker 11", "--entity", "topic"), set()),
+    ],
+)
+def test_only_entities_that_all_filters_hold_are_shown(
+    kraftlake: Kraftlake, filters: tuple[str, ...], kinds: set[str]
+) -> None:
+    rows = kraftlake("state", "--json", *filters, NODE).rows
+    assert {row["entity"] for row in rows} == kinds
+
+
+def test_what_a_snapshot_gave_has_no_offset(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    node = Path(shutil.copytree(data / STATIC / "split/3", tmp_path / "node"))
+    rows = kraftlake("state", "--json", "--at-offset", "519", node).rows
+    assert rows
+    assert {row["offset"] for row in rows} == {None}
+    later = kraftlake("state", "--json", node).rows
+    assert {row["offset"] is None for row in later} == {True, False}
+    assert min(row["offset"] or 519 for row in later) >= 519
+
+
+def test_a_state_behind_a_hole_is_refused(kraftlake: Kraftlake, data: Path, tmp_path: Path) -> None:
+    node = Path(shutil.copytree(data / NODE, tmp_path / "node"))
+    segment(node, 0).unlink()
+    for snapshot in node.glob("*/*.checkpoint"):
+        snapshot.unlink()
+    ended = kraftlake("state", node)
+    assert ended.code == 2
+    assert ended.error == (
+        "offset 2712: the directories hold neither the whole log below it nor a snapshot to begin "
+        "with, or a record that this release can't read; name more of them"
+    )
+
+
+@pytest.mark.usefixtures("recorded")
+def test_credentials_of_the_state_are_fingerprints(kraftlake: Kraftlake) -> None:
+    rows = kraftlake("state", "--json", "--entity", "scram", NODE).rows
+    assert rows
+    assert all('"salt":"***:' in row["value"] for row in rows)
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--at-offset", "9999", NODE], "--at-offset 9999: the log ends at 2712"),
+        (["--at-time", "2030-01-01", NODE],
+         "--at-time 2030-01-01T00:00:00.000Z: the log ends at offset 2712, "
+         "2026-11-21T03:20:10.656Z"),
+        (["--at-time", "7", NODE], "--at-time 1970-01-01T00:00:00.007Z: the log begins later"),
+        (["--diff", "1", "2", NODE], "--diff goes with --lake"),
+        (["--lake", "l", "--redact-key", "k"], "--redact-key goes with PATH"),
+        (["--sizes", "--topic", "t", NODE], "--sizes and --topic exclude each other: take one"),
+        ([NODE, "kafka-3.7.2-static/split/1"],
+         "the directories are of several clusters: --cluster Lr3UIdBxT-GFPYE5uprmrg or "
+         "gT_wj4dEReaNt2vnLWy9Aw"),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_told_is_one_line(
+    kraftlake: Kraftlake, arguments: list[str], said: str
+) -> None:
+    ended = kraftlake("state", *arguments)
+    assert (ended.code, ended.error) == (2, said)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_an_unknown_kind_is_refused_with_those_that_there_are(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("state", "--entity", "topics", NODE)
+    assert ended.code == 2
+    assert ended.error.startswith("--entity topics: expected one of ")
+
+
+@pytest.mark.spark
+def test_directories_and_a_lake_of_them_tell_the_same_state(
+    kraftlake: Kraftlake, data: Path, built_lake: Path
+) -> None:
+    key = ("--redact-key", built_lake / "_redaction.key", "--order", "live,split,final")
+    asked = ("state", "--json", "--at-offset", "1400")
+    cluster = ("--cluster", "gT_wj4dEReaNt2vnLWy9Aw")
+    by_lake = kraftlake(*asked, "--lake", built_lake, *cluster)
+    by_directories = kraftlake(*asked, *key, data / STATIC)
+    assert by_directories.rows == by_lake.rows
+    assert by_lake.rows
