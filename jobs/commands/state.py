@@ -64,7 +64,8 @@ def state(
     old, new. With --sizes: about (entity, topic, record), name, count (of a topic: partitions),
     replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing,
     rack, broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left,
-    has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2 usage (also a moment that can't be told about).
+    has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2 usage (also
+    a moment that can't be told about).
     """
     from jobs.moments import Moment, moment_of
 

@@ -95,7 +95,7 @@ def test_what_was_so_before_the_log_at_hand_begins_is_said_to_be(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--sizes"], "name a directory, or a lake by --lake or KRAFTLAKE_LAKE"),
+        (["--sizes"], "state: name directories, or a lake by --lake or KRAFTLAKE_LAKE"),
         ([], "state: name directories, or a lake by --lake or KRAFTLAKE_LAKE"),
         (["--sizes", WELL, "--lake", "lake"], "PATH and --lake exclude each other: take one"),
         (["--sizes", "--exposure", WELL], "--sizes and --exposure exclude each other: take one"),
