@@ -12,7 +12,7 @@ PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
 STAMP := $(VENV)/.made-from
 
-.PHONY: help setup jars package wheel airflow demo test test-all lint bench kafka-drift format lock audit clean
+.PHONY: help setup jars package wheel zipapp man airflow demo test test-all lint bench kafka-drift format lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -130,7 +130,7 @@ audit: ## ask PyPI for known vulnerabilities of the pinned packages: packaging/a
 	.venv-audit/bin/python packaging/audit/audit.py packaging/audit/OUTCOME.md \
 		requirements.lock airflow/requirements.lock
 
-lock: ## make all three requirements.lock again, with the newest releases
+lock: ## make all five requirements.lock again, with the newest releases
 	@test -x .venv-lock/bin/uv || { python3 -m venv .venv-lock && .venv-lock/bin/pip install -q uv; }
 	@.venv-lock/bin/uv pip compile pyproject.toml --extra lake --extra dev --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
@@ -141,9 +141,22 @@ lock: ## make all three requirements.lock again, with the newest releases
 	@.venv-lock/bin/uv pip compile packaging/audit/requirements.in --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" --output-file packaging/audit/requirements.lock
+	@.venv-lock/bin/uv pip compile packaging/zipapp/requirements.in --quiet --upgrade \
+		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" --output-file packaging/zipapp/requirements.lock
+	@.venv-lock/bin/uv pip compile packaging/installers/requirements.in --quiet --upgrade \
+		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" --output-file packaging/installers/requirements.lock
 
 wheel: setup ## dist/: the wheel, the same bytes for the same commit, and the sdist
 	@$(BIN)/python -m tests.packages.building dist
+
+# One file to copy to a host without a network; the packages in it come from the network once.
+zipapp: wheel ## dist/kraftlake.pyz: the core as one file, for any Python from 3.11 on
+	@$(BIN)/python packaging/one_file.py "$$(ls -t dist/*.whl | head -n 1)" dist/kraftlake.pyz
+
+man: setup ## dist/man: a man page for each command
+	@$(BIN)/python packaging/man_pages.py dist/man
 
 clean: ## remove .venv and everything that tools leave behind
 	@rm -rf $(VENV) .venv-lock .venv-airflow .venv-audit .demo build dist *.egg-info \

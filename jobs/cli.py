@@ -24,8 +24,10 @@ from jobs.commands import (
     lake,
     planning,
     reading,
+    rehearsing,
     restoring,
     sharing,
+    shell,
     state,
 )
 from jobs.outcome import run
@@ -118,6 +120,7 @@ _GROUPS = {
         _Command(happening.timeline, "Tell what happened by clock time, and probably why."),
         _Command(directories.explain, "Say what a finding of check means."),
         _Command(directories.recover, "Plan with which replica a broken quorum goes on."),
+        _Command(rehearsing.rehearse, "Run captured directories on: who leads, what is lost."),
         _Command(restoring.restore, "Make what a new cluster boots from with old metadata."),
         _Command(directories.capture, "Copy running nodes' directories, with hashes."),
         _Command(directories.redact, "Copy directories without their secrets."),
@@ -146,6 +149,7 @@ _GROUPS = {
         _Command(engine.simulate, "Log directories of named incidents; runs under faults."),
         _Command(reading.consume, "Print a partition's records, from any replica."),
     ),
+    "The shell": (_Command(shell.completion, "Complete commands in bash, zsh or fish."),),
 }
 """The overview, heading by heading; the folders of jobs/ are these groups."""
 
@@ -158,6 +162,7 @@ app.add_typer(engine.replica, rich_help_panel="Replicas")
 def main(arguments: list[str] | None = None) -> NoReturn:
     """The console script."""
     use_utf8()
+    shell.answer_shells()
     sys.exit(run(app, sys.argv[1:] if arguments is None else arguments))
 
 

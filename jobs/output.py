@@ -42,7 +42,7 @@ _UNSAFE_JSON = re.compile(f"[\x7f-\x9f{''.join(map(chr, _TURNING))}]")
 _UNSAFE_JSON_BYTES = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
 )
-"""The same in UTF-8."""
+"""These characters in UTF-8."""
 
 
 def use_utf8() -> None:
@@ -294,7 +294,8 @@ class Progress:
         self._shown = False
 
     def show(self, text: str) -> None:
-        """Replace the line, at most five times a second and not in the first second."""
+        """Show `text` in the place of the line before, at most five times a second and not in the
+        first second."""
         now = time.monotonic()
         if not self._enabled or now < self._next:
             return
@@ -304,7 +305,7 @@ class Progress:
         self._stream.flush()
 
     def clear(self) -> None:
-        """Take the line away, before a message or at the end."""
+        """Remove the line, before a message or at the end."""
         if self._shown:
             self._stream.write(f"\r{'':<100}\r")
             self._stream.flush()

@@ -32,6 +32,7 @@ from pipelines.jar_sets import Jar, JarSet, listed
 from pipelines.java import find_java
 from pipelines.s3a_jars import S3A
 from replica.errors import KraftlakeError, UsageError
+from replica.installation import line_that_adds
 
 DELTA_VERSION = "4.4.0"  # the jars' and the delta-spark package's: a test holds them together
 
@@ -198,7 +199,7 @@ def _offline_advice(reason: str, wanted: JarSet) -> KraftlakeError:
 def _ivy_jar() -> Path:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise UsageError("pyspark is not installed: pip install 'kraftlake[lake]'.")
+        raise UsageError(f"pyspark is not installed: {line_that_adds('lake')}")
     jars = Path(spec.origin).parent / "jars"
     found = sorted(jars.glob("ivy-*.jar"))
     if not found:

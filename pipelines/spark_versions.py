@@ -14,6 +14,7 @@ import pyspark
 
 from pipelines.jars import DELTA_JARS, DELTA_VERSION
 from replica.errors import UsageError
+from replica.installation import line_that_adds
 
 SPARK_VERSION = "4.2"
 """The feature release; a test holds it to pyproject.toml's."""
@@ -21,7 +22,6 @@ SPARK_VERSION = "4.2"
 # A jar's name, or a Maven coordinate of --packages: the module, with Scala's version and, from
 # Delta 4.1 on, Spark's before it; then Delta's.
 _DELTA = re.compile(r"(delta-(?:core|spark)_[0-9._]+)[-:]([0-9][0-9A-Za-z.]*?)(?=\.jar\b|[,!]|$)")
-_INSTALL = "pip install 'kraftlake[lake]'"
 
 
 def check_installed() -> None:
@@ -29,7 +29,8 @@ def check_installed() -> None:
     spark = pyspark.__version__
     if not f"{spark}.".startswith(f"{SPARK_VERSION}."):
         raise UsageError(
-            f"this Python has pyspark {spark}, kraftlake needs {SPARK_VERSION}: {_INSTALL}, or, "
+            f"this Python has pyspark {spark}, kraftlake needs {SPARK_VERSION}: "
+            f"{line_that_adds('lake')}, or, "
             f"by spark-submit, submit with a Spark {SPARK_VERSION}"
         )
     try:
@@ -38,7 +39,8 @@ def check_installed() -> None:
         return  # shipped without its metadata, as --packages does; its jar is looked at
     if delta != DELTA_VERSION:
         raise UsageError(
-            f"this Python has delta-spark {delta}, kraftlake needs {DELTA_VERSION}: {_INSTALL}"
+            f"this Python has delta-spark {delta}, kraftlake needs {DELTA_VERSION}: "
+            f"{line_that_adds('lake')}"
         )
 
 

@@ -37,8 +37,7 @@ def ingest(
 
     --dry-run tells which replicas, files, bytes and offsets are new; records aren't decoded.
 
-    --follow runs the same whenever a log has changed, and goes on where it was stopped or killed;
-    Spark is started once, by the first look that brings much.
+    --follow runs the same whenever a log has changed, and goes on where it was stopped or killed.
 
     \b
     Examples:
@@ -227,7 +226,8 @@ def forget(
 def demo(lake: options.DemoLake = None) -> int:
     """Show the whole way on metadata logs recorded from real Kafka: ingest, build, ask.
 
-    For a first look; needs Java 17 or newer, and no Kafka.
+    For a first look; needs Java 17 or newer, and no Kafka. The logs come with kraftlake; lake and,
+    outside a checkout, logs are left in .demo.
 
     Exit codes: 0, 1 when an answer is not the expected one, 2 usage.
     """

@@ -7,6 +7,7 @@ questions of jobs.asking.questions, each shown with its SQL.
 from __future__ import annotations
 
 import shutil
+import tarfile
 import time
 from pathlib import Path
 
@@ -15,24 +16,24 @@ from jobs.asking.questions import DEMO
 from jobs.lake import ingest
 from jobs.output import complain, write_line
 from pipelines.lake import Lake
-from replica.errors import UsageError
 
 RECORDED = Path(__file__).resolve().parents[2] / "tests" / "data"
 CLUSTERS = ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")
 ORDER = ("live", "split", "final")
+_ARCHIVE = Path(__file__).with_name("demo_logs.tar.xz")
+"""What packaging/demo_logs.py makes of RECORDED, for the wheel."""
 DEFAULT_LAKE = Lake(".demo/lake")
+UNPACKED = Path(".demo/logs")
 _FAILED = 1
 
 
 def run(*, lake: Lake | None = None) -> int:
     """0, or 1 where a step failed. A lake of an earlier demo at the default place is made anew.
 
-    Raises UsageError outside a checkout, which holds the recorded logs.
+    Outside a checkout, the recorded logs are unpacked to UNPACKED.
     """
-    paths = [RECORDED / name for name in CLUSTERS]
-    missing = [path for path in paths if not path.is_dir()]
-    if missing:
-        raise UsageError(f"{missing[0]}: not there; the demo runs in a checkout of kraftlake")
+    recorded = RECORDED if RECORDED.is_dir() else unpacked()
+    paths = [recorded / name for name in CLUSTERS]
     if lake is None:
         lake = DEFAULT_LAKE
         shutil.rmtree(lake.folder, ignore_errors=True)
@@ -50,6 +51,17 @@ def run(*, lake: Lake | None = None) -> int:
     complain(f"demo: done in {time.monotonic() - started:.0f} s")
     write_line(f"\nThe lake stays in {lake}. Ask it anything: kraftlake sql --lake {lake} --tables")
     return 0
+
+
+def unpacked() -> Path:
+    """The folder UNPACKED with the recorded logs, as they were recorded."""
+    shutil.rmtree(UNPACKED, ignore_errors=True)
+    with tarfile.open(_ARCHIVE) as archive:
+        if hasattr(tarfile, "data_filter"):  # from 3.11.4 on
+            archive.extractall(UNPACKED, filter="data")
+        else:
+            archive.extractall(UNPACKED)  # noqa: S202, an archive of our own
+    return UNPACKED
 
 
 def _relative(path: Path) -> str:

@@ -23,9 +23,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-import crc32c
-
 from replica.errors import CorruptDataError, UnsupportedDataError
+from replica.format.checksum import crc32c
 from replica.message.primitives import Buffer, require
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -165,7 +164,7 @@ def computed_crc(batch: Buffer) -> int:
 
 def continued_crc(part: Buffer, before: int) -> int:
     """The CRC-32C of bytes whose first ones have the CRC `before` (0: none) and the rest `part`."""
-    return int(crc32c.crc32c(part, before))
+    return int(crc32c(part, before))
 
 
 def encode_batch(

@@ -6,14 +6,18 @@ frame format, snappy the chunked stream of xerial's library, which Kafka's Java 
 
 from __future__ import annotations
 
+import gzip
 import struct
 import zlib
 from collections.abc import Callable
 
-import cramjam
-
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.message.primitives import Buffer
+
+try:
+    import cramjam
+except ImportError:  # in the one file of the core, which has no compiled code
+    cramjam = None  # type: ignore[assignment]
 
 MAX_RECORDS_BYTES = 32 * 1024 * 1024
 """Bytes of the records of one batch, inflated where they are compressed. Batches of a metadata log
@@ -73,22 +77,25 @@ def decompress(codec: int, data: Buffer, limit: int | None = None) -> bytes:
     """The records of a compressed batch; limit: inflated_limit of their size where it is None.
 
     Raises CorruptDataError where the codec refuses the bytes or they inflate past `limit`,
-    UnsupportedDataError for a codec number Kafka hasn't given out.
+    UnsupportedDataError for a codec number Kafka hasn't given out, or that is not installed.
     """
     if codec == NONE:
         return bytes(data)
     reader = _READERS.get(codec)
     if reader is None:
         raise UnsupportedDataError(f"compression type {codec} is unknown")
+    _check_has_codec(codec)
     return reader(bytes(data), inflated_limit(len(data)) if limit is None else limit)
 
 
 def compress(codec: int, data: bytes) -> bytes:
-    """The bytes in the framing that Kafka's clients write."""
+    """The bytes in the framing that Kafka's clients write. UnsupportedDataError as decompress."""
     if codec == NONE:
         return data
     if codec == GZIP:
-        return bytes(cramjam.gzip.compress(data))
+        return gzip.compress(data, 6, mtime=0)
+    if codec in CODEC_NAMES:
+        _check_has_codec(codec)
     if codec == SNAPPY:
         return _xerial_compress(data)
     if codec == LZ4:
@@ -96,6 +103,14 @@ def compress(codec: int, data: bytes) -> bytes:
     if codec == ZSTD:
         return bytes(cramjam.zstd.compress(data))
     raise UnsupportedDataError(f"compression type {codec} is unknown")
+
+
+def _check_has_codec(codec: int) -> None:
+    if codec != GZIP and cramjam is None:
+        raise UnsupportedDataError(
+            f"{CODEC_NAMES[codec]}: this installation has no codec for it: "
+            "python3 -m pip install cramjam, or install kraftlake by its wheel"
+        )
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import crc32c
-
 from replica.errors import CorruptDataError, DataError
 from replica.format.batch import (
     CONTROL_ATTRIBUTE,
@@ -22,6 +20,7 @@ from replica.format.batch import (
     MIN_BATCH_LENGTH,
     decode_header,
 )
+from replica.format.checksum import crc32c
 from replica.message.primitives import Buffer
 
 
@@ -64,7 +63,7 @@ def frames(
     begin at a later offset too, and have any epoch.
     """
     view = memoryview(data)
-    unpack, crc_of = HEADER.unpack_from, crc32c.crc32c
+    unpack, crc_of = HEADER.unpack_from, crc32c
     at, end = 0, len(view)
     while at + HEADER.size <= end:
         base, length, leader_epoch, magic, crc, attributes, delta, _, latest = unpack(view, at)[:9]

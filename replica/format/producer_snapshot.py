@@ -10,9 +10,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-import crc32c
-
 from replica.errors import CorruptDataError, UnsupportedDataError
+from replica.format.checksum import crc32c
 from replica.message.primitives import require
 
 SUFFIX = ".snapshot"
@@ -42,7 +41,7 @@ def decode(data: bytes) -> tuple[ProducerEntry, ...]:
     version, stored = _HEAD.unpack_from(data)
     if version != _VERSION:
         raise UnsupportedDataError(f"version {version}, expected {_VERSION}", 0)
-    computed = crc32c.crc32c(data[_HEAD.size :])
+    computed = crc32c(data[_HEAD.size :])
     if computed != stored:
         raise CorruptDataError(f"stored CRC {stored:08x}, computed {computed:08x}", 2)
     (count,) = _COUNT.unpack_from(data, _HEAD.size)
@@ -55,7 +54,7 @@ def decode(data: bytes) -> tuple[ProducerEntry, ...]:
 def encode(entries: tuple[ProducerEntry, ...]) -> bytes:
     """The file's bytes."""
     body = _COUNT.pack(len(entries)) + b"".join(_pack(entry) for entry in entries)
-    return _HEAD.pack(_VERSION, crc32c.crc32c(body)) + body
+    return _HEAD.pack(_VERSION, crc32c(body)) + body
 
 
 def _pack(entry: ProducerEntry) -> bytes:

@@ -8,12 +8,13 @@ together is what each takes away alone, and a correction for the partitions that
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 from replica.health.cluster import Cluster
+from replica.health.live_replicas import LiveReplicas, live_replicas
 from replica.health.placement import racks_of
 from replica.metadata.image.partition import Partition
 
@@ -84,20 +85,9 @@ class Alike(NamedTuple):
     def of(partition: Partition, min_isr: int | None) -> Alike:
         return Alike(partition.isr, partition.elr, partition.replicas, min_isr)
 
-    def kind(self, live: frozenset[int]) -> Kind:
+    def kind(self, live: frozenset[int]) -> LiveReplicas:
         """As it is while these brokers are live."""
-        in_sync, eligible = live.intersection(self.isr), live.intersection(self.elr)
-        return Kind(in_sync, eligible, live.intersection(self.replicas), self.min_isr)
-
-
-class Kind(NamedTuple):
-    """Partitions that a failure harms alike. in_sync, eligible, replicas: only the
-    live ones; min_isr: None where it isn't known."""
-
-    in_sync: frozenset[int]
-    eligible: frozenset[int]
-    replicas: frozenset[int]
-    min_isr: int | None
+        return live_replicas(live, *self)
 
 
 class Tally:
@@ -110,7 +100,7 @@ class Tally:
         self._totals: defaultdict[Failure, int] = defaultdict(int)
         self.touched: set[Failure] = set()
 
-    def add(self, kind: Kind, count: int, rack_of: Mapping[int, str]) -> None:
+    def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:
         """So many partitions of the kind more, or less; rack_of: of live brokers."""
         for failure, share in _shares(kind, rack_of):
             if share:
@@ -137,7 +127,7 @@ class Standing:
         live = cluster.live_brokers
         racks = {one: rack for one, rack in racks_of(cluster).items() if one in live}
         standing = Standing(Tally(), live, racks, cluster.voters)
-        kinds: Counter[Kind] = Counter()
+        kinds: Counter[LiveReplicas] = Counter()
         for alike, count in alike_partitions(cluster).items():
             kinds[alike.kind(live)] += count
         for kind, count in kinds.items():
@@ -211,28 +201,32 @@ def min_isr_unknown(cluster: Cluster) -> int:
     )
 
 
-def _harm(kind: Kind, gone: Collection[int]) -> int:
-    """To one partition, as a number."""
-    in_sync = len(kind.in_sync.difference(gone))
-    if in_sync or not kind.eligible.issubset(gone):
-        is_below = kind.min_isr is not None and in_sync < kind.min_isr
-        return _BELOW_MIN_ISR if is_below else 0
-    is_left = bool(kind.replicas - kind.in_sync - kind.eligible.union(gone))
-    return _LEADERLESS + _NEEDS_UNCLEAN if is_left else _LEADERLESS
+def _harm(left: LiveReplicas) -> int:
+    """To one partition of which this is left, as a number."""
+    if left.may_be_led:
+        return _BELOW_MIN_ISR if left.is_below_min_isr else 0
+    return _LEADERLESS + _NEEDS_UNCLEAN if left.unclean else _LEADERLESS
 
 
-def _shares(kind: Kind, rack_of: Mapping[int, str]) -> Iterator[tuple[Failure, int]]:
+def _harm_without(kind: LiveReplicas, gone: Iterable[int]) -> int:
+    return _harm(kind.without(frozenset(gone)))
+
+
+def _shares(kind: LiveReplicas, rack_of: Mapping[int, str]) -> Iterator[tuple[Failure, int]]:
     """The harm to one such partition now, and how much more each rack and broker alone would do,
     and two brokers beyond what each of them does alone."""
-    now = _harm(kind, ())
+    now = _harm(kind)
     yield NOW, now
-    alone = {one: _harm(kind, (one,)) - now for one in kind.replicas}
+    alone = {one: _harm_without(kind, (one,)) - now for one in kind.replicas}
     racks: dict[str, list[int]] = {}
     for one, more in alone.items():
         yield Failure(BROKER, (str(one),)), more
         if one in rack_of:
             racks.setdefault(rack_of[one], []).append(one)
     for rack, brokers in racks.items():
-        yield Failure(RACK, (rack,)), _harm(kind, brokers) - now
+        yield Failure(RACK, (rack,)), _harm_without(kind, brokers) - now
     for a, b in combinations(sorted(kind.replicas), 2):
-        yield Failure(PAIR, (str(a), str(b))), _harm(kind, (a, b)) - now - alone[a] - alone[b]
+        yield (
+            Failure(PAIR, (str(a), str(b))),
+            _harm_without(kind, (a, b)) - now - alone[a] - alone[b],
+        )

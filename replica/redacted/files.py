@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 
 from replica.errors import DataError, UnreadableFileError
 from replica.format import index, quorum_properties
-from replica.format.file_names import FileKind, FileName, classify, segment_file_name
+from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify, segment_file_name
 from replica.format.small_files import INDEX_DECODERS, STATE_DECODERS, size_limit
 from replica.message.primitives import Buffer
 from replica.redacted.log_file import RedactedLog, redacted_log
 from replica.redacted.records import RecordRedactor
 
-_LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 _UNREADABLE = b"\xff"
 
 ReadFile = Callable[[str, int], Buffer]
@@ -45,7 +44,7 @@ class RedactedFiles:
         in it.
         """
         name = classify(os.path.basename(path))
-        if name.kind in _LOGS:
+        if name.kind in LOG_KINDS:
             return self._log(path, data).content
         if not len(data):
             return data

@@ -1,4 +1,4 @@
-"""Which fields of metadata records hold names that users gave, and what stands in their place.
+"""Hashes in the place of names that users gave: which fields hold such names, and how hashes look.
 
 A name becomes its kind and 12 hex digits of a keyed hash, such as topic-0f3a5c7e9b21, which Kafka
 takes for a legal name. Equal names of a kind become equal, so that a topic's configs and ACLs are

@@ -12,6 +12,7 @@ import sys
 from importlib.util import find_spec
 
 from replica.errors import KraftlakeError, UsageError
+from replica.installation import line_that_adds
 
 
 def compile_kernel(name: str) -> bytes:
@@ -21,7 +22,7 @@ def compile_kernel(name: str) -> bytes:
     with the compiler's last word where it fails or is killed.
     """
     if find_spec("numba") is None:
-        raise UsageError("the bulk reader needs numba: pip install 'kraftlake[scan]'")
+        raise UsageError(f"the bulk reader needs numba: {line_that_adds('scan')}")
     import logging
 
     log = logging.getLogger(__name__)

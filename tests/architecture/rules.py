@@ -1,4 +1,4 @@
-"""The import rules of DESIGN.md section 2 as data, and the checker that reads modules by them.
+"""The import rules of CONTRIBUTING.md's floors as data, and the checker that reads modules by them.
 
 A module belongs to the longest folder of FOLDERS that holds it. Only syntax trees are read: a
 forbidden import inside a function, or below TYPE_CHECKING, is an import all the same.
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-EVERYONE = ("replica.model", "replica.errors", "replica.severity")
+EVERYONE = ("replica.model", "replica.errors", "replica.severity", "replica.installation")
 
 _PIPELINES_FROM_REPLICA = (
     "replica.message",
@@ -31,6 +31,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.model": (),
     "replica.severity": (),
     "replica.errors": (),
+    "replica.installation": (),
     "replica.message": (),
     "replica.format": ("replica.message",),
     "replica.metadata": ("replica.format", "replica.message"),

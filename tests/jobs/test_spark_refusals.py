@@ -13,6 +13,7 @@ import pytest
 
 from pipelines.jars import DELTA_JARS
 from pipelines.lake.schema_version import FILE_NAME, VERSION
+from replica.installation import line_that_adds
 from tests.jobs.conftest import Ended, Kraftlake
 from tests.pipelines.test_session import fake_java
 
@@ -109,7 +110,9 @@ def test_another_spark(process: Kraftlake, folder: Path) -> None:
         "import pyspark.version\npyspark.version.__version__ = pyspark.__version__ = '4.1.1'\n"
     )
     line = refused(process, folder, "build", PYTHONPATH=on_path(folder / "site"))
-    assert line.startswith("this Python has pyspark 4.1.1, kraftlake needs 4.2: pip install")
+    assert line.startswith(
+        f"this Python has pyspark 4.1.1, kraftlake needs 4.2: {line_that_adds('lake')}"
+    )
 
 
 def test_another_delta(process: Kraftlake, folder: Path) -> None:
@@ -117,7 +120,9 @@ def test_another_delta(process: Kraftlake, folder: Path) -> None:
     metadata.parent.mkdir(parents=True)
     metadata.write_text("Metadata-Version: 2.1\nName: delta-spark\nVersion: 4.4.1\n")
     line = refused(process, folder, "build", PYTHONPATH=on_path(folder / "site"))
-    assert line.startswith("this Python has delta-spark 4.4.1, kraftlake needs 4.4.0: pip install")
+    assert line.startswith(
+        f"this Python has delta-spark 4.4.1, kraftlake needs 4.4.0: {line_that_adds('lake')}"
+    )
 
 
 @pytest.mark.slow

@@ -61,10 +61,10 @@ def test_every_entry_is_one_version_with_hashes() -> None:
         assert entry.url is None
 
 
-def test_the_extra_lake_has_all_of_scan() -> None:
-    """The lock is made of `lake`: what `scan` has alone would not be in it."""
+def test_the_extra_lake_has_all_of_scan_and_of_s3() -> None:
+    """The lock is made of `lake`: what another one has alone would not be in it."""
     extras = project()["optional-dependencies"]
-    assert set(extras["scan"]) <= set(extras["lake"])
+    assert {*extras["scan"], *extras["s3"]} <= set(extras["lake"])
 
 
 def test_the_lock_is_made_by_make_from_what_these_tests_read() -> None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica.errors import CorruptDataError, DataError, UnsupportedDataError
+from replica.format import compression
 from replica.format.batch import decode_header
 from replica.format.compression import GZIP, LZ4, SNAPPY, ZSTD, compress, decompress
 from replica.format.record import records_of
@@ -155,3 +156,16 @@ def test_a_flipped_bit_in_a_compressed_batch_gives_data_errors_only(
         position = error.position
     assert position is not None
     assert position >= 0
+
+
+@pytest.mark.parametrize("codec", [SNAPPY, LZ4, ZSTD])
+def test_without_the_codecs_a_batch_in_one_is_refused_in_one_line_and_gzip_is_read(
+    codec: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = compress(codec, b"hello")
+    monkeypatch.setattr(compression, "cramjam", None)
+    with pytest.raises(UnsupportedDataError, match=r"has no codec for it: .*pip install cramjam"):
+        decompress(codec, packed)
+    with pytest.raises(UnsupportedDataError, match="has no codec for it"):
+        compress(codec, b"hello")
+    assert decompress(GZIP, compress(GZIP, b"hello")) == b"hello"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from replica.errors import KraftlakeError, UsageError
+from replica.installation import line_that_adds
 from replica.scan import compiler
 
 _ROOT = Path(__file__).parents[3]
@@ -50,7 +51,7 @@ def test_without_numba_the_error_says_what_to_install() -> None:
     done = subprocess.run(
         [sys.executable, "-S", "-c", code], cwd=_ROOT, capture_output=True, text=True
     )
-    expected = f"{UsageError.__name__}: the bulk reader needs numba: pip install 'kraftlake[scan]'"
+    expected = f"{UsageError.__name__}: the bulk reader needs numba: {line_that_adds('scan')}"
     assert expected in done.stderr
 
 

@@ -1,0 +1,41 @@
+"""The commands for the shell that kraftlake is typed in."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+_ASKED_BY = "_KRAFTLAKE_COMPLETE"
+"""By which a shell asks for completions: typer's name for it, made of the command's."""
+
+Shell = Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]
+
+
+def answer_shells() -> None:
+    """Have typer answer where a shell asks."""
+    if _ASKED_BY in os.environ:
+        from jobs.shell.completion import make_known
+
+        make_known()
+
+
+def completion(shell: Shell) -> int:
+    """Print what makes a shell complete kraftlake's commands and options.
+
+    For the start file of the shell: bash and zsh evaluate it, fish has a folder for it. zsh wants
+    compinit before it, which most start files have. At each Tab the shell asks kraftlake, so that a
+    newer release needs no new script.
+
+    \b
+    Examples:
+      echo 'eval "$(kraftlake completion bash)"' >>~/.bashrc
+      echo 'eval "$(kraftlake completion zsh)"' >>~/.zshrc
+      kraftlake completion fish >~/.config/fish/completions/kraftlake.fish
+
+    Exit codes: 0, 2 usage.
+    """
+    from jobs.shell import completion as job
+
+    return job.run(shell, _ASKED_BY)

@@ -1,0 +1,1 @@
+"""What makes kraftlake easy to type in a shell."""

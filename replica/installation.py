@@ -1,0 +1,77 @@
+"""How this kraftlake was installed, and by which line an extra is added to it.
+
+Each installer leaves a file by which an environment of its own is known: `uv-receipt.toml` of
+`uv tool install`, `pipx_metadata.json` of pipx, the key `uv` in `pyvenv.cfg` of any of uv's. Where
+the package came from is in `direct_url.json` (PEP 610) of its metadata, unless it was an index.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+"""What holds the packages: site-packages, a checkout, or the file of the zipapp."""
+_CACHE_MARK = "CACHEDIR.TAG"
+
+
+def line_that_adds(extra: str) -> str:
+    """What to type, for an extra of pyproject.toml such as lake."""
+    if ROOT.is_file():
+        return f"python3 -m pip install 'kraftlake[{extra}]' (this file has the core alone)"
+    if (ROOT / "pyproject.toml").is_file():
+        return f"{_pip()} -e {shlex.quote(f'{ROOT}[{extra}]')}"
+    wanted = shlex.quote(_requirement(extra, _direct_url()))
+    return _line(wanted, Path(sys.prefix))
+
+
+def _line(wanted: str, prefix: Path) -> str:
+    """wanted: a requirement, quoted. prefix: of the environment."""
+    if (prefix / "uv-receipt.toml").is_file():
+        return f"uv tool install --force {wanted}"
+    if (prefix / "pipx_metadata.json").is_file():
+        if prefix.parent.name == "venvs":
+            return f"pipx install --force {wanted}"
+        return f"pipx run --spec {wanted} kraftlake"
+    if _is_of_uv(prefix) and (prefix.parents[1] / _CACHE_MARK).is_file():
+        return f"uvx --from {wanted} kraftlake"
+    return f"{_pip()} {wanted}"
+
+
+def _pip() -> str:
+    """Names the interpreter, as another environment's pip may come first on the path."""
+    if find_spec("pip") is None and _is_of_uv(Path(sys.prefix)):
+        return f"uv pip install --python {shlex.quote(sys.executable)}"
+    return f"{shlex.quote(sys.executable)} -m pip install"
+
+
+def _is_of_uv(prefix: Path) -> bool:
+    try:
+        lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return False
+    return any(line.partition("=")[0].strip() == "uv" for line in lines)
+
+
+def _requirement(extra: str, direct_url: str | None) -> str:
+    """The package with the extra, from where it came before (PEP 508)."""
+    name = f"kraftlake[{extra}]"
+    try:
+        origin = json.loads(direct_url or "{}")
+        url = str(origin["url"])
+        if "vcs_info" in origin:
+            url = f"{origin['vcs_info']['vcs']}+{url}@{origin['vcs_info']['commit_id']}"
+    except (ValueError, KeyError, TypeError):
+        return name
+    return f"{name} @ {url}"
+
+
+def _direct_url() -> str | None:
+    try:
+        return distribution("kraftlake").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,79 @@
+"""The core as one file: it runs where it lies, by Python alone, and says what the wheel says."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.kraftlake_process import kraftlake
+from tests.packages.building import REPOSITORY
+
+pytestmark = pytest.mark.slow
+_SCRIPT = REPOSITORY / "packaging" / "one_file.py"
+
+
+@pytest.fixture(scope="module")
+def one_file(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its packages come from the index, with the lock's hashes. In a folder that is only read."""
+    folder = tmp_path_factory.mktemp("one_file")
+    runpy.run_path(str(_SCRIPT))["write_file"](wheel, folder / "kraftlake.pyz")
+    folder.chmod(0o555)
+    return folder / "kraftlake.pyz"
+
+
+def run(one_file: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """By an interpreter without its site-packages, which may have what the file has not."""
+    return subprocess.run(
+        [sys.executable, "-I", "-S", one_file, *words],
+        cwd=REPOSITORY,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+    )
+
+
+def test_it_holds_no_compiled_code_and_the_licences_of_what_it_holds(one_file: Path) -> None:
+    with ZipFile(one_file) as archive:
+        names = archive.namelist()
+    assert not [name for name in names if name.endswith((".so", ".pyd"))]
+    packages = {name.split("/")[0] for name in names if ".dist-info/" in name}
+    licensed = {name.split("/")[0] for name in names if "LICENSE" in name.upper()}
+    assert packages
+    assert packages <= licensed
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "--json", "tests/data/kafka-3.7.2-static/split"),
+        ("dump", "tests/data/generated-all-types"),
+        ("--help",),
+        ("completion", "bash"),
+    ],
+)
+def test_it_says_what_the_installed_command_says(one_file: Path, words: tuple[str, ...]) -> None:
+    done, expected = run(one_file, *words), kraftlake(*words)
+    assert (done.returncode, done.stderr) == (expected.returncode, expected.stderr)
+    assert done.stdout == expected.stdout
+
+
+def test_a_campaign_runs_in_processes_of_their_own(one_file: Path) -> None:
+    words = ("simulate", "--seeds", "0:3", "--events", "20", "--jobs", "2")
+    done, expected = run(one_file, *words), kraftlake(*words)
+    assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
+
+
+def test_a_command_of_a_lake_says_that_this_file_has_the_core_alone(one_file: Path) -> None:
+    done = run(one_file, "demo")
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("pip install 'kraftlake[lake]' (this file has the core alone)")
+
+
+def test_the_same_wheel_gives_the_same_file(one_file: Path, wheel: Path, tmp_path: Path) -> None:
+    runpy.run_path(str(_SCRIPT))["write_file"](wheel, tmp_path / "again.pyz")
+    assert (tmp_path / "again.pyz").read_bytes() == one_file.read_bytes()
