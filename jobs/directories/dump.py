@@ -21,11 +21,11 @@ from jobs.directories.state_files import EMPTY_IS_LEGAL, READERS, plain_content
 from jobs.output import (
     Progress,
     complain,
-    one_line,
     safe_json,
     write_bytes,
     write_json,
     write_line,
+    write_text,
 )
 from jobs.record_lines import json_rest, opaque_json_rest, opaque_text_line, text_line
 from jobs.redacting import make_redactor
@@ -164,7 +164,7 @@ class _Dumping:
         if self.options.json_output:
             write_json(plain)
         else:
-            write_line(safe_json(json.dumps(plain, indent=2, ensure_ascii=False)))
+            write_text(safe_json(json.dumps(plain, indent=2, ensure_ascii=False)) + "\n")
 
     def _log(self, file: DumpFile, opened: OpenFile) -> None:
         name = file.name
@@ -346,4 +346,4 @@ class _Dumping:
         if self.options.json_output or self.headed is file:
             return
         self.headed = file
-        write_line(f"# {one_line(file.shown)}")
+        write_line(f"# {file.shown}")

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from jobs.output import complain, counted, write_json, write_line
+from jobs.output import complain, counted, write_json, write_text
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.publishing import Start, Target, publish
 from pipelines.feeds.schema import json_schema
@@ -65,7 +65,7 @@ class Pace:
 
 def print_schema(table: str) -> int:
     """The JSON Schema of what is published of a table; 0."""
-    write_line(json.dumps(json_schema(_feed(table)), indent=2, ensure_ascii=False))
+    write_text(json.dumps(json_schema(_feed(table)), indent=2, ensure_ascii=False) + "\n")
     return 0
 
 

@@ -20,6 +20,8 @@ from replica.metadata.image.partition import Partition
 
 KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
 """Exposure.kind: the values are part of the output of `state --exposure --json`."""
+MOST_PAIRS = 4_000_000
+"""Those of 2,800 brokers; a log of 1 MB can register 10,000, of which 50 million pairs are made."""
 
 
 class Harm(NamedTuple):
@@ -93,16 +95,17 @@ class Alike(NamedTuple):
 class Tally:
     """How much harm there is now, and how much more each failure would do, over all partitions.
 
-    touched: the failures of which a total was changed, until somebody empties it.
+    with_pairs: whether also those of two brokers. touched: the failures of which a total was changed, until somebody empties it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_pairs: bool) -> None:
+        self.with_pairs = with_pairs
         self._totals: defaultdict[Failure, int] = defaultdict(int)
         self.touched: set[Failure] = set()
 
     def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:
         """So many partitions of the kind more, or less; rack_of: of live brokers."""
-        for failure, share in _shares(kind, rack_of):
+        for failure, share in _shares(kind, rack_of, with_pairs=self.with_pairs):
             if share:
                 self._totals[failure] += share * count
                 self.touched.add(failure)
@@ -126,7 +129,9 @@ class Standing:
     def of(cluster: Cluster) -> Standing:
         live = cluster.live_brokers
         racks = {one: rack for one, rack in racks_of(cluster).items() if one in live}
-        standing = Standing(Tally(), live, racks, cluster.voters)
+        standing = Standing(
+            Tally(with_pairs=not has_too_many_pairs(cluster)), live, racks, cluster.voters
+        )
         kinds: Counter[LiveReplicas] = Counter()
         for alike, count in alike_partitions(cluster).items():
             kinds[alike.kind(live)] += count
@@ -143,7 +148,8 @@ class Standing:
             yield from (Failure(RACK, (rack,)) for rack in racks)
         live = sorted(self.live)
         yield from (Failure(BROKER, (str(one),)) for one in live)
-        yield from (Failure(PAIR, (str(a), str(b))) for a, b in combinations(live, 2))
+        if self.tally.with_pairs:
+            yield from (Failure(PAIR, (str(a), str(b))) for a, b in combinations(live, 2))
         yield from (Failure(VOTER, (str(one),)) for one in sorted(self.voters))
 
     def exposure(self, failure: Failure) -> Exposure | None:
@@ -177,7 +183,8 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
     """First what is so now, with nothing gone; then each rack, broker, pair of brokers and voter,
     those of a kind in the order of their names.
 
-    Only brokers that are live now are let fail. A voter that is a broker too fails with it.
+    Only brokers that are live now are let fail. A voter that is a broker too fails with it. Pairs
+    are left out where has_too_many_pairs says so.
     """
     standing = Standing.of(cluster)
     for failure in standing.failures():
@@ -192,6 +199,17 @@ def alike_partitions(cluster: Cluster) -> Counter[Alike]:
         Alike.of(partition, cluster.min_isr(key, partition))
         for key, partition in cluster.partitions.items()
     )
+
+
+def has_too_many_pairs(cluster: Cluster) -> bool:
+    """Whether the live brokers, or the replicas of all assignments, make more than MOST_PAIRS."""
+    assignments = {partition.replicas for partition in cluster.partitions.values()}
+    of_replicas = sum(_pairs(len(replicas)) for replicas in assignments)
+    return max(_pairs(len(cluster.live_brokers)), of_replicas) > MOST_PAIRS
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2
 
 
 def min_isr_unknown(cluster: Cluster) -> int:
@@ -212,7 +230,9 @@ def _harm_without(kind: LiveReplicas, gone: Iterable[int]) -> int:
     return _harm(kind.without(frozenset(gone)))
 
 
-def _shares(kind: LiveReplicas, rack_of: Mapping[int, str]) -> Iterator[tuple[Failure, int]]:
+def _shares(
+    kind: LiveReplicas, rack_of: Mapping[int, str], *, with_pairs: bool
+) -> Iterator[tuple[Failure, int]]:
     """The harm to one such partition now, and how much more each rack and broker alone would do,
     and two brokers beyond what each of them does alone."""
     now = _harm(kind)
@@ -225,7 +245,7 @@ def _shares(kind: LiveReplicas, rack_of: Mapping[int, str]) -> Iterator[tuple[Fa
             racks.setdefault(rack_of[one], []).append(one)
     for rack, brokers in racks.items():
         yield Failure(RACK, (rack,)), _harm_without(kind, brokers) - now
-    for a, b in combinations(sorted(kind.replicas), 2):
+    for a, b in combinations(sorted(kind.replicas), 2) if with_pairs else ():
         yield (
             Failure(PAIR, (str(a), str(b))),
             _harm_without(kind, (a, b)) - now - alone[a] - alone[b],

@@ -56,10 +56,12 @@ class Since(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Past:
     """exposed: since when the figures of each failure that does any harm are what they are.
-    starts: of reassignments. Without those that began before the oldest step."""
+    starts: of reassignments. Without those that began before the oldest step. unknown: how many
+    failures that do harm are not in `exposed`."""
 
     exposed: Mapping[Failure, Since]
     starts: Mapping[PartitionKey, ReassignmentStart]
+    unknown: int
 
 
 def look_back(cluster: Cluster, steps: Iterable[Step]) -> Past:
@@ -72,7 +74,7 @@ def look_back(cluster: Cluster, steps: Iterable[Step]) -> Past:
             break
         exposed.take_back(step)
         starts.take_back(step)
-    return Past(exposed.since, starts.found)
+    return Past(exposed.since, starts.found, len(exposed.waiting))
 
 
 def does_harm(exposure: Exposure) -> bool:

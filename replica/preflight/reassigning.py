@@ -43,7 +43,7 @@ def _of_partition(
     if len(set(replicas)) < len(replicas):
         yield unsafe(name, f"{listed(replicas)} names a broker twice: Kafka refuses it")
         return
-    registered = set(cluster.values("brokers"))
+    registered = cluster.values("brokers")
     strangers = [broker for broker in replicas if broker not in registered]
     if strangers:
         yield unsafe(name, f"brokers {listed(strangers)} are not registered: Kafka refuses it")

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pipelines.gold.rules.finding_rows import finding_row
 from replica.check.rule import Finding
 from replica.health.cluster import Cluster
-from replica.health.exposure import exposures, min_isr_unknown
+from replica.health.exposure import PAIR, exposures, min_isr_unknown
 from replica.health.judging import judge_health
 from replica.health.past import WATCHED, Past, Step, look_back
 from replica.metadata.image import KINDS, entity_of, image_of
@@ -27,6 +27,8 @@ JUDGED = (
 """The kinds of entities that rules and exposures look at."""
 SHOWN_SUBJECTS = 100
 """Of one finding: more would be as large as the state itself, which gold.metadata_history has."""
+MOST_BROKERS_IN_PAIRS = 500
+"""Of more live brokers the table has no pairs: they would be more rows than all others."""
 STATE, STEP = 1, 2
 """What a row of HISTORY is: an entity of the state that is judged, or what one was before."""
 HISTORY = pa.schema(
@@ -154,7 +156,10 @@ def _finding_row(look: _Row, finding: Finding) -> _Row:
 
 def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[_Row]:
     unknown = min_isr_unknown(cluster)
+    brokers = len(cluster.live_brokers)
     for one in exposures(cluster):
+        if one.kind == PAIR and brokers > MOST_BROKERS_IN_PAIRS:
+            continue
         since = past.exposed.get(one.failure)
         yield {
             "what": EXPOSURE,
