@@ -21,15 +21,14 @@ TEMPORARY = 75
 """EX_TEMPFAIL of sysexits.h: the same command may succeed later, as it is."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""What a shell reports of a program that a closed pipe ended (128 + SIGPIPE)."""
+"""The exit code that a shell reports where a closed pipe ended a program (128 + SIGPIPE)."""
 _NO_MEMORY = (
     "there is not enough memory for this: name fewer directories at a time, "
     "or give the process more"
 )
 _TRACEBACK = "Traceback (most recent call last):"
 _EXTRA_WITH = {"pyarrow": "s3", "numba": "scan", "numpy": "scan"}
-_OF_A_LAKE = (("demo",),)
-"""Commands of a lake that do without naming one."""
+_WITHOUT_A_LAKE = ("capture", "check", "diff", "dump", "recover", "redact", "timeline")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
 
 
@@ -73,7 +72,8 @@ def _code_of(error: KraftlakeError) -> int:
 
 
 def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int:
-    """A wrong option, a package that is not there, or a bug of ours."""
+    """Turns a wrong option, a package that is not installed, or a bug of ours into a line and an
+    exit code."""
     if hasattr(error, "format_message"):  # typer's errors have no public base class
         asked = " ".join(("kraftlake", *_command(app, arguments)))
         message = " ".join(str(error.format_message()).split()).rstrip(".")
@@ -85,7 +85,7 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
         lack = (
             "not installed" if _is_absent(name) else f"of a release without what we use ({error})"
         )
-        extra = _extra_with(name, _command(app, arguments), arguments)
+        extra = _extra_with(name, _command(app, arguments))
         return _fail(f"{name} is {lack}: {line_that_adds(extra)}", FAILED, error)
     told = f"{type(error).__name__}: {_told(str(error))}"
     return _fail(
@@ -95,12 +95,12 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
     )
 
 
-def _extra_with(name: str, command: Sequence[str], arguments: Sequence[str]) -> str:
-    """The extra that brings the module to the command: all of a lake's commands need the same one,
-    and those on directories the least that has the module."""
-    if command[:1] in _OF_A_LAKE or any(one.split("=")[0] == "--lake" for one in arguments):
-        return "lake"
-    return _EXTRA_WITH.get(name, "lake")
+def _extra_with(name: str, command: Sequence[str]) -> str:
+    """The extra that brings the module to the command: the least that has it for one that knows no
+    lake, and for all others the one that has all they need."""
+    if command and command[0] in _WITHOUT_A_LAKE:
+        return _EXTRA_WITH.get(name, "lake")
+    return "lake"
 
 
 def _told(text: str) -> str:
