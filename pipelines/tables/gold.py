@@ -261,7 +261,8 @@ FAILURE_EXPOSURE = Contract(
         Column(
             "kind",
             "string",
-            "nothing (what is so now), rack, broker, pair (of brokers, of up to 500 live ones) or voter",
+            "nothing (what is so now), rack, broker, pair (of brokers, of up to 500 live ones) or "
+            "voter",
             nullable=False,
         ),
         Column(

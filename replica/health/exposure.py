@@ -95,7 +95,8 @@ class Alike(NamedTuple):
 class Tally:
     """How much harm there is now, and how much more each failure would do, over all partitions.
 
-    with_pairs: whether also those of two brokers. touched: the failures of which a total was changed, until somebody empties it.
+    with_pairs: whether also those of two brokers. touched: the failures of which a total was
+    changed, until somebody empties it.
     """
 
     def __init__(self, *, with_pairs: bool) -> None:
