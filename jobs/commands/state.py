@@ -165,6 +165,7 @@ def _of_the_cluster(
     since: bool,
 ) -> int:
     from jobs.asking import state_of_cluster as of_cluster
+    from jobs.asking.cluster_source import Wanted
     from jobs.directories.broker_defaults import defaults_in
 
     others = {**shown.of_entities, **source.of_directories}
@@ -175,7 +176,7 @@ def _of_the_cluster(
     asked = of_cluster.Asked(
         source.paths, source.lake, source.cluster, moment, source.committed_only
     )
-    wanted = of_cluster.Wanted(content=sizes, past=since)
+    wanted = Wanted(content=sizes, past=since)
     found = of_cluster.source_of(asked, defaults_in(broker_config), wanted)
     show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
     return show(found, limit=limit, json_output=shown.json_output)

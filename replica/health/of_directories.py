@@ -9,7 +9,8 @@ from typing import Any
 
 from replica.check.examined import Examined
 from replica.check.newest import ClusterState
-from replica.check.replaying import Replaying
+from replica.check.replay_fold import Replaying
+from replica.check.replaying import snapshot_image
 from replica.errors import DataError
 from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart
 from replica.health.past import WATCHED, Step
@@ -52,7 +53,7 @@ def steps_of(examined: Examined, end_offset: int) -> list[Step]:
         recorders.append(_Recorder(image))
         return recorders[-1]
 
-    replaying = Replaying(examined, (), new_replay)
+    replaying = Replaying(examined, (), new_replay, snapshot_image)
     times: list[tuple[int, int]] = []
     for segment in examined.directory.segments:
         for batch in segment.scan.batches:

@@ -187,13 +187,15 @@ def test_health_is_told_apart_from_findings_and_from_the_verdict(reported: Repor
         1, "no-eligible-leader", family="health", subjects=json.dumps(subjects),
         message="9 of 10 partitions",
     )  # fmt: skip
-    report, page = reported({"bronze.captures": [capture(1, 1)], "gold.findings": [of_health]})
+    of_files = finding(2, severity="info")
+    rows = {"bronze.captures": [capture(1, 1)], "gold.findings": [of_health, of_files]}
+    report, page = reported(rows)
     (cluster,) = report.clusters
-    assert cluster.rules == ()
+    assert [rule.id for rule in cluster.rules] == ["crc-mismatch"]
+    assert cluster.verdict.level is not Level.BROKEN
     assert "no-eligible-leader : 9 of 10 partitions" in page.text
     assert "orders-4 (offset 4): replicas [11]" in page.text
     assert "orders-5" not in page.text
-    assert cluster.verdict == reported({"bronze.captures": [capture(1, 1)]})[0].clusters[0].verdict
 
 
 def test_exposure_shows_what_would_do_harm_the_worst_first_and_since_when(
