@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import groupby
+from heapq import nsmallest
+from itertools import count, groupby
 from typing import Any
 
-from jobs.asking.cluster_source import Source, from_directories
+from jobs.asking.cluster_source import Source, Wanted, from_directories
 from jobs.moments import Moment
-from jobs.output import complain, counted, write_json, write_line, write_table
+from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.health.exposure import (
     BROKER,
+    MOST_PAIRS,
     NOTHING,
     PAIR,
     RACK,
     VOTER,
     Exposure,
+    Failure,
     exposures,
+    has_too_many_pairs,
     min_isr_unknown,
 )
+from replica.health.past import Since
 from replica.health.sizes import (
     ENTITY,
     RECORD,
@@ -57,9 +62,9 @@ class Asked:
     committed_only: bool
 
 
-def source_of(asked: Asked, broker_defaults: Mapping[str, str], *, content: bool) -> Source:
-    """The state, with what the log holds where `content` asks for it. UsageError for what can't be
-    told, and where neither directories nor a lake are named."""
+def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) -> Source:
+    """The state, and what is wanted besides. UsageError for what can't be told, and where neither
+    directories nor a lake are named."""
     if asked.lake is not None:
         from jobs.asking.cluster_in_lake import from_lake  # directories need no delta-rs
 
@@ -69,11 +74,11 @@ def source_of(asked: Asked, broker_defaults: Mapping[str, str], *, content: bool
             asked.moment,
             broker_defaults,
             committed_only=asked.committed_only,
-            content=content,
+            wanted=wanted,
         )
     if not asked.paths:
         raise UsageError("name a directory, or a lake by --lake or KRAFTLAKE_LAKE")
-    return from_directories(asked.paths, asked.cluster, broker_defaults, content=content)
+    return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
 
 
 def show_sizes(source: Source, *, limit: int, json_output: bool) -> int:
@@ -102,16 +107,37 @@ def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
             f"state: min.insync.replicas of {counted(unknown, 'partition')} is not known, so that "
             "below_min_isr leaves them out: --broker-config server.properties tells the default"
         )
+    if has_too_many_pairs(source.cluster):
+        live = len(source.cluster.live_brokers)
+        complain(
+            f"state: pairs of brokers are left out: {live} live brokers, or the replicas of the "
+            f"partitions, make more than {MOST_PAIRS}"
+        )
+    since: Mapping[Failure, Since] = {} if source.past is None else source.past.exposed
+    if source.past is not None and source.past.unknown:
+        complain(
+            f"state: since when is not known of {counted(source.past.unknown, 'failure')}: it was "
+            "so already where the log at hand begins, or the log can't be followed to its end"
+        )
     found = exposures(source.cluster)
     if json_output:
         for one in found:
-            write_json(_row(one))
+            offset, at = since.get(one.failure, (None, None))
+            write_json({**_row(one), "since_offset": offset, "since": at})
         return 0
     for number, (kind, group) in enumerate(groupby(found, key=lambda one: one.kind)):
         _between(number)
-        rows = [_row(one) for one in sorted(group, key=_worst_first)]
-        _section(_TITLES[kind], rows, limit, ("kind",))
+        worst, number_of = _worst(group, limit)
+        rows = ({**_row(one), "since": _began(since.get(one.failure))} for one in worst)
+        _section(_TITLES[kind], rows, limit, ("kind",), number_of)
     return 0
+
+
+def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
+    """The first that are shown, one at least, and how many there are; no more are in memory."""
+    numbers = count()  # zip takes one for each of the group, and none at its end
+    passing = (one for one, _ in zip(group, numbers, strict=False))
+    return nsmallest(max(limit, 1), passing, key=_worst_first), next(numbers)
 
 
 def _where(source: Source) -> None:
@@ -131,6 +157,13 @@ def _row(exposure: Exposure) -> dict[str, Any]:
     }
 
 
+def _began(since: Since | None) -> str | None:
+    if since is None:
+        return None
+    at = "" if since.at is None else f", {ms_text(since.at)}"
+    return f"offset {since.offset}{at}"
+
+
 def _worst_first(exposure: Exposure) -> tuple[Any, ...]:
     """Without a majority first, then by partitions without leader, then by those below."""
     harm = exposure.harm
@@ -143,10 +176,16 @@ def _worst_first(exposure: Exposure) -> tuple[Any, ...]:
 
 
 def _section(
-    title: str, rows: Iterable[Mapping[str, Any]], limit: int, left_out: tuple[str, ...]
+    title: str,
+    rows: Iterable[Mapping[str, Any]],
+    limit: int,
+    left_out: tuple[str, ...],
+    number_of: int | None = None,
 ) -> None:
-    """A table below its title; columns that no row has a value in are left out."""
+    """A table below its title; columns that no row has a value in are left out. number_of: all
+    rows, where `rows` are the first of them."""
     held = list(rows)
+    total = len(held) if number_of is None else number_of
     columns = [
         name
         for name in held[0]
@@ -154,8 +193,8 @@ def _section(
     ]
     write_line(f"{title}:")
     write_table(columns, _cells(held[:limit], columns))
-    if len(held) > limit:
-        write_line(f"... and {len(held) - limit} more; --limit {len(held)} or --json lists all")
+    if total > limit:
+        write_line(f"... and {total - limit} more; --limit {total} or --json lists all")
 
 
 def _between(number: int) -> None:

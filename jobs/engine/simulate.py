@@ -12,7 +12,7 @@ from functools import partial
 from multiprocessing import get_context
 
 from jobs.engine.campaign_state import read_done, remembering
-from jobs.output import Progress, complain, one_line, write_json, write_line
+from jobs.output import Progress, complain, write_json, write_line
 from jobs.seeds import seeds_in
 from pipelines.tasks import LostProcessError, begin_process
 from replica.simulate.simulation import Result, run
@@ -98,5 +98,4 @@ def _print(result: Result, *, json_output: bool) -> None:
     if result.broken is None:
         write_line(f"seed {result.seed}: ok, {result.events} events")
         return
-    broken = one_line(result.broken)
-    write_line(f"seed {result.seed}: {broken}; again: {result.replay_command}")
+    write_line(f"seed {result.seed}: {result.broken}; again: {result.replay_command}")

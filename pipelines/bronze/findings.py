@@ -14,12 +14,13 @@ from pipelines.capture.looks import Look
 from pipelines.tasks import Tasks
 from replica.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVERIFIED
 from replica.check.directory import gather, judge_directory, judge_snapshots
-from replica.check.examined import LOG_KINDS, Examined
+from replica.check.examined import Examined
 from replica.check.landmarks import known_files
-from replica.check.replaying import Replayed
+from replica.check.replay_fold import Replayed
 from replica.check.rule import Finding
 from replica.format.content import Content
 from replica.format.directory import MetadataDirectory, SegmentFile
+from replica.format.file_names import LOG_KINDS
 from replica.format.known_file import KnownFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.model.epochs import OffsetAndEpoch

@@ -12,7 +12,6 @@ from replica.format.byte_source import Source
 from replica.metadata.redact import Redactor
 from replica.scan.arrow import scan_batches, scan_records
 from replica.scan.columns import microseconds
-from replica.scan.scalar_rows import VARIANT
 
 _Columns = Sequence[tuple[str, str]]
 _Cells = dict[str, pa.Array]
@@ -60,7 +59,6 @@ def _scanned(data: Source, part: RangePartition, redactor: Redactor | None) -> I
         start=part.start,
         expected_offset=part.expected_offset,
         redactor=redactor,
-        payload=VARIANT,
     )
 
 

@@ -20,7 +20,7 @@ from replica.format.directory import (
     read_single_file,
 )
 from replica.format.discovery import DirectoryPath, FilePath
-from replica.format.file_names import FileKind, classify
+from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.reading import ReadFile
 from replica.format.record import Record
 from replica.format.segment import LocatedBatch, chosen
@@ -30,7 +30,6 @@ from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
 
-LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 """The files whose bytes are judged."""
 
 

@@ -39,7 +39,7 @@ _MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
 
 @dataclass
 class _Kept:
-    """What is in memory, or open, of all files together."""
+    """All files together: the bytes in memory, and the files that are open."""
 
     size: int = 0
     files: int = 0
@@ -122,7 +122,7 @@ class FileRoom:
 
     @staticmethod
     def _spare(wanted: int) -> int:
-        """So many bytes, or what the machine has left of them."""
+        """The bytes that one file may take, or what the machine has left of them."""
         return min(wanted, _available() - _RESERVE_BYTES)
 
     def _reason(self, detail: str) -> str:
@@ -138,7 +138,7 @@ DEFAULT_ROOM = FileRoom()
 
 
 class TooMuchMemoryError(Exception):
-    """Work took more memory than there is for it; the text says so in one line."""
+    """The work took more memory than it may. The text says so in one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ from pipelines.quality.expectation import Action, Expectation, Suite, at_least, 
 from pipelines.quality.predicates import is_json_or_null
 from pipelines.tables import gold
 from replica.check.catalogue import RULES
+from replica.check.rule import Family
 from replica.check.snapshots import Validity
+from replica.health.exposure import KINDS as KINDS_OF_FAILURE
 from replica.history.divergence import Relation
 from replica.metadata.image import KINDS
 from replica.severity import Severity
@@ -33,7 +35,7 @@ def _json(column: str) -> Expectation:
     return satisfy(
         f"{column} is JSON",
         f"{column} IS NULL OR try_parse_json({column}) IS NOT NULL",
-        column,
+        (column,),
         action=WARN,
         predicate=is_json_or_null,
     )
@@ -46,14 +48,14 @@ LEADER_EPOCH_HISTORY = Suite(
         satisfy(
             "an epoch ends behind its start",
             "start_offset IS NULL OR end_offset IS NULL OR start_offset < end_offset",
-            *("start_offset", "end_offset"),
+            ("start_offset", "end_offset"),
             action=WARN,
         ),
         satisfy(
             "epochs that stand don't overlap",
             "commitment = 'superseded' OR start_offset IS NULL OR end_before IS NULL "
             "OR end_before <= start_offset",
-            *("epoch", "start_offset", "end_offset", "commitment"),
+            ("epoch", "start_offset", "end_offset", "commitment"),
             action=WARN,
         ),
     ),
@@ -71,32 +73,32 @@ DIVERGENCE_POINTS = Suite(
         satisfy(
             "a pair is named in order",
             "node_a < node_b OR (node_a = node_b AND directory_a < directory_b)",
-            *("node_a", "directory_a", "node_b", "directory_b"),
+            ("node_a", "directory_a", "node_b", "directory_b"),
             action=STOP,
         ),
         satisfy(
             "there is a difference where the relation says so, and only there",
             _null_unless("relation IN ('diverged', 'conflict')", _DIFFERENCE),
-            *("relation", *_DIFFERENCE),
+            ("relation", *_DIFFERENCE),
             action=STOP,
         ),
         satisfy(
             "what the loser gives up is known where there is a loser, and only there",
             _null_unless("truncating_node IS NOT NULL", _LOSS),
-            *("truncating_node", *_LOSS),
+            ("truncating_node", *_LOSS),
             action=STOP,
         ),
         satisfy(
             "only diverged logs have a loser, one of the two",
             "truncating_node IS NULL "
             "OR (relation = 'diverged' AND truncating_node IN (node_a, node_b))",
-            *("relation", "truncating_node", "node_a", "node_b"),
+            ("relation", "truncating_node", "node_a", "node_b"),
             action=STOP,
         ),
         satisfy(
             "committed, unproven and superseded are all that is lost",
             f"records_lost IS NULL OR records_lost = {_COUNTED}",
-            *_LOSS[-4:],
+            (*_LOSS[-4:],),
             action=STOP,
         ),
     ),
@@ -108,19 +110,19 @@ TRUNCATIONS = Suite(
         satisfy(
             "a run of offsets has an end behind its start, and no more records than offsets",
             "from_offset < to_offset AND records BETWEEN 1 AND to_offset - from_offset",
-            *("from_offset", "to_offset", "records"),
+            ("from_offset", "to_offset", "records"),
             action=WARN,
         ),
         satisfy(
             "committed, unproven and superseded are all that vanished",
             f"records = {_COUNTED}",
-            *("records", "committed_lost", "unproven_lost", "superseded_lost"),
+            ("records", "committed_lost", "unproven_lost", "superseded_lost"),
             action=STOP,
         ),
         satisfy(
             "what vanished was seen before",
             "last_seen IS NULL OR last_seen < seen_at",
-            *("last_seen", "seen_at"),
+            ("last_seen", "seen_at"),
             action=WARN,
         ),
     ),
@@ -133,7 +135,7 @@ SNAPSHOT_VALIDITY = Suite(
         satisfy(
             "a snapshot is invalid where a rule is broken, and only there",
             "(verdict = 'invalid') = (cardinality(broken_rules) > 0)",
-            *("verdict", "broken_rules"),
+            ("verdict", "broken_rules"),
             action=STOP,
         ),
         at_least("end_offset", 0, action=WARN),
@@ -145,6 +147,14 @@ FINDINGS = Suite(
     (
         one_of("severity", Severity),
         one_of("rule", (rule.id for rule in RULES), action=WARN),
+        one_of("family", Family),
+        _json("subjects"),
+        satisfy(
+            "a rule of health names its subjects, and only such a rule",
+            "(family = 'health') = (subjects IS NOT NULL)",
+            ("family", "subjects"),
+            action=STOP,
+        ),
     ),
 )
 
@@ -157,7 +167,7 @@ METADATA_HISTORY = Suite(
             "a version ends behind its start, and no later than the next one starts",
             "valid_to_offset IS NULL AND next_from IS NULL OR valid_to_offset > valid_from_offset "
             "AND (next_from IS NULL OR valid_to_offset <= next_from)",
-            *("valid_from_offset", "valid_to_offset"),
+            ("valid_from_offset", "valid_to_offset"),
             action=STOP,
         ),
     ),
@@ -174,7 +184,7 @@ METADATA_CHANGES = Suite(
         satisfy(
             "something changed",
             "old IS DISTINCT FROM new",
-            *("old", "new"),
+            ("old", "new"),
             action=WARN,
         ),
     ),
@@ -186,7 +196,7 @@ STATE_RANGES = Suite(
         satisfy(
             "a range ends behind its start, and before the next one starts",
             "from_offset <= to_offset AND (next_from IS NULL OR to_offset < next_from)",
-            *("from_offset", "to_offset"),
+            ("from_offset", "to_offset"),
             action=STOP,
         ),
     ),
@@ -196,7 +206,34 @@ STATE_RANGES = Suite(
     },
 )
 
+FAILURE_EXPOSURE = Suite(
+    gold.FAILURE_EXPOSURE,
+    (
+        one_of("kind", KINDS_OF_FAILURE),
+        *(at_least(name, 0, action=STOP) for name in ("leaderless", "below_min_isr")),
+        satisfy(
+            "no more partitions need an unclean election than are without leader",
+            "needs_unclean BETWEEN 0 AND leaderless",
+            ("needs_unclean", "leaderless"),
+            action=STOP,
+        ),
+        satisfy(
+            "the majority is known where the voters are",
+            "(voters_left IS NULL) = (has_majority IS NULL)",
+            ("voters_left", "has_majority"),
+            action=STOP,
+        ),
+        satisfy(
+            "only what does harm has a beginning, within the state",
+            "since_offset IS NULL OR since_offset < end_offset "
+            "AND (leaderless > 0 OR below_min_isr > 0 OR NOT coalesce(has_majority, true))",
+            ("since_offset", "end_offset", "leaderless", "below_min_isr", "has_majority"),
+            action=STOP,
+        ),
+    ),
+)
+
 GOLD = (
     *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
-    *(METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES),
+    *(METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES, FAILURE_EXPOSURE),
 )
