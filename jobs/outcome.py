@@ -21,7 +21,7 @@ TEMPORARY = 75
 """EX_TEMPFAIL of sysexits.h: the same command may succeed later, as it is."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""What a shell reports of a program that a closed pipe ended (128 + SIGPIPE)."""
+"""The exit code that a shell reports where a closed pipe ended a program (128 + SIGPIPE)."""
 _NO_MEMORY = (
     "there is not enough memory for this: name fewer directories at a time, "
     "or give the process more"
@@ -72,7 +72,8 @@ def _code_of(error: KraftlakeError) -> int:
 
 
 def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int:
-    """A wrong option, a package that is not there, or a bug of ours."""
+    """Turns a wrong option, a package that is not installed, or a bug of ours into a line and an
+    exit code."""
     if hasattr(error, "format_message"):  # typer's errors have no public base class
         asked = " ".join(("kraftlake", *_command(app, arguments)))
         message = " ".join(str(error.format_message()).split()).rstrip(".")

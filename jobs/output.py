@@ -29,6 +29,7 @@ _LEAST_ROOM = 20
 _PROGRESS_AFTER = 1.0
 _PROGRESS_EVERY = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
+_COLOUR_CODE = re.compile(f"(\x1b\\[(?:0|{'|'.join(map(str, _COLOURS.values()))})m)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _CONTROL_CODES = {
@@ -38,11 +39,14 @@ _CONTROL_CODES |= {ord("\n"): "\\n", ord("\r"): "\\r"}
 # line and paragraph separators, and what turns the direction of the text behind it
 _TURNING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _CONTROL_CODES |= {code: f"\\u{code:04x}" for code in _TURNING}
-_UNSAFE_JSON = re.compile(f"[\x7f-\x9f{''.join(map(chr, _TURNING))}]")
+# halves of surrogate pairs, which no UTF-8 has, but those that stand for bytes of odd file names
+_HALVES = (*range(0xD800, 0xDC80), *range(0xDD00, 0xE000))
+_CONTROL_CODES |= {code: f"\\u{code:04x}" for code in _HALVES}
+_UNSAFE_JSON = re.compile(f"[\x7f-\x9f{''.join(map(chr, _TURNING + _HALVES))}]")
 _UNSAFE_JSON_BYTES = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
 )
-"""The same in UTF-8."""
+"""These characters in UTF-8."""
 
 
 def use_utf8() -> None:
@@ -72,8 +76,11 @@ def coloured(text: str, colour: str) -> str:
 
 
 def write_line(text: str) -> None:
-    """One line on stdout."""
-    sys.stdout.write(text + "\n")
+    """One line on stdout. What would move a terminal's cursor is escaped, as by one_line, so no
+    name in a record changes what is shown; the colours of `coloured` stay."""
+    parts = _COLOUR_CODE.split(text) if sys.stdout.isatty() else [text]
+    parts[::2] = map(one_line, parts[::2])
+    sys.stdout.write("".join(parts) + "\n")
 
 
 def terminal_width() -> int | None:
@@ -93,7 +100,7 @@ def write_wrapped(before: str, text: str, indent: int) -> None:
 
 
 def write_text(text: str) -> None:
-    """A whole document on stdout."""
+    """Lines of our own, or a whole document, on stdout: nothing in it is escaped."""
     sys.stdout.write(text)
 
 
@@ -294,7 +301,8 @@ class Progress:
         self._shown = False
 
     def show(self, text: str) -> None:
-        """Replace the line, at most five times a second and not in the first second."""
+        """Show `text` in the place of the line before, at most five times a second and not in the
+        first second."""
         now = time.monotonic()
         if not self._enabled or now < self._next:
             return
@@ -304,7 +312,7 @@ class Progress:
         self._stream.flush()
 
     def clear(self) -> None:
-        """Take the line away, before a message or at the end."""
+        """Remove the line, before a message or at the end."""
         if self._shown:
             self._stream.write(f"\r{'':<100}\r")
             self._stream.flush()

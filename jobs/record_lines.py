@@ -17,12 +17,12 @@ def text_line(record: Record, epoch: int, read: LogRecord) -> str:
 
 
 def text_start(record: Record, epoch: int) -> str:
-    """What a line of text begins with, whatever the record holds."""
+    """The beginning of a line of text: the same for every kind of record."""
     return f"{record.offset:>10}  {epoch:>4}  {ms_text(record.timestamp)}  "
 
 
 def json_rest(record: Record, epoch: int, read: LogRecord) -> str:
-    """The rest of a line of JSON that has come to `"offset":`."""
+    """The end of a line of JSON whose beginning, up to `"offset":`, is written already."""
     return (
         f'{record.offset},"epoch":{epoch},'
         f'"timestamp":{record.timestamp},"type":"{read.record_type}",'
@@ -42,7 +42,8 @@ def opaque_text(record: Record, redactor: Redactor | None) -> str:
 
 
 def opaque_json_rest(record: Record, epoch: int, redactor: Redactor | None) -> str:
-    """The rest of such a record's line of JSON that has come to `"offset":`."""
+    """The end of such a record's line of JSON, whose beginning, up to `"offset":`, is written
+    already."""
     plain: dict[str, Any] = {
         "epoch": epoch,
         "timestamp": record.timestamp,

@@ -1,4 +1,5 @@
-"""Whether a command shows secrets, and by which key it fingerprints them."""
+"""The options that say whether a command shows secrets, and with which key it makes fingerprints of
+them."""
 
 from __future__ import annotations
 

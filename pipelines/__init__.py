@@ -1,1 +1,2 @@
-"""From directories to tables: everything that runs on Spark and Delta. See DESIGN.md section 5."""
+"""From directories to tables: captures, a lake of Delta tables, and what is read out of it, by
+Spark or without it. docs/reference/the-lake.md lists the tables."""

@@ -85,7 +85,7 @@ def build(
     UsageError: the lake has no bronze tables. CorruptDataError: a table's rows say that nothing may
     be derived from it.
     """
-    if not delta.exists(spark, lake, bronze.CAPTURES):
+    if not delta.exists(lake, bronze.CAPTURES):
         raise UsageError(
             f"{lake.root} has no bronze tables: run `kraftlake ingest --lake {lake.root} PATH...` "
             "first, or name another lake"

@@ -1,4 +1,4 @@
-"""A function over parts of the work: run by Spark's tasks, by other processes, or in this one.
+"""A function over parts of the work: run by Spark's tasks, by other processes or threads, or here.
 
 Where the parts are small, it takes longer to hand them out than they take.
 """
@@ -9,12 +9,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from replica.errors import KraftlakeError
 
@@ -32,6 +32,10 @@ class Tasks(Protocol):
     def at_once(self) -> int:
         """Parts that run side by side."""
 
+    @property
+    def shares_memory(self) -> bool:
+        """Whether parts are handed over as they are, not pickled."""
+
     def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
         """The results in the order of the parts."""
 
@@ -41,6 +45,7 @@ class Here:
     """One part after another, in this process."""
 
     at_once: int = 1
+    shares_memory: ClassVar[bool] = True
 
     def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
         """The results in the order of the parts."""
@@ -48,10 +53,37 @@ class Here:
 
 
 @dataclass(frozen=True)
+class InThreads:
+    """Some parts side by side in this process: for work of kernels, Arrow and delta-rs, which hold
+    no lock of the interpreter, and share what this process has in memory."""
+
+    at_once: int
+    shares_memory: ClassVar[bool] = True
+
+    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+        """The results in the order of the parts."""
+        if len(parts) < 2:
+            return [function(part) for part in parts]
+        with ThreadPoolExecutor(self.at_once) as pool:
+            return [*pool.map(function, parts)]
+
+
+MOST_THREADS = 4
+"""Each has some 150 MB while it decodes."""
+
+
+def threads() -> Tasks:
+    """As many as there are cores, up to MOST_THREADS."""
+    count = min(cores(), MOST_THREADS)
+    return InThreads(count) if count > 1 else Here()
+
+
+@dataclass(frozen=True)
 class OnSpark:
     """Each part in a task of its own."""
 
     spark: SparkSession
+    shares_memory: ClassVar[bool] = False
 
     @property
     def at_once(self) -> int:
@@ -75,6 +107,7 @@ class InProcesses:
 
     pool: ProcessPoolExecutor
     at_once: int
+    shares_memory: ClassVar[bool] = False
 
     def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
         """The results in the order of the parts. LostProcessError where a process was ended."""

@@ -22,9 +22,10 @@ REPLICA = ("tests/replica", "tests/interop")
 
 
 def main(wanted: str, replica: Sequence[str] = REPLICA) -> int:
-    """Runs the tests that pytest's mark expression `wanted` chooses.
+    """Runs the tests that pytest's mark expression `wanted` selects, in three processes at once.
 
-    Returns 0 where all three processes have ended so, else the exit code of one that has not.
+    replica: the folders of the tests that need no Spark session. Returns 0 where all three
+    processes have succeeded, else the exit code of one that has failed.
     """
     others = [f"--ignore={folder}" for folder in replica]
     spark, *beside = (
@@ -52,7 +53,8 @@ def _pytest(wanted: str, where: Sequence[str]) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Python keeps what it compiles: hundreds of tests start a process that imports the same."""
+    """This process's environment, but that Python may keep its compiled files: hundreds of tests
+    start a process that imports the same modules."""
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 

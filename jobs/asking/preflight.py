@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.asking.state_of_cluster import Asked, source_of
-from jobs.output import complain, one_line, write_json, write_line
+from jobs.output import complain, write_json, write_line
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
 from replica.preflight.answer import Answer, Preflight, unknown
@@ -120,7 +120,7 @@ def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_outp
         for reason in one.reasons[:limit]:
             mark = "note" if reason.answer is Answer.SAFE else reason.answer.value
             at = "" if reason.offset is None else f" (offset {reason.offset})"
-            write_line(one_line(f"  {mark:8}{reason.subject}: {reason.detail}{at}"))
+            write_line(f"  {mark:8}{reason.subject}: {reason.detail}{at}")
         if len(one.reasons) > limit:
             more = len(one.reasons) - limit
             write_line(f"  ... and {more} more; --limit {len(one.reasons)} or --json lists all")

@@ -9,7 +9,7 @@ from deltalake.exceptions import DeltaError
 
 from jobs.asking.answer import Answer, write_answer
 from jobs.asking.sql_views import HISTORY, VIEWS, View
-from jobs.output import one_line, write_line, write_table
+from jobs.output import write_line, write_table
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
 from pipelines.lake.tables import tables_of
@@ -30,7 +30,7 @@ def list_tables(lake: Lake, form: str) -> int:
     for number, table in enumerate(tables):
         if number:
             write_line("")
-        write_line(one_line(f"{table.name}: {table.description}".removesuffix(": ")))
+        write_line(f"{table.name}: {table.description}".removesuffix(": "))
         write_table(
             ("  column", "type", "comment"),
             [(f"  {name}", kind, comment) for name, kind, _, comment in table.columns],

@@ -17,7 +17,6 @@ from jobs.output import (
     Progress,
     complain,
     ms_text,
-    one_line,
     time_text,
     write_json,
     write_line,
@@ -161,7 +160,7 @@ def run_diff(
             values = kind.name, kind.key_text(key), told.name, *told.change
             write_json(dict(zip(DIFF_COLUMNS, values, strict=True)))
         else:
-            write_line(one_line(line(told)))
+            write_line(line(told))
     return 0
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import groupby
+from heapq import nsmallest
+from itertools import count, groupby
 from typing import Any
 
 from jobs.asking.cluster_source import Source, from_directories
@@ -14,12 +15,14 @@ from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.health.exposure import (
     BROKER,
+    MOST_PAIRS,
     NOTHING,
     PAIR,
     RACK,
     VOTER,
     Exposure,
     exposures,
+    has_too_many_pairs,
     min_isr_unknown,
 )
 from replica.health.sizes import (
@@ -102,6 +105,12 @@ def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
             f"state: min.insync.replicas of {counted(unknown, 'partition')} is not known, so that "
             "below_min_isr leaves them out: --broker-config server.properties tells the default"
         )
+    if has_too_many_pairs(source.cluster):
+        live = len(source.cluster.live_brokers)
+        complain(
+            f"state: pairs of brokers are left out: {live} live brokers, or the replicas of the "
+            f"partitions, make more than {MOST_PAIRS}"
+        )
     found = exposures(source.cluster)
     if json_output:
         for one in found:
@@ -109,9 +118,16 @@ def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
         return 0
     for number, (kind, group) in enumerate(groupby(found, key=lambda one: one.kind)):
         _between(number)
-        rows = [_row(one) for one in sorted(group, key=_worst_first)]
-        _section(_TITLES[kind], rows, limit, ("kind",))
+        worst, number_of = _worst(group, limit)
+        _section(_TITLES[kind], map(_row, worst), limit, ("kind",), number_of)
     return 0
+
+
+def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
+    """The first that are shown, one at least, and how many there are; no more are in memory."""
+    numbers = count()  # zip takes one for each of the group, and none at its end
+    passing = (one for one, _ in zip(group, numbers, strict=False))
+    return nsmallest(max(limit, 1), passing, key=_worst_first), next(numbers)
 
 
 def _where(source: Source) -> None:
@@ -143,10 +159,16 @@ def _worst_first(exposure: Exposure) -> tuple[Any, ...]:
 
 
 def _section(
-    title: str, rows: Iterable[Mapping[str, Any]], limit: int, left_out: tuple[str, ...]
+    title: str,
+    rows: Iterable[Mapping[str, Any]],
+    limit: int,
+    left_out: tuple[str, ...],
+    number_of: int | None = None,
 ) -> None:
-    """A table below its title; columns that no row has a value in are left out."""
+    """A table below its title; columns that no row has a value in are left out. number_of: all
+    rows, where `rows` are the first of them."""
     held = list(rows)
+    total = len(held) if number_of is None else number_of
     columns = [
         name
         for name in held[0]
@@ -154,8 +176,8 @@ def _section(
     ]
     write_line(f"{title}:")
     write_table(columns, _cells(held[:limit], columns))
-    if len(held) > limit:
-        write_line(f"... and {len(held) - limit} more; --limit {len(held)} or --json lists all")
+    if total > limit:
+        write_line(f"... and {total - limit} more; --limit {total} or --json lists all")
 
 
 def _between(number: int) -> None:

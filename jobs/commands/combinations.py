@@ -1,4 +1,4 @@
-"""Which options can be given together. What would be left out silently is refused instead."""
+"""Which options can be given together. An option that would be ignored is refused instead."""
 
 from __future__ import annotations
 

@@ -180,7 +180,11 @@ def check(
 
 
 def recover(
-    paths: options.Paths, plan: options.PlanOnly = False, json_output: options.Json = False
+    paths: options.Paths,
+    plan: options.PlanOnly = False,
+    rehearse: options.RehearsedPlan = False,
+    seeds: options.RehearsedSeeds = None,
+    json_output: options.Json = False,
 ) -> int:
     """Say which of the replicas that are left a quorum should go on with, and what that costs.
 
@@ -205,18 +209,27 @@ def recover(
     truncates_to (the log's end once it follows the first one), on_no_voter ([first, end) pairs:
     what the first one, an observer's, holds and no voter here).
 
+    --rehearse plays the steps in the simulator first, on copies, as `kraftlake rehearse` does, and
+    holds the plan to what comes out: who leads, what each node truncates and loses. --json then has
+    rehearsed: runs, answer, reasons, leads (in how many runs), as_predicted (likewise).
+
     \b
     Examples:
       kraftlake recover --plan node2/ node3/
       kraftlake recover --plan --json left/ | jq -r 'select(.rank == 1) | .directory'
+      kraftlake recover --plan --rehearse node2/ node3/
 
-    Exit codes: 0 safe, 1 unproven or refused, 2 usage.
+    Exit codes: 0 safe (with --rehearse in all runs, too), 1 unproven, refused or not as safe when
+    rehearsed, 2 usage.
     """
     if not plan:
         raise UsageError("recover: --plan is missing; kraftlake plans, and changes no directory")
+    combinations.needs("--rehearse", rehearse, {"--seeds": seeds})
     from jobs.directories import recover as job
+    from jobs.seeds import seeds_in
 
-    return job.run(paths, json_output=json_output)
+    runs = seeds_in(seeds or "0:20") if rehearse else None
+    return job.run(paths, seeds=runs, json_output=json_output)
 
 
 def capture(

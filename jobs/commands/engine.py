@@ -6,7 +6,7 @@ import typer
 
 from jobs.commands import node_options, options
 from jobs.commands.combinations import alone, needs, unless
-from jobs.output import write_line
+from jobs.output import write_text
 from replica.errors import UsageError
 from replica.model.topic import METADATA_TOPIC
 
@@ -20,7 +20,7 @@ _CATCH_UP_S = 60.0
 def _replica(context: typer.Context) -> None:
     """A replica of a metadata quorum, as a process: format its directory, then run it."""
     if context.invoked_subcommand is None:
-        write_line(context.get_help())
+        write_text(context.get_help() + "\n")
 
 
 def simulate(

@@ -37,8 +37,7 @@ def ingest(
 
     --dry-run tells which replicas, files, bytes and offsets are new; records aren't decoded.
 
-    --follow runs the same whenever a log has changed, and goes on where it was stopped or killed;
-    Spark is started once, by the first look that brings much.
+    --follow runs the same whenever a log has changed, and goes on where it was stopped or killed.
 
     \b
     Examples:

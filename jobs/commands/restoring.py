@@ -40,7 +40,6 @@ Formatted = Annotated[
         "kafka-storage format, whose voters go into the checkpoint, too.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what will be different; no files.")]
 
 
 def restore(
@@ -54,7 +53,7 @@ def restore(
     output: Output = None,
     formatted: Formatted = None,
     map_brokers: MapBrokers = None,
-    dry_run: DryRun = False,
+    dry_run: options.DryRun = False,
     json_output: options.Json = False,
 ) -> int:
     """Make the checkpoint from which a new cluster boots with the metadata of an old one.

@@ -56,7 +56,9 @@ def run_redact(
 def record_redactor(
     key_file: str | None, show_configs: Collection[str], *, hashes_names: bool
 ) -> RecordRedactor:
-    """key_file: of the fingerprints' key, None for one that nobody can know. UsageError."""
+    """Makes what hides the secrets of the copies. key_file: the file with the key of the
+    fingerprints; None for a random key that is kept nowhere. hashes_names: whether hashes also
+    stand in the place of the names of topics, users and groups. Raises UsageError."""
     redactor = make_redactor(False, key_file, show_configs)
     assert redactor is not None, "only --keep-secrets goes without one"
     return RecordRedactor(redactor, hashes_names=hashes_names)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +27,7 @@ from jobs.directories.check_verdict import (
     summary,
 )
 from jobs.output import Progress, write_json, write_line
+from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
 from replica.check.group import JudgedGroup, judge_group
 from replica.check.rule import Finding, by_severity
@@ -57,25 +57,12 @@ def run(paths: Sequence[str], options: Options) -> int:
     """Print what is wrong and what is worth knowing; 1 where something is bad enough, else 0."""
     checking = _Checking(options)
     with ExitStack() as stack:
-        stack.enter_context(_without_cycles())
+        stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(paths, options.order, stack)
         checking.between("", bundle_damage(inputs.damages))
         for group in inputs.groups:
             checking.group(group)
     return checking.end()
-
-
-@contextmanager
-def _without_cycles() -> Iterator[None]:
-    """No search for cycles among the millions of values of a large log: there are none, and looking
-    for them takes an eighth of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Checking:

@@ -21,11 +21,11 @@ from jobs.directories.state_files import EMPTY_IS_LEGAL, READERS, plain_content
 from jobs.output import (
     Progress,
     complain,
-    one_line,
     safe_json,
     write_bytes,
     write_json,
     write_line,
+    write_text,
 )
 from jobs.record_lines import json_rest, opaque_json_rest, opaque_text_line, text_line
 from jobs.redacting import make_redactor
@@ -34,7 +34,7 @@ from replica.format.byte_source import OpenFile, Source
 from replica.format.compression import Inflation
 from replica.format.content import Content
 from replica.format.damage import Damage, DamageKind
-from replica.format.file_names import FileKind
+from replica.format.file_names import LOG_KINDS, FileKind
 from replica.format.reading import (
     MAX_LOG_BYTES,
     MAX_STATE_BYTES,
@@ -53,7 +53,6 @@ from replica.scan.segments import is_large, walk
 if TYPE_CHECKING:
     from replica.scan.lines import LineScan
 
-_LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 _EVERY_BATCHES = 64
 
 
@@ -132,7 +131,7 @@ class _Dumping:
 
     def file(self, file: DumpFile) -> None:
         """One file, whatever its kind."""
-        is_log = file.name.kind in _LOG_KINDS
+        is_log = file.name.kind in LOG_KINDS
         try:
             opener = open_file if file.log_folder is None else open_own_file
             with opener(file.path, MAX_LOG_BYTES if is_log else MAX_STATE_BYTES) as opened:
@@ -165,7 +164,7 @@ class _Dumping:
         if self.options.json_output:
             write_json(plain)
         else:
-            write_line(safe_json(json.dumps(plain, indent=2, ensure_ascii=False)))
+            write_text(safe_json(json.dumps(plain, indent=2, ensure_ascii=False)) + "\n")
 
     def _log(self, file: DumpFile, opened: OpenFile) -> None:
         name = file.name
@@ -347,4 +346,4 @@ class _Dumping:
         if self.options.json_output or self.headed is file:
             return
         self.headed = file
-        write_line(f"# {one_line(file.shown)}")
+        write_line(f"# {file.shown}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobs.directories.check_inputs import CheckInputs, examine_all, find_inputs
 from jobs.directories.recover_text import describe
@@ -22,37 +22,54 @@ from replica.format.discovery import DirectoryPath
 from replica.history.recovery import Answer, RecoveryPlan, plan_recovery
 from replica.model.keys import ReplicaKey
 
-
-def run(paths: Sequence[str], *, json_output: bool) -> int:
-    """Print a plan for each cluster; 0 where all are safe, else 1. Nothing is ever changed."""
-    codes = []
-    found = examined_nodes(paths)
-    for members in (m for part in by_partition(found, partition_of) for m in by_cluster(part)):
-        _refuse_copies(members)
-        by_key = {_key(one): one for one in members}
-        unreliable = {key for key, one in by_key.items() if one.hides_entries}
-        plan = plan_recovery([replica_log(one, one.shown) for one in members], unreliable)
-        codes.append(0 if plan.answer is Answer.SAFE else 1)
-        if json_output:
-            _write_rows(plan, by_key)
-        else:
-            for line in describe(plan, by_key):
-                write_line(line)
-    return max(codes)
+if TYPE_CHECKING:
+    from jobs.directories.recover_rehearsed import RehearsedPlan
 
 
-def examined_nodes(paths: Sequence[str]) -> list[Examined]:
-    """The directories of all paths, each read once; those that can't be planned with are named."""
-    progress = Progress()
+def run(paths: Sequence[str], *, seeds: range | None = None, json_output: bool) -> int:
+    """Print a plan for each cluster; 0 where all are safe, else 1. Nothing is ever changed.
+
+    seeds: of the runs that rehearse the steps of each plan, None for no rehearsal.
+    """
     with ExitStack() as stack:
-        inputs = _inputs(paths, stack)
-        directories: list[DirectoryPath] = []
-        for named in (each for group in inputs.groups for each in group):
-            if isinstance(named, DirectoryPath):
-                directories.append(named)
-            else:
-                complain(f"{named.shown}: left out: only a whole directory can be gone on with")
-        examined, unread = examine_all(directories, progress.show)
+        found = examined_nodes(paths, stack)
+        clusters = [m for part in by_partition(found, partition_of) for m in by_cluster(part)]
+        return max(_plan(members, seeds, json_output=json_output) for members in clusters)
+
+
+def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool) -> int:
+    _refuse_copies(members)
+    by_key = {_key(one): one for one in members}
+    unreliable = {key for key, one in by_key.items() if one.hides_entries}
+    plan = plan_recovery([replica_log(one, one.shown) for one in members], unreliable)
+    rehearsed = None
+    if seeds is not None:
+        from jobs.directories.recover_rehearsed import rehearse_plan  # loads the simulator
+
+        rehearsed = rehearse_plan(plan, by_key, seeds)
+    if json_output:
+        _write_rows(plan, by_key, rehearsed)
+    else:
+        for line in (*describe(plan, by_key), *(rehearsed.lines() if rehearsed else ())):
+            write_line(line)
+    is_safe = plan.answer is Answer.SAFE and (rehearsed is None or rehearsed.is_safe)
+    return 0 if is_safe else 1
+
+
+def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
+    """The directories of all paths, each read once; those that can't be planned with are named.
+
+    stack: bundles stay unpacked until it closes.
+    """
+    progress = Progress()
+    inputs = _inputs(paths, stack)
+    directories: list[DirectoryPath] = []
+    for named in (each for group in inputs.groups for each in group):
+        if isinstance(named, DirectoryPath):
+            directories.append(named)
+        else:
+            complain(f"{named.shown}: left out: only a whole directory can be gone on with")
+    examined, unread = examine_all(directories, progress.show)
     progress.clear()
     damages = (*inputs.damages, *unread)
     found = [one for one in examined if _why_left_out(one) is None]
@@ -117,7 +134,9 @@ def _refuse_copies(members: Sequence[Examined]) -> None:
             )
 
 
-def _write_rows(plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined]) -> None:
+def _write_rows(
+    plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined], rehearsed: RehearsedPlan | None
+) -> None:
     for rank, standing in enumerate(plan.ranking, start=1):
         log, lost = standing.log, standing.lost
         examined, position = by_key[log.key], log.position()
@@ -145,6 +164,8 @@ def _write_rows(plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined]) -> None:
             "truncates_to": standing.truncates_to,
             "on_no_voter": [[each.start, each.end] for each in plan.on_no_voter],
         }
+        if rehearsed is not None:
+            row["rehearsed"] = rehearsed.row(log.key)
         write_json(row)
 
 

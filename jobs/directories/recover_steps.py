@@ -14,6 +14,7 @@ from replica.format.quorum_state import encode, new_state
 from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.history.recovery import Answer, RecoveryPlan
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.simulate.rehearsal import step as rehearsal
 
 CONTROLLER_FILE = "config/controller.properties"
 """As Kafka's own archive has it; a comment of each command says where a node's own is meant."""
@@ -27,11 +28,13 @@ _STATIC_VOTERS = (
 @dataclass(frozen=True, slots=True)
 class Step:
     """text: what is to be done. commands: lines for a shell; a # begins a comment.
-    makes_stand_ins: whether it copies the winner's log."""
+    makes_stand_ins: whether it copies the winner's log. plays: the same in a rehearsal; empty where
+    it changes nothing, or nobody knows what comes of it."""
 
     text: str
     commands: tuple[str, ...]
     makes_stand_ins: bool = False
+    plays: tuple[rehearsal.Step, ...] = ()
 
 
 def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[Step]:
@@ -70,6 +73,7 @@ class _Quorum:
         self.hosts = _endpoints(by_key.values())
         self.voters = sorted(plan.voters or ())
         self.left = [voter for voter in self.voters if voter not in plan.missing]
+        self.observers = [s.log.key.node_id for s in plan.ranking if s.is_voter is False]
 
     @property
     def _bootstrap(self) -> str:
@@ -137,7 +141,10 @@ class _Quorum:
             command = "kraftlake replica run -c server.properties"
         else:
             command = _START
-        return Step(text, tuple(f"{command}  {self._on(voter.node_id)}" for voter in voters))
+        started = [voter.node_id for voter in voters]
+        lines = tuple(f"{command}  {self._on(node_id)}" for node_id in started)
+        nodes = tuple(sorted({*started, *self.observers}))
+        return Step(text, lines, plays=(rehearsal.Step(start=nodes),))
 
     def describe(self, text: str) -> Step:
         if not self.partition.is_metadata:
@@ -163,6 +170,7 @@ class _Quorum:
                 f"Format node {voter.node_id} anew, on an empty disk; not before the others have a "
                 "leader, for an empty voter votes for anybody.",
                 (f"{form} --config {CONTROLLER_FILE}  {here}", f"{_START}  {here}"),
+                plays=(rehearsal.Step(empty=(voter.node_id,)),),
             )
         tool = "bin/kafka-metadata-quorum.sh"
         return Step(
@@ -175,6 +183,11 @@ class _Quorum:
                 f"{_START}  {here}",
                 f"{tool} --command-config {CONTROLLER_FILE} --bootstrap-controller "
                 f"{self._bootstrap} add-controller  {here}",
+            ),
+            plays=(
+                rehearsal.Step(remove_voter=voter.node_id),
+                rehearsal.Step(empty=(voter.node_id,)),
+                rehearsal.Step(add_voter=voter.node_id),
             ),
         )
 
@@ -228,7 +241,12 @@ class _Quorum:
             "quorum-state without a vote, in an epoch that nobody has voted in.",
             tuple(commands),
             makes_stand_ins=True,
+            plays=(rehearsal.Step(stand_ins=tuple(map(self._played, missing)), start=()),),
         )
+
+    def _played(self, voter: ReplicaKey) -> rehearsal.StandIn:
+        state = self._quorum_state().encode()
+        return rehearsal.StandIn(voter, self.plan.winner.key.node_id, state)
 
     def _quorum_state(self) -> str:
         """Of a stand-in. Without the file Kafka would take the log's last epoch, in which the lost

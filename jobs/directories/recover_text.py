@@ -88,7 +88,7 @@ def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
 
 
 def _of_another(plan: RecoveryPlan, standing: Standing) -> Iterator[str]:
-    """Sentences on a log that the plan does not go on with: what it loses, and its fate."""
+    """Sentences about a log that is not chosen: what it loses, and what Kafka does to it."""
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
         told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")

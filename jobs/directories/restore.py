@@ -15,14 +15,14 @@ from pipelines.capture.private import make_folder, new_file
 from pipelines.lake import Lake
 from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
-from replica.format.control import ControlMessage, KRaftVersion, KRaftVoters, decode_control
+from replica.format.control import ControlMessage
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
-from replica.format.record import records_of
-from replica.format.segment import scan
 from replica.format.snapshot import BOOTSTRAP_NAME, SnapshotName, format_name
+from replica.health.sizes import entity_counts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.restore.checkpoint import checkpoint
+from replica.restore.formatted import voters_records
 from replica.restore.plan import Change, RestorePlan, plan_restore
 
 FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)
@@ -114,23 +114,18 @@ def _control_records(request: Request) -> tuple[ControlMessage, ...]:
             f"--formatted {request.formatted}: {error}; name a metadata.log.dir that kafka-storage "
             f"of Kafka {request.release} has formatted"
         ) from error
-    found: list[ControlMessage] = []
     try:
-        for batch in scan(data).batches:
-            if batch.header.is_control and batch.crc_valid:
-                whole = data[batch.position : batch.position + batch.header.size_bytes]
-                found += (decode_control(r.key, r.value) for r in records_of(batch.header, whole))
+        return voters_records(data)
     except DataError as error:
-        raise UsageError(f"{path}: {error}") from error
-    return tuple(one for one in found if isinstance(one, KRaftVersion | KRaftVoters))
+        raise UsageError(
+            f"--formatted: {error.in_file(path)}; format the directory again by kafka-storage"
+        ) from error
 
 
 def _tell(plan: RestorePlan, source: Source, *, json_output: bool) -> None:
     why = "left out: the source has no secrets: set the credentials again"
     withheld = [Change(kind, count, why) for kind, count in sorted(source.redacted.items())]
-    kinds: dict[str, int] = {}
-    for kind, _, _ in plan.image.items():
-        kinds[kind.name] = kinds.get(kind.name, 0) + 1
+    kinds = {name: count for name, count in entity_counts(plan.image).items() if count}
     if json_output:
         for name, count in kinds.items():
             write_json({"kind": "restored", "entity": name, "number": count})

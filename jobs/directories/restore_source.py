@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from contextlib import ExitStack
+from typing import Any, NamedTuple
 
 from jobs.directories.recover import examined_nodes
 from jobs.moments import Moment
@@ -18,8 +19,7 @@ from replica.errors import UsageError
 from replica.format.segment import LocatedBatch
 from replica.history.recovery import Answer, plan_recovery
 from replica.message.schema import REDACTED
-from replica.metadata.image import Image, Read, entity_of
-from replica.metadata.image.state import TABLES, Table
+from replica.metadata.image import Image, image_of
 from replica.model.epochs import OffsetAndEpoch
 
 
@@ -39,7 +39,8 @@ def of_directories(paths: Sequence[str], at_offset: int | None) -> Source:
     at_offset: the end of a batch, None for the end of its log. UsageError where the state there
     isn't known to the last record.
     """
-    found = examined_nodes(paths)
+    with ExitStack() as stack:
+        found = examined_nodes(paths, stack)
     clusters = by_cluster(found)
     if len(clusters) > 1:
         raise UsageError(f"{', '.join(paths)}: {len(clusters)} clusters: name one's directories")
@@ -107,16 +108,16 @@ def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: 
     history = cluster_history(lake, cluster, committed_only=committed_only)
     end_offset = history.end_offset(moment)
     redacted: Counter[str] = Counter()
-    tables: dict[str, Table[object, object]] = {name: Table() for name in TABLES}
-    for read in _readable(history.entities(end_offset), redacted):
-        tables[read.kind.table].put(read.key, read.value, 0)
-    return Source(Image(tables), f"{lake}, cluster {history.cluster_id}", end_offset, redacted)
+    image = image_of(_readable(history.entities(end_offset), redacted))
+    return Source(image, f"{lake}, cluster {history.cluster_id}", end_offset, redacted)
 
 
-def _readable(rows: Iterator[Sequence[object]], redacted: Counter[str]) -> Iterator[Read]:
-    for entity, _, value, _ in rows:
-        kind, text = str(entity), str(value)
-        if kind in ("scram", "delegation_token") and REDACTED in text:
+def _readable(
+    rows: Iterator[Sequence[Any]], redacted: Counter[str]
+) -> Iterator[tuple[str, str, int | None]]:
+    """Kind, value and offset of the entities whose secrets are there; the others are counted."""
+    for kind, _, value, offset in rows:
+        if kind in ("scram", "delegation_token") and REDACTED in value:
             redacted[kind] += 1  # their bytes are no base64 any more
         else:
-            yield entity_of(kind, text)
+            yield kind, value, offset

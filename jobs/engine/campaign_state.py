@@ -58,7 +58,7 @@ def _parsed(line: bytes) -> Result | None:
     try:
         found = json.loads(line)
         result = Result(**found)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
     right = all(isinstance(found[name], int) for name in ("seed", "events"))
     return result if right and isinstance(found.get("broken"), str | None) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -13,9 +12,9 @@ from functools import partial
 from multiprocessing import get_context
 
 from jobs.engine.campaign_state import read_done, remembering
-from jobs.output import Progress, complain, one_line, write_json, write_line
+from jobs.output import Progress, complain, write_json, write_line
+from jobs.seeds import seeds_in
 from pipelines.tasks import LostProcessError, begin_process
-from replica.errors import UsageError
 from replica.simulate.simulation import Result, run
 
 _AHEAD = 16
@@ -37,7 +36,7 @@ class Options:
 def campaign(options: Options) -> int:
     """Print a line per seed, of those done before only the broken ones; 1 where an invariant broke,
     else 0."""
-    seeds, started = _range(options.seeds), time.monotonic()
+    seeds, started = seeds_in(options.seeds), time.monotonic()
     done = {} if options.state is None else read_done(options.state, options.events)
     before = [done[seed] for seed in sorted(done) if seed in seeds]
     broken = [result for result in before if result.broken is not None]
@@ -99,12 +98,4 @@ def _print(result: Result, *, json_output: bool) -> None:
     if result.broken is None:
         write_line(f"seed {result.seed}: ok, {result.events} events")
         return
-    broken = one_line(result.broken)
-    write_line(f"seed {result.seed}: {broken}; again: {result.replay_command}")
-
-
-def _range(seeds: str) -> range:
-    found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", seeds, re.ASCII)
-    if found is None or int(found[1]) >= int(found[2]):
-        raise UsageError(f"--seeds {seeds}: expected A:B with A below B, such as 0:200")
-    return range(int(found[1]), int(found[2]))
+    write_line(f"seed {result.seed}: {result.broken}; again: {result.replay_command}")

@@ -86,7 +86,9 @@ def _fields(of: Held) -> dict[str, Any]:
 def _write_section(
     title: str, rows: Sequence[dict[str, Any]], labels: _Labels, *, is_first: bool
 ) -> None:
-    write_line(title if is_first else f"\n{title}")
+    if not is_first:
+        write_line("")
+    write_line(title)
     if not rows:
         write_line("none")
         return

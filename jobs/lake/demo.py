@@ -14,7 +14,7 @@ from pathlib import Path
 from jobs.asking import sql
 from jobs.asking.questions import DEMO
 from jobs.lake import ingest
-from jobs.output import complain, write_line
+from jobs.output import complain, write_line, write_text
 from pipelines.lake import Lake
 
 RECORDED = Path(__file__).resolve().parents[2] / "tests" / "data"
@@ -40,16 +40,18 @@ def run(*, lake: Lake | None = None) -> int:
     started = time.monotonic()
     shown = [_relative(path) for path in paths]
     write_line("Two clusters, each captured three times: running (live), with a leader cut off and")
-    write_line("writing alone (split), and healed (final). Real Kafka wrote every byte.\n")
+    write_line("writing alone (split), and healed (final). Real Kafka wrote every byte.")
+    write_line("")
     order = ",".join(ORDER)
     write_line(f"$ kraftlake ingest --lake {lake} --build --order {order} {' '.join(shown)}")
     if ingest.run(shown, lake=lake, order=ORDER, then_build=True):
         return _FAILED
     for question in DEMO:
-        write_line(f"\n# {question.title}\n{question.sql};\n")
+        write_text(f"\n# {question.title}\n{question.sql};\n\n")
         sql.run(sql.Request(lake=lake, query=question.sql))
     complain(f"demo: done in {time.monotonic() - started:.0f} s")
-    write_line(f"\nThe lake stays in {lake}. Ask it anything: kraftlake sql --lake {lake} --tables")
+    write_line("")
+    write_line(f"The lake stays in {lake}. Ask it anything: kraftlake sql --lake {lake} --tables")
     return 0
 
 

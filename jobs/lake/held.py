@@ -20,9 +20,9 @@ from jobs.asking.sql_text import tables_named
 from pipelines.capture_rounds import Round, round_of, rounds_sql
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
+from pipelines.tables.keys import REPLICA_KEYS
 from replica.errors import UnreadableFileError
 
-_REPLICA = ("cluster_id", "node_id", "directory_id")
 _CLUSTER = ("cluster_id",)
 _CAPTURES = """\
 SELECT capture_id, capture_group, cluster_id, node_id, directory_id, captured_at, ingest_seq,
@@ -92,7 +92,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Of a table's newest version: data files, their bytes, and rows."""
+    """The newest version of a table: its data files, their bytes and its rows."""
 
     name: str
     version: int
@@ -102,13 +102,13 @@ class Table:
 
 
 def clusters(lake: Lake) -> list[Held]:
-    """Each cluster, whichever replica holds its offsets."""
+    """The offsets that each cluster holds, whichever of its replicas has them."""
     return _held(lake, _CLUSTER)
 
 
 def replicas(lake: Lake) -> list[Held]:
-    """Each replica of each cluster."""
-    return _held(lake, _REPLICA)
+    """The offsets that each replica of each cluster holds."""
+    return _held(lake, REPLICA_KEYS)
 
 
 def captures(lake: Lake) -> list[dict[str, Any]]:
@@ -135,7 +135,7 @@ def tables(lake: Lake, names: Iterable[str]) -> Iterator[Table]:
 
 @contextmanager
 def _told(uri: str) -> Iterator[None]:
-    """UnreadableFileError for what delta-rs says of the table at `uri`."""
+    """An UnreadableFileError with what delta-rs says of the table at `uri`."""
     try:
         yield
     except (DeltaError, OSError) as error:
@@ -162,7 +162,7 @@ def _held(lake: Lake, columns: Sequence[str]) -> list[Held]:
 
 
 def _gaps(held: Iterable[Offsets], start: int, end: int) -> Iterator[Offsets]:
-    """held: in order, none touching another."""
+    """The offsets between the ranges that are held. held: in order, none touching another."""
     expected = start
     for one in (*held, Offsets(end, end)):
         stop = min(one.start, end)

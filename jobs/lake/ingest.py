@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake import build
@@ -17,7 +16,7 @@ from jobs.moments import capture_moment_of
 from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
-from pipelines.capture.looks import Group, Look, Looks, Options, look_at, parse_replica
+from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from pipelines.lake.folder import refuse_foreign
@@ -28,9 +27,6 @@ from pipelines.lake.seal import OPEN, Seal
 from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.metadata.redact import Redactor
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _AGAIN = (
     "what was committed stays: run the same command again, which goes on and stores nothing twice"
@@ -227,29 +223,24 @@ def _all_damages(looks: Looks) -> list[Damage]:
 
 
 def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, int]:
-    """Rows added or changed, by table. Where there is much to decode Spark starts here, after the
-    paths have proved readable; otherwise where it turns out that many rows may change."""
+    """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks: who
+    submits to Spark wants it there, and has a JVM already."""
     from pipelines.bronze.ingest import Ingest
-    from pipelines.bronze.work import SMALL_BYTES, new_bytes
     from pipelines.delta.failures import told
     from pipelines.lake.versions import note_written
     from pipelines.session import is_submitted
     from pipelines.tables.bronze import BRONZE
+    from pipelines.tasks import OnSpark, Tasks, threads
 
-    def spark() -> SparkSession:
-        return started_spark("ingest", lake)
-
-    # who submits to Spark wants it there, and has a JVM already
-    in_tasks = is_submitted()
-    if in_tasks or any(new_bytes(_looks_of(groups)) > SMALL_BYTES for groups in looks.rounds):
-        spark()  # first: what can't start leaves nothing
+    # first: where Spark can't start nothing is left behind
+    tasks: Tasks = OnSpark(started_spark("ingest", lake)) if is_submitted() else threads()
     redaction = hiding.redaction(lake, spool)
     is_new = schema_version(lake) is None
     write_schema_version(lake)
     note_written(lake, VERSION, is_new=is_new)
     if hiding.keeps_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    ingest = Ingest(spark, lake, redaction, in_tasks)
+    ingest = Ingest(tasks, lake, redaction)
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)
     with told(lake):
@@ -260,10 +251,6 @@ def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, 
             counts.update(ingest.run_round(groups, now, progress))
         counts.update(ingest.add_damage(looks.damages))
     return counts
-
-
-def _looks_of(groups: Sequence[Group]) -> list[Look]:
-    return [look for group in groups for look in group.looks]
 
 
 def _progress(number: int, of: int, name: str | None) -> Callable[[str], None]:

@@ -43,12 +43,11 @@ def planned(
 def _summary(plan: Plan) -> str:
     if not plan.captures and not plan.damages:
         return "nothing new: the lake has all of it"
-    where = "by Spark" if plan.needs_spark else "without Spark"
     captures = counted(len(plan.captures), "capture")
     damages = plan.damages + sum(capture.damages for capture in plan.captures)
     damaged = f", {counted(damages, 'damaged place')}" if damages else ""
     size = f"{plan.new_bytes / 1e6:.1f} MB"
-    return f"{captures}, {size} to decode {where}{damaged}; nothing was written"
+    return f"{captures}, {size} to decode{damaged}; nothing was written"
 
 
 def _rows(capture: NewCapture) -> list[tuple[object, ...]]:

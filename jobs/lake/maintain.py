@@ -49,11 +49,13 @@ def _upkeep(
 ) -> Iterator[tuple[str, Upkeep]]:
     from pipelines.delta.failures import told
     from pipelines.delta.upkeep import upkeep
+    from pipelines.lake.delta_rs import open_table
 
     spark = started_spark("maintain", lake)
     with told(lake):
         for name in names:
             complain(f"maintain: {name}")
+            open_table(lake.table_uri(name))  # which refuses a log that names files elsewhere
             path = lake.path(*name.split("."))
             yield name, upkeep(spark, path, retain_days=retain_days, dry_run=dry_run)
 

@@ -46,7 +46,7 @@ def _judged(lake: Lake, run_id: str | None) -> list[TableResult]:
         built = [
             suite.contract
             for suite in SUITES.values()
-            if suite.contract not in BRONZE and exists(spark, place, suite.contract)
+            if suite.contract not in BRONZE and exists(place, suite.contract)
         ]
         with (
             job_events("quality", lake, complain, run_id=run_id) as named,

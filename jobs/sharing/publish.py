@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from jobs.output import complain, counted, write_json, write_line
+from jobs.output import complain, counted, write_json, write_text
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.publishing import Start, Target, publish
 from pipelines.feeds.schema import json_schema
@@ -34,7 +34,7 @@ _STARTS: tuple[Start, ...] = ("snapshot", "latest")
 
 @dataclass(frozen=True, slots=True)
 class Kafka:
-    """Of --topic. properties: NAME=VALUE."""
+    """The options of --topic. properties: NAME=VALUE."""
 
     topic: str | None
     bootstrap: str | None = None
@@ -45,7 +45,8 @@ class Kafka:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Of --webhook. url, and each of headers, NAME: VALUE: @FILE reads it from there."""
+    """The options of --webhook. url, and each of headers (NAME: VALUE): @FILE reads the text from
+    that file."""
 
     url: str | None = field(repr=False)
     headers: Sequence[str] = field(default=(), repr=False)
@@ -64,7 +65,7 @@ class Pace:
 
 def print_schema(table: str) -> int:
     """The JSON Schema of what is published of a table; 0."""
-    write_line(json.dumps(json_schema(_feed(table)), indent=2, ensure_ascii=False))
+    write_text(json.dumps(json_schema(_feed(table)), indent=2, ensure_ascii=False) + "\n")
     return 0
 
 
@@ -97,7 +98,9 @@ def run(
         with (
             _target(feed, kafka, folder, hook, patient=pace.follow) as target,
             job_events(
-                *("publish", lake, complain),
+                "publish",
+                lake,
+                complain,
                 tables=table,
                 writes=_written(kafka, folder),
                 run_id=run_id,
@@ -112,7 +115,8 @@ def run(
 
 
 def _written(kafka: Kafka, folder: str | None) -> tuple[str, ...]:
-    """For lineage; a webhook's URL may be a secret."""
+    """The name of the destination in lineage events. A webhook's URL is not in it, because it may
+    be a secret."""
     if kafka.topic is not None and kafka.bootstrap:
         return (f"kafka://{kafka.bootstrap.split(',')[0]}/{kafka.topic}",)
     return () if folder is None else (folder,)
@@ -142,7 +146,7 @@ class _Told:
 def _target(
     feed: ChangeFeed, kafka: Kafka, folder: str | None, hook: Hook, *, patient: bool
 ) -> Iterator[Target]:
-    """The one that is named; only its own modules are imported."""
+    """The destination that the options name. Only its own modules are imported."""
     named = {"--topic": kafka.topic, "--to": folder, "--webhook": hook.url}
     if sum(value is not None for value in named.values()) != 1:
         raise UsageError(f"publish: name one of {', '.join(named)}")
@@ -182,7 +186,8 @@ def _feed(table: str) -> Feed:
 
 
 def _properties(kafka: Kafka) -> dict[str, str]:
-    """librdkafka's: the file's, what -X says above them, and where the cluster is."""
+    """The settings of librdkafka: those of the file, over them those of -X, and the address of the
+    cluster."""
     found: dict[str, str] = {}
     if kafka.producer_config is not None:
         text = _file("--producer-config", kafka.producer_config).decode(ENCODING)
@@ -210,7 +215,8 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _content(option: str, text: str) -> str:
-    """Of @FILE, without blanks around it; any other text is what it is."""
+    """The text of the file where `text` is @FILE, without blanks around it; any other text is taken
+    as it is."""
     if not text.startswith("@"):
         return text
     try:

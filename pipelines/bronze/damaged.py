@@ -9,12 +9,10 @@ from pipelines.bronze import small_tables
 from replica.errors import DataError
 from replica.format.batch import decode_header
 from replica.format.damage import MAX_RAW_BYTES, Damage, DamageKind
-from replica.format.file_names import FileKind, classify
+from replica.format.file_names import LOG_KINDS, classify
 from replica.format.record import records_of
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
-
-_HOLDS_RECORDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 
 
 def unreadable(
@@ -42,7 +40,7 @@ class RawBytes:
     def hide(self, file: str, raw: bytes) -> bytes:
         """The bytes, or a fingerprint where they are of a log and may hold a secret."""
         kind = classify(file.rsplit("/", 1)[-1]).kind
-        if self._redactor is None or kind not in _HOLDS_RECORDS or self._is_harmless(raw):
+        if self._redactor is None or kind not in LOG_KINDS or self._is_harmless(raw):
             return raw
         return self._redactor.fingerprint("damaged", raw).encode("ascii")
 

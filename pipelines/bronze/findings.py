@@ -1,4 +1,4 @@
-"""bronze.findings: each directory judged by the rules of `kraftlake check`, on the workers.
+"""bronze.findings: each directory judged by the rules of `kraftlake check`.
 
 Without a replay: whether a snapshot's content equals its log, and whether every record can be
 applied, is told by the replay of the agreed branch in gold.
@@ -14,17 +14,18 @@ from pipelines.capture.looks import Look
 from pipelines.tasks import Tasks
 from replica.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVERIFIED
 from replica.check.directory import gather, judge_directory, judge_snapshots
-from replica.check.examined import LOG_KINDS, Examined
+from replica.check.examined import Examined
 from replica.check.landmarks import known_files
-from replica.check.replaying import Replayed
+from replica.check.replay_fold import Replayed
 from replica.check.rule import Finding
 from replica.format.content import Content
 from replica.format.directory import MetadataDirectory, SegmentFile
+from replica.format.file_names import LOG_KINDS
 from replica.format.known_file import KnownFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan.compact import CompactBatches
-from replica.scan.segments import scan
+from replica.scan.segments import compact_scan
 
 Row = dict[str, Any]
 
@@ -40,7 +41,13 @@ class Judged:
 
 def judge_looks(tasks: Tasks, looks: Sequence[Look]) -> list[Judged]:
     """One task for each look."""
-    return tasks.map(judge_look, [_handed_over(look) for look in looks])
+    if tasks.shares_memory:
+        return tasks.map(judge_look, looks)
+    return tasks.map(_judge_handed_over, [_handed_over(look) for look in looks])
+
+
+def _judge_handed_over(look: Look) -> Judged:
+    return judge_look(replace(look, directory=_found_again(look)))
 
 
 def judge_look(look: Look) -> Judged:
@@ -50,7 +57,7 @@ def judge_look(look: Look) -> Judged:
         for file in look.directory.files
         if file.name.kind in LOG_KINDS
     }
-    examined = Examined(look.location, _found_again(look), contents)
+    examined = Examined(look.location, look.directory, contents)
     facts = gather(examined)
     found: list[tuple[Finding, OffsetAndEpoch | None]] = [
         (finding, None) for finding in judge_directory(facts, Replayed())
@@ -77,12 +84,12 @@ def _handed_over(look: Look) -> Look:
 
 
 def _found_again(look: Look) -> MetadataDirectory:
-    """Its directory with the batches that weren't handed over, as values: rules ask for them again
-    and again."""
+    """Its directory with the batches that weren't handed over."""
 
     def found(segment: SegmentFile) -> SegmentFile:
         with open_file(look.copy_of(segment.file), MAX_LOG_BYTES) as copy:
-            return replace(segment, scan=scan(copy, expected_offset=segment.file.name.base_offset))
+            found_again = compact_scan(copy, expected_offset=segment.file.name.base_offset)
+            return replace(segment, scan=found_again)
 
     return _with_large(look.directory, found)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from pipelines import delta
 from pipelines.bronze import small_tables
@@ -18,24 +17,20 @@ from pipelines.bronze.damaged import RawBytes, unreadable
 from pipelines.bronze.findings import judge_looks
 from pipelines.bronze.log_ranges import Row
 from pipelines.bronze.new_records import APPLICATION, write_new_records
-from pipelines.bronze.seen_batches import SeenBatches
+from pipelines.bronze.seen_batches import write_seen_batches
 from pipelines.bronze.seen_snapshots import new_snapshots, write_snapshots
 from pipelines.bronze.snapshot_records import write_snapshot_records
-from pipelines.bronze.work import is_small
 from pipelines.capture.looks import Group
 from pipelines.delta import Lake, ensure_table
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.lake.redaction import Redaction, redactor_of
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
-from pipelines.tasks import Here, OnSpark, Tasks
+from pipelines.tasks import Tasks
 from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.format.known_file import KnownFile
 from replica.metadata.redact import Redactor
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Counts = dict[str, int]
 """Rows added or changed, by table name."""
@@ -43,16 +38,12 @@ Counts = dict[str, int]
 
 @dataclass(frozen=True)
 class Ingest:
-    """Where and how to ingest. redaction None keeps secrets.
+    """Where and how to ingest. tasks: where the work on parts of logs runs; redaction: None keeps
+    secrets."""
 
-    spark: the session, which is started where a round is the first that needs one; in_tasks:
-    whether all rounds do, however little they bring.
-    """
-
-    spark: Callable[[], SparkSession]
+    tasks: Tasks
     lake: Lake
     redaction: Redaction | None
-    in_tasks: bool = False
 
     def create_tables(self) -> None:
         """Create what is absent.
@@ -82,10 +73,8 @@ class Ingest:
             if one.clock_is_behind:
                 shown, at = one.look.location.shown, one.at.isoformat(timespec="seconds")
                 progress(f"{shown}: the clock is behind its newest capture: placed at {at}")
-        batches = SeenBatches(self.lake, captured, redactor_of(self.redaction))
-        is_here = not self.in_tasks and is_small(batches)
-        spark = None if is_here else self.spark()
-        return _Round(self.lake, batches, spark).run(progress)
+        redactor = redactor_of(self.redaction)
+        return _Round(self.lake, captured, redactor, self.tasks).run(progress)
 
     def add_damage(self, damages: Sequence[Damage]) -> Counts:
         """Damages that belong to no replica; ones the lake has already are left out."""
@@ -95,30 +84,17 @@ class Ingest:
 
 @dataclass(frozen=True)
 class _Round:
-    """The steps of one round of captures. They run in this process where `spark` is None.
+    """The steps of one round of captures.
 
-    known: of its captures' files, by capture and path.
+    captured: what the round has looked at; redactor: None keeps secrets; tasks: where the work on
+    parts runs; known: of its captures' files, by capture and path.
     """
 
     lake: Lake
-    batches: SeenBatches
-    spark: SparkSession | None
+    captured: Sequence[Captured]
+    redactor: Redactor | None
+    tasks: Tasks
     known: dict[str, Mapping[str, KnownFile]] = field(default_factory=dict)
-
-    @property
-    def captured(self) -> Sequence[Captured]:
-        """What the round has looked at."""
-        return self.batches.captured
-
-    @property
-    def redactor(self) -> Redactor | None:
-        """None keeps secrets."""
-        return self.batches.redactor
-
-    @property
-    def tasks(self) -> Tasks:
-        """Where the work on parts runs."""
-        return Here() if self.spark is None else OnSpark(self.spark)
 
     def run(self, progress: Callable[[str], None]) -> Counts:
         """All of them, each of which may be repeated by a later round."""
@@ -185,8 +161,7 @@ class _Round:
         return {bronze.SNAPSHOTS.name: write_snapshots(self.lake, self.captured)}
 
     def _batches(self) -> Counts:
-        batches = self.batches
-        rows = batches.write_here() if self.spark is None else batches.write_by(self.spark)
+        rows = write_seen_batches(self.lake, self.captured, self.redactor, self.tasks)
         return {bronze.LOG_BATCHES.name: rows}
 
     def _findings(self) -> Counts:

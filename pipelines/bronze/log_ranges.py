@@ -17,7 +17,7 @@ from pipelines.sources.ranges import (
     DEFAULT_RANGE_BYTES,
     RangePartition,
     plan_file,
-    read_range,
+    range_source,
     size_of_file,
 )
 from replica.format.segment import LocatedBatch
@@ -28,6 +28,7 @@ from replica.scan.native import Longs
 _OWN_COLUMNS = [name for name, _ in RECORD_COLUMNS if name not in ("file", "position")]
 _UNREADABLE = ["file", "position", "base_offset", "leader_epoch", "crc", "error", "value"]
 Row = dict[str, Any]
+MOST_RANGE_BYTES = DEFAULT_RANGE_BYTES
 _WORTH_A_TASK_BYTES = 1024 * 1024
 
 
@@ -47,16 +48,17 @@ def log_ranges(
     files: Sequence[tuple[SourceFile, ReplicaId]],
     batches: Sequence[Sequence[LocatedBatch]] = (),
     *,
-    range_bytes: int = DEFAULT_RANGE_BYTES,
+    range_bytes: int | None = None,
     at_once: int = 1,
 ) -> list[LogRange]:
-    """The files cut into ranges of about `range_bytes`, or less.
+    """The files cut into ranges of about `range_bytes`, by default MOST_RANGE_BYTES, or less.
 
     batches: of each file, as of plan_file; without them files are read.
 
     at_once: tasks that run side by side; they get about the same work, so that none is left alone
     at the end.
     """
+    range_bytes = range_bytes or MOST_RANGE_BYTES
     total = sum(size_of_file(file) - file.start for file, _ in files)
     rounds = -(-total // (range_bytes * at_once))
     even = -(-total // max(1, rounds * at_once))
@@ -77,7 +79,7 @@ def log_record_batches(
     unreadable: gets file, position, base_offset, leader_epoch, crc, error and value (the batch's
     bytes, NULL where they may hold a secret) of what could not be read; rare.
     """
-    data = read_range(part.range.path, part.range.start, part.range.end)
+    data = range_source(part.range.path, part.range.start, part.range.end)
     for batch in rows.records(data, part.range, redactor, RECORD_COLUMNS):
         new = _new(batch, part.known)
         readable, bad = split(new)
@@ -88,7 +90,7 @@ def log_record_batches(
 
 def log_batch_rows(part: LogRange, redactor: Redactor | None) -> Iterator[pa.RecordBatch]:
     """A row for each batch of the range, as BATCH_COLUMNS, and whose log it is."""
-    data = read_range(part.range.path, part.range.start, part.range.end)
+    data = range_source(part.range.path, part.range.start, part.range.end)
     for batch in rows.batches(data, part.range, redactor, BATCH_COLUMNS):
         yield owned(batch, part.replica)
 

@@ -14,10 +14,8 @@ from pipelines import delta
 from pipelines.bronze.captured import Captured, KnownCapture, known_captures, place
 from pipelines.bronze.coverage import uncovered
 from pipelines.bronze.nothing_new import new_damages
-from pipelines.bronze.seen_batches import SeenBatches
 from pipelines.bronze.seen_snapshots import new_snapshots
 from pipelines.bronze.wanted import Keys, KnownKeys, WantedSegment, known_batches, wanted_segments
-from pipelines.bronze.work import SMALL_BYTES, is_small, new_bytes
 from pipelines.capture.looks import Looks
 from pipelines.delta import Lake
 from pipelines.lake.delta_rs import open_if_there
@@ -73,12 +71,10 @@ class NewCapture:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """damages: what belongs to no replica, and isn't in the lake; needs_spark: whether there is too
-    much for one process."""
+    """damages: what belongs to no replica, and isn't in the lake."""
 
     captures: tuple[NewCapture, ...]
     damages: int
-    needs_spark: bool
 
     @property
     def new_bytes(self) -> int:
@@ -95,7 +91,6 @@ def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) 
     known = [] if is_new else known_captures(lake)
     batches: Keys = {}
     captures: list[NewCapture] = []
-    needs_spark = False
     for number, groups in enumerate(looks.rounds, start=1):
         captured = place(groups, known, now)
         if not captured:
@@ -105,14 +100,9 @@ def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) 
             _add(batches, lake, captured)
         wanted = wanted_segments(captured, batches, redactor)
         found = new_snapshots(None if is_new else lake, captured)
-        needs_spark = needs_spark or not (
-            new_bytes(one.look for one in captured) <= SMALL_BYTES
-            if is_new
-            else is_small(SeenBatches(lake, captured, redactor))
-        )
         captures += [_capture(number, one, wanted, found) for one in captured]
     damages = looks.damages if is_new else new_damages(lake, looks.damages)
-    return Plan(tuple(captures), len(damages), needs_spark)
+    return Plan(tuple(captures), len(damages))
 
 
 def _capture(

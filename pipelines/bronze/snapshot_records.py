@@ -18,7 +18,7 @@ from pipelines.delta import Append, Target
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile
 from pipelines.sources.kraft_snapshot import SNAPSHOT_COLUMNS
-from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, plan, read_range
+from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, plan, range_source
 from pipelines.tables.bronze import SNAPSHOT_KEYS, SNAPSHOT_RECORDS
 from pipelines.tasks import Tasks
 from replica.format.directory import SnapshotFile
@@ -81,7 +81,7 @@ def snapshot_record_batches(
     seen = np.zeros(0, np.int64)
     name = (part.id.offset, part.id.epoch)
     for piece in plan([part.file], DEFAULT_RANGE_BYTES):
-        data = read_range(piece.path, piece.start, piece.end)
+        data = range_source(piece.path, piece.start, piece.end)
         for batch in rows.snapshot_records(data, piece, redactor, name, SNAPSHOT_COLUMNS):
             readable, bad = split(batch)
             unreadable.extend(bad.select(_UNREADABLE).to_pylist())

@@ -231,7 +231,12 @@ class _Looking:
         ends = _snapshot_ends(location.path) if files else ()
         room = FileRoom.of_environment()
         copies = Copying(
-            *(node_folder, folder, self.spool.bytes_read, files, ends, room),
+            node_folder,
+            folder,
+            self.spool.bytes_read,
+            files,
+            ends,
+            room,
             follow_links=not location.is_whole,
         )
         try:

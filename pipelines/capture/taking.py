@@ -22,14 +22,14 @@ from pipelines.capture.grouping import replica_at
 from pipelines.object_store import is_uri, shown_uri
 from replica.errors import CorruptDataError, DataError, UsageError
 from replica.format import capture
-from replica.format.byte_source import Source, all_bytes, blocks, byte_source
+from replica.format.byte_source import Source, blocks, byte_source
 from replica.format.capture import CapturedFile, CaptureInfo
 from replica.format.content_hash import ContentHash, content_hash
 from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, FilePath, discover
 from replica.format.file_names import classify
-from replica.format.reading import own_source, read_own_file
+from replica.format.reading import own_source
 from replica.redacted.files import RedactedFiles
 from replica.redacted.records import RecordRedactor
 from replica.scan.segments import scan_ends
@@ -89,7 +89,7 @@ def take(
     UnwritableFileError where the destination refuses.
     """
     with destination_at(destination) as place:
-        redacted = None if redactor is None else RedactedFiles(redactor, read_own_file)
+        redacted = None if redactor is None else RedactedFiles(redactor, own_source)
         target = _Target(place, shown_uri(destination), now(), redacted)
         target.resume()
         taken = []
@@ -229,7 +229,7 @@ class _Sending:
         inside = os.path.relpath(path, self.node_folder).replace(os.sep, "/")
         name = f"{self.folder}/{inside}"
         redacted = self.target.redacted
-        copy = data if redacted is None else redacted.content(path, all_bytes(data))
+        copy = data if redacted is None else redacted.content(path, data)
         digest = content_hash(classify(os.path.basename(path)), copy)
         file = CapturedFile(name, byte_source(copy).size, digest)
         self.sent_bytes += self.target.put(file, copy)

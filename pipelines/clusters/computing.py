@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.in_memory.derived import derived, gold_tables, silver_tables
 from pipelines.in_memory.held import entries_end
 from pipelines.in_memory.rows import BronzeRows, Row
@@ -90,7 +89,7 @@ def compute(part: Part) -> dict[str, Rows] | None:
     except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
         return None
     made: defaultdict[str, list[pa.Table]] = defaultdict(list)
-    with _no_search_for_cycles():
+    with no_search_for_cycles():
         for cluster_id in part.clusters:
             rows = bronze_rows(cluster_id, content)
             if _offsets(rows) > part.most_offsets:
@@ -141,18 +140,6 @@ def _kept(rows: pa.Table, folder: str) -> pa.Table | str:
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, rows.schema, options=options) as file:
         file.write_table(rows)
     return path
-
-
-@contextmanager
-def _no_search_for_cycles() -> Iterator[None]:
-    """What is computed has no cycles; to look for them takes a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _offsets(rows: BronzeRows) -> int:

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from pipelines.catalog.statements import create_table
 from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
@@ -36,9 +37,10 @@ class Commit:
     metrics: Mapping[str, int]
 
 
-def exists(spark: SparkSession, lake: Lake, contract: Contract) -> bool:
-    """True where the lake holds the table."""
-    return DeltaTable.isDeltaTable(spark, lake.path_of(contract))
+def exists(lake: Lake, contract: Contract) -> bool:
+    """True where the lake holds the table. UnreadableFileError where the table's log names a file
+    elsewhere, which Spark would read."""
+    return open_if_there(lake, contract.name) is not None
 
 
 def read(
@@ -46,10 +48,10 @@ def read(
 ) -> DataFrame:
     """The table at a version, by default the newest, also of later commits.
 
-    UsageError where the lake has no such table.
+    UsageError where the lake has no such table; the errors of `exists`.
     """
     path = lake.path_of(contract)
-    if not DeltaTable.isDeltaTable(spark, path):
+    if not exists(lake, contract):
         raise no_table(lake, contract)
     reader = spark.read.format("delta")
     if version is not None:
@@ -76,7 +78,7 @@ def register(spark: SparkSession, lake: Lake, contracts: Iterable[Contract]) -> 
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {contract.schema_name}")
         # An external table: only the catalog's entry goes.
         spark.sql(f"DROP TABLE IF EXISTS {contract.name}")
-        if exists(spark, lake, contract):
+        if exists(lake, contract):
             spark.sql(create_table(contract.name, contract, lake.path_of(contract)))
             registered.append(contract.name)
     return tuple(registered)

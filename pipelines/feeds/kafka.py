@@ -88,7 +88,7 @@ class KafkaTarget:
             return None
         try:
             return Progress.from_json(json.loads(kept))
-        except (ValueError, DataError) as error:
+        except (ValueError, RecursionError, DataError) as error:
             raise DataError(f"topic {self._to.progress_topic} holds what is no progress") from error
 
     def keep(self, position: Position) -> None:

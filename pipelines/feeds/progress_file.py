@@ -28,7 +28,7 @@ class ProgressFile:
             return None
         except OSError as error:
             raise UnreadableFileError(str(self._path), error.strerror or str(error)) from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError("this is no JSON", path=str(self._path)) from error
         except DataError as error:
             raise error.in_file(str(self._path)) from error

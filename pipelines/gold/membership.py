@@ -15,7 +15,7 @@ from pipelines.gold.rules.membership import told
 from pipelines.silver.control_records import snapshot_voter_sets
 from pipelines.silver.held_batches import one_row_per_capture
 from pipelines.tables.bronze import REPLICA_KEYS
-from replica.format.snapshot import BOOTSTRAP_ID
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 _STATE = ("leader_id", "leader_epoch", "current_voters")
 
@@ -40,7 +40,7 @@ def membership_findings(
 
 def _initial_voters(snapshot_records: DataFrame) -> DataFrame:
     """REPLICA_KEYS and initial_voters: the voters that a replica's bootstrap snapshot names."""
-    named = snapshot_voter_sets(snapshot_records.where(f"end_offset = {BOOTSTRAP_ID.offset}"))
+    named = snapshot_voter_sets(snapshot_records.where(f"end_offset = {BOOTSTRAP_SNAPSHOT.offset}"))
     voters = F.flatten(F.transform("voter_sets", lambda found: found["voters"]))
     return named.groupBy(*REPLICA_KEYS).agg(F.max(voters).alias("initial_voters"))
 

@@ -13,7 +13,7 @@ from pipelines.gold.rules.finding_rows import PLACED, placed
 from pipelines.gold.rules.same_snapshots import told
 from pipelines.gold.snapshot_validity import held_snapshots, unreadable_snapshots
 from pipelines.tables.bronze import REPLICA_KEYS
-from replica.format.snapshot import BOOTSTRAP_ID
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 _ID = ("cluster_id", "end_offset", "epoch")
 
@@ -27,7 +27,7 @@ def same_snapshot_findings(
     says nothing, and the bootstrap snapshot 0-0 is no state of the log.
     """
     held = held_snapshots(captures, snapshots).where("is_whole")
-    held = held.where(F.col("end_offset") > BOOTSTRAP_ID.offset)
+    held = held.where(F.col("end_offset") > BOOTSTRAP_SNAPSHOT.offset)
     groups = captures.select("capture_group", "capture_id")
     members = held.join(F.broadcast(groups), on="capture_id", how="inner")
     unreadable = unreadable_snapshots(findings).withColumn("is_unreadable", F.lit(True))

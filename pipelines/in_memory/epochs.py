@@ -14,9 +14,9 @@ from pipelines.in_memory.control import (
 from pipelines.in_memory.held import one_row_per_capture
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row, nulls_first
 from pipelines.in_memory.voters import leader_voters_as_voters, node_ids_as_voters
+from pipelines.tables.keys import REPLICA_KEYS
 
 _OF_CHANGE = ("leader_id", "voters", "granting_voters", "started_at")
-_REPLICA = ("cluster_id", "node_id", "directory_id")
 
 
 def leader_epochs(bronze: BronzeRows, held: Mapping[str, Sequence[HeldBatch]]) -> Iterator[Row]:
@@ -73,7 +73,7 @@ def _known(value: int | None) -> int:
 def _epoch_row(look: Row, epoch: int, found: Row, *, agrees: bool) -> Row:
     change = found["leader_change"] or dict.fromkeys(_OF_CHANGE)
     return {
-        **{name: look[name] for name in (*_REPLICA, "capture_id")},
+        **{name: look[name] for name in (*REPLICA_KEYS, "capture_id")},
         "epoch": epoch,
         "start_offset": found["start_offset"],
         "end_offset": found["end_offset"],
@@ -131,7 +131,7 @@ def voter_sets(
             named[*replica, source, found["offset"], found["epoch"]].append(voters)
     # The same record lies in several captures' files; where contents differ under one key (only
     # damage or a broken quorum leaves that), max() chooses the same one every time.
-    names = (*_REPLICA, "source", "offset", "epoch")
+    names = (*REPLICA_KEYS, "source", "offset", "epoch")
     rows = [
         {**dict(zip(names, key, strict=True)), "voters": max(found, key=nulls_first)}
         for key, found in named.items()
@@ -158,7 +158,7 @@ def _named(
         if row["current_voters"]:
             stated = {"offset": None, "epoch": row["leader_epoch"]}
             voters = node_ids_as_voters(row["current_voters"])
-            yield tuple(row[name] for name in _REPLICA), "quorum_state", stated, voters
+            yield tuple(row[name] for name in REPLICA_KEYS), "quorum_state", stated, voters
 
 
 def _without_repetitions(rows: Iterable[Row]) -> list[Row]:

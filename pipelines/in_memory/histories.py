@@ -10,8 +10,7 @@ from pipelines.in_memory.capture_groups import moment
 from pipelines.in_memory.committed import Batch
 from pipelines.in_memory.held import entries_end
 from pipelines.in_memory.rows import Row
-
-_REPLICA = ("cluster_id", "node_id", "directory_id")
+from pipelines.tables.keys import REPLICA_KEYS
 
 
 def leader_epoch_history(known: Mapping[tuple[str, int], Row], groups: Iterable[Row]) -> list[Row]:
@@ -114,19 +113,19 @@ def truncations(
     gone: dict[tuple[Any, ...], list[tuple[int, Row]]] = defaultdict(list)
     for row in batches:
         if row["truncated_at"] is not None and row["crc_valid"]:
-            look = tuple(row[name] for name in (*_REPLICA, "truncated_at"))
+            look = tuple(row[name] for name in (*REPLICA_KEYS, "truncated_at"))
             gone[look] += ((offset, row) for offset in range(row["base_offset"], entries_end(row)))
     rounds: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     for row in captures:
         if row["round_name"] is not None:
-            rounds[tuple(row[name] for name in (*_REPLICA, "captured_at"))].append(
+            rounds[tuple(row[name] for name in (*REPLICA_KEYS, "captured_at"))].append(
                 row["round_name"]
             )
     for look, entries in gone.items():
         entries.sort(key=lambda one: (one[0], one[1]["leader_epoch"], one[1]["crc"]))
         for run in _runs(entries):
             yield {
-                **dict(zip((*_REPLICA, "seen_at"), look, strict=True)),
+                **dict(zip((*REPLICA_KEYS, "seen_at"), look, strict=True)),
                 "seen_in_round": min(rounds[look], default=None),
                 **_of_run(run, committed, proven),
             }

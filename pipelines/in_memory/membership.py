@@ -14,8 +14,8 @@ from pipelines.in_memory.control import SnapshotKey
 from pipelines.in_memory.held import one_row_per_capture, replica_of
 from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
-from replica.format.snapshot import BOOTSTRAP_ID
 from replica.model.keys import ReplicaId
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 _ENTRY = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes")
 _STATE = ("leader_id", "leader_epoch", "current_voters")
@@ -88,7 +88,7 @@ def _initial_voters(
     named: defaultdict[ReplicaId, list[list[Row]]] = defaultdict(list)
     for (cluster_id, node_id, directory_id, end_offset, *_), sets in snapshot_sets.items():
         voters = [found["voters"] for found in sets]
-        if end_offset == BOOTSTRAP_ID.offset and None not in voters:
+        if end_offset == BOOTSTRAP_SNAPSHOT.offset and None not in voters:
             replica = ReplicaId(cluster_id, node_id, directory_id)
             named[replica].append([voter for one in voters for voter in one])
     return {replica: max(sets, key=nulls_first) for replica, sets in named.items()}

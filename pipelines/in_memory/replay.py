@@ -5,10 +5,8 @@ Each cluster is one part, walked by the same functions that Spark's workers call
 
 from __future__ import annotations
 
-import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -71,27 +69,14 @@ def replayed(
     for placed in (*_of_log(known), *_of_snapshots(mine, times), *_of_tails(tails)):
         rows[placed[0]].append(placed)
     batches: list[pa.RecordBatch] = []
-    with _no_search_for_cycles():
-        for cluster_id, plan in plans.items():
-            ordered = iter(sorted(rows[cluster_id], key=_ORDER))
-            batches += walk(Part(cluster_id, 0, 1, plan, ordered))
+    for cluster_id, plan in plans.items():
+        ordered = iter(sorted(rows[cluster_id], key=_ORDER))
+        batches += walk(Part(cluster_id, 0, 1, plan, ordered))
     written, compared = (
         pa.Table.from_batches([one for one in batches if one.schema.equals(kind)], kind)
         for kind in (WRITTEN, REPLAYED)
     )
     return Replayed(written, compared.to_pylist())
-
-
-@contextmanager
-def _no_search_for_cycles() -> Iterator[None]:
-    """What a replay makes has no cycles; to look for them takes a third of its time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def is_unknown(row: Row) -> bool:

@@ -17,7 +17,7 @@ from pipelines.in_memory.rows import BronzeRows, Row, nulls_first
 from pipelines.replay.plan import CONTENT_IDS
 from pipelines.tables.keys import REPLICA_KEYS, SNAPSHOT_KEYS
 from replica.check.catalogue.log import NOT_KNOWN
-from replica.format.snapshot import BOOTSTRAP_ID
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 _SHOWN_NAME = re.compile(snapshots.SHOWN_NAME)
 _FIRST = ("node_id", "directory_id", "file")
@@ -103,7 +103,7 @@ def _of_one_id(bronze: BronzeRows) -> dict[tuple[Any, ...], list[Row]]:
     }
     members = defaultdict(list)
     for held in held_snapshots(bronze):
-        if held["is_whole"] and held["end_offset"] > BOOTSTRAP_ID.offset:
+        if held["is_whole"] and held["end_offset"] > BOOTSTRAP_SNAPSHOT.offset:
             place = held["capture_id"], held["end_offset"], held["epoch"]
             member = {**held, "is_unreadable": place in unreadable}
             for group in groups[held["capture_id"]]:

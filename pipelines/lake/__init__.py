@@ -3,6 +3,7 @@
 lake            `Lake`: its place, the paths of its tables, its small files
 tables          which tables it holds
 delta_rs        its tables opened by delta-rs, without Spark
+links           what a lake of somebody else may not hold
 lock, claims    one writer at a time, on a file system and in an object store
 folder          whether a job may write there at all
 schema_version  which release's tables it holds

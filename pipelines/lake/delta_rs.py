@@ -9,6 +9,7 @@ from deltalake import DeltaTable, QueryBuilder, WriterProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipelines.lake import Lake
+from pipelines.lake.links import refuse_paths_elsewhere
 from pipelines.object_store import is_s3, meaning, storage_options
 from replica.errors import UnreadableFileError
 
@@ -21,10 +22,12 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
     """The table at a version, by default the newest. uri: as Lake.table_uri has it.
 
     Raises what deltalake raises: TableNotFoundError, DeltaError, OSError; but UnreadableFileError
-    for what is known to be an object store's refusal.
+    for what is known to be an object store's refusal, and for a table with a file elsewhere.
     """
     try:
-        return DeltaTable(uri, version=version, storage_options=storage_options(uri))
+        table = DeltaTable(uri, version=version, storage_options=storage_options(uri))
+        refuse_paths_elsewhere(uri, table.get_add_actions().column("path").to_pylist())
+        return table
     except (DeltaError, OSError) as error:
         means = meaning(str(error)) if is_s3(uri) else None
         if means is None:

@@ -39,7 +39,7 @@ def begun(lake: Lake) -> Targets:
     try:
         fields = json.loads(content)
         return Targets(frozenset(fields["captures"]), frozenset(fields["clusters"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{lake}/{FILE_NAME}: not what `kraftlake forget` writes: restore it"
         ) from error

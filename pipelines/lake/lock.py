@@ -14,6 +14,7 @@ from typing import BinaryIO
 from pipelines.capture.spool import remove_left_over
 from pipelines.lake import Lake
 from pipelines.lake.claims import claimed
+from pipelines.lake.links import refuse_links
 from replica.errors import UnwritableFileError
 
 FILE_NAME = "_ingest.lock"
@@ -56,6 +57,7 @@ def locked_in_store(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _lock_file(lake: Lake) -> Iterator[BinaryIO]:
+    refuse_links(lake)
     path = Path(lake.folder, FILE_NAME)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,8 @@ def schema_version(lake: Lake) -> int | None:
 
 
 def check_schema_version(lake: Lake) -> None:
-    """UsageError where another release made the lake's tables, which may mean something else.
+    """Raises UsageError where the lake's tables have another schema version than this release's:
+    their columns may mean something else.
 
     A lake without tables passes.
     """

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.lake import SCHEMAS, Lake
+from pipelines.lake.links import refuse_links
 from pipelines.lake.schema_version import check_schema_version
 from pipelines.object_store import check_bucket, opened
 from replica.errors import UsageError
@@ -17,9 +18,11 @@ _LOG = "_delta_log"
 def tables_of(lake: Lake) -> tuple[str, ...]:
     """`schema.table` of every table, sorted by layer.
 
-    UsageError where there is no lake, or one of another schema version. UnreadableFileError where
+    UsageError where there is no lake, or one of another schema version, or one with links in it
+    (pipelines.lake.links). UnreadableFileError where
     an object store refuses.
     """
+    refuse_links(lake)
     check_schema_version(lake)  # first: another release may keep its tables elsewhere
     return _remote_tables(lake) if lake.is_remote else _local_tables(lake.folder)
 

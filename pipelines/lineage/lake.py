@@ -77,8 +77,13 @@ def assertions(lake: Lake, run_id: str) -> list[Assertion]:
     rows = table.to_pyarrow_dataset().to_table(filter=ds.field("run_id") == run_id)
     return [
         Assertion(
-            *(row["table_name"], row["expectation"], row["meaning"], tuple(row["columns"])),
-            *(row["action"], row["success"], row["unexpected_rows"]),
+            row["table_name"],
+            row["expectation"],
+            row["meaning"],
+            tuple(row["columns"]),
+            row["action"],
+            row["success"],
+            row["unexpected_rows"],
         )
         for row in rows.to_pylist()
     ]

@@ -61,7 +61,8 @@ class Expectation:
 def satisfy(
     meaning: str,
     condition: str,
-    *columns: str,
+    columns: tuple[str, ...],
+    *,
     action: Action,
     predicate: Callable[..., bool] | None = None,
 ) -> Expectation:
@@ -128,15 +129,18 @@ class Suite:
     def _by_contract(self) -> Iterable[Expectation]:
         least = self.least_rows
         yield Expectation(
-            *(ROW_COUNT, (), {"min_value": least}, Action.STOP),
+            ROW_COUNT,
+            (),
+            {"min_value": least},
+            Action.STOP,
             meaning=f"the table has {least} rows or more",
         )
         required = [column.name for column in self.contract.columns if not column.nullable]
         yield satisfy(
             "no value is missing where the contract wants one",
             " AND ".join(f"`{name}` IS NOT NULL" for name in required),
-            *required,
+            (*required,),
             action=Action.STOP,
         )
         keys = self.contract.keys
-        yield satisfy("keys are unique", f"{ROWS_OF_KEY} = 1", *keys, action=Action.STOP)
+        yield satisfy("keys are unique", f"{ROWS_OF_KEY} = 1", (*keys,), action=Action.STOP)

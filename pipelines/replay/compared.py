@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from pipelines.replay.parts import Begin, Content, End, Part, Step
 from pipelines.replay.plan import Run
-from replica.check.snapshots import KIND_ORDER, Differing, compare_images
+from replica.check.snapshots import Differing, compare_images
 from replica.metadata.image import (
+    PLACE_OF,
     Difference,
     Image,
     Refusal,
@@ -61,7 +62,7 @@ the log from base_offset to end_offset (exclusive).
 
 against_sha256: the other content of one id with which the snapshot is compared, NULL where it is
 the log. refused: records that can't be applied. orphans, dropped: see check.snapshots.Differing.
-sample: the first of the other differences (place: see KIND_ORDER); explained_sample: the first
+sample: the first of the other differences (place: see PLACE_OF); explained_sample: the first
 orphans and dropped ones, of two contents.
 """
 
@@ -180,5 +181,5 @@ def difference_of(row: Row) -> Difference:
 
 
 def _row(found: Difference) -> Row:
-    values = KIND_ORDER[found.kind], *found
+    values = PLACE_OF[found.kind], *found
     return dict(zip((field.name for field in _DIFFERENCE), values, strict=True))

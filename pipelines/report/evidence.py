@@ -179,8 +179,11 @@ def _truncated(source: Source, cluster: str, rows: Iterable[Row]) -> dict[int, F
         seen.add(run)
         found[place] = source.figure(
             queries.truncated_records(
-                *(cluster, row["node_id"], row["directory_id"]),
-                *(row["from_offset"], row["to_offset"]),
+                cluster,
+                row["node_id"],
+                row["directory_id"],
+                row["from_offset"],
+                row["to_offset"],
             )
         )
     return found

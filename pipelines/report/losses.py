@@ -71,7 +71,10 @@ def losses(
                     (losing.replica,),
                     When.PENDING if pending else When.UNSEEN,
                     parting.offset,
-                    *(losing.records, losing.committed, losing.unproven, losing.superseded),
+                    losing.records,
+                    losing.committed,
+                    losing.unproven,
+                    losing.superseded,
                     epochs=_epochs(parting, losing.replica),
                     capture_group=parting.capture_group,
                 )

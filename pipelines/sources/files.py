@@ -9,11 +9,9 @@ from pipelines.capture.remote import file_name, remote_files
 from pipelines.object_store import is_uri, shown_uri
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.discovery import DirectoryPath, discover
-from replica.format.file_names import FileKind, classify
+from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.reading import refuse_foreign_link
 from replica.format.snapshot import DRAFT_FOLDER, SnapshotState
-
-_LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ def _files(path: str, kind: FileKind) -> list[SourceFile]:
     for found in discover([path]):
         if isinstance(found, DirectoryPath):
             files.extend(_in_directory(found, kind))
-        elif found.name.kind in _LOG_KINDS:
+        elif found.name.kind in LOG_KINDS:
             files.append(SourceFile(os.path.abspath(found.path), found.shown))
         else:
             raise UsageError(f"{found.shown}: neither a segment nor a snapshot")

@@ -87,7 +87,7 @@ class KraftLogDataSource(DataSource):
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
         from pipelines.sources.streams import LogStreamReader
 
-        return LogStreamReader(self.options)
+        return LogStreamReader(self.options, KraftLogReader(self.options))
 
 
 class KraftLogReader(DataSourceReader):

@@ -51,7 +51,7 @@ class KraftSnapshotDataSource(DataSource):
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
         from pipelines.sources.streams import SnapshotStreamReader
 
-        return SnapshotStreamReader(self.options)
+        return SnapshotStreamReader(self.options, KraftSnapshotReader(self.options))
 
 
 class KraftSnapshotReader(KraftLogReader):

@@ -20,8 +20,9 @@ from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile
 from replica.errors import UnreadableFileError
 from replica.format.batch import LENGTH_PREFIX
+from replica.format.byte_source import Source
 from replica.format.file_names import FileKind, classify
-from replica.format.reading import MAX_LOG_BYTES, VanishedFileError
+from replica.format.reading import MAX_LOG_BYTES, VanishedFileError, open_file
 from replica.format.segment import LocatedBatch
 from replica.scan.arrow import BATCH_SCHEMA, scan_batches
 from replica.scan.compact import column_of, next_offsets
@@ -156,6 +157,14 @@ def read_range(path: str, start: int, end: int) -> bytes:
     if len(data) < end - start:
         raise UnreadableFileError(file_name(path), f"became shorter than {end} bytes while read")
     return data
+
+
+def range_source(path: str, start: int, end: int) -> Source:
+    """The same bytes, of a local file only a window of which is ever in memory: for a file that
+    nobody writes to. UnreadableFileError."""
+    if is_uri(path):
+        return read_range(path, start, end)
+    return open_file(path, MAX_LOG_BYTES).part(start, end - start)
 
 
 def _read_local(path: str, start: int, end: int) -> bytes:

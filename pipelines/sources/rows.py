@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.sources.ranges import RangePartition
+from replica.format.byte_source import Source
 from replica.metadata.redact import Redactor
 from replica.scan.arrow import scan_batches, scan_records
 from replica.scan.columns import microseconds
-from replica.scan.scalar_rows import VARIANT
 
 _Columns = Sequence[tuple[str, str]]
 _Cells = dict[str, pa.Array]
@@ -19,7 +19,7 @@ _TIMES = ("timestamp", "base_timestamp", "max_timestamp")
 
 
 def batches(
-    data: bytes, part: RangePartition, redactor: Redactor | None, columns: _Columns
+    data: Source, part: RangePartition, redactor: Redactor | None, columns: _Columns
 ) -> Iterator[Any]:
     """A row for each batch of a range, whether or not its CRC is right; redactor None keeps the
     CRCs of batches that may hold secrets."""
@@ -29,7 +29,7 @@ def batches(
 
 
 def records(
-    data: bytes, part: RangePartition, redactor: Redactor | None, columns: _Columns
+    data: Source, part: RangePartition, redactor: Redactor | None, columns: _Columns
 ) -> Iterator[Any]:
     """A row for each record of each batch whose CRC is right; redactor None keeps secrets."""
     for table in _scanned(data, part, redactor):
@@ -37,7 +37,7 @@ def records(
 
 
 def snapshot_records(
-    data: bytes,
+    data: Source,
     part: RangePartition,
     redactor: Redactor | None,
     snapshot_id: tuple[int | None, int | None],
@@ -53,13 +53,12 @@ def snapshot_records(
         yield _with_columns(cells, table.num_rows, columns)
 
 
-def _scanned(data: bytes, part: RangePartition, redactor: Redactor | None) -> Iterator[Any]:
+def _scanned(data: Source, part: RangePartition, redactor: Redactor | None) -> Iterator[Any]:
     yield from scan_records(
         data,
         start=part.start,
         expected_offset=part.expected_offset,
         redactor=redactor,
-        payload=VARIANT,
     )
 
 

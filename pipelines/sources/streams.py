@@ -13,7 +13,7 @@ import os
 import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -27,8 +27,6 @@ from pyspark.sql.streaming.datasource import (
 from pipelines.capture.remote import file_name
 from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile
-from pipelines.sources.kraft_log import KraftLogReader
-from pipelines.sources.kraft_snapshot import KraftSnapshotReader
 from pipelines.sources.ranges import RangePartition, plan, read_range, size_of_file
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format.batch import HEADER, BatchHeader, decode_header, encode_header
@@ -46,10 +44,23 @@ Offset = dict[str, Position]
 _GENERATION, _END, _NEXT_OFFSET, _LAST, _TRACE = range(5)
 
 
+class RangeReader(Protocol):
+    """What a stream needs of the reader of a table: its files, and the rows of a range of one.
+
+    range_bytes: bytes of a file for one Spark task.
+    """
+
+    range_bytes: int
+
+    def source_files(self) -> list[SourceFile]: ...
+
+    def read(self, partition: InputPartition) -> Iterator[Any]: ...
+
+
 class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Limits: the options maxBytesPerTrigger and maxFilesPerTrigger; both hold where both are."""
 
-    def __init__(self, options: Mapping[str, str], reader: KraftLogReader) -> None:
+    def __init__(self, options: Mapping[str, str], reader: RangeReader) -> None:
         self.reader = reader
         self.max_bytes = _limit(options, "maxBytesPerTrigger")
         self.max_files = _limit(options, "maxFilesPerTrigger")
@@ -148,9 +159,6 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 class LogStreamReader(FileStreamReader):
     """Segments: as far as there are whole batches."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        super().__init__(options, KraftLogReader(options))
-
     def advance(
         self, path: str, begin: Position, size: int, max_bytes: int | None
     ) -> Position | None:
@@ -187,9 +195,6 @@ def _end_of(batch: LocatedBatch) -> int:
 
 class SnapshotStreamReader(FileStreamReader):
     """Complete snapshots: each as a whole, once."""
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        super().__init__(options, KraftSnapshotReader(options))
 
     def advance(
         self, path: str, begin: Position, size: int, max_bytes: int | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipelines.tables.contract import Column, Contract
+from pipelines.tables.keys import FINDING_KEYS
 
 REPLICA = (
     Column("cluster_id", "string", "cluster.id of meta.properties", nullable=False),
@@ -278,7 +279,6 @@ FINDING = (
     Column("epoch", "int", "leader epoch there"),
     Column("message", "string", "one line, what was found", nullable=False),
 )
-FINDING_KEYS = ("capture_id", "rule", "file", "position", "offset", "message")
 
 FINDINGS = Contract(
     name="bronze.findings",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pipelines.tables.bronze import FINDING, FINDING_KEYS, REPLICA, REPLICA_KEYS
+from pipelines.tables.bronze import FINDING, REPLICA, REPLICA_KEYS
 from pipelines.tables.contract import Column, Contract
+from pipelines.tables.keys import FINDING_KEYS
 from pipelines.tables.quorum import QUORUM
 from pipelines.tables.silver import LEADER_VOTERS
 

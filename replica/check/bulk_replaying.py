@@ -7,7 +7,14 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from replica.check.examined import Examined
-from replica.check.replaying import Refused, Replayed, Replaying, Watch, apply_batch
+from replica.check.replay_fold import (
+    Refused,
+    Replayed,
+    Replaying,
+    SnapshotImage,
+    Watch,
+    apply_batch,
+)
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import Content
@@ -26,12 +33,13 @@ from replica.scan.tables import program_table
 def replay_large_log(
     examined: Examined,
     wanted: Collection[OffsetAndEpoch],
+    snapshot_image: SnapshotImage,
     watch: Watch | None = None,
     *,
     newest: bool = False,
 ) -> Replayed:
-    """As replaying.replay_log."""
-    replaying = Replaying(examined, wanted, BulkReplay)
+    """As replaying.replay_log; snapshot_image: as Replaying takes it."""
+    replaying = Replaying(examined, wanted, BulkReplay, snapshot_image)
     ends: Longs = np.array([end.offset for end in wanted], np.int64)
     growth = examined.growth()
     for segment in examined.directory.segments:

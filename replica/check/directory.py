@@ -21,7 +21,7 @@ from replica.check.examined import Examined
 from replica.check.indexes import judge_indexes, judge_leftovers
 from replica.check.partition import Partition, PartitionKind, partition_of
 from replica.check.records import NotedRecords, judge_transactions, note_records
-from replica.check.replaying import Replayed
+from replica.check.replay_fold import Replayed
 from replica.check.rule import Finding
 from replica.check.snapshots import (
     SnapshotVerdict,

@@ -49,7 +49,7 @@ def epochs_of_runs(runs: Sequence[EpochRun]) -> tuple[EpochStart, ...]:
     found: list[EpochStart] = []
     for run in runs:
         if not found or run.epoch > found[-1].epoch:
-            start = run.batches[0][1].header.base_offset
+            start = run.start
             found.append(EpochStart(run.epoch, start))
     return tuple(found)
 
@@ -110,8 +110,8 @@ class _Gaps:
     """Where batches are missing or damaged, so that epochs may have begun there."""
 
     def __init__(self, runs: Sequence[EpochRun], log_start: int) -> None:
-        ends = (log_start, *(run.batches[-1][1].header.next_offset for run in runs[:-1]))
-        starts = (run.batches[0][1].header.base_offset for run in runs)
+        ends = (log_start, *(run.end for run in runs[:-1]))
+        starts = (run.start for run in runs)
         gaps = sorted(zip(ends, starts, strict=True))
         self._begins = [begin for begin, _ in gaps]
         self._reach = list(accumulate((end for _, end in gaps), max))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from replica.check.catalogue import log
 from replica.check.examined import Examined
 from replica.check.rule import Finding
 from replica.format.control import LeaderChange
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.segment import LocatedBatch
+from replica.format.segment import LocatedBatch, chosen, numbers_of
 
 CHURN_EPOCHS = 20
 """So many epochs within
@@ -37,15 +36,40 @@ class LeaderChangeBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """Batches of one epoch, one behind the other. segment: of the first of them."""
+
+    segment: SegmentFile
+    first: LocatedBatch
+    last: LocatedBatch
+    count: int
+
+    @property
+    def epoch(self) -> int:
+        return self.first.header.leader_epoch
+
+
+@dataclass(frozen=True, slots=True)
 class EpochRun:
-    """Batches without a hole from one LeaderChange, or hole, to the next.
+    """Batches without a hole from one LeaderChange, or hole, to the next: stretches, of which
+    neighbours have different epochs.
 
     began: the LeaderChange, None behind a hole or a deleted head. epoch: that of most batches.
     """
 
-    batches: tuple[tuple[SegmentFile, LocatedBatch], ...]
+    stretches: tuple[Stretch, ...]
     began: LeaderChangeBatch | None
     epoch: int
+
+    @property
+    def start(self) -> int:
+        """The first offset."""
+        return self.stretches[0].first.header.base_offset
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last."""
+        return self.stretches[-1].last.header.next_offset
 
 
 def leader_changes(examined: Examined) -> tuple[LeaderChangeBatch, ...]:
@@ -69,33 +93,59 @@ def epoch_runs(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> tupl
     """The log's batches with a right CRC, in runs."""
     begins = {(change.path, change.position): change for change in changes}
     runs: list[EpochRun] = []
-    current: list[tuple[SegmentFile, LocatedBatch]] = []
+    current: list[Stretch] = []
     began: LeaderChangeBatch | None = None
     expected: int | None = None
     for segment in examined.directory.segments:
-        for batch in segment.scan.batches:
-            if not batch.crc_valid:
-                continue
-            change = begins.get((segment.file.path, batch.position))
-            is_hole = batch.header.base_offset != expected
-            if current and (change or (is_hole and not segment.scan.follows_unlisted(batch))):
+        for stretch in _stretches(segment, begins):
+            first = stretch.first
+            change = begins.get((segment.file.path, first.position))
+            is_hole = first.header.base_offset != expected
+            if current and (change or (is_hole and not segment.scan.follows_unlisted(first))):
                 runs.append(_run(current, began))
                 current, began = [], None
             began = change or began
-            current.append((segment, batch))
-            expected = batch.header.next_offset
+            if current and current[-1].epoch == stretch.epoch:
+                joined = replace(
+                    current[-1], last=stretch.last, count=current[-1].count + stretch.count
+                )
+                current[-1] = joined
+            else:
+                current.append(stretch)
+            expected = stretch.last.header.next_offset
     if current:
         runs.append(_run(current, began))
     return tuple(runs)
 
 
-def _run(
-    batches: list[tuple[SegmentFile, LocatedBatch]], began: LeaderChangeBatch | None
-) -> EpochRun:
-    counted = Counter(batch.header.leader_epoch for _, batch in batches)
+def _stretches(
+    segment: SegmentFile, begins: Mapping[tuple[str, int], LeaderChangeBatch]
+) -> Iterator[Stretch]:
+    """A segment's batches with a right CRC; one begins at each of another epoch, each LeaderChange
+    and each hole."""
+    path, batches = segment.file.path, segment.scan.batches
+    names = ("position", "base_offset", "next_offset", "leader_epoch", "crc_valid")
+    first = last = count = 0
+    before: tuple[int, int] | None = None
+    for place, (position, start, end, epoch, is_valid) in enumerate(numbers_of(batches, *names)):
+        if not is_valid:
+            continue
+        if before != (start, epoch) or (path, position) in begins:
+            if count:
+                yield Stretch(segment, batches[first], batches[last], count)
+            first, count = place, 0
+        last, count, before = place, count + 1, (end, epoch)
+    if count:
+        yield Stretch(segment, batches[first], batches[last], count)
+
+
+def _run(stretches: Sequence[Stretch], began: LeaderChangeBatch | None) -> EpochRun:
+    counted: Counter[int] = Counter()
+    for stretch in stretches:
+        counted[stretch.epoch] += stretch.count
     # of equally many the first one met wins: the LeaderChange's own
     ((epoch, _),) = counted.most_common(1)
-    return EpochRun(tuple(batches), began, epoch)
+    return EpochRun(tuple(stretches), began, epoch)
 
 
 def judge_epochs(runs: Sequence[EpochRun]) -> Iterator[Finding]:
@@ -105,13 +155,12 @@ def judge_epochs(runs: Sequence[EpochRun]) -> Iterator[Finding]:
         yield from _strangers(run)
         lowest = -1 if highest is None else highest + (run.began is not None)
         if run.epoch < lowest:
-            segment, batch = run.batches[0]
-            offset = batch.header.base_offset
+            first = run.stretches[0]
             yield log.EPOCH_GOES_BACK.at(
-                segment.file.path,
-                f"epoch {run.epoch} begins at offset {offset}, after epoch {highest}",
-                position=batch.position,
-                offset=offset,
+                first.segment.file.path,
+                f"epoch {run.epoch} begins at offset {run.start}, after epoch {highest}",
+                position=first.first.position,
+                offset=run.start,
                 epoch=run.epoch,
             )
         highest = run.epoch if highest is None else max(highest, run.epoch)
@@ -123,18 +172,16 @@ def _strangers(run: EpochRun) -> Iterator[Finding]:
         source = f"the LeaderChange record at offset {run.began.offset} began"
     if run.began is not None and run.began.epoch != run.epoch:
         source = "all that it leads has"
-    for epoch, group in groupby(run.batches, key=lambda located: located[1].header.leader_epoch):
-        if epoch == run.epoch:
+    for stretch in run.stretches:
+        if stretch.epoch == run.epoch:
             continue
-        members = list(group)
-        segment, batch = members[0]
-        first, last = batch.header.base_offset, members[-1][1].header.last_offset
+        first, last = stretch.first.header.base_offset, stretch.last.header.last_offset
         yield log.EPOCH_MISMATCH.at(
-            segment.file.path,
-            f"offsets {first} to {last} have epoch {epoch}, but {source} epoch {run.epoch}",
-            position=batch.position,
+            stretch.segment.file.path,
+            f"offsets {first} to {last} have epoch {stretch.epoch}, but {source} epoch {run.epoch}",
+            position=stretch.first.position,
             offset=first,
-            epoch=epoch,
+            epoch=stretch.epoch,
         )
 
 
@@ -168,14 +215,17 @@ def judge_sizes(examined: Examined) -> Iterator[Finding]:
         *examined.directory.snapshots,
     )
     for file in files:
-        for batch in file.scan.batches:
+        for batch in chosen(file.scan.batches, ("size_bytes", "position"), _is_too_large):
             header = batch.header
-            if header.size_bytes > MAX_BATCH_BYTES:
-                yield log.BATCH_TOO_LARGE.at(
-                    file.file.path,
-                    f"a batch of {header.size_bytes} bytes with {header.record_count} records, "
-                    f"the limit is {MAX_BATCH_BYTES}",
-                    position=batch.position,
-                    offset=header.base_offset,
-                    epoch=header.leader_epoch,
-                )
+            yield log.BATCH_TOO_LARGE.at(
+                file.file.path,
+                f"a batch of {header.size_bytes} bytes with {header.record_count} records, "
+                f"the limit is {MAX_BATCH_BYTES}",
+                position=batch.position,
+                offset=header.base_offset,
+                epoch=header.leader_epoch,
+            )
+
+
+def _is_too_large(size_bytes: int, _: int) -> bool:
+    return size_bytes > MAX_BATCH_BYTES

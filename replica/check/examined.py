@@ -20,17 +20,16 @@ from replica.format.directory import (
     read_single_file,
 )
 from replica.format.discovery import DirectoryPath, FilePath
-from replica.format.file_names import FileKind, classify
+from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.reading import ReadFile
 from replica.format.record import Record
-from replica.format.segment import LocatedBatch
+from replica.format.segment import LocatedBatch, chosen
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
 
-LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 """The files whose bytes are judged."""
 
 
@@ -132,14 +131,16 @@ class Examined:
         """The control records of one file, as far as they decode."""
         content = self.content_of(file)
         inflation = Inflation(content.size)
-        for batch in file.scan.batches:
-            if not (batch.crc_valid and batch.header.is_control):
-                continue
+        for batch in chosen(file.scan.batches, ("crc_valid", "is_control"), _are_both):
             for record in content.whole_records(batch, inflation):
                 try:
                     yield batch, record, decode_control(record.key, record.value)
                 except DataError:  # the rule undecodable-record names it
                     continue
+
+
+def _are_both(one: int, other: int) -> bool:
+    return bool(one and other)
 
 
 def examine(

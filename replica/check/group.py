@@ -14,7 +14,8 @@ from replica.check.members import members_of
 from replica.check.membership import judge_membership
 from replica.check.newest import ClusterState, cluster_state, is_among, tells_newest
 from replica.check.partition import Partition, by_partition
-from replica.check.replaying import Replayed, Watch, replay_log
+from replica.check.replay_fold import Replayed, Watch
+from replica.check.replaying import replay_log
 from replica.check.role import Role, role_of
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots

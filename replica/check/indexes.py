@@ -6,9 +6,9 @@ never be ahead of the log that is compared with it. An index of 0 bytes is legal
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
 
 from replica.check.catalogue import files
 from replica.check.examined import Examined
@@ -16,9 +16,12 @@ from replica.check.rule import Finding
 from replica.format.directory import IndexFile, SegmentFile
 from replica.format.file_names import FileKind, FileName
 from replica.format.index import OffsetIndex, TimeIndex
+from replica.format.segment import numbers_of
 from replica.format.snapshot import SnapshotState
 
 _OFFSET_ENTRY_BYTES, _TIME_ENTRY_BYTES = 8, 12
+_MOST = 2**63 - 1
+"""Stands for a last offset beyond it: above every offset of an index."""
 
 
 def judge_indexes(examined: Examined) -> Iterator[Finding]:
@@ -37,19 +40,21 @@ def judge_indexes(examined: Examined) -> Iterator[Finding]:
 def _judge_offsets(
     index: IndexFile, content: OffsetIndex, segment: SegmentFile
 ) -> Iterator[Finding]:
-    batches = {batch.position: batch.header for batch in segment.scan.batches}
+    asked = {entry.position for entry in content.entries}
+    numbers = numbers_of(segment.scan.batches, "position", "last_offset")
+    last_offsets = {position: last for position, last in numbers if position in asked}
     for number, entry in enumerate(content.entries):
         offset = segment.base_offset + entry.relative_offset
-        header = batches.get(entry.position)
-        if header is not None and header.last_offset == offset:
+        last = last_offsets.get(entry.position)
+        if last == offset:
             continue
-        if header is None and entry.position < segment.scan.sparse_until:
+        if last is None and entry.position < segment.scan.sparse_until:
             continue  # judged when those bytes were read
-        if header is None and _is_damaged(segment, entry.position):
+        if last is None and _is_damaged(segment, entry.position):
             continue
         at = "no batch starts there"
-        if header is not None:
-            at = f"the batch there ends at offset {header.last_offset}"
+        if last is not None:
+            at = f"the batch there ends at offset {last}"
         yield files.INDEX_MISMATCH.at(
             index.file.path,
             f"entry {number}: offset {offset} at byte {entry.position}, but {at}",
@@ -60,18 +65,18 @@ def _judge_offsets(
 
 
 def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> Iterator[Finding]:
-    headers = [batch.header for batch in segment.scan.batches]
+    if not content.entries:
+        return
+    starts, lasts, newest = _times(segment)
     new = segment.scan.new_batches
     new_offset = segment.end_offset if not new else new[0].header.base_offset
     is_sparse = segment.scan.sparse_until > 0
-    starts = [header.base_offset for header in headers]
-    newest = list(accumulate((header.max_timestamp for header in headers), max))
     for number, entry in enumerate(content.entries):
         offset = segment.base_offset + entry.relative_offset
         if is_sparse and offset < new_offset:
             continue  # judged when those bytes were read
         at = bisect_right(starts, offset) - 1
-        held = at >= 0 and headers[at].last_offset >= offset
+        held = at >= 0 and lasts[at] >= offset
         if held and newest[at] == entry.timestamp:
             continue
         if not held and segment.scan.damages:
@@ -86,6 +91,17 @@ def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> 
             offset=offset,
         )
         return
+
+
+def _times(segment: SegmentFile) -> tuple[array[int], array[int], array[int]]:
+    """Of each batch its first and its last offset, and the largest timestamp up to it."""
+    starts, lasts, newest = array("q"), array("q"), array("q")
+    names = ("base_offset", "last_offset", "max_timestamp")
+    for start, last, timestamp in numbers_of(segment.scan.batches, *names):
+        starts.append(start)
+        lasts.append(min(last, _MOST))
+        newest.append(max(timestamp, newest[-1]) if newest else timestamp)
+    return starts, lasts, newest
 
 
 def _is_damaged(segment: SegmentFile, position: int) -> bool:

@@ -8,8 +8,8 @@ so the rules give the same findings for a directory whose known bytes were left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, starmap
 
 from replica.check.catalogue.log import NOT_KNOWN
 from replica.check.directory import Facts
@@ -19,7 +19,7 @@ from replica.format.batch import HEADER
 from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
 from replica.format.file_names import FileKind
 from replica.format.known_file import PLACE_BYTES, KnownFile, Place, headers_hash
-from replica.format.segment import LocatedBatch
+from replica.format.segment import LocatedBatch, numbers_of
 from replica.format.snapshot import SnapshotState
 from replica.severity import Severity
 
@@ -56,35 +56,31 @@ def known_files(
     for snapshot in directory.snapshots:
         path = snapshot.file.path
         if path not in doubted and snapshot.state is SnapshotState.COMPLETE and snapshot.is_whole:
-            _keep(known, facts, snapshot, list(snapshot.scan.batches), (), before.get(path))
+            _keep(known, facts, snapshot, snapshot.scan.batches, (), before.get(path))
     return known
 
 
-def _sound(batches: Iterable[LocatedBatch], segment: SegmentFile) -> list[LocatedBatch]:
+def _sound(batches: Sequence[LocatedBatch], segment: SegmentFile) -> Sequence[LocatedBatch]:
     """The listed batches up to the first that isn't where the one before it ends."""
     first_damage = min((d.position for d in segment.scan.damages), default=None)
-    position, offset, epoch = 0, segment.base_offset, -1
-    sound: list[LocatedBatch] = []
-    for batch in batches:
-        header = batch.header
-        in_place = (batch.position, header.base_offset) == (position, offset)
-        if not (in_place or segment.scan.follows_unlisted(batch)) or not batch.crc_valid:
-            break
-        if header.leader_epoch < epoch or (
-            first_damage is not None and batch.position >= first_damage
-        ):
-            break
-        epoch = header.leader_epoch
-        position, offset = batch.position + header.size_bytes, header.next_offset
-        sound.append(batch)
-    return sound
+    end, offset, epoch = 0, segment.base_offset, -1
+    names = ("position", "size_bytes", "base_offset", "next_offset", "leader_epoch", "crc_valid")
+    for place, numbers in enumerate(numbers_of(batches, *names)):
+        position, size, first, following, own_epoch, is_valid = numbers
+        in_place = (position, first) == (end, offset)
+        if not (in_place or segment.scan.follows_unlisted(batches[place])) or not is_valid:
+            return batches[:place]
+        if own_epoch < epoch or (first_damage is not None and position >= first_damage):
+            return batches[:place]
+        epoch, end, offset = own_epoch, position + size, following
+    return batches
 
 
 def _keep(
     known: dict[str, KnownFile],
     facts: Facts,
     file: SegmentFile | SnapshotFile,
-    sound: list[LocatedBatch],
+    sound: Sequence[LocatedBatch],
     ends: Iterable[int],
     before: KnownFile | None,
 ) -> None:
@@ -93,13 +89,13 @@ def _keep(
         return
     if not sound:
         return
-    new = [batch for batch in sound if batch.position >= file.scan.sparse_until]
+    new = sound[len(file.scan.batches) - len(file.scan.new_batches) :]
     end = sound[-1].position + sound[-1].header.size_bytes
     told = dict.fromkeys(_by_header(sound), False)
     told.update(dict.fromkeys(_by_content(facts, file, sound, set(ends)), True))
     if len(told) > MAX_LANDMARKS:
         return
-    landmarks = tuple(_place(sound[number], told[number]) for number in sorted(told))
+    landmarks = tuple(_place(sound[number], is_whole=told[number]) for number in sorted(told))
     content = facts.examined.content_of(file)
     headers = [content.read(place.position, HEADER.size) for place in landmarks]
     known[file.file.path] = KnownFile(
@@ -107,7 +103,7 @@ def _keep(
         content_hash=file.file.sha256,
         sound_bytes=end,
         next_offset=sound[-1].header.next_offset,
-        record_count=sum(batch.header.record_count for batch in new)
+        record_count=sum(count for count, _ in numbers_of(new, "record_count", "position"))
         + (0 if old is None else old.record_count),
         chunk_hash=_chunk_hash(file.file, end),
         headers_hash=headers_hash(headers),
@@ -116,26 +112,32 @@ def _keep(
     )
 
 
-def _by_header(sound: list[LocatedBatch]) -> Iterator[int]:
+def _by_header(sound: Sequence[LocatedBatch]) -> Iterator[int]:
     """Numbers of the batches whose headers the rules compare with others'."""
-    yield max(range(len(sound)), key=lambda number: sound[number].header.max_timestamp)
-    for number, (one, other) in enumerate(pairwise(sound)):
-        if one.header.leader_epoch != other.header.leader_epoch:
-            yield from (number, number + 1)
+    newest, before = (0, -1), None
+    for number, (time, epoch) in enumerate(numbers_of(sound, "max_timestamp", "leader_epoch")):
+        if not number or time > newest[0]:
+            newest = time, number
+        if number and epoch != before:
+            yield from (number - 1, number)
+        before = epoch
+    yield newest[1]
 
 
 def _by_content(
-    facts: Facts, file: SegmentFile | SnapshotFile, sound: list[LocatedBatch], ends: set[int]
+    facts: Facts, file: SegmentFile | SnapshotFile, sound: Sequence[LocatedBatch], ends: set[int]
 ) -> Iterator[int]:
     """Numbers of the batches whose records some rule looks at, and of the first and last one."""
     yield from (0, len(sound) - 1)
-    for number, batch in enumerate(sound):
-        header = batch.header
+    path, noted = file.file.path, facts.noted.places
+    names = ("is_control", "size_bytes", "position", "base_offset", "next_offset")
+    for number, numbers in enumerate(numbers_of(sound, *names)):
+        is_control, size, position, first, following = numbers
         if (
-            header.is_control
-            or header.size_bytes > MAX_BATCH_BYTES
-            or (file.file.path, batch.position) in facts.noted.places
-            or any(header.base_offset <= end <= header.next_offset for end in ends)
+            is_control
+            or size > MAX_BATCH_BYTES
+            or (path, position) in noted
+            or any(first <= end <= following for end in ends)
         ):
             yield number
 
@@ -144,14 +146,15 @@ def _chunk_hash(file: FoundFile, end: int) -> str:
     return "" if file.chain is None else file.chain.before(end)[1]
 
 
-def _places(known: Iterable[Place], new: Iterable[LocatedBatch]) -> Iterator[Place]:
+def _places(known: Iterable[Place], new: Sequence[LocatedBatch]) -> Iterator[Place]:
     following = 0
-    for place in (*known, *(_place(batch, True) for batch in new)):
+    names = ("position", "base_offset", "size_bytes")
+    for place in chain(known, starmap(Place, numbers_of(new, *names))):
         if place.position >= following:
             following = place.position + PLACE_BYTES
             yield place
 
 
-def _place(batch: LocatedBatch, is_whole: bool) -> Place:
+def _place(batch: LocatedBatch, *, is_whole: bool) -> Place:
     size = batch.header.size_bytes if is_whole else HEADER.size
     return Place(batch.position, batch.header.base_offset, size)

@@ -9,9 +9,9 @@ from replica.check.membership import Member
 from replica.format.control import KRaftVoters
 from replica.format.directory import SnapshotFile
 from replica.format.file_names import FileKind
-from replica.format.snapshot import BOOTSTRAP_ID
 from replica.history.log import LogBatch
 from replica.model.keys import ZERO_UUID, ReplicaId
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import VoterKeys
 
 
@@ -68,7 +68,7 @@ def _member(examined: Examined, first_offset: int | None, entries: dict[int, Log
 
 def _bootstrap_snapshot(examined: Examined) -> SnapshotFile | None:
     snapshots = examined.directory.snapshots
-    return next((one for one in snapshots if one.id == BOOTSTRAP_ID and one.is_usable), None)
+    return next((one for one in snapshots if one.id == BOOTSTRAP_SNAPSHOT and one.is_usable), None)
 
 
 def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> VoterKeys:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from replica.check.epochs import leader_changes
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
-from replica.check.replaying import NewestState, Watch, replay_log
+from replica.check.replay_fold import NewestState, Watch
+from replica.check.replaying import replay_log
 from replica.check.role import stated_voters
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import NO_NODE

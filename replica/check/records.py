@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from replica.check.catalogue import log
 from replica.check.examined import Examined
@@ -18,7 +19,7 @@ from replica.format.content import Content
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record
-from replica.format.segment import LocatedBatch
+from replica.format.segment import LocatedBatch, numbers_of
 from replica.format.snapshot import SnapshotState
 from replica.metadata.reader import decode
 from replica.metadata.record import UnknownRecord
@@ -152,7 +153,7 @@ def _stand_out(
     if is_metadata and is_large(content.size - file.scan.sparse_until):
         new = tuple(_with_odd_records(file, content, new))
     inflation = Inflation(content.size)
-    for batch in (*known, *new):
+    for batch in chain(known, new):
         if batch.crc_valid:
             yield from _of_batch(file, batch, content.records(batch, inflation), is_metadata)
 
@@ -168,11 +169,12 @@ def _with_odd_records(
     source = content.source(start)
     odd = odd_records(source, start=start, expected_offset=expected, types=(BEGIN, END, ABORT))
     offset = next(odd, None)
-    for batch in new:
-        while offset is not None and offset < batch.header.base_offset:
+    names = ("base_offset", "last_offset", "crc_valid")
+    for place, (first, last, is_valid) in enumerate(numbers_of(new, *names)):
+        while offset is not None and offset < first:
             offset = next(odd, None)
-        if offset is not None and offset <= batch.header.last_offset and batch.crc_valid:
-            yield batch
+        if offset is not None and offset <= last and is_valid:
+            yield new[place]
 
 
 def _of_batch(

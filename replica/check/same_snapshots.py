@@ -15,8 +15,8 @@ from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.check.snapshots import Compared, compare_images, describe
 from replica.format.directory import SnapshotFile
-from replica.format.snapshot import BOOTSTRAP_ID
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 def judge_same_snapshots(group: Sequence[Examined]) -> Iterator[Finding]:
@@ -25,7 +25,7 @@ def judge_same_snapshots(group: Sequence[Examined]) -> Iterator[Finding]:
         first: dict[OffsetAndEpoch, tuple[Examined, SnapshotFile]] = {}
         for examined in members:
             for snapshot in examined.directory.snapshots:
-                if snapshot.id in (None, BOOTSTRAP_ID) or not snapshot.is_usable:
+                if snapshot.id in (None, BOOTSTRAP_SNAPSHOT) or not snapshot.is_usable:
                     continue
                 other = first.setdefault(snapshot.id, (examined, snapshot))
                 content, others = examined.content_of(snapshot), other[0].content_of(other[1])

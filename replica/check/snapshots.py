@@ -14,10 +14,10 @@ from replica.check.records import Transaction
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory, SnapshotFile
-from replica.format.segment import LocatedBatch
-from replica.format.snapshot import BOOTSTRAP_ID, SnapshotState
+from replica.format.segment import LocatedBatch, chosen
+from replica.format.snapshot import SnapshotState
 from replica.metadata.image import (
-    KINDS,
+    PLACE_OF,
     Difference,
     Image,
     differences,
@@ -27,7 +27,7 @@ from replica.metadata.image import (
 from replica.metadata.image.zk_migration import ZK_MIGRATION
 from replica.metadata.records import NEWEST_KAFKA
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.snapshot_id import is_newer_than_log
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT, is_newer_than_log
 from replica.severity import Severity
 
 _SHOWN_DIFFERENCES = 3
@@ -35,7 +35,6 @@ _NOT_JUDGED = {
     *(snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id),
     *NOT_KNOWN,
 }
-KIND_ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 """What others rest on comes first: topics before their partitions."""
 
 
@@ -75,7 +74,7 @@ class Differing:
     """Where two images differ, in lists by the reason. orphans: see orphan_topic_configs; dropped:
     see dropped_configs; others: what Kafka's known ways don't explain.
 
-    Each list is in the order of the kinds in KIND_ORDER and then of the keys as text, as a
+    Each list is in the order of the kinds in PLACE_OF and then of the keys as text, as a
     comparison in parts can be.
     """
 
@@ -120,7 +119,7 @@ def snapshot_verdicts(
             *_judge_delimiters(snapshot),
             *(finding for finding in noted if finding.file == snapshot.file.path),
         ]
-        if snapshot.id != BOOTSTRAP_ID:
+        if snapshot.id != BOOTSTRAP_SNAPSHOT:
             found += _judge_place(examined, snapshot, snapshot.id, transactions)
             if snapshot.is_whole and replayed is None:
                 found += judge_no_content(snapshot.file.path, snapshot.id)
@@ -319,7 +318,7 @@ def compare_images(a: Image, b: Image) -> Differing:
     """
     orphans = _keys(*orphan_topic_configs(a, b), *orphan_topic_configs(b, a))
     dropped = _keys(*dropped_configs(a, b), *dropped_configs(b, a)) - orphans
-    found = sorted(differences(a, b), key=lambda one: (KIND_ORDER[one.kind], one.key))
+    found = sorted(differences(a, b), key=lambda one: (PLACE_OF[one.kind], one.key))
     found = [one for one in found if not _is_lone_migration(one)]
     return Differing(
         [one for one in found if (one.kind, one.key) in orphans],
@@ -365,7 +364,7 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
         return  # the snapshot may be the one that went meanwhile
     path = directory.segments[0].file.path
     usable = [s.id for s in directory.snapshots if s.id is not None and s.is_usable]
-    newest = max((one for one in usable if one != BOOTSTRAP_ID), default=None)
+    newest = max((one for one in usable if one != BOOTSTRAP_SNAPSHOT), default=None)
     begins = f"the log starts at offset {start}"
     if start > directory.log_start_offset:
         begins = f"the first batch begins at offset {start}"
@@ -392,7 +391,9 @@ def _last_batch(directory: MetadataDirectory) -> LocatedBatch | None:
 def _batch_holding(directory: MetadataDirectory, offset: int) -> LocatedBatch | None:
     for segment in reversed(directory.segments):
         if segment.scan.batches and segment.scan.batches[0].header.base_offset <= offset:
-            for batch in segment.scan.batches:
-                if batch.header.base_offset <= offset <= batch.header.last_offset:
-                    return batch if batch.crc_valid else None
+            names = ("base_offset", "last_offset")
+            held = chosen(segment.scan.batches, names, lambda first, last: first <= offset <= last)
+            batch = next(held, None)
+            if batch is not None:
+                return batch if batch.crc_valid else None
     return None

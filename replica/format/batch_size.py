@@ -25,5 +25,5 @@ def records_size(values: Sequence[bytes], first_delta: int) -> int:
 
 
 def _varint_size(number: int) -> int:
-    """Bytes of a number that isn't negative as a zigzag varint."""
+    """How many bytes the zigzag varint of a number from 0 on takes."""
     return max(1, ((2 * number).bit_length() + 6) // 7)

@@ -9,7 +9,9 @@ holds:
     5 KRAFT_VERSION     finalized kraft.version: 0 static, 1 dynamic voters
     6 KRAFT_VOTERS      the voter set with directory ids and endpoints
 
-Unknown tagged fields are kept, so encoding gives the same bytes back.
+Unknown tagged fields are kept, so encoding gives the same bytes back. So these values say what a
+record says, sound or not; replica.model.control has what the consensus core makes of them, and why
+both are there.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class ControlType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LeaderVoter:
-    """A voter as LEADER_CHANGE names it; `directory_id` is None in version 0."""
+    """A voter as LEADER_CHANGE names it. `directory_id` is None in version 0, which has no such
+    field: the tables show NULL there, and no zero UUID, which a ReplicaKey would have."""
 
     voter_id: int
     directory_id: str | None = None

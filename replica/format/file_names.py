@@ -40,6 +40,10 @@ class FileKind(StrEnum):
     OTHER = "other"
 
 
+LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
+"""Kinds of files that hold batches of records."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileName:
     """A name taken apart; base_offset of segments and what lies beside them, else None."""

@@ -8,9 +8,11 @@ judged beside it, by the batches around them.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Protocol
 
 from replica.format.base_offsets import OffsetJudgement
@@ -21,12 +23,43 @@ from replica.format.walk import FrameWalk, LocatedBatch
 __all__ = [
     "AnyWalk",
     "BatchWalk",
+    "ColumnBatches",
     "LocatedBatch",
     "ScanLog",
     "SegmentScan",
     "TooManyBatchesError",
+    "chosen",
+    "numbers_of",
     "scan",
 ]
+_OWN_NAMES = ("position", "crc_valid")
+"""Of a LocatedBatch, whose other numbers are its header's."""
+
+
+class ColumnBatches(Sequence[LocatedBatch]):
+    """Batches that are held as columns of numbers, and made values where they are asked for."""
+
+    @abstractmethod
+    def numbers(self, *names: str) -> Iterator[tuple[int, ...]]:
+        """See numbers_of."""
+
+
+def numbers_of(batches: Sequence[LocatedBatch], *names: str) -> Iterator[tuple[int, ...]]:
+    """Some numbers of each batch, two or more: its position, whether its CRC is right, or what its
+    header has by that name. No batch that is held in columns is made a value for it."""
+    if isinstance(batches, ColumnBatches):
+        return batches.numbers(*names)
+    get = attrgetter(*(name if name in _OWN_NAMES else f"header.{name}" for name in names))
+    return map(get, batches)
+
+
+def chosen(
+    batches: Sequence[LocatedBatch], names: tuple[str, ...], is_wanted: Callable[..., bool]
+) -> Iterator[LocatedBatch]:
+    """The batches whose numbers of these names, as of numbers_of, are wanted."""
+    for place, numbers in enumerate(numbers_of(batches, *names)):
+        if is_wanted(*numbers):
+            yield batches[place]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,6 @@ from replica.model.epochs import OffsetAndEpoch
 
 BOOTSTRAP_NAME = "bootstrap.checkpoint"
 DRAFT_FOLDER = "checkpoints"
-BOOTSTRAP_ID = OffsetAndEpoch(0, 0)
-"""Id of the snapshot that `kafka-storage format` writes for a dynamic quorum, before any log."""
 
 _NAME = re.compile(
     r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{20}|[0-9]{10})(?P<unique>-?[0-9]+)?"

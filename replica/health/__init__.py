@@ -8,7 +8,7 @@ brokers         fenced and unregistered brokers, and their log directories
 partitions      leaders and in-sync replicas; placement: preferred leaders and racks
 reassignments   what is being moved, and since when; configs: those of what isn't there
 judging         all rules together
-exposure        what a failure of brokers, racks or voters would take away
+exposure        what a failure of brokers, racks or voters would take away (live_replicas)
 sizes           what a cluster has most of, and what fills its log (log_content, counted_logs)
 of_directories  a Cluster from what check has examined
 

@@ -11,6 +11,7 @@ from replica.metadata.image import Image
 from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import TOPIC_RESOURCE
+from replica.model.control import KRAFT_VERSION
 from replica.model.voters import Voter
 
 BROKER_RESOURCE = 4
@@ -69,6 +70,11 @@ class Cluster:
         level: int | None = self.values("features").get(METADATA_VERSION)
         return level
 
+    def level(self, feature: str) -> int:
+        """The finalized level of a feature, kraft.version too; 0 where none is finalized."""
+        table, key = ("kraft_version", "") if feature == KRAFT_VERSION else ("features", feature)
+        return int(self.values(table).get(key, 0))
+
     @cached_property
     def voter_set(self) -> tuple[Voter, ...]:
         """The voters with their endpoints; empty in a static quorum."""
@@ -122,6 +128,12 @@ class Cluster:
     def _default_min_isr(self) -> int | None:
         dynamic = self.values("configs").get((BROKER_RESOURCE, "", MIN_ISR))
         return _positive(self.broker_defaults.get(MIN_ISR) if dynamic is None else dynamic)
+
+
+def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:
+    """The newest level that a broker or controller supports, by feature; one that it doesn't name
+    it supports at level 0 only. registration: the fields of the node's record."""
+    return {one["name"]: one["maxSupportedVersion"] for one in registration["features"]}
 
 
 def _positive(text: str | None) -> int | None:

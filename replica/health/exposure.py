@@ -14,10 +14,13 @@ from itertools import combinations
 from typing import NamedTuple
 
 from replica.health.cluster import Cluster
+from replica.health.live_replicas import LiveReplicas, live_replicas
 from replica.health.placement import racks_of
 
 NOTHING, BROKER, RACK, PAIR, VOTER = "nothing", "broker", "rack", "pair", "voter"
 """Exposure.kind: the values are part of the output of `state --exposure --json`."""
+MOST_PAIRS = 4_000_000
+"""Those of 2,800 brokers; a log of 1 MB can register 10,000, of which 50 million pairs are made."""
 
 
 class Harm(NamedTuple):
@@ -57,24 +60,15 @@ class Exposure:
     has_majority: bool | None
 
 
-class _Kind(NamedTuple):
-    """Partitions that a failure harms alike. in_sync, eligible, replicas: only the
-    live ones; min_isr: None where it isn't known."""
-
-    in_sync: frozenset[int]
-    eligible: frozenset[int]
-    replicas: frozenset[int]
-    min_isr: int | None
-
-
 def exposures(cluster: Cluster) -> Iterator[Exposure]:
     """First what is so now, with nothing gone; then each rack, broker, pair of brokers and voter,
     those of a kind in the order of their names.
 
-    Only brokers that are live now are let fail. A voter that is a broker too fails with it.
+    Only brokers that are live now are let fail. A voter that is a broker too fails with it. Pairs
+    are left out where has_too_many_pairs says so.
     """
     kinds = _kinds(cluster)
-    now = sum(_harm(kind, frozenset()) * count for kind, count in kinds.items())
+    now = sum(_harm(kind) * count for kind, count in kinds.items())
     yield _exposure(cluster, NOTHING, (), now, ())
     racks = _live_racks(cluster)
     by_rack = _deltas(kinds, racks)
@@ -84,14 +78,26 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
     alone = _deltas(kinds, {str(one): frozenset((one,)) for one in live})
     for one in live:
         yield _exposure(cluster, BROKER, (str(one),), now + alone[str(one)], (one,))
-    together = _corrections(kinds)
-    for pair in combinations(live, 2):
+    pairs = () if has_too_many_pairs(cluster) else combinations(live, 2)
+    together = _corrections(kinds) if pairs else {}
+    for pair in pairs:
         gone = str(pair[0]), str(pair[1])
         harm = now + alone[gone[0]] + alone[gone[1]] + together[pair]
         yield _exposure(cluster, PAIR, gone, harm, pair)
     for voter in sorted(cluster.voters):
         harm = now + alone[str(voter)] if voter in cluster.live_brokers else now
         yield _exposure(cluster, VOTER, (str(voter),), harm, (voter,))
+
+
+def has_too_many_pairs(cluster: Cluster) -> bool:
+    """Whether the live brokers, or the replicas of all assignments, make more than MOST_PAIRS."""
+    assignments = {partition.replicas for partition in cluster.partitions.values()}
+    of_replicas = sum(_pairs(len(replicas)) for replicas in assignments)
+    return max(_pairs(len(cluster.live_brokers)), of_replicas) > MOST_PAIRS
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2
 
 
 def min_isr_unknown(cluster: Cluster) -> int:
@@ -101,52 +107,47 @@ def min_isr_unknown(cluster: Cluster) -> int:
     )
 
 
-def _kinds(cluster: Cluster) -> Counter[_Kind]:
-    """Partitions of one assignment, and of one min.insync.replicas, are counted first."""
+def _kinds(cluster: Cluster) -> Counter[LiveReplicas]:
+    """How many partitions a failure harms alike. Those of one assignment, and of one
+    min.insync.replicas, are counted first."""
     alike = Counter(
         (partition.isr, partition.elr, partition.replicas, cluster.min_isr(key, partition))
         for key, partition in cluster.partitions.items()
     )
-    live = cluster.live_brokers
-    kinds: Counter[_Kind] = Counter()
-    for (isr, elr, replicas, min_isr), count in alike.items():
-        in_sync = live.intersection(isr)
-        eligible = live.intersection(elr)
-        kinds[_Kind(in_sync, eligible, live.intersection(replicas), min_isr)] += count
+    kinds: Counter[LiveReplicas] = Counter()
+    for assigned, count in alike.items():
+        kinds[live_replicas(cluster.live_brokers, *assigned)] += count
     return kinds
 
 
-def _harm(kind: _Kind, gone: frozenset[int]) -> int:
-    """To one partition, as a number."""
-    in_sync = len(kind.in_sync - gone)
-    if in_sync or kind.eligible - gone:
-        is_below = kind.min_isr is not None and in_sync < kind.min_isr
-        return _BELOW_MIN_ISR if is_below else 0
-    is_left = bool(kind.replicas - kind.in_sync - kind.eligible - gone)
-    return _LEADERLESS + _NEEDS_UNCLEAN if is_left else _LEADERLESS
+def _harm(left: LiveReplicas) -> int:
+    """To one partition of which this is left, as a number."""
+    if left.may_be_led:
+        return _BELOW_MIN_ISR if left.is_below_min_isr else 0
+    return _LEADERLESS + _NEEDS_UNCLEAN if left.unclean else _LEADERLESS
 
 
 def _deltas(
-    kinds: Mapping[_Kind, int], failing: Mapping[str, frozenset[int]]
+    kinds: Mapping[LiveReplicas, int], failing: Mapping[str, frozenset[int]]
 ) -> defaultdict[str, int]:
     """How much more harm there is when these brokers fail, by name; each broker has one name."""
     name_of = {broker_id: name for name, brokers in failing.items() for broker_id in brokers}
     deltas: defaultdict[str, int] = defaultdict(int)
     for kind, count in kinds.items():
-        before = _harm(kind, frozenset())
+        before = _harm(kind)
         for name in {name_of[one] for one in kind.replicas if one in name_of}:
-            deltas[name] += (_harm(kind, failing[name]) - before) * count
+            deltas[name] += (_harm(kind.without(failing[name])) - before) * count
     return deltas
 
 
-def _corrections(kinds: Mapping[_Kind, int]) -> defaultdict[tuple[int, int], int]:
+def _corrections(kinds: Mapping[LiveReplicas, int]) -> defaultdict[tuple[int, int], int]:
     """What is to be added for two brokers that hold replicas of the same partition."""
     corrections: defaultdict[tuple[int, int], int] = defaultdict(int)
     for kind, count in kinds.items():
-        before = _harm(kind, frozenset())
-        alone = {one: _harm(kind, frozenset((one,))) for one in kind.replicas}
+        before = _harm(kind)
+        alone = {one: _harm(kind.without(frozenset((one,)))) for one in kind.replicas}
         for pair in combinations(sorted(kind.replicas), 2):
-            both = _harm(kind, frozenset(pair))
+            both = _harm(kind.without(frozenset(pair)))
             corrections[pair] += (both + before - alone[pair[0]] - alone[pair[1]]) * count
     return corrections
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from replica.check.catalogue.health import nodes
 from replica.check.rule import Finding, Subject
-from replica.health.cluster import Cluster, and_more
+from replica.health.cluster import Cluster, and_more, highest_levels
 from replica.health.quorum import controllers_without_vote, how_to_remove
 from replica.metadata.changes.releases import release_of
-from replica.metadata.image.features import KRAFT_VERSION, METADATA_VERSION
+from replica.metadata.image.features import METADATA_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def judge_features(cluster: Cluster) -> Iterator[Finding]:
     by_ghosts: list[Subject] = []
     for feature in sorted({name for node in registered for name in node.highest}):
         others = [node for node in registered if node.controller_id not in ghosts]
-        level, lowest = _level(cluster, feature), _lowest(others, feature)
+        level, lowest = cluster.level(feature), _lowest(others, feature)
         if lowest > level:
             by_ghosts += _blockers(cluster, feature, lowest, registered)
         else:
@@ -53,7 +52,7 @@ def judge_features(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _behind(cluster: Cluster, registered: list[_Node]) -> Iterator[Finding]:
-    level, lowest = _level(cluster, METADATA_VERSION), _lowest(registered, METADATA_VERSION)
+    level, lowest = cluster.level(METADATA_VERSION), _lowest(registered, METADATA_VERSION)
     if lowest > level:
         told = f"{release_of(level)} is finalized; all {len(registered)} nodes support "
         message = told + release_of(lowest)
@@ -86,22 +85,11 @@ def _nodes(cluster: Cluster, kind: str) -> Iterator[_Node]:
     offsets = cluster.offsets(f"{kind}s")
     for node_id, fields in sorted(cluster.values(f"{kind}s").items()):
         controller_id = node_id if kind == "controller" else None
-        yield _Node(f"{kind} {node_id}", controller_id, _highest(fields), offsets[node_id])
-
-
-def _highest(fields: Mapping[str, Any]) -> dict[str, int]:
-    return {one["name"]: one["maxSupportedVersion"] for one in fields["features"]}
+        yield _Node(f"{kind} {node_id}", controller_id, highest_levels(fields), offsets[node_id])
 
 
 def _lowest(registered: list[_Node], feature: str) -> int:
     return min((node.highest.get(feature, 0) for node in registered), default=0)
-
-
-def _level(cluster: Cluster, feature: str) -> int:
-    if feature == KRAFT_VERSION:
-        level: int = cluster.values("kraft_version").get("", 0)
-        return level
-    return int(cluster.values("features").get(feature, 0))
 
 
 def _shown(feature: str, level: int) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from replica.check.catalogue.health import partitions
 from replica.check.rule import Finding, Rule, Subject
 from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.model.keys import NO_NODE
+
+Racks: TypeAlias = Mapping[int, str]
+"""The rack of a broker by its id; of those that have one."""
 
 
 def judge_placement(cluster: Cluster) -> Iterator[Finding]:
@@ -16,13 +20,28 @@ def judge_placement(cluster: Cluster) -> Iterator[Finding]:
     yield from _counted(cluster, partitions.ONE_RACK, dict(_in_one_rack(cluster)))
 
 
-def racks_of(cluster: Cluster) -> dict[int, str]:
+def racks_of(cluster: Cluster) -> Racks:
     """The rack of each registered broker that has one."""
     return {
         broker_id: fields["rack"]
         for broker_id, fields in cluster.values("brokers").items()
         if fields["rack"]
     }
+
+
+def racks_to_spread_over(cluster: Cluster) -> Racks:
+    """The same where there are several racks, else nothing."""
+    racks = racks_of(cluster)
+    return racks if len(set(racks.values())) > 1 else {}
+
+
+def one_rack(racks: Racks, replicas: Sequence[int]) -> str | None:
+    """The rack that holds all of a partition's replicas, where there are several; None where they
+    lie apart, or the rack of one isn't known."""
+    if len(replicas) < 2:
+        return None
+    held = {racks.get(broker_id) for broker_id in replicas}
+    return held.pop() if len(held) == 1 else None
 
 
 def _not_preferred(cluster: Cluster) -> Iterator[tuple[PartitionKey, str]]:
@@ -33,15 +52,12 @@ def _not_preferred(cluster: Cluster) -> Iterator[tuple[PartitionKey, str]]:
 
 
 def _in_one_rack(cluster: Cluster) -> Iterator[tuple[PartitionKey, str]]:
-    racks = racks_of(cluster)
-    if len(set(racks.values())) < 2:
+    racks = racks_to_spread_over(cluster)
+    if not racks:
         return
     for key, partition in cluster.partitions.items():
-        if len(partition.replicas) < 2:
-            continue
-        held = {racks.get(broker_id) for broker_id in partition.replicas}
-        if len(held) == 1 and None not in held:
-            (rack,) = held
+        rack = one_rack(racks, partition.replicas)
+        if rack is not None:
             yield key, f"replicas {listed(partition.replicas)}, all in rack {rack}"
 
 

@@ -1,7 +1,7 @@
 """What replicas' logs say about each other: pure functions, no input or output, no clock.
 
 - `log`: a replica's log as a value; newest-log order of elections.
-- `epochs`: the leader-epoch cache and its two lookups (seed 004, KafkaMetadataLog).
+- `epochs`: the leader-epoch cache and its two lookups.
 - `fetch`, `reader`: the leader's answer to a replica, to the draft FetchQuorumRecords, to a reader.
 - `truncation`: what a follower does with a diverging answer; the protocol run to its end.
 - `divergence`: two logs compared, batch by batch.
@@ -9,6 +9,6 @@
 - `branch`: the agreed branch of a group. `watermark`: the high watermark.
 - `progress`: how far each replica of a group is.
 
-Definitions are those of the design's section 4; KIP-595, 630, 853 and Kafka's classes are cited
-where a rule comes from.
+Each rule names where it comes from: KIP-595, 630 or 853, a class of Kafka, or Raft's paper. The
+tests name the cases of Kafka's own tests that they show: see tests/scenarios/COVERAGE.md.
 """

@@ -1,8 +1,7 @@
 """The leader-epoch cache as a tuple of EpochStart, ascending in epoch and start offset.
 
-Kafka: LeaderEpochFileCache (seed 004 quotes `endOffsetFor`) and KafkaMetadataLog, which wraps it.
-Their lookups differ on purpose and are named apart: what a bare cache leaves undefined, the KRaft
-log clamps. Scenario ids are those of the catalogue's part A.
+Kafka: LeaderEpochFileCache and KafkaMetadataLog, which wraps it. Their lookups differ on purpose
+and are named apart: what a bare cache leaves undefined, the KRaft log clamps.
 """
 
 from __future__ import annotations
@@ -21,10 +20,11 @@ UNDEFINED = OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)
 
 
 def end_offset_for(entries: Epochs, log_end_offset: int, epoch: int) -> OffsetAndEpoch:
-    """The largest known epoch <= `epoch` and its end offset (exclusive), as seed 004 answers.
+    """The largest known epoch <= `epoch` and its end offset (exclusive): the cache's own lookup,
+    LeaderEpochFileCache.endOffsetFor.
 
     UNDEFINED for an empty cache, for epoch -1 and for an epoch above every known one. Below every
-    known epoch the asked epoch is echoed with the first start offset (A05).
+    known epoch the asked epoch is echoed with the first start offset.
     """
     if epoch == UNDEFINED_EPOCH or not entries:
         return UNDEFINED
@@ -45,9 +45,9 @@ def kraft_end_offset_for(
 ) -> OffsetAndEpoch:
     """The KRaft log's own lookup: KafkaMetadataLog.endOffsetForEpoch.
 
-    Above the newest epoch -> (log end, newest epoch), A03; below the first -> the snapshot id at
-    the log start where there is one, A22 and B06; else as end_offset_for. Without any entry the
-    newest epoch is that of the snapshot the empty log starts at, or 0 (lastFetchedEpoch).
+    Above the newest epoch -> (log end, newest epoch); below the first -> the snapshot id at the log
+    start where there is one; else as end_offset_for. Without any entry the newest epoch is that of
+    the snapshot the empty log starts at, or 0 (lastFetchedEpoch).
     """
     found = end_offset_for(entries, log_end_offset, epoch)
     if found == UNDEFINED:
@@ -69,7 +69,7 @@ def last_fetched_epoch(entries: Epochs, log_start_snapshot_id: OffsetAndEpoch | 
 
 
 def epoch_for_offset(entries: Epochs, offset: int) -> int | None:
-    """The epoch in which `offset` was or would be written; None below the first start (A20)."""
+    """The epoch in which `offset` was or would be written; None below the first start."""
     following = bisect_right(entries, offset, key=_start_offset)
     return entries[following - 1].epoch if following else None
 
@@ -77,9 +77,9 @@ def epoch_for_offset(entries: Epochs, offset: int) -> int | None:
 def assign(entries: Epochs, epoch: int, start_offset: int) -> Epochs:
     """`entries` once `epoch` is known to start at `start_offset`.
 
-    Ignored when the last entry is of that epoch and doesn't start later (A11). Otherwise the new
+    Ignored when the last entry is of that epoch and doesn't start later. Otherwise the new
     entry wins: entries of the same or a later epoch, or starting at or after it, are dropped, so
-    both columns stay strictly ascending (A07-A10). Negative arguments are the caller's bug.
+    both columns stay strictly ascending. Negative arguments are the caller's bug.
     """
     assert epoch >= 0, "an epoch is never negative"
     assert start_offset >= 0, "an offset is never negative"
@@ -92,7 +92,7 @@ def assign(entries: Epochs, epoch: int, start_offset: int) -> Epochs:
 def truncate_from_end(entries: Epochs, end_offset: int) -> Epochs:
     """`entries` once the log ends at `end_offset` (exclusive): an entry starting there goes too.
 
-    A negative offset changes nothing (A12, A13, A17).
+    A negative offset changes nothing.
     """
     if end_offset < 0:
         return entries
@@ -103,7 +103,7 @@ def truncate_from_start(entries: Epochs, start_offset: int) -> Epochs:
     """`entries` once the log starts at `start_offset` (inclusive).
 
     The epoch in force there is kept and starts there, even past the log's end: the cache never
-    loses its last epoch (A14-A17).
+    loses its last epoch.
     """
     first_kept = bisect_right(entries, start_offset, key=_start_offset)
     if first_kept == 0:

@@ -1,8 +1,8 @@
 """The leader's answer to a replica's fetch, as released and as the draft FetchQuorumRecords.
 
 Released: KafkaRaftClient.tryCompleteFetchRequest and ReplicatedLog.validateOffsetAndEpoch. Draft:
-the FetchQuorumRecords RPC of seed 000, of which Kafka kept the idea and changed the answer. Readers
-(replica id -1) have a path of their own in `reader`.
+the RPC FetchQuorumRecords of KIP-595's first draft, of which Kafka kept the idea and changed the
+answer. Readers (replica id -1) have a path of their own in `reader`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Snapshot:
 
 def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> ErrorCode | None:
     """FENCED_LEADER_EPOCH for a request of an older epoch, UNKNOWN_LEADER_EPOCH for one of a newer
-    epoch, by which the local epoch isn't raised (B15); None where the request names this one."""
+    epoch, by which the local epoch isn't raised; None where the request names this one."""
     if requested_epoch < current_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if requested_epoch > current_epoch:

@@ -1,4 +1,4 @@
-"""The answer to a reader's fetch (replica id -1): KIP-392 and seed 002, never a snapshot id.
+"""The answer to a reader's fetch (replica id -1): KIP-392; never a snapshot id.
 
 A reader may ask any replica, so the decision takes both high watermarks: the one this replica has
 reached and the raw one its leader told it, which may lie above the local log end.
@@ -73,7 +73,7 @@ def reader_fetch(
         mismatch = validate_leader_epoch(current_epoch, requested_leader_epoch)
         if mismatch is not None:
             return mismatch
-    # The local one is capped at the log end and never below the log start (F19, F20).
+    # The local one is capped at the log end and never below the log start.
     local = log.log_start if high_watermark is None else min(high_watermark, log.log_end)
     local = max(local, log.log_start)
     leaders = local if leader_high_watermark is None else leader_high_watermark

@@ -1,7 +1,8 @@
 """What a follower does with a diverging answer, and how many fetches it takes to agree.
 
 Released: ReplicatedLog.truncateToEndOffset under KafkaRaftClient.handleFetchResponse. Draft:
-straight to NextFetchOffset (seed 000), which may need more rounds.
+straight to the NextFetchOffset of FetchQuorumRecords (KIP-595's first draft), which may need more
+rounds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from replica.model.epochs import OffsetAndEpoch
 
 
 class TruncationBelowHighWatermarkError(KraftlakeError):
-    """A leader asks to truncate what is committed: one of the two logs broke Raft. Fatal (B18)."""
+    """A leader asks to truncate what is committed: one of the two logs broke Raft. Fatal."""
 
     def __init__(self, offset: int, high_watermark: int) -> None:
         super().__init__(offset, high_watermark)
@@ -66,7 +67,7 @@ def checked_truncation_offset(
 
 
 def batch_aligned(log: ReplicaLog, offset: int) -> int:
-    """The log end that truncating to `offset` leaves: a batch holding it goes whole (B19)."""
+    """The log end that truncating to `offset` leaves: a batch holding it goes whole."""
     index = bisect_left(log.batches, offset, key=lambda batch: batch.last_offset)
     if index == len(log.batches):
         return offset

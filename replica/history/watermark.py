@@ -1,6 +1,6 @@
 """The high watermark (exclusive): every offset below it is committed.
 
-Kafka: LeaderState.maybeUpdateHighWatermark, FollowerState.updateHighWatermark; scenarios F01-F21.
+Kafka: LeaderState.maybeUpdateHighWatermark, FollowerState.updateHighWatermark.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from replica.model.keys import ReplicaKey
 
 
 class HighWatermarkRegressionError(KraftlakeError):
-    """A leader named a high watermark below one it named before (F13, F21)."""
+    """A leader named a high watermark below one it named before."""
 
     def __init__(self, known: int, offered: int | None) -> None:
         super().__init__(known, offered)
@@ -38,10 +38,10 @@ def leader_high_watermark(
     """The leader's high watermark after a change of voters or of a log end.
 
     flushed_ends: flushed log end offsets (exclusive) by replica, the leader's own among them; those
-    of non-voters are ignored, so a leader that left the voter set doesn't count itself (F10). A
+    of non-voters are ignored, so a leader that left the voter set doesn't count itself. A
     voter not heard of counts as 0. epoch_start_offset: the offset of the leader's LeaderChange
     record. current: the value so far in this epoch, None on a new leader, whatever it knew as a
-    follower (F04). The result never falls (F06, F07), and stays None until a record of the epoch
+    follower. The result never falls, and stays None until a record of the epoch
     itself is on a majority: Raft's figure 8.
     """
     if not voters:
@@ -58,7 +58,7 @@ def follower_high_watermark(
 ) -> int | None:
     """A follower's high watermark after its leader named `leaders` (None: not known yet).
 
-    Capped at the local log end (F20); never falls, also across epochs: a new leader that knows less
+    Capped at the local log end; never falls, also across epochs: a new leader that knows less
     changes nothing.
     """
     if leaders is None:
@@ -70,7 +70,7 @@ def follower_high_watermark(
 def checked_leader_watermark(named: int | None, leaders: int | None) -> int | None:
     """The raw high watermark of one leader in one epoch, `named` being its previous one.
 
-    Raises HighWatermarkRegressionError if it falls or is forgotten (F13).
+    Raises HighWatermarkRegressionError if it falls or is forgotten.
     """
     if named is not None and (leaders is None or leaders < named):
         raise HighWatermarkRegressionError(named, leaders)

@@ -117,7 +117,8 @@ class LogRecordReader:
         return LogRecord(shown, None if has_secret else value, has_secret)
 
     def unreadable_value(self, value: bytes | None) -> bytes | None:
-        """What may be kept of bytes nobody can read: a fingerprint, or all with secrets kept."""
+        """What may be kept of a record that can't be decoded: a fingerprint; all its bytes where
+        secrets are kept."""
         if self._redactor is None or value is None:
             return value
         return self._redactor.fingerprint("unreadable", value).encode("ascii")

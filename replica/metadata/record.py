@@ -9,7 +9,7 @@ from replica.message.schema import RecordSchema, UnknownTags, Value
 from replica.metadata.records import RECORDS_BY_KEY, schema_named
 
 FRAME_VERSION = 1
-"""The first number of every metadata record's value."""
+"""The frame version, with which every metadata record's value begins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,30 +41,13 @@ SECRET_FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Fields that are secret in every record of their type."""
 
-PASSWORD_CONFIGS: frozenset[str] = frozenset(
-    {
-        "delegation.token.master.key",
-        "delegation.token.secret.key",
-        "password.encoder.old.secret",
-        "password.encoder.secret",
-        "sasl.jaas.config",
-        "sasl.oauthbearer.assertion.private.key.passphrase",
-        "sasl.oauthbearer.client.credentials.client.secret",
-        "ssl.key.password",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
-        "ssl.keystore.password",
-        "ssl.truststore.certificates",
-        "ssl.truststore.password",
-    }
-)
-"""Configs that Kafka 3.7 to 4.4 declares as PASSWORD (ConfigDef.Type) for brokers."""
-
 _TELLING_NAME = re.compile(
     "password|passphrase|secret|token|jaas|keystore|truststore", re.IGNORECASE
 )
+"""Found in the name of every config that Kafka 3.7 to 4.4 declares as PASSWORD (ConfigDef.Type)."""
 _USER_INFO = re.compile("://.*@", re.DOTALL)
-"""More than RFC 3986 takes for it: people leave a / in a password unescaped."""
+"""Matches the password in a URL. It takes more than RFC 3986 allows, because people leave a / in a
+password unescaped."""
 _CONFIG = "CONFIG_RECORD"
 _NONE: frozenset[str] = frozenset()
 
@@ -72,7 +55,7 @@ _NONE: frozenset[str] = frozenset()
 def is_secret_config(name: str, shown: Collection[str] = _NONE) -> bool:
     """True where the value of a config of this name must not be shown. shown: names of configs that
     Kafka doesn't know and the user does."""
-    if _TELLING_NAME.search(name):  # every name of PASSWORD_CONFIGS is among these
+    if _TELLING_NAME.search(name):
         return True
     return name not in shown and not is_known_config(name)
 
@@ -164,7 +147,8 @@ def keyed_digest(key: bytes, label: str, value: bytes) -> bytes:
 
 
 def _label(record: MetadataRecord, field: str) -> str:
-    """What fingerprints are told apart by; each config name counts as a field of its own."""
+    """The label that keeps the fingerprints of different fields apart. The values of each config
+    name count as a field of their own."""
     if record.type != _CONFIG:
         return field
     name = record.fields["name"]

@@ -90,7 +90,8 @@ def _array(raw: bytes, at: int, header: int, names: list[str]) -> Plain:
 
 
 def _values(raw: bytes, offsets: int, count: int, width: int) -> int:
-    """The byte with which the first element begins; offsets: where theirs, and their end's, are."""
+    """The position of the first element's first byte. offsets: where the elements begin, and where
+    the last one ends."""
     first = offsets + (count + 1) * width
     _part(raw, first, first + _unsigned(raw, first - width, width))
     return first

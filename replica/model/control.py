@@ -1,7 +1,9 @@
 """The control records by which the Raft layer keeps its own state in the log (KIP-595, KIP-853).
 
-They are free of record versions; storage translates them to and from the bytes of
-replica.format.control.
+These are what the core may rely on: without record versions, and with a voter set that names each
+node once. replica.format.control has the same records as the bytes say them: with their version and
+tagged fields, in the record's order, a node perhaps twice. replica.storage.batches turns one into
+the other, which is where a peer or a disk is blamed for a record that the core can't use.
 """
 
 from __future__ import annotations
@@ -10,6 +12,9 @@ from dataclasses import dataclass
 
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VoterSet
+
+KRAFT_VERSION = "kraft.version"
+"""The feature (KIP-584) whose level the record KRaftVersion finalizes."""
 
 
 @dataclass(frozen=True, slots=True)

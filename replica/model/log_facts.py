@@ -11,10 +11,10 @@ from replica.model.voters import VoterSet
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """A complete snapshot: `size` in bytes; the voters and kraft.version of its control records.
+    """What is known of a complete snapshot.
 
-    voters is None and kraft_version 0 where it holds none. timestamp: its header's
-    LastContainedLogTimestamp in ms.
+    size: of the file, in bytes. timestamp: LastContainedLogTimestamp of its header, in ms. voters,
+    kraft_version: of its control records; None and 0 where it has none.
     """
 
     snapshot_id: OffsetAndEpoch

@@ -71,7 +71,7 @@ class VoterSet:
         return next((voter for voter in self.voters if voter.key.node_id == node_id), None)
 
     def voter_of(self, key: ReplicaKey) -> Voter | None:
-        """The voter that `key` is; None for an observer (VoterSet.isVoter, H32)."""
+        """The voter that `key` is; None for an observer (VoterSet.isVoter)."""
         found = self.voter(key.node_id)
         return found if found is not None and found.matches(key) else None
 
@@ -92,7 +92,7 @@ class VoterSet:
 
     def has_overlapping_majority(self, other: VoterSet) -> bool:
         """Whether every majority of one meets every majority of the other: at most one key of
-        each is missing in the other (VoterSet.hasOverlappingMajority, H30, H31)."""
+        each is missing in the other (VoterSet.hasOverlappingMajority)."""
         return len(self.keys - other.keys) <= 1 and len(other.keys - self.keys) <= 1
 
 

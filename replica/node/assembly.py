@@ -13,6 +13,7 @@ from replica.host.host import Host, Place
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.machines.recording import RecordingMachine
+from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ReplicaId
 from replica.node.descriptors import fitting, open_files_limit
 from replica.node.driver import Clock, Driver
@@ -38,7 +39,7 @@ from replica.wire.limits import NodeLimits
 from replica.wire.pool import Address
 from replica.wire.server import Client, Server, Service
 from replica.wire.sharing import Shared
-from replica.wire.versions import KRAFT_VERSION, Features, Identity
+from replica.wire.versions import Features, Identity
 
 
 def opened(

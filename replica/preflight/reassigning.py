@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from replica.health.cluster import Cluster, PartitionKey, listed
-from replica.health.placement import racks_of
+from replica.health.placement import Racks, one_rack, racks_to_spread_over
 from replica.metadata.image.partition import Partition
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
 from replica.preflight.reassignment_file import Assignment
@@ -16,6 +16,7 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
     when it has ended."""
     ids = {name: topic_id for topic_id, name in cluster.values("topics").items()}
     offsets = cluster.offsets("partitions")
+    racks = racks_to_spread_over(cluster)
     reasons: list[Reason] = []
     for one in assignments:
         key = ids.get(one.topic, ""), one.partition
@@ -24,7 +25,7 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
             what = "partition" if one.topic in ids else "topic"
             reasons.append(unsafe(f"{one.topic}-{one.partition}", f"there is no such {what}"))
             continue
-        found = _of_partition(cluster, key, partition, one.replicas)
+        found = _of_partition(cluster, racks, key, one.replicas)
         reasons += (reason._replace(offset=offsets[key]) for reason in found)
     moved = sum(_moves(cluster, one, ids) for one in assignments)
     needs = (f"{moved} replicas are copied: disk and network for them",) if moved else ()
@@ -32,22 +33,26 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
 
 
 def _of_partition(
-    cluster: Cluster, key: PartitionKey, partition: Partition, replicas: tuple[int, ...]
+    cluster: Cluster, racks: Racks, key: PartitionKey, replicas: tuple[int, ...]
 ) -> Iterator[Reason]:
-    name = cluster.name_of(key)
+    """racks: empty where replicas can't be spread over several."""
+    name, partition = cluster.name_of(key), cluster.partitions[key]
     if not replicas:
         yield unsafe(name, "no replicas are named: Kafka refuses an empty assignment")
         return
     if len(set(replicas)) < len(replicas):
         yield unsafe(name, f"{listed(replicas)} names a broker twice: Kafka refuses it")
         return
-    registered = set(cluster.values("brokers"))
+    registered = cluster.values("brokers")
     strangers = [broker for broker in replicas if broker not in registered]
     if strangers:
         yield unsafe(name, f"brokers {listed(strangers)} are not registered: Kafka refuses it")
         return
     yield from _course(cluster, name, partition, replicas)
-    yield from _result(cluster, key, name, partition, replicas)
+    yield from _result(name, partition, replicas, cluster.min_isr(key, partition))
+    rack = one_rack(racks, replicas)
+    if rack is not None and one_rack(racks, partition.replicas) is None:
+        yield unsafe(name, f"all of its replicas would be in rack {rack}")
 
 
 def _course(
@@ -67,13 +72,9 @@ def _course(
 
 
 def _result(
-    cluster: Cluster,
-    key: PartitionKey,
-    name: str,
-    partition: Partition,
-    replicas: tuple[int, ...],
+    name: str, partition: Partition, replicas: tuple[int, ...], least: int | None
 ) -> Iterator[Reason]:
-    least = cluster.min_isr(key, partition)
+    """How many replicas there will be; least: min.insync.replicas, None where it isn't known."""
     if least is None and len(replicas) < len(partition.replicas):
         yield unknown(
             name,
@@ -84,17 +85,6 @@ def _result(
         yield unsafe(name, f"{len(replicas)} replicas, but min.insync.replicas is {least}")
     elif len(replicas) < len(partition.replicas):
         yield note(name, f"{len(replicas)} replicas instead of {len(partition.replicas)}")
-    racks = racks_of(cluster)
-    if _in_one_rack(racks, replicas) and not _in_one_rack(racks, partition.replicas):
-        yield unsafe(name, f"all of its replicas would be in rack {racks[replicas[0]]}")
-
-
-def _in_one_rack(racks: dict[int, str], replicas: Sequence[int]) -> bool:
-    """Of brokers whose racks are known, where the cluster has more than one."""
-    named = {racks.get(broker, "") for broker in replicas}
-    return (
-        len(replicas) > 1 and len(named) == 1 and "" not in named and len(set(racks.values())) > 1
-    )
 
 
 def _moves(cluster: Cluster, one: Assignment, ids: dict[str, str]) -> int:

@@ -4,9 +4,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple
 
 from replica.errors import UsageError
+
+_TOPIC_NAME = re.compile("[a-zA-Z0-9._-]{1,249}")
+"""org.apache.kafka.common.internals.Topic: LEGAL_CHARS, MAX_NAME_LENGTH."""
+_MOST_REPLICAS = 2**15 - 1
+"""A replication factor is an int16."""
 
 
 class Assignment(NamedTuple):
@@ -21,8 +27,8 @@ def assignments_in(text: str, path: str) -> tuple[Assignment, ...]:
     """UsageError names the file's line, or the element, and what it may say."""
     try:
         content = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: no JSON that can be read: {error}") from error
     partitions = content.get("partitions") if isinstance(content, dict) else None
     if not isinstance(partitions, list):
         raise UsageError(
@@ -46,12 +52,15 @@ def _assignment(one: Any, place: str) -> Assignment:
     if not isinstance(one, dict):
         raise UsageError(f"{place}: expected an object with topic, partition and replicas")
     topic, partition, replicas = (one.get(name) for name in ("topic", "partition", "replicas"))
-    if not isinstance(topic, str):
-        raise UsageError(f"{place}.topic: expected the topic's name")
+    if not isinstance(topic, str) or _TOPIC_NAME.fullmatch(topic) is None:
+        raise UsageError(f"{place}.topic: expected the name of a topic, as Kafka allows it")
     if not isinstance(partition, int) or not _is_number(partition):
         raise UsageError(f"{place}.partition: expected a whole number from 0 on")
     if not isinstance(replicas, list) or not all(map(_is_number, replicas)):
         raise UsageError(f"{place}.replicas: expected broker ids, such as [1, 2, 3]")
+    if len(replicas) > _MOST_REPLICAS:
+        told = f"{len(replicas)} broker ids, and Kafka's partitions have {_MOST_REPLICAS} at most"
+        raise UsageError(f"{place}.replicas: {told}")
     return Assignment(topic, partition, tuple(map(int, replicas)))
 
 

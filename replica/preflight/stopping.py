@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from replica.health.cluster import Cluster, PartitionKey, listed
+from replica.health.live_replicas import live_replicas
 from replica.health.placement import racks_of
 from replica.metadata.image.partition import Partition
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
@@ -63,26 +64,27 @@ def _of_partition(
     cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]
 ) -> Iterator[Reason]:
     name = cluster.name_of(key)
-    live = cluster.live_brokers
-    before = live.intersection(partition.isr)
-    in_sync = before - gone
-    eligible = live.intersection(partition.elr) - gone
-    if not in_sync and not eligible:
-        if not before and not live.intersection(partition.elr):
-            yield note(name, "has no replica that may lead now, before anything is stopped")
-            return
-        others = live.intersection(partition.replicas) - gone
-        more = f"; {listed(sorted(others))} would be an unclean election" if others else ""
+    now = live_replicas(
+        cluster.live_brokers,
+        partition.isr,
+        partition.elr,
+        partition.replicas,
+        cluster.min_isr(key, partition),
+    )
+    left = now.without(gone)
+    if not now.may_be_led:
+        yield note(name, "has no replica that may lead now, before anything is stopped")
+    elif not left.may_be_led:
+        others = listed(sorted(left.unclean))
+        more = f"; {others} would be an unclean election" if left.unclean else ""
         yield unsafe(name, f"no in-sync replica is left of {listed(partition.isr)}{more}")
-        return
-    least = cluster.min_isr(key, partition)
-    if least is None:
+    elif left.min_isr is None:
         yield unknown(
             name,
-            f"min.insync.replicas is not known, {len(in_sync)} in sync are left: --broker-config "
-            "tells the default",
+            f"min.insync.replicas is not known, {len(left.in_sync)} in sync are left: "
+            "--broker-config tells the default",
         )
-    elif len(in_sync) < least:
-        was = "" if len(before) >= least else ", as now"
-        told = f"{len(in_sync)} in sync are left, min.insync.replicas is {least}{was}"
-        yield (note if was and len(before) == len(in_sync) else unsafe)(name, told)
+    elif left.is_below_min_isr:
+        was = ", as now" if now.is_below_min_isr else ""
+        told = f"{len(left.in_sync)} in sync are left, min.insync.replicas is {left.min_isr}{was}"
+        yield (note if was and left.in_sync == now.in_sync else unsafe)(name, told)

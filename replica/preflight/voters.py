@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from replica.health.cluster import Cluster, listed
-from replica.metadata.image.features import KRAFT_VERSION, METADATA_VERSION
+from replica.health.cluster import Cluster, highest_levels, listed
+from replica.metadata.image.features import METADATA_VERSION
+from replica.model.control import KRAFT_VERSION
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
 
 UPGRADES_FROM_STATIC = 26
@@ -38,7 +38,7 @@ def add_voter(cluster: Cluster, voter: int) -> Preflight:
     elif registration is None:
         told = "no controller of this id is registered: start it as an observer first"
         reasons.append(unknown(f"controller {voter}", told))
-    elif _highest(registration, KRAFT_VERSION) < 1:
+    elif highest_levels(registration).get(KRAFT_VERSION, 0) < 1:
         at = cluster.offsets("controllers")[voter]
         reasons.append(unsafe(f"controller {voter}", f"does not support {KRAFT_VERSION} 1", at))
     count = len(cluster.voters)
@@ -52,7 +52,7 @@ def add_voter(cluster: Cluster, voter: int) -> Preflight:
 def to_dynamic(cluster: Cluster) -> Preflight:
     """kraft.version from 0 to 1: every voter must support it, and the leader must have heard so."""
     action = f"raise {KRAFT_VERSION} to 1, from static voters to such that can be changed"
-    if _kraft_version(cluster) > 0:
+    if cluster.level(KRAFT_VERSION) > 0:
         at = cluster.offsets("kraft_version")[""]
         return preflight(action, [note(KRAFT_VERSION, "is 1 already", at)])
     if not cluster.voters:
@@ -63,10 +63,10 @@ def to_dynamic(cluster: Cluster) -> Preflight:
         registration = cluster.values("controllers").get(voter)
         if registration is None:
             reasons.append(unsafe(f"voter {voter}", "is not registered as a controller"))
-        elif _highest(registration, KRAFT_VERSION) < 1:
+        elif highest_levels(registration).get(KRAFT_VERSION, 0) < 1:
             told = f"does not support {KRAFT_VERSION} 1"
             reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
-        elif _highest(registration, METADATA_VERSION) < UPGRADES_FROM_STATIC:
+        elif highest_levels(registration).get(METADATA_VERSION, 0) < UPGRADES_FROM_STATIC:
             told = "is older than Kafka 4.1, which is the first that can do it"
             reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
     needs = ("every voter has to run: the leader refuses it until each has told its endpoints",)
@@ -74,7 +74,7 @@ def to_dynamic(cluster: Cluster) -> Preflight:
 
 
 def _of_dynamic_quorum(cluster: Cluster) -> Iterator[Reason]:
-    if _kraft_version(cluster) < 1:
+    if cluster.level(KRAFT_VERSION) < 1:
         told = "is 0: the voters are static (controller.quorum.voters), and Kafka refuses it"
         yield unsafe(KRAFT_VERSION, told)
     elif not cluster.voters:
@@ -95,13 +95,3 @@ def _needs(voters: frozenset[int]) -> tuple[str, ...]:
         return ()
     majority = len(voters) // 2 + 1
     return (f"{majority} of the voters {listed(sorted(voters))} have to run and be caught up",)
-
-
-def _kraft_version(cluster: Cluster) -> int:
-    level: int = cluster.values("kraft_version").get("", 0)
-    return level
-
-
-def _highest(registration: Mapping[str, Any], feature: str) -> int:
-    levels = {one["name"]: one["maxSupportedVersion"] for one in registration["features"]}
-    return int(levels.get(feature, 0))

@@ -21,7 +21,7 @@ class Config:
 
     local: this replica with its endpoints and supported kraft.version; None for one without a node
     id, which only observes. static_voters: controller.quorum.voters, in force while the log and
-    its snapshots name none (H34). bootstrap_ids: negative ids that the host maps to
+    its snapshots name none. bootstrap_ids: negative ids that the host maps to
     controller.quorum.bootstrap.servers. default_listener: the one peers are reached by.
     append_linger_ms, max_batch_bytes, max_pending_batches: of records that a leader's state machine
     appends, see BatchAccumulator; the bytes bound every batch of a leader.

@@ -59,7 +59,7 @@ class Core:
         self.effects = Recorder()
         self.connections = Connections(config.request_timeout_ms, config.retry_backoff_ms)
         self.committed: int | None = None
-        """Everything below is known to be committed; kept across roles and epochs (F05)."""
+        """Everything below is known to be committed; kept across roles and epochs."""
         self.parked: tuple[ParkedFetch, ...] = ()
         self.accumulator = BatchAccumulator(
             config.append_linger_ms, config.max_batch_bytes, config.max_pending_batches
@@ -112,7 +112,7 @@ class Core:
 
     @property
     def high_watermark(self) -> int | None:
-        """As told to others: a new leader's is unknown, whatever it knew as a follower (F04)."""
+        """As told to others: a new leader's is unknown, whatever it knew as a follower."""
         return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
 
     @property
@@ -186,7 +186,7 @@ class Core:
     def announce(self) -> None:
         """Tell the state machine of a new leader or epoch.
 
-        Of itself as leader only once everything before its epoch is committed (F16); nothing while
+        Of itself as leader only once everything before its epoch is committed; nothing while
         resigned: it hears of the next epoch.
         """
         role = self.role
@@ -289,7 +289,7 @@ class Core:
     def learn(self, epoch: int, leader_id: int, named: Endpoints, *, heard: bool = False) -> None:
         """Adopt a newer epoch, or the leader of this one (KafkaRaftClient.maybeTransition).
 
-        heard: the leader itself says so, to which a prospective goes back (D15); what others
+        heard: the leader itself says so, to which a prospective goes back; what others
         believe doesn't end a pre-vote. The caller has checked has_consistent_leader. A former self
         is nobody to follow.
         """
@@ -314,7 +314,7 @@ class Core:
     def follower(
         self, epoch: int, leader_id: int, endpoints: Endpoints, voted: ReplicaKey | None
     ) -> Follower:
-        """The role with full timeouts; a vote of the same epoch stays (D18)."""
+        """The role with full timeouts; a vote of the same epoch stays."""
         wait = self.config.fetch_timeout_ms
         return Follower(
             epoch,
@@ -326,8 +326,8 @@ class Core:
         )
 
     def detach(self, epoch: int, leader_id: int = NO_NODE) -> None:
-        """Become unattached in a newer epoch. A replica that waits for an election keeps its timer
-        (C34); one that had a leader, or was the leader, draws a new timer (C36)."""
+        """Become unattached in a newer epoch. A replica that waits for an election keeps its timer;
+        one that had a leader, or was the leader, draws a new timer."""
         match self.role:
             case Follower() | Leader():
                 deadline = FOREVER

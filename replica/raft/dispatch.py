@@ -69,7 +69,7 @@ _WITHOUT_EPOCH = (
 
 
 class ClusterAuthorizationError(KraftlakeError):
-    """A peer refuses this replica altogether; no retry will change that (B48)."""
+    """A peer refuses this replica altogether; no retry will change that."""
 
 
 def handle_request(core: Core, event: Request) -> None:

@@ -24,7 +24,7 @@ from replica.raft.transitions import Cause
 
 
 def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) -> None:
-    """Grant or refuse; a newer epoch is adopted even where the vote is refused (C08, C14)."""
+    """Grant or refuse; a newer epoch is adopted even where the vote is refused."""
     illegal = _why_illegal(core, request)
     if illegal is not None:
         core.refuse_illegal(request_id, request, illegal)
@@ -68,7 +68,7 @@ def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bo
 
 
 def handle_pre_vote_unsupported(core: Core) -> None:
-    """A voter answers UNSUPPORTED_VERSION: only a real vote can be asked of it (D10)."""
+    """A voter answers UNSUPPORTED_VERSION: only a real vote can be asked of it."""
     if isinstance(core.role, Prospective):
         _stand(core, Cause.PRE_VOTE_UNSUPPORTED)
 
@@ -117,7 +117,7 @@ def poll_candidate(core: Core, role: Candidate) -> int:
 def become_prospective(core: Core) -> None:
     """Start a pre-vote in the same epoch; the vote and the leader of it are remembered."""
     assert core.local_key is not None
-    assert core.may_stand, "an observer stands in no election (C45)"
+    assert core.may_stand, "an observer stands in no election"
     role = core.role
     prospective = Prospective(
         role.epoch,
@@ -172,7 +172,7 @@ def _count(core: Core, role: Candidate | Prospective, node_id: int, *, granted: 
 
 
 def _go_back(core: Core, role: Prospective, cause: Cause) -> None:
-    """To the leader it had, if it can be reached (D12); else wait for the next timeout (D13)."""
+    """To the leader it had, if it can be reached; else wait for the next timeout."""
     if role.leader_id != NO_NODE and role.leader_endpoints:
         follower = core.follower(role.epoch, role.leader_id, role.leader_endpoints, role.voted)
         core.become(cause, follower)
@@ -207,7 +207,7 @@ def _ask(core: Core, role: Candidate | Prospective) -> int:
 
 
 def _remember_vote(core: Core, request: VoteRequest) -> None:
-    """A first vote in this epoch; the timer is drawn anew, for the candidate's chance (C35)."""
+    """A first vote in this epoch; the timer is drawn anew, for the candidate's chance."""
     role = core.role
     if role.voted is not None:
         return
@@ -219,7 +219,7 @@ def _remember_vote(core: Core, request: VoteRequest) -> None:
 
 
 def _why_illegal(core: Core, request: VoteRequest) -> str | None:
-    """Checked before the epoch is adopted (C13)."""
+    """Checked before the epoch is adopted."""
     highest = request.epoch if request.pre_vote else request.epoch - 1
     if request.epoch < 0 or request.end_offset < 0 or not 0 <= request.last_epoch <= highest:
         return "vote request with impossible numbers"

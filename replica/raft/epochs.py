@@ -24,7 +24,7 @@ from replica.raft.transitions import Cause
 
 
 def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequest) -> None:
-    """Follow the leader; even where it means another replica of this id (E11)."""
+    """Follow the leader; even where it means another replica of this id."""
     if not _adopt(core, request_id, request):
         return
     if is_for_other_voter(core, request.voter):
@@ -34,7 +34,7 @@ def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequ
 
 
 def handle_end(core: Core, request_id: Hashable, request: EndQuorumEpochRequest) -> None:
-    """Let the election begin: at once for the first successor, later for the others (E14, E15).
+    """Let the election begin: at once for the first successor, later for the others.
 
     They grant it a pre-vote meanwhile: the leader that they have heard has gone by its own word.
     Kafka's followers refuse, so a handover among more than three waits for the fetch timeout.

@@ -26,7 +26,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A peer's answer to the Send with this correlation id; anything else is ignored (B47)."""
+    """A peer's answer to the Send with this correlation id; anything else is ignored."""
 
     node_id: int
     correlation_id: int
@@ -93,7 +93,7 @@ class Flushed:
 @dataclass(frozen=True, slots=True)
 class Truncated:
     """The answer to Effects.truncate_to, before any other input: the log ends at `end_offset`,
-    which lies below what was asked where that was inside a batch (B19)."""
+    which lies below what was asked where that was inside a batch."""
 
     end_offset: int
 
@@ -128,7 +128,7 @@ class Clean:
 
 @dataclass(frozen=True, slots=True)
 class Resign:
-    """The state machine of the leader of `epoch` gives up; an older epoch is ignored (E24)."""
+    """The state machine of the leader of `epoch` gives up; an older epoch is ignored."""
 
     epoch: int
 

@@ -47,7 +47,7 @@ def start_by_retention(
     oldest_timestamp: int | None,
 ) -> int | None:
     """Kafka's policy: drop the oldest snapshot while all files together are too large, or while it
-    is too old; never the newest (G31, G32). Returns the new log start, None for no change.
+    is too old; never the newest. Returns the new log start, None for no change.
 
     snapshots: ascending. retention_bytes: -1 for no limit. oldest_timestamp: ms, None for no limit.
     """

@@ -95,7 +95,7 @@ class LogState:
         return log if snapshot is None else max(log, snapshot, key=election_order)
 
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """Whether the log must restart at a snapshot (G25)."""
+        """Whether the log must restart at a snapshot."""
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self.epochs))
 
     def snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts | None:
@@ -119,7 +119,7 @@ class LogState:
         return replace(self, flushed_end=max(self.flushed_end, min(end_offset, self.log_end)))
 
     def truncated(self, end_offset: int) -> LogState:
-        """Cut at `end_offset`; an older voter set or version is in force again (H27)."""
+        """Cut at `end_offset`; an older voter set or version is in force again."""
         return replace(
             self,
             log_end=min(self.log_end, end_offset),
@@ -135,7 +135,7 @@ class LogState:
         return replace(self, snapshots=_ascending((*others, facts)))
 
     def reset_to(self, facts: SnapshotFacts) -> LogState:
-        """Restarted at a snapshot that is newer than the log; nothing older is left (G24)."""
+        """Restarted at a snapshot that is newer than the log; nothing older is left."""
         offset = facts.snapshot_id.offset
         newer = [s for s in self.snapshots if s.snapshot_id > facts.snapshot_id]
         state = LogState(
@@ -169,7 +169,7 @@ def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
     (KRaftControlRecordStateMachine.updateState).
 
     A snapshot newer than the log (a crash between its rename and the truncation) is left for
-    `Raft` to restart the log at (G26).
+    `Raft` to restart the log at.
     """
     state = LogState(
         log_start=facts.log_start,
@@ -216,6 +216,6 @@ def _ascending(snapshots: Sequence[SnapshotFacts]) -> tuple[SnapshotFacts, ...]:
 
 
 def _since(entries: tuple[Entry[_Value], ...], offset: int) -> tuple[Entry[_Value], ...]:
-    """From the entry in force at `offset` on (H29)."""
+    """From the entry in force at `offset` on."""
     older = [entry for entry in entries if entry.offset <= offset]
     return (*older[-1:], *(entry for entry in entries if entry.offset > offset))

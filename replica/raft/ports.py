@@ -38,7 +38,7 @@ class Log(Protocol):
         """What the log holds now."""
 
     def append(self, batches: Sequence[Batch]) -> int:
-        """Add batches at the log end; the first one's base offset is the log end (B26).
+        """Add batches at the log end; the first one's base offset is the log end.
 
         Returns the new log end. A batch without data is a control batch to encode.
         """
@@ -47,14 +47,14 @@ class Log(Protocol):
         """Durable: everything appended so far. Returns the flushed log end (exclusive)."""
 
     def truncate_to(self, end_offset: int) -> int:
-        """Durable: cut everything at and above `end_offset`; a batch holding it goes whole (B19).
+        """Durable: cut everything at and above `end_offset`; a batch holding it goes whole.
 
         Returns the log end that is left, for the input `Truncated`.
         """
 
     def reset_to(self, snapshot_id: OffsetAndEpoch) -> None:
         """Durable: drop all batches; the log starts and ends at the snapshot's end offset and
-        knows its epoch, and older snapshots go (G24)."""
+        knows its epoch, and older snapshots go."""
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
         """Whole batches from the one that holds `start_offset` on, at least one if there is one.
@@ -100,7 +100,7 @@ class Snapshots(Protocol):
 
 
 class SnapshotWriter(Protocol):
-    """One snapshot being written; nothing is visible before `freeze` (G36)."""
+    """One snapshot being written; nothing is visible before `freeze`."""
 
     def append(self, records: Sequence[bytes]) -> None:
         """Add records, each one's value bytes."""

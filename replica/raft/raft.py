@@ -2,7 +2,7 @@
 
 Boot as QuorumState.initialize does: a replica that led or voted remembers it, and never leads or
 votes twice in one epoch. A corrupt quorum-state never gets here: the store refuses to read it, and
-so the replica to start, where Kafka would forget its vote (I01).
+so the replica to start, where Kafka would forget its vote.
 """
 
 from __future__ import annotations
@@ -149,16 +149,14 @@ class Raft:
 def _initial_role(core: Core, state: ElectionState | None) -> Role:
     election = state or ElectionState(0)
     if election.voted is not None and core.local is None:
-        raise UsageError(
-            "quorum-state holds a vote, but this replica has no node id: set node.id (I07)"
-        )
+        raise UsageError("quorum-state holds a vote, but this replica has no node id: set node.id")
     newest = core.log.position.epoch
     if election.epoch < newest:
         return Unattached(newest, core.election_timeout())
     epoch, leader_id, voted = election.epoch, election.leader_id, election.voted
     led = leader_id == core.local_id != NO_NODE
     if core.is_only_voter:
-        # nobody to wait for; having led an epoch is having voted for itself in it (C06, C07)
+        # nobody to wait for; having led an epoch is having voted for itself in it
         return Unattached(epoch, core.now, voted=core.local_key if led else voted)
     if led:
         return _resigned(core, epoch)
@@ -172,7 +170,7 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
 
 
 def _resigned(core: Core, epoch: int) -> Resigned:
-    """It led this epoch before the restart: it may have appended what it no longer holds (I06)."""
+    """It led this epoch before the restart: it may have appended what it no longer holds."""
     assert core.local is not None
     others = core.log.voters.others(core.local.key)
     timeout = core.config.election_timeout_ms
@@ -201,7 +199,7 @@ def _poll(core: Core) -> int:
 
 
 def _complete_shutdown(core: Core) -> None:
-    """Done once another leader is known, or nobody needs one; or by time (E26-E28)."""
+    """Done once another leader is known, or nobody needs one; or by time."""
     if core.shutdown_deadline is None or core.stopped:
         return
     role = core.role

@@ -13,12 +13,12 @@ from replica.raft.roles import Leader
 
 
 def is_of_other_cluster(core: Core, request: PeerRequest) -> bool:
-    """Naming no cluster is fine, an empty or another name isn't (B16, E29)."""
+    """Naming no cluster is fine, an empty or another name isn't."""
     return request.cluster_id not in (None, core.config.cluster_id)
 
 
 def is_for_other_voter(core: Core, voter: ReplicaKey | None) -> bool:
-    """Whether a request means another replica, as one whose disk was wiped since (C14, E11)."""
+    """Whether a request means another replica, as one whose disk was wiped since."""
     return voter is not None and not core.is_local(voter)
 
 

@@ -20,9 +20,9 @@ from replica.raft.config import FOREVER
 
 @dataclass(frozen=True, slots=True)
 class Unattached:
-    """election_deadline: ms; FOREVER for an observer, which stands in no election (C45).
+    """election_deadline: ms; FOREVER for an observer, which stands in no election.
 
-    leader_id: set where the leader is known by its id alone, without endpoints (I02).
+    leader_id: set where the leader is known by its id alone, without endpoints.
     """
 
     epoch: int
@@ -48,8 +48,8 @@ def grants_undecided(
     """The answer of a replica that follows nobody.
 
     is_log_newer: the candidate's log is at least as up to date. One vote in an epoch: who has it
-    gets it again whatever its log (C31), nobody else. A vote without directory is for all of that
-    node (C30). An epoch that has a leader elects no other (C32). Pre-votes bind nothing (D06).
+    gets it again whatever its log, nobody else. A vote without directory is for all of that
+    node. An epoch that has a leader elects no other. Pre-votes bind nothing.
     """
     if pre_vote:
         return is_log_newer
@@ -87,13 +87,13 @@ class Tally:
         return tuple(voter for voter in self.voters if voter.key.node_id not in answered)
 
     def recorded(self, node_id: int, *, granted: bool) -> Tally:
-        """A final answer. Raises IllegalVoteError where an earlier one was the opposite (C28)."""
+        """A final answer. Raises IllegalVoteError where an earlier one was the opposite."""
         if node_id in (self.rejected if granted else self.granted):
             raise IllegalVoteError(f"node {node_id} changed its vote")
         return self.latest(node_id, granted=granted)
 
     def latest(self, node_id: int, *, granted: bool) -> Tally:
-        """An answer that replaces an earlier one, as pre-votes may (D16)."""
+        """An answer that replaces an earlier one, as pre-votes may."""
         if self.voters.voter(node_id) is None:
             raise IllegalVoteError(f"node {node_id} answered but is no voter")
         if granted:
@@ -105,7 +105,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Prospective:
-    """leader_id, leader_endpoints: of the leader it lost touch with and may go back to (D12)."""
+    """leader_id, leader_endpoints: of the leader it lost touch with and may go back to."""
 
     epoch: int
     tally: Tally
@@ -120,7 +120,7 @@ class Prospective:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """voted: the local key. A lost election is waited out, so that others may try (C21)."""
+    """voted: the local key. A lost election is waited out, so that others may try."""
 
     epoch: int
     tally: Tally
@@ -136,7 +136,7 @@ class Candidate:
         return ()
 
     def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """Its vote is its own (C16); a pre-vote costs nothing (D07)."""
+        """Its vote is its own; a pre-vote costs nothing."""
         return pre_vote and is_log_newer
 
 
@@ -155,9 +155,9 @@ class Follower:
     """fetch_deadline: ms, pushed on by every good answer; a voter then doubts its leader.
 
     has_fetched: whether any answer of the leader in this epoch was good; from then on pre-votes are
-    refused (D03). has_resigned: whether the leader has said that it leads no more, which in this
+    refused. has_resigned: whether the leader has said that it leads no more, which in this
     epoch is for good. leader_watermark: the raw one the leader named last, None before it named
-    one. update_voter_deadline: when to look whether the voter set knows this voter right (H20).
+    one. update_voter_deadline: when to look whether the voter set knows this voter right.
     has_updated_leader: whether it told this leader about itself, at kraft.version 0.
     """
 
@@ -174,20 +174,20 @@ class Follower:
     fetching: SnapshotFetch | None = None
 
     def trusting(self, fetch_deadline: int) -> Follower:
-        """After a good answer: the leader lives, and this replica will not help to replace it
-        (D03). One that was on its way when the leader resigned says nothing of that."""
+        """After a good answer: the leader lives, and this replica will not help to replace it. An
+        answer that was on its way when the leader resigned says nothing of that."""
         if self.has_resigned:
             return self
         return replace(self, fetch_deadline=fetch_deadline, has_fetched=True)
 
     def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """No vote while the epoch has a leader; a pre-vote if that leader was never heard (D04), or
+        """No vote while the epoch has a leader; a pre-vote if that leader was never heard, or
         has resigned."""
         return pre_vote and is_log_newer and (self.has_resigned or not self.has_fetched)
 
 
 CHECK_QUORUM_FACTOR = 1.5
-"""A leader hears of a majority within this many fetch timeouts, or resigns (E01)."""
+"""A leader hears of a majority within this many fetch timeouts, or resigns."""
 
 
 OBSERVER_SESSION_MS = 300_000
@@ -214,7 +214,7 @@ class Progress:
 
 
 class ChangeKind(Enum):
-    """What a pending change of the quorum is; one at a time (H03)."""
+    """What a pending change of the quorum is; one at a time."""
 
     ADD_VOTER = "add voter"
     REMOVE_VOTER = "remove voter"
@@ -241,7 +241,7 @@ class PendingChange:
 @dataclass(frozen=True, slots=True)
 class Leader:
     """epoch_start: the offset of its LeaderChange record. high_watermark: None until a record of
-    this epoch is on a majority, whatever it knew as a follower (F04).
+    this epoch is on a majority, whatever it knew as a follower.
 
     progress: voters by their keys, and observers heard of. heard: voters that fetched since
     check_quorum_deadline was set. learned: what voters of kraft.version 0 told about themselves.
@@ -292,7 +292,7 @@ class Leader:
     def heard_of(
         self, replica: ReplicaKey, voters: VoterSet, now_ms: int, fetch_timeout_ms: int
     ) -> Leader:
-        """A fetch or snapshot fetch of any kind counts for check-quorum, of voters alone (E02)."""
+        """A fetch or snapshot fetch of any kind counts for check-quorum, of voters alone."""
         if not voters.is_voter(replica) or replica.node_id == self.local.node_id:
             return self
         heard = self.heard | {replica.node_id}
@@ -303,7 +303,7 @@ class Leader:
         return replace(self, heard=frozenset(), check_quorum_deadline=deadline)
 
     def with_voters(self, voters: VoterSet) -> Leader:
-        """Progress kept when voters get directory ids (F12)."""
+        """Progress kept when voters get directory ids."""
         progress = dict(self.progress)
         for voter in voters:
             without = ReplicaKey(voter.key.node_id)
@@ -312,7 +312,7 @@ class Leader:
         return replace(self, progress=progress)
 
     def counted(self, voters: VoterSet, local_flushed_end: int) -> Leader:
-        """With the high watermark that flushed ends on a majority give (F01-F10)."""
+        """With the high watermark that flushed ends on a majority give."""
         ends = {key: progress.log_end for key, progress in self.progress.items()}
         local = voters.voter_of(self.local)
         if local is not None:
@@ -329,7 +329,7 @@ class Leader:
         return self if len(kept) == len(self.progress) else replace(self, progress=kept)
 
     def successors(self, voters: VoterSet) -> tuple[ReplicaKey, ...]:
-        """The other voters, the most advanced first (E19)."""
+        """The other voters, the most advanced first."""
         others = voters.others(self.local)
         ends = {v.key: self.progress.get(v.key, Progress()).log_end for v in others}
         return tuple(sorted(ends, key=lambda key: (-ends[key], key)))
@@ -338,7 +338,7 @@ class Leader:
 def check_quorum_deadline(
     voters: VoterSet, local: ReplicaKey, now_ms: int, fetch_timeout_ms: int
 ) -> int:
-    """FOREVER for the only voter (E05)."""
+    """FOREVER for the only voter."""
     if len(voters) == 1 and voters.is_voter(local):
         return FOREVER
     return now_ms + int(fetch_timeout_ms * CHECK_QUORUM_FACTOR)
@@ -346,7 +346,7 @@ def check_quorum_deadline(
 
 @dataclass(frozen=True, slots=True)
 class Resigned:
-    """leader_id: the local node's, still the leader of record of its epoch (E21).
+    """leader_id: the local node's, still the leader of record of its epoch.
 
     unacked: voters that have not answered EndQuorumEpoch. voted: nothing is kept of it, the leader
     says it all.
@@ -361,5 +361,5 @@ class Resigned:
     voted: ReplicaKey | None = None
 
     def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """Its vote of this epoch went to itself (E23); a pre-vote looks at the next (D07)."""
+        """Its vote of this epoch went to itself; a pre-vote looks at the next."""
         return pre_vote and is_log_newer

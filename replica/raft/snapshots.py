@@ -1,6 +1,6 @@
 """Snapshots of the local state machine, and those fetched from a leader (KIP-630).
 
-Kafka: KafkaMetadataLog.createNewSnapshot, truncateToLatestSnapshot; scenarios G19-G26.
+Kafka: KafkaMetadataLog.createNewSnapshot, truncateToLatestSnapshot.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SnapshotPolicy:
 
 def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
     """Whether a snapshot with this id is worth writing: not if it is there, or lies below the log
-    start (G22, G23). Raises UsageError for an id that is not in the committed log (G19-G21)."""
+    start. Raises UsageError for an id that is not in the committed log."""
     if snapshot_id.offset < core.log.log_start or core.log.snapshot(snapshot_id) is not None:
         return False
     committed = core.high_watermark
@@ -83,7 +83,7 @@ def handle_rejected(core: Core, snapshot_id: OffsetAndEpoch) -> None:
 
 
 def restart_at(core: Core, facts: SnapshotFacts) -> None:
-    """Drop the log, which is older, and go on at the snapshot's end offset (G24, G26)."""
+    """Drop the log, which is older, and go on at the snapshot's end offset."""
     core.log = core.log.reset_to(facts)
     core.effects.restart_at(facts.snapshot_id)
     core.commit_to(facts.snapshot_id.offset)

@@ -32,7 +32,7 @@ class Cause(Enum):
     """A majority will not grant; the pre-vote leads nowhere."""
     MAJORITY_GRANTED = auto()
     PRE_VOTE_UNSUPPORTED = auto()
-    """A voter knows no pre-vote, so the real one has to do (D10)."""
+    """A voter knows no pre-vote, so the real one has to do."""
     RESIGNED = auto()
     """Asked to, shutting down, or removed from the voters."""
 
@@ -73,7 +73,7 @@ _RAISES_EPOCH_BY_ONE = {(Prospective, Candidate), (Resigned, Unattached)}
 def check(current: Role, cause: Cause, following: Role, local_id: int) -> None:
     """Assert that `following` may come after `current`; a wrong one is a bug of the core.
 
-    local_id: NO_NODE for a replica without one, which can neither vote nor stand (C46).
+    local_id: NO_NODE for a replica without one, which can neither vote nor stand.
     """
     allowed = TRANSITIONS.get((type(current), cause), ())
     names = f"{type(current).__name__} -> {type(following).__name__} on {cause.name}"
@@ -88,17 +88,17 @@ def check(current: Role, cause: Cause, following: Role, local_id: int) -> None:
         assert step == expected, f"{names} from epoch {current.epoch} to {following.epoch}"
     if cause is Cause.MAJORITY_GRANTED:
         assert isinstance(current, Prospective | Candidate), "only these ask for votes"
-        assert current.tally.is_won, f"{names} without a majority (C41)"
+        assert current.tally.is_won, f"{names} without a majority"
     _check_identity(cause, following, local_id)
 
 
 def _check_identity(cause: Cause, following: Role, local_id: int) -> None:
     if isinstance(following, Follower):
-        assert following.leader_id not in (local_id, NO_NODE), "nobody follows itself (C43)"
+        assert following.leader_id not in (local_id, NO_NODE), "nobody follows itself"
         assert following.leader_endpoints, "a follower knows where its leader listens"
     elif cause is Cause.VOTED:
         voted = following.voted
         assert voted is not None, "a vote is for somebody"
-        assert voted.node_id != local_id, "only a candidate votes for itself (C43)"
+        assert voted.node_id != local_id, "only a candidate votes for itself"
     if following.voted is not None or isinstance(following, Leader | Candidate):
-        assert local_id != NO_NODE, "a replica without an id takes no part in elections (C46)"
+        assert local_id != NO_NODE, "a replica without an id takes no part in elections"

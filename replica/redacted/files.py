@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from io import BytesIO
+from typing import BinaryIO
 
-from replica.errors import DataError, UnreadableFileError
-from replica.format import index, quorum_properties
-from replica.format.file_names import FileKind, FileName, classify, segment_file_name
-from replica.format.small_files import INDEX_DECODERS, STATE_DECODERS, size_limit
-from replica.message.primitives import Buffer
-from replica.redacted.log_file import RedactedLog, redacted_log
+from replica.errors import DataError, UnreadableFileError, UnwritableFileError
+from replica.format import (
+    index,
+    leader_epoch_checkpoint,
+    meta_properties,
+    partition_metadata,
+    producer_snapshot,
+    quorum_properties,
+    quorum_state,
+)
+from replica.format.byte_source import OpenFile, Source, all_bytes, blocks, byte_source
+from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify, segment_file_name
+from replica.format.java_properties import escape
+from replica.format.reading import SMALL_BYTES, ReadFile
+from replica.format.small_files import size_limit
+from replica.redacted.log_file import Moved, redact_log
 from replica.redacted.records import RecordRedactor
 
-_LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 _UNREADABLE = b"\xff"
-
-ReadFile = Callable[[str, int], Buffer]
-"""(path, most bytes) -> the file's bytes; UnreadableFileError."""
+_META_KEYS = ("version", "cluster.id", "node.id", "broker.id", "directory.id")
 
 
 @dataclass(frozen=True, slots=True)
 class _Latest:
-    """The log that was redacted last, as its index comes before it and needs it too."""
+    """The log that was redacted last, as its index comes before it and needs it too. digest: of
+    the bytes that were there."""
 
     path: str
-    data: Buffer
-    log: RedactedLog
+    digest: bytes
+    content: Source
+    moved: Moved
 
 
 class RedactedFiles:
@@ -38,47 +51,99 @@ class RedactedFiles:
         self._read = read
         self._latest: _Latest | None = None
 
-    def content(self, path: str, data: Buffer) -> Buffer:
+    def content(self, path: str, data: Source) -> Source:
         """What stands for the bytes of the file at `path`, of a kind that classify knows.
 
-        A small file that doesn't decode becomes one that doesn't either, as nobody can tell what is
-        in it.
+        A log of more than SMALL_BYTES becomes a file in TMPDIR that has no name. Of a small file
+        stays what its format means: no comment, and no key that Kafka doesn't know. One that
+        doesn't decode becomes one that doesn't either, as nobody can tell what is in it.
+        UnreadableFileError, UnwritableFileError.
         """
         name = classify(os.path.basename(path))
-        if name.kind in _LOGS:
+        if name.kind in LOG_KINDS:
             return self._log(path, data).content
-        if not len(data):
-            return data
-        decode = {**STATE_DECODERS, **INDEX_DECODERS}[name.kind]
+        small = all_bytes(data)
+        if not small:
+            return small
         try:
-            decode(bytes(data))
-        except (DataError, UnicodeDecodeError):
-            return _UNREADABLE * len(data)
-        if name.kind is FileKind.OFFSET_INDEX:
-            return self._offset_index(path, name, bytes(data))
-        if name.kind is FileKind.QUORUM_PROPERTIES:
-            return _configured_voters(bytes(data))
-        return data
+            if name.kind is FileKind.OFFSET_INDEX:
+                return self._offset_index(path, name, small)
+            return _WRITTEN_ANEW[name.kind](small)
+        except (DataError, UnicodeError):
+            return _UNREADABLE * len(small)
 
-    def _log(self, path: str, data: Buffer) -> RedactedLog:
-        latest = self._latest
-        if latest is None or latest.path != path or memoryview(latest.data) != memoryview(data):
-            latest = _Latest(path, data, redacted_log(data, self._records))
-            self._latest = latest
-        return latest.log
+    def _log(self, path: str, data: Source) -> _Latest:
+        latest, digest = self._latest, _digest(data)
+        if latest is None or (latest.path, latest.digest) != (path, digest):
+            self._latest = None  # before the next one takes as much room
+            content, moved = self._redacted(data)
+            latest = self._latest = _Latest(path, digest, content, moved)
+        return latest
+
+    def _redacted(self, data: Source) -> tuple[Source, Moved]:
+        if byte_source(data).size <= SMALL_BYTES:
+            memory = BytesIO()
+            moved = redact_log(data, self._records, memory)
+            return memory.getvalue(), moved
+        try:
+            with tempfile.TemporaryFile() as file:
+                moved = redact_log(data, self._records, file)
+                return _opened(file), moved
+        except OSError as error:
+            place = tempfile.gettempdir()
+            raise UnwritableFileError(place, error.strerror or str(error)) from error
 
     def _offset_index(self, path: str, name: FileName, data: bytes) -> bytes:
-        """Its positions are those of the new log; as they were where there is no log."""
+        """Its positions are those of the new log. Where there is no log to read, they count from 0,
+        for the old ones tell the sizes of batches."""
+        found = index.decode_offset_index(data)
         assert name.base_offset is not None, "an index has its segment's number"
         log_name = segment_file_name(name.base_offset, FileKind.SEGMENT)
         log_path = os.path.join(os.path.dirname(path), log_name + (".deleted" * name.deleted))
         try:
             log = self._log(log_path, self._read(log_path, size_limit(classify(log_name))))
         except UnreadableFileError:
-            return data
-        found = index.decode_offset_index(data)
-        entries = (replace(one, position=log.position(one.position)) for one in found.entries)
+            places = list(range(len(found.entries)))
+        else:
+            places = [log.moved.position(one.position) for one in found.entries]
+        entries = map(_at, found.entries, places)
         return index.encode_offset_index(replace(found, entries=tuple(entries)))
+
+
+def _at(entry: index.OffsetIndexEntry, position: int) -> index.OffsetIndexEntry:
+    return replace(entry, position=position)
+
+
+def _digest(data: Source) -> bytes:
+    found = hashlib.sha256()
+    for block in blocks(data):
+        found.update(block)
+    return found.digest()
+
+
+def _opened(file: BinaryIO) -> OpenFile:
+    file.flush()
+    handle = os.dup(file.fileno())
+    return OpenFile(tempfile.gettempdir(), handle, os.fstat(handle).st_size)
+
+
+def _meta(data: bytes) -> bytes:
+    meta = meta_properties.decode(data)
+    lines = [f"{key}={escape(value)}" for key, value in meta.properties if key in _META_KEYS]
+    return meta_properties.encode(replace(meta, lines=(*lines, "")))
+
+
+def _quorum_state(data: bytes) -> bytes:
+    state = quorum_state.decode(data)
+    known = quorum_state.new_state(
+        version=state.version,
+        leader_id=state.leader_id,
+        leader_epoch=state.leader_epoch,
+        voted_id=state.voted_id,
+        voted_directory_id=state.voted_directory_id,
+        current_voters=state.current_voters,
+    )
+    return quorum_state.encode(known)
 
 
 def _configured_voters(data: bytes) -> bytes:
@@ -90,3 +155,20 @@ def _configured_voters(data: bytes) -> bytes:
 
 def _host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+_WRITTEN_ANEW: dict[FileKind, Callable[[bytes], bytes]] = {
+    FileKind.META_PROPERTIES: _meta,
+    FileKind.QUORUM_STATE: _quorum_state,
+    FileKind.QUORUM_PROPERTIES: _configured_voters,
+    FileKind.LEADER_EPOCH_CHECKPOINT: lambda data: leader_epoch_checkpoint.encode(
+        leader_epoch_checkpoint.decode(data)
+    ),
+    FileKind.PARTITION_METADATA: lambda data: partition_metadata.encode(
+        partition_metadata.decode(data)
+    ),
+    FileKind.PRODUCER_SNAPSHOT: lambda data: producer_snapshot.encode(
+        producer_snapshot.decode(data)
+    ),
+    FileKind.TIME_INDEX: lambda data: index.encode_time_index(index.decode_time_index(data)),
+}

@@ -1,16 +1,22 @@
 """The bytes of a segment or a snapshot, written anew without secrets.
 
-Batches without a secret stay byte for byte. The others keep their offsets, epochs, times and
+Uncompressed batches without a secret stay byte for byte; of compressed ones the records stay, for
+nobody sees what a codec's stream holds besides. The others keep their offsets, epochs, times and
 attributes and get the CRC of their new bytes. Their sizes change, and with that the positions of
 all that follows: a secret's length shows nowhere. Damage stays damage of its kind: what a damaged
 batch holds is overwritten, its header stays where it can be one, without the CRC.
+
+No more than one batch, of 32 MiB at most, is in memory.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 from replica.errors import DataError, UnsupportedDataError
 from replica.format.batch import (
@@ -19,15 +25,16 @@ from replica.format.batch import (
     MIN_RECORD_BYTES,
     BatchHeader,
     computed_crc,
+    continued_crc,
     decode_header,
     encode_header,
     is_plausible,
     with_records,
 )
-from replica.format.byte_source import InMemory
-from replica.format.compression import Inflation, compress
+from replica.format.byte_source import BLOCK_BYTES, ByteSource, ShrankError, Source, byte_source
+from replica.format.compression import MAX_RECORDS_BYTES, NONE, Inflation, compress
 from replica.format.record import Record, encode_records, records_of
-from replica.format.walk import FrameWalk
+from replica.format.walk import FrameWalk, LocatedBatch
 from replica.message.primitives import Buffer
 from replica.redacted.records import FILL, RecordRedactor
 
@@ -37,55 +44,104 @@ _LENGTH_END, _MAGIC_AT = 12, 16
 """Bytes from a batch's first one on. Between them is the leader epoch, or an older magic's CRC."""
 _NO_HEADER = BatchHeader(0, 0, -1, MAGIC, 0, 0, 0, 0, 0, -1, -1, -1, 0)
 _ZEROS = re.compile(rb"\0{64,}")
+_ZERO_BLOCK = bytes(BLOCK_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
-class RedactedLog:
-    """content: the new bytes. moved: (byte of the old file, byte of the new one) of each batch and
-    of what lies between batches, rising."""
+class Moved:
+    """Where the bytes of the old file are in the new one. old: bytes, rising, from which on the
+    distance to the new place is another one; new: their new places."""
 
-    content: bytes
-    moved: tuple[tuple[int, int], ...]
+    old: array[int]
+    new: array[int]
 
     def position(self, position: int) -> int:
         """Where the byte of the old file is in the new one; a batch's first byte is exact."""
-        if not self.moved:
-            return position
-        place = max(0, bisect_right(self.moved, position, key=lambda pair: pair[0]) - 1)
-        old, new = self.moved[place]
-        return new + position - old
+        place = bisect_right(self.old, position) - 1
+        return position if place < 0 else self.new[place] + position - self.old[place]
 
 
-def redacted_log(data: Buffer, records: RecordRedactor) -> RedactedLog:
-    """All bytes of one .log or .checkpoint file."""
-    view = memoryview(data)
-    walk = FrameWalk(InMemory(data), 0)
-    inflation = Inflation(len(data))
-    out = _Output()
+def redact_log(data: Source, records: RecordRedactor, out: BinaryIO) -> Moved:
+    """Write all bytes of one .log or .checkpoint file to `out`, which is empty and can seek: long
+    runs of zeros become holes. A file that ends earlier while it is read is taken for the shorter
+    one. OSError of `out`, UnreadableFileError."""
+    source = byte_source(data)
+    while True:
+        try:
+            return _redacted(source, records, _Output(out))
+        except ShrankError:
+            out.seek(0)
+            out.truncate()
+
+
+def _redacted(source: ByteSource, records: RecordRedactor, out: _Output) -> Moved:
+    walk = FrameWalk(source, 0)
+    inflation = Inflation(source.size)
     at = 0
     for frame in walk.frames():
-        end = frame.position + frame.header.size_bytes
-        out.add(at, _overwritten(view[at:], frame.position - at))
-        if frame.crc_valid:
-            whole = view[frame.position : end]
-            out.add(frame.position, _batch(frame.header, whole, records, inflation))
-        else:
-            out.add(frame.position, _damaged(frame.header))
-        at = end
-    out.add(at, _overwritten(view[at:], walk.position - at))
-    out.add(walk.position, bytes(len(data) - walk.position))
-    return RedactedLog(bytes(out.content), tuple(out.moved))
+        _overwrite(source, at, frame.position, out)
+        out.begin(frame.position)
+        _write_batch(source, frame, records, inflation, out)
+        at = frame.position + frame.header.size_bytes
+    _overwrite(source, at, walk.position, out)
+    out.begin(walk.position)
+    out.hole(source.size - walk.position)
+    out.close()
+    return Moved(out.old, out.new)
 
 
 @dataclass
 class _Output:
-    content: bytearray = field(default_factory=bytearray)
-    moved: list[tuple[int, int]] = field(default_factory=list)
+    """size: of what was written; a hole at its end isn't in the file before `close`."""
 
-    def add(self, old_position: int, part: Buffer) -> None:
-        if len(part):
-            self.moved.append((old_position, len(self.content)))
-            self.content += part
+    file: BinaryIO
+    size: int = 0
+    old: array[int] = field(default_factory=lambda: array("q"))
+    new: array[int] = field(default_factory=lambda: array("q"))
+    _distance: int = 0
+
+    def begin(self, old_position: int) -> None:
+        """What is written next stands for the old file's bytes from there on."""
+        if self.size - old_position != self._distance:
+            self._distance = self.size - old_position
+            self.old.append(old_position)
+            self.new.append(self.size)
+
+    def write(self, part: Buffer) -> None:
+        self.file.write(part)
+        self.size += len(part)
+
+    def hole(self, size: int) -> None:
+        """So many zeros."""
+        self.file.seek(size, 1)
+        self.size += size
+
+    def close(self) -> None:
+        if self.size:
+            self.file.seek(self.size)
+            self.file.truncate()
+            self.file.seek(0, 2)
+            self.file.write(bytes(self.size - self.file.tell()))  # of what doesn't grow so
+
+
+def _write_batch(
+    source: ByteSource,
+    frame: LocatedBatch,
+    redactor: RecordRedactor,
+    inflation: Inflation,
+    out: _Output,
+) -> None:
+    header = frame.header
+    if not frame.crc_valid:
+        _write_damaged(header, out)
+    elif header.size_bytes - HEADER.size > MAX_RECORDS_BYTES:
+        _write_oversized(header, out)
+    else:
+        whole = source.read(frame.position, header.size_bytes)
+        if computed_crc(whole) == header.crc:
+            out.write(_batch(header, whole, redactor, inflation))
+        else:  # another process has written there since the walk computed it
+            _write_damaged(header, out)
 
 
 def _batch(
@@ -93,7 +149,7 @@ def _batch(
 ) -> Buffer:
     """A batch with a right CRC; the same bytes where nothing in it had to be replaced."""
     records: list[Record] = []
-    is_changed = False
+    is_changed = header.codec != NONE
     is_broken = False
     try:
         for record in records_of(header, whole, inflation):
@@ -105,10 +161,15 @@ def _batch(
     if not is_broken and not is_changed:
         return whole
     body = encode_records(records, header.base_offset, header.base_timestamp)
-    if is_broken:  # with room for as many records as the header claims
-        claimed = min(header.record_count * MIN_RECORD_BYTES, header.size_bytes)
-        body += FILL * (1 + max(0, claimed - len(body)) // len(FILL))
+    if is_broken:
+        body += FILL * (1 + max(0, _claimed(header) - len(body)) // len(FILL))
     return with_records(header, _compressed(header.codec, body))
+
+
+def _claimed(header: BatchHeader) -> int:
+    """Bytes of room for as many records as the header claims; without it the batch would be none
+    that Kafka could have written."""
+    return min(header.record_count * MIN_RECORD_BYTES, header.size_bytes)
 
 
 def _compressed(codec: int, body: bytes) -> bytes:
@@ -118,33 +179,59 @@ def _compressed(codec: int, body: bytes) -> bytes:
         return FILL
 
 
-def _damaged(header: BatchHeader) -> bytes:
+def _write_oversized(header: BatchHeader, out: _Output) -> None:
+    """A batch that nobody reads for its size: one of which no record decodes, and as much room."""
+    room = max(0, _claimed(header) - len(FILL))
+    length = header.batch_length - header.size_bytes + HEADER.size + len(FILL) + room
+    header = header._replace(batch_length=length, crc=0)
+    crc = _with_zeros(computed_crc(encode_header(header) + FILL), room)
+    out.write(encode_header(header._replace(crc=crc)) + FILL)
+    out.hole(room)
+
+
+def _write_damaged(header: BatchHeader, out: _Output) -> None:
     """A batch of this header whose bytes don't have its CRC, and are none of those it had."""
     surplus = -header.size_bytes % _SIZES_OF_DAMAGED
     header = header._replace(batch_length=header.batch_length + surplus, crc=0)
-    content = bytearray(encode_header(header))
-    content += bytes(header.size_bytes - len(content))
-    if computed_crc(content) == 0:
-        content[: HEADER.size] = encode_header(header._replace(crc=1))
-    return bytes(content)
+    room = header.size_bytes - HEADER.size
+    if _with_zeros(computed_crc(encode_header(header)), room) == 0:
+        header = header._replace(crc=1)
+    out.write(encode_header(header))
+    out.hole(room)
 
 
-def _overwritten(rest: memoryview, size: int) -> bytes:
-    """In the place of the first bytes of `rest` as many that nobody can read. What makes a reader
-    take their beginning for that of a batch stays, and so do long runs of zeros, which a crash
-    leaves."""
-    between = rest[:size]
-    if not between.tobytes().strip(b"\0"):
-        return bytes(between)
-    content = bytearray(b"\xff" * size)
-    for zeros in _ZEROS.finditer(between):
-        content[zeros.start() : zeros.end()] = bytes(zeros.end() - zeros.start())
-    kept = _frame_of(rest)[:size]
-    content[: len(kept)] = kept
-    return bytes(content)
+def _with_zeros(crc: int, count: int) -> int:
+    """The CRC-32C of bytes that have `crc`, and of so many zeros behind them."""
+    while count:
+        block = memoryview(_ZERO_BLOCK)[:count]
+        crc = continued_crc(block, crc)
+        count -= len(block)
+    return crc
 
 
-def _frame_of(rest: memoryview) -> bytes:
+def _overwrite(source: ByteSource, begin: int, end: int, out: _Output) -> None:
+    """In the place of the bytes as many that nobody can read. What makes a reader take their
+    beginning for that of a batch stays, and so do long runs of zeros, which a crash leaves."""
+    out.begin(begin)
+    if not any(bytes(part).strip(b"\0") for part in _parts(source, begin, end)):
+        out.hole(end - begin)
+        return
+    kept = _frame_of(source.read(begin, min(HEADER.size, source.size - begin)))
+    for part in _parts(source, begin, end):
+        content = bytearray(b"\xff" * len(part))
+        for zeros in _ZEROS.finditer(part):
+            content[zeros.start() : zeros.end()] = bytes(zeros.end() - zeros.start())
+        content[: len(kept)] = kept[: len(content)]
+        kept = b""
+        out.write(content)
+
+
+def _parts(source: ByteSource, begin: int, end: int) -> Iterator[Buffer]:
+    for position in range(begin, end, BLOCK_BYTES):
+        yield source.read(position, min(BLOCK_BYTES, end - position))
+
+
+def _frame_of(rest: Buffer) -> bytes:
     """The header, without its CRC; without what follows the magic where it is no batch's of ours,
     and only the numbers that its frame needs where no Kafka could have written it."""
     try:

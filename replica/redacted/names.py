@@ -1,4 +1,4 @@
-"""Which fields of metadata records hold names that users gave, and what stands in their place.
+"""Hashes in the place of names that users gave: which fields hold such names, and how hashes look.
 
 A name becomes its kind and 12 hex digits of a keyed hash, such as topic-0f3a5c7e9b21, which Kafka
 takes for a legal name. Equal names of a kind become equal, so that a topic's configs and ACLs are
@@ -26,6 +26,12 @@ _WILDCARD = "*"
 _TOPIC, _GROUP, _USER = "topic", "group", "user"
 _CONFIG_KINDS = {2: _TOPIC, 16: "client-metrics", 32: _GROUP}
 """By resourceType (org.apache.kafka.common.config.ConfigResource.Type)."""
+_NAMING_CONFIGS = {
+    "errors.deadletterqueue.topic.name": _TOPIC,
+    "errors.deadletterqueue.topic.name.prefix": "topic-prefix",
+    "match": "client-metrics-match",
+}
+"""Configs whose value is a name, or holds one: `match` of client metrics names client ids."""
 _ACL_KINDS = {2: _TOPIC, 3: _GROUP, 5: "transactional-id"}
 """By resourceType (org.apache.kafka.common.resource.ResourceType)."""
 _ACL_OF_USER = 7
@@ -73,8 +79,12 @@ class NameHasher:
 
     def _config(self, record: MetadataRecord) -> dict[str, Value]:
         kind = _CONFIG_KINDS.get(_int(record.fields["resourceType"]))
-        name = record.fields["resourceName"]
-        return {"resourceName": self.name(kind, name) if kind and name else name}
+        name, value = record.fields["resourceName"], record.fields["value"]
+        value_kind = _NAMING_CONFIGS.get(str(record.fields["name"]))
+        return {
+            "resourceName": self.name(kind, name) if kind and name else name,
+            "value": self.name(value_kind, value) if value_kind and value else value,
+        }
 
     def _acl(self, record: MetadataRecord) -> dict[str, Value]:
         code, name = _int(record.fields["resourceType"]), record.fields["resourceName"]

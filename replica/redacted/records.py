@@ -17,6 +17,10 @@ from replica.redacted.names import NameHasher
 
 FILL = b"\xff" * 16
 """No record begins so, and no value ends so: a varint of more than ten bytes."""
+_CONTROL_KEY_BYTES = 4
+"""Version and type. Readers pass over what stands behind them."""
+_MARKER_BYTES = 6
+"""Of a transaction marker's value: its version, the coordinator's epoch."""
 
 
 class RecordRedactor:
@@ -71,18 +75,19 @@ class RecordRedactor:
         return replace(redacted.with_fields(changes), unknown_tags=tags)
 
     def _control(self, key: bytes | None, value: bytes | None) -> tuple[bytes | None, bytes | None]:
+        key = None if key is None else key[:_CONTROL_KEY_BYTES]
         try:
             message = decode_control(key, value)
         except DataError:  # the version is what is needed to tell why it doesn't decode
             return key, None if value is None else value[:2] + FILL
         if isinstance(message, UnknownControl):
             assert isinstance(message.value, bytes)
-            if message.is_marker:
+            if message.is_marker and len(message.value) <= _MARKER_BYTES:
                 return key, value
             shown = self._print(f"control {message.type_code}", message.value[2:])
             return key, message.value[:2] + shown
         if not has_unknown_tags(message):
-            return key, value
+            return key, value  # it has nothing but what its fields tell
         assert not isinstance(message, UnknownControl)
         tags = tuple((path, self._tags(found)) for path, found in message.unknown_tags)
         return encode_control(replace(message, unknown_tags=tags, original=None))

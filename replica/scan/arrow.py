@@ -1,7 +1,7 @@
 """Batches and records of a segment or snapshot as Arrow, in the order of the file.
 
     reader = RecordScan(data, start=0, expected_offset=None, redactor=redactor)
-    for batch in reader:         # pyarrow.RecordBatch of RECORD_SCHEMAS["json"]
+    for batch in reader:         # pyarrow.RecordBatch of RECORD_SCHEMA
         ...
     reader.damages               # what could not be read, as replica.format.segment.scan reports it
 
@@ -16,7 +16,6 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from replica.errors import UsageError
 from replica.format.byte_source import Source
 from replica.format.compression import Inflation
 from replica.format.segment import LocatedBatch
@@ -24,21 +23,19 @@ from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
 from replica.scan.columns import (
     BATCH_SCHEMA,
-    RECORD_SCHEMAS,
+    RECORD_SCHEMA,
     batch_table,
     located_table,
     scalar_table,
 )
 from replica.scan.regions import Chunk, Scan
-from replica.scan.scalar_rows import JSON, VARIANT, ScalarRow, batch_rows
+from replica.scan.scalar_rows import ScalarRow, batch_rows
 from replica.scan.secret_batches import ShownRegions
 from replica.scan.tables import CONFIG_PROGRAM, NO_PROGRAM
 
 __all__ = [
     "BATCH_SCHEMA",
-    "JSON",
-    "RECORD_SCHEMAS",
-    "VARIANT",
+    "RECORD_SCHEMA",
     "BatchScan",
     "RecordScan",
     "scan_batches",
@@ -57,8 +54,6 @@ def scan_records(
     start: int = 0,
     expected_offset: int | None = None,
     redactor: Redactor | None = None,
-    payload: str = JSON,
-    with_value: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """The records of each batch whose CRC is right; see RecordScan."""
     return iter(
@@ -67,8 +62,6 @@ def scan_records(
             start=start,
             expected_offset=expected_offset,
             redactor=redactor,
-            payload=payload,
-            with_value=with_value,
         )
     )
 
@@ -120,12 +113,11 @@ class BatchScan(Scan):
 
 
 class RecordScan(Scan):
-    """Iterates once over Arrow batches of RECORD_SCHEMAS[payload]: a row for each record.
+    """Iterates once over Arrow batches of RECORD_SCHEMA: a row for each record, whose payload is
+    Kafka's JSON as Spark's VARIANT.
 
     data, start, expected_offset: as of BatchScan. redactor: None keeps secrets.
-    payload: "json" for Kafka's JSON as text, "variant" for Spark's struct<value, metadata>.
-    with_value: False leaves the column `value` null, and saves its copy.
-    UsageError for another payload; nothing is raised for damaged bytes. Batches with a wrong CRC
+    Nothing is raised for damaged bytes. Batches with a wrong CRC
     have no rows here (`damages` names them). A record that doesn't decode is a row of type
     UNREADABLE with `error`; so is what is left of a batch whose records' frames break off.
     """
@@ -137,23 +129,17 @@ class RecordScan(Scan):
         start: int = 0,
         expected_offset: int | None = None,
         redactor: Redactor | None = None,
-        payload: str = JSON,
-        with_value: bool = True,
     ) -> None:
-        if payload not in RECORD_SCHEMAS:
-            raise UsageError(f"payload={payload}: expected {' or '.join(RECORD_SCHEMAS)}")
         super().__init__(data, start, expected_offset)
-        self._form = payload
-        self._with_value = with_value
         self._shown = ShownRegions(self._regions, redactor)
         self._guarded = NO_PROGRAM if redactor is None else CONFIG_PROGRAM
         self._reader = LogRecordReader(redactor)
         self._inflation = Inflation(self.size)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        from replica.scan.rows import RowWriter  # compiles the kernels of the form that is wanted
+        from replica.scan.rows import RowWriter  # compiles its kernels
 
-        writer = RowWriter(self._reader, self._form, self._guarded, with_value=self._with_value)
+        writer = RowWriter(self._reader, self._guarded)
         for region in self._shown.read(with_records=True):
             if isinstance(region, Chunk):
                 yield from writer.tables(region)
@@ -164,18 +150,16 @@ class RecordScan(Scan):
         whole = self._shown.last_bytes()
         rows: list[ScalarRow] = []
         size = 0
-        for row in batch_rows(batch.header, whole, self._reader, self._form, self._inflation):
+        for row in batch_rows(batch.header, whole, self._reader, self._inflation):
             row_size = _size(row)
             if rows and (len(rows) == SCALAR_ROWS or size + row_size > SCALAR_BYTES):
-                yield scalar_table(batch, rows, self._form, with_value=self._with_value)
+                yield scalar_table(batch, rows)
                 rows, size = [], 0
             rows.append(row)
             size += row_size
         if rows:
-            yield scalar_table(batch, rows, self._form, with_value=self._with_value)
+            yield scalar_table(batch, rows)
 
 
 def _size(row: ScalarRow) -> int:
-    payload = row.payload or b""
-    parts = payload if isinstance(payload, tuple) else (payload,)
-    return sum(map(len, parts)) + len(row.value or b"")
+    return sum(map(len, row.payload or ())) + len(row.value or b"")

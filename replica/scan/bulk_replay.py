@@ -45,9 +45,10 @@ _REFILL_SHARE = 8
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of a run of rows. row: behind the last one that was replayed, which is the end of
-    the run unless the record there has no meaning. refused: how many can't be applied; first: row
-    and reason of the first of them, None too where nobody asked for it."""
+    """The outcome of a run of rows. row: the row behind the last one that was replayed; this is the
+    end of the run unless the record there has no meaning. refused: how many rows can't be applied.
+    first: row and reason of the first of these; None where there is none, or where nobody asked for
+    it."""
 
     row: int
     refused: int
@@ -55,9 +56,8 @@ class Taken:
 
 
 class BulkReplay:
-    """As Replay, for rows of chunks too; of the chunks' sources bytes are read later on.
-
-    All raise MovedError where those have changed meanwhile."""
+    """A Replay that also takes rows of chunks. It reads bytes of the chunks' sources later on.
+    Every method raises MovedError where these have changed meanwhile."""
 
     def __init__(self, image: Image = EMPTY) -> None:
         self._replay = Replay(image)

@@ -20,7 +20,7 @@ from replica.format.timestamps import FIRST_MS, LAST_MS, NO_TIMESTAMP
 from replica.scan import frames
 from replica.scan.native import Bytes, Longs
 from replica.scan.regions import Chunk
-from replica.scan.scalar_rows import JSON, VARIANT, Payload, ScalarRow
+from replica.scan.scalar_rows import Payload, ScalarRow
 
 VARIANT_TYPE = pa.struct(
     [
@@ -47,27 +47,22 @@ BATCH_SCHEMA = pa.schema(
 )
 
 
-def _record_schema(payload: pa.DataType) -> pa.Schema:
-    return pa.schema(
-        [
-            ("position", pa.int64()),
-            ("base_offset", pa.int64()),
-            ("leader_epoch", pa.int32()),
-            ("crc", pa.int64()),
-            ("offset", pa.int64()),
-            ("timestamp", pa.int64()),
-            ("is_control", pa.bool_()),
-            ("record_type", pa.string()),
-            ("record_version", pa.int32()),
-            ("payload", payload),
-            ("value", pa.binary()),
-            ("error", pa.string()),
-        ]
-    )
-
-
-RECORD_SCHEMAS = {JSON: _record_schema(pa.string()), VARIANT: _record_schema(VARIANT_TYPE)}
-"""By the form of the payload."""
+RECORD_SCHEMA = pa.schema(
+    [
+        ("position", pa.int64()),
+        ("base_offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        ("crc", pa.int64()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("is_control", pa.bool_()),
+        ("record_type", pa.string()),
+        ("record_version", pa.int32()),
+        ("payload", VARIANT_TYPE),
+        ("value", pa.binary()),
+        ("error", pa.string()),
+    ]
+)
 
 MAX_CELL_BYTES = 1 << 30
 """A payload or value of more bytes is NULL, and `error` says so: Arrow's offsets end at 2 GiB."""
@@ -124,9 +119,7 @@ def located_table(batches: Sequence[LocatedBatch]) -> pa.RecordBatch:
     return _table(BATCH_SCHEMA, list(zip(*rows, strict=True)))
 
 
-def scalar_table(
-    batch: LocatedBatch, rows: Sequence[ScalarRow], form: str, *, with_value: bool
-) -> pa.RecordBatch:
+def scalar_table(batch: LocatedBatch, rows: Sequence[ScalarRow]) -> pa.RecordBatch:
     """Rows of one batch that the scalar reader read."""
     header = batch.header
     count = len(rows)
@@ -139,14 +132,14 @@ def scalar_table(
         [row.record_type for row in rows],
         [row.record_version for row in rows],
         [_payload_cell(row.payload) for row in rows],
-        [row.value if with_value and _fits(row.value) else None for row in rows],
+        [row.value if _fits(row.value) else None for row in rows],
         [row_error(row) for row in rows],
     ]
-    return _table(RECORD_SCHEMAS[form], columns)
+    return _table(RECORD_SCHEMA, columns)
 
 
 def row_error(row: ScalarRow) -> str | None:
-    """Why the row has no payload or value."""
+    """Why the row has no payload or no value: the reader's error, or that a cell is too large."""
     return row.error if _fits(row.payload) and _fits(row.value) else TOO_LARGE
 
 
@@ -160,7 +153,7 @@ def _long(number: int | None) -> int | None:
     return None if number is None or not -_MAX_LONG - 1 <= number <= _MAX_LONG else number
 
 
-def _fits(cell: Payload) -> bool:
+def _fits(cell: Payload | bytes) -> bool:
     parts = cell if isinstance(cell, tuple) else (cell or b"",)
     return sum(map(len, parts)) <= MAX_CELL_BYTES
 
@@ -168,9 +161,7 @@ def _fits(cell: Payload) -> bool:
 def _payload_cell(payload: Payload) -> Any:
     if payload is None or not _fits(payload):
         return None
-    if isinstance(payload, tuple):
-        return dict(zip(("value", "metadata"), payload, strict=True))
-    return payload
+    return dict(zip(("value", "metadata"), payload, strict=True))
 
 
 class Pieces:
@@ -186,12 +177,12 @@ class Pieces:
         self._cells: list[bytes] = []
 
     def put(self, row: int, cell: bytes) -> None:
-        """Rows in rising order."""
+        """Put a cell in. Rows have to come in rising order."""
         self._rows.append(row)
         self._cells.append(cell)
 
     def array(self, kind: pa.DataType, valid: pa.Buffer | None) -> pa.Array:
-        """The column; valid: a bitmap, None for no nulls."""
+        """The finished column. valid: a bitmap, None for a column without nulls."""
         sizes = np.diff(self._offsets)
         for row, cell in zip(self._rows, self._cells, strict=True):
             sizes[row] += len(cell)

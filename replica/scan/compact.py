@@ -13,8 +13,8 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from replica.format.batch import LENGTH_PREFIX, MAGIC, BatchHeader
-from replica.format.segment import LocatedBatch
+from replica.format.batch import CONTROL_ATTRIBUTE, LENGTH_PREFIX, MAGIC, BatchHeader
+from replica.format.segment import ColumnBatches, LocatedBatch
 from replica.scan.frames import (
     BATCH_ATTRIBUTES,
     BATCH_BASE_OFFSET,
@@ -59,6 +59,9 @@ class _Column(NamedTuple):
             return np.full(count, self.least, np.int64)
         return self.above.astype(np.int64) + self.least
 
+    def value(self, place: int) -> int:
+        return self.least if self.above is None else self.least + int(self.above[place])
+
     def part(self, begin: int, end: int) -> _Column:
         return self if self.above is None else self._replace(above=self.above[begin:end])
 
@@ -78,11 +81,30 @@ class _Piece(NamedTuple):
         for position, *header, crc_valid in zip(*longs, strict=True):
             yield LocatedBatch(position, BatchHeader._make(header), bool(crc_valid))
 
+    def batch(self, place: int) -> LocatedBatch:
+        position, *header, crc_valid = (column.value(place) for column in self.columns)
+        return LocatedBatch(position, BatchHeader._make(header), bool(crc_valid))
+
+    def numbers(self, name: str) -> list[int]:
+        """By NAMES, or what a header tells by them."""
+        if name in NAMES:
+            found: list[int] = self.columns[NAMES.index(name)].longs(self.size).tolist()
+            return found
+        if name == "size_bytes":
+            return [size + LENGTH_PREFIX.size for size in self.numbers("batch_length")]
+        if name == "is_control":
+            return [
+                attributes & CONTROL_ATTRIBUTE != 0 for attributes in self.numbers("attributes")
+            ]
+        more = {"last_offset": 0, "next_offset": 1}[name]
+        both = zip(self.numbers("base_offset"), self.numbers("last_offset_delta"), strict=True)
+        return [base + delta + more for base, delta in both]  # may be beyond 64 bits
+
     def part(self, begin: int, end: int) -> _Piece:
         return _Piece(end - begin, tuple(column.part(begin, end) for column in self.columns))
 
 
-class CompactBatches(Sequence[LocatedBatch]):
+class CompactBatches(ColumnBatches):
     """Equal to any other sequence of the same batches."""
 
     __slots__ = ("_ends", "_pieces")
@@ -111,7 +133,9 @@ class CompactBatches(Sequence[LocatedBatch]):
         number = place + len(self) if place < 0 else place
         if not 0 <= number < len(self):
             raise IndexError(place)
-        return next(iter(self._part(number, number + 1)))
+        piece = bisect_right(self._ends, number)
+        before = self._ends[piece - 1] if piece else 0
+        return self._pieces[piece].batch(number - before)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or len(self) != len(other):
@@ -126,6 +150,10 @@ class CompactBatches(Sequence[LocatedBatch]):
         number = NAMES.index(name)
         parts = [piece.columns[number].longs(piece.size) for piece in self._pieces]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def numbers(self, *names: str) -> Iterator[tuple[int, ...]]:
+        for piece in self._pieces:
+            yield from zip(*map(piece.numbers, names), strict=True)
 
     def _part(self, begin: int, end: int) -> CompactBatches:
         pieces = []

@@ -13,12 +13,6 @@ walk_frames = Kernel(
 )
 """(source, position, expected, with_records, program_of, batches, rows, state) -> STOP code."""
 
-write_json = Kernel(
-    *("json_rows", "write_json"),
-    *(_INPUT, _LONGS, _LONG, _LONG, _LONG, _OUTPUT, _LONGS, _LONGS, _LONGS),
-)
-"""(source, rows, low, high, guarded, output, offsets, refused, places) -> row behind the last."""
-
 write_variants = Kernel(
     *("variant_rows", "write_variants"),
     *(_INPUT, _LONGS, _LONG, _LONG, _LONG),
@@ -63,6 +57,6 @@ replay_rows = Kernel(
 stopped."""
 
 KERNELS = (
-    *(walk_frames, write_json, write_lines, write_variants, gather_values),
+    *(walk_frames, write_lines, write_variants, gather_values),
     *(find_odd_rows, index_slots, replay_rows),
 )

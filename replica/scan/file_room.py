@@ -18,13 +18,15 @@ from replica.format.batch import HEADER
 from replica.format.byte_source import OpenFile, Source, byte_source
 from replica.format.reading import in_memory_if_small, open_file, open_own_file
 from replica.format.segment import SegmentScan, TooManyBatchesError
-from replica.scan.segments import compact_scan, scan
+from replica.scan.segments import compact_scan, is_large, scan
 
 VARIABLE = "KRAFTLAKE_FILE_MIB"
 DEFAULT_MIB = 800
 """With what a command takes besides, less than 1 GiB."""
 BATCH_BYTES = 560
 """As measured: of a batch's header, as a scan and the rules of check hold it."""
+COMPACT_BYTES = 150
+"""The same of columns: some 30 bytes, and of several of them copies in 64 bits for a while."""
 MOST_OPEN = 128
 """Files that stay open; of further ones each read opens the file."""
 MOST_KEPT_BYTES = 64 * 1024 * 1024
@@ -37,7 +39,7 @@ _MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
 
 @dataclass
 class _Kept:
-    """What is in memory, or open, of all files together."""
+    """All files together: the bytes in memory, and the files that are open."""
 
     size: int = 0
     files: int = 0
@@ -90,8 +92,8 @@ class FileRoom:
     def compact_scan(
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan:
-        """segments.compact_scan. What others would have no room for is refused all the same, as
-        the directory is judged by them later."""
+        """segments.compact_scan. UnreadableFileError as of `scan`, at many more batches of a large
+        file."""
         return self._scanned(compact_scan, data, start, expected_offset)
 
     def _scanned(
@@ -102,9 +104,11 @@ class FileRoom:
         expected_offset: int | None,
     ) -> SegmentScan:
         source = byte_source(data)
+        is_compact = way is compact_scan and is_large(source.size)
+        each = COMPACT_BYTES if is_compact else BATCH_BYTES
         most: int | None = None
-        if source.size // HEADER.size * BATCH_BYTES > self._spare(self.mib * _MIB):
-            most = max(0, self._spare(self.mib * _MIB)) // BATCH_BYTES
+        if source.size // HEADER.size * each > self._spare(self.mib * _MIB):
+            most = max(0, self._spare(self.mib * _MIB)) // each
         try:
             return way(source, start=start, expected_offset=expected_offset, most_batches=most)
         except TooManyBatchesError as error:
@@ -118,7 +122,7 @@ class FileRoom:
 
     @staticmethod
     def _spare(wanted: int) -> int:
-        """So many bytes, or what the machine has left of them."""
+        """The bytes that one file may take, or what the machine has left of them."""
         return min(wanted, _available() - _RESERVE_BYTES)
 
     def _reason(self, detail: str) -> str:
@@ -134,7 +138,7 @@ DEFAULT_ROOM = FileRoom()
 
 
 class TooMuchMemoryError(Exception):
-    """Work took more memory than there is for it; the text says so in one line."""
+    """The work took more memory than it may. The text says so in one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,16 @@ from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.metadata.log_record import LogRecordReader
 from replica.scan import frames
 from replica.scan.columns import (
-    RECORD_SCHEMAS,
+    RECORD_SCHEMA,
     VARIANT_TYPE,
     Pieces,
     bitmap,
     row_error,
 )
-from replica.scan.compiled import gather_values, write_json, write_variants
+from replica.scan.compiled import gather_values, write_variants
 from replica.scan.native import Longs
 from replica.scan.regions import Chunk
-from replica.scan.scalar_rows import JSON, ScalarRow, record_row
+from replica.scan.scalar_rows import ScalarRow, record_row
 from replica.scan.tables import (
     KERNEL_PROGRAMS,
     KNOWN,
@@ -54,19 +54,11 @@ class _Payloads:
 class RowWriter:
     """Turns chunks into Arrow batches; keeps the kernels' buffers from chunk to chunk."""
 
-    def __init__(
-        self,
-        reader: LogRecordReader,
-        form: str,
-        guarded: int,
-        *,
-        with_value: bool,
-    ) -> None:
+    def __init__(self, reader: LogRecordReader, guarded: int) -> None:
+        """guarded: the program whose secrets are to be redacted, NO_PROGRAM for none."""
         self._reader = reader
-        self._form = form
         self._guarded = guarded
-        self._with_value = with_value
-        self._kernel = _json_kernel() if form == JSON else _variant_kernel()
+        self._kernel = _variant_kernel()
         self._value_offsets: Longs = np.empty(frames.ROWS + 1, np.int64)
 
     def tables(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
@@ -100,11 +92,11 @@ class RowWriter:
             self._value_column(chunk, low, written.high, scalar),
             _error_column(count, scalar),
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=RECORD_SCHEMAS[self._form])
+        return pa.RecordBatch.from_arrays(arrays, schema=RECORD_SCHEMA)
 
     def _by_scalar(self, chunk: Chunk, row: int) -> ScalarRow:
         is_control = chunk.is_control(row)
-        return record_row(chunk.record(row), is_control, self._reader, self._form)
+        return record_row(chunk.record(row), is_control, self._reader)
 
     def _payload_column(
         self, count: int, columns: tuple[Pieces, ...], scalar: list[tuple[int, ScalarRow]]
@@ -114,12 +106,9 @@ class RowWriter:
             if row.payload is None:
                 present[k] = False
                 continue
-            parts = row.payload if isinstance(row.payload, tuple) else (row.payload,)
-            for column, part in zip(columns, parts, strict=True):
+            for column, part in zip(columns, row.payload, strict=True):
                 column.put(k, part)
         valid = bitmap(present)
-        if self._form == JSON:
-            return columns[0].array(pa.string(), valid)
         children = [column.array(pa.binary(), None) for column in columns]
         return pa.Array.from_buffers(VARIANT_TYPE, count, [valid], children=children)
 
@@ -127,8 +116,6 @@ class RowWriter:
         self, chunk: Chunk, low: int, high: int, scalar: list[tuple[int, ScalarRow]]
     ) -> pa.Array:
         count = high - low
-        if not self._with_value:
-            return pa.nulls(count, pa.binary())
         sizes = chunk.rows[frames.ROW_VALUE_SIZE, low:high].copy()
         hidden = [k for k, row in scalar]
         chunk.rows[frames.ROW_VALUE_SIZE, low:high][hidden] = -1  # theirs are put in
@@ -174,22 +161,6 @@ def _error_column(count: int, scalar: list[tuple[int, ScalarRow]]) -> pa.Array:
 
 
 _Kernel = Callable[[Chunk, int, int], _Payloads]
-
-
-def _json_kernel() -> _Kernel:
-    output = np.empty(PAYLOAD_BYTES, np.uint8)
-    offsets, refused = (np.empty(frames.ROWS + 1, np.int64) for _ in range(2))
-    places = np.zeros(MAX_WIDTH, np.int64)
-
-    def write(chunk: Chunk, low: int, guarded: int) -> _Payloads:
-        rows = chunk.rows.reshape(-1)
-        high = write_json(
-            *(chunk.array, rows, low, chunk.row_count, guarded), *(output, offsets, refused, places)
-        )
-        pieces = Pieces(output, offsets[: high - low + 1])
-        return _Payloads(high, refused[1 : 1 + refused[0]].tolist(), (pieces,))
-
-    return write
 
 
 def _variant_kernel() -> _Kernel:

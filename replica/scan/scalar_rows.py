@@ -10,14 +10,11 @@ from replica.errors import DataError
 from replica.format.batch import BatchHeader
 from replica.format.compression import Inflation
 from replica.format.record import Record, records_of
-from replica.metadata.log_record import UNREADABLE, LogRecord, LogRecordReader
+from replica.metadata.log_record import UNREADABLE, LogRecordReader
 from replica.metadata.variant import encode_variant
 
-JSON, VARIANT = "json", "variant"
-"""Forms of the column `payload`."""
-
-Payload: TypeAlias = "bytes | tuple[bytes, bytes] | None"
-"""JSON text in UTF-8, or (value, metadata) of a VARIANT; None where nothing decoded."""
+Payload: TypeAlias = "tuple[bytes, bytes] | None"
+"""(value, metadata) of a VARIANT; None where nothing decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +30,10 @@ class ScalarRow:
     error: str | None
 
 
-def payload_of(read: LogRecord, form: str) -> Payload:
-    """The record in the form that a column wants."""
-    if read.message is None:
-        return None
-    return read.json_text().encode() if form == JSON else encode_variant(read.data)
-
-
 def batch_rows(
     header: BatchHeader,
     whole: memoryview,
     reader: LogRecordReader,
-    form: str,
     inflation: Inflation,
 ) -> Iterator[ScalarRow]:
     """A row for each record of one batch whose CRC is right; inflation: of the batch's file.
@@ -55,14 +44,14 @@ def batch_rows(
     next_offset = header.base_offset
     try:
         for record in records_of(header, whole, inflation):
-            yield record_row(record, header.is_control, reader, form)
+            yield record_row(record, header.is_control, reader)
             next_offset = record.offset + 1
     except DataError as error:
         raw = reader.unreadable_value(bytes(whole))
         yield ScalarRow(next_offset, None, UNREADABLE, None, None, raw, str(error))
 
 
-def record_row(record: Record, is_control: bool, reader: LogRecordReader, form: str) -> ScalarRow:
+def record_row(record: Record, is_control: bool, reader: LogRecordReader) -> ScalarRow:
     """The row of one record."""
     read = reader.read(record, is_control=is_control)
     return ScalarRow(
@@ -70,7 +59,7 @@ def record_row(record: Record, is_control: bool, reader: LogRecordReader, form: 
         record.timestamp,
         read.record_type,
         read.version,
-        payload_of(read, form),
+        None if read.message is None else encode_variant(read.data),
         read.value,
         read.error,
     )

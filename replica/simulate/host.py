@@ -79,12 +79,13 @@ class SimulatedHost(Host):
         draw: Callable[[int], int],
         now_ms: int,
         watch: Stepped,
+        log_config: LogConfig = LOG_CONFIG,
     ) -> None:
         self.disk = disk
         self.effects_left: int | None = None
         self.has_stopped = False
         self._watch = watch
-        place = Place(disk, FOLDER, LOG_CONFIG)
+        place = Place(disk, FOLDER, log_config)
         super().__init__(config, place, ObservedMachine(machine), draw, now_ms)
         self.flushed_end = self.log.log_end
 

@@ -5,18 +5,44 @@ Of the voters at most one has a wiped disk at a time: more may lose what was com
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from random import Random
+from typing import Protocol
 
-from replica.raft.inputs import Resign, Shutdown
-from replica.raft.messages import AddVoterRequest, RemoveVoterRequest, UpdateFeaturesRequest
+from replica.raft.inputs import Input, Resign, Shutdown
+from replica.raft.messages import (
+    AddVoterRequest,
+    PeerRequest,
+    RemoveVoterRequest,
+    UpdateFeaturesRequest,
+)
 from replica.simulate.disk import DiskFaults
-from replica.simulate.node import Node
-
-if TYPE_CHECKING:
-    from replica.simulate.simulation import Simulation
+from replica.simulate.network import Network
+from replica.simulate.node import Layout, Node
 
 MAX_DRIFT = 50
 """Of a clock, in 1/1000."""
+
+
+class Simulation(Protocol):
+    """What a fault may see of a run and do to it: replica.simulate.simulation.Simulation."""
+
+    random: Random
+    network: Network
+    layout: Layout
+    nodes: dict[int, Node]
+
+    @property
+    def now(self) -> int: ...
+
+    def leader(self) -> Node | None: ...
+
+    def crash(self, node: Node) -> None: ...
+
+    def step(self, node: Node, event: Input) -> None: ...
+
+    def ask(self, node: Node, request: PeerRequest) -> None: ...
+
+    def snapshot(self, node: Node) -> None: ...
 
 
 def strike(simulation: Simulation) -> Node:

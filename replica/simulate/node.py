@@ -15,6 +15,7 @@ from replica.simulate.disk import DiskFaults, SimulatedDisk
 from replica.simulate.host import FOLDER, LOG_CONFIG, SimulatedHost, Stepped
 from replica.simulate.workload import METADATA, OPAQUE, Workload
 from replica.storage.recovery import open_log
+from replica.storage.segment import LogConfig
 
 QUORUM_CHARACTERS = 16
 """How many at the beginning of a directory id are the quorum's."""
@@ -48,7 +49,7 @@ class Layout:
 class Node:
     """offset_ms, drift: its clock shows offset_ms + t * (1000 + drift) / 1000 at t ms. wake_at:
     when its next tick is due, -1 for none. boots: how often it was started. busy_until: when its
-    slow disk is done. is_slow: its flushes wait long."""
+    slow disk is done. is_slow: its flushes wait long. log_config: of its segments."""
 
     node_id: int
     disk: SimulatedDisk
@@ -64,6 +65,7 @@ class Node:
     flush_due: bool = False
     wiped: int = 0
     moved: int = 0
+    log_config: LogConfig = LOG_CONFIG
 
     @property
     def running(self) -> SimulatedHost:
@@ -96,7 +98,7 @@ class Node:
         self.boots += 1
         self.wake_at, self.flush_due, self.busy_until = -1, False, 0
         machine, now = self.workload.machine(), self.clock(now_ms)
-        return SimulatedHost(self.config, self.disk, machine, draw, now, watch)
+        return SimulatedHost(self.config, self.disk, machine, draw, now, watch, self.log_config)
 
     def wait_for_disk(self, now_ms: int) -> None:
         """Be busy for as long as the calls to its disk took."""

@@ -79,9 +79,17 @@ class Simulation:
     """events: how many were carried out. layout: None for a random quorum, whose nodes join the
     voters by themselves for one seed in four. is_faulty: whether the network loses messages, the
     nemesis strikes, and what was shut down is started again; without it, all that goes wrong is
-    what the caller does."""
+    what the caller does. nodes: makes them with the run's random numbers, in the place of those of
+    the layout; none of them is started."""
 
-    def __init__(self, seed: int, layout: Layout | None = None, *, is_faulty: bool = True) -> None:
+    def __init__(
+        self,
+        seed: int,
+        layout: Layout | None = None,
+        *,
+        is_faulty: bool = True,
+        nodes: Callable[[Random], dict[int, Node]] | None = None,
+    ) -> None:
         self.random = Random(seed)  # noqa: S311 - a repeatable run, no secret
         self.schedule = Schedule()
         self.events = 0
@@ -90,14 +98,15 @@ class Simulation:
         self.trace = hashlib.sha256()
         self.network = Network()
         self.layout = layout or random_layout(self.random, auto_joins=seed % 4 == 3)
-        self.nodes: dict[int, Node] = first_nodes(self.random, self.layout)
+        self.nodes: dict[int, Node]
+        self.nodes = nodes(self.random) if nodes else first_nodes(self.random, self.layout)
         voters = self.layout.first_voters
         static = next(iter(self.nodes.values())).config.static_voters
         self.invariants = Invariants(self.layout.workload, voters, static)
         self._newest_timestamp = 0
         if not is_faulty:
             self.network.stop_faults()
-        for node_id in self.nodes:
+        for node_id in () if nodes else self.nodes:
             self.schedule.at(0, Start(node_id))
         self.schedule.at(50, Propose())
         if is_faulty:

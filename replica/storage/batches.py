@@ -25,16 +25,19 @@ _MESSAGE_VERSION = 0
 
 
 def batches_of(
-    data: Buffer, expected_offset: int | None = None, epoch: int = -1
+    data: Buffer, expected_offset: int | None = None, epoch: int = -1, *, check_crc: bool = True
 ) -> tuple[Batch, ...]:
     """The batches of a fetch response; a cut one at the end is left out.
 
-    expected_offset: of the first, None where any will do; epoch: below which none may be. Raises
-    DataError with the byte in `data` for what a peer should not have sent.
+    expected_offset: of the first, None where any will do; epoch: below which none may be.
+    check_crc: False for bytes that were checked when they were read. Raises DataError with the byte
+    in `data` for what a peer should not have sent.
     """
     return tuple(
         batch_in(data, frame)
-        for frame in frames(data, start=0, expected_offset=expected_offset, epoch=epoch)
+        for frame in frames(
+            data, start=0, expected_offset=expected_offset, epoch=epoch, check_crc=check_crc
+        )
     )
 
 
@@ -56,7 +59,7 @@ def batch_in(data: Buffer, frame: Frame, start: int = 0) -> Batch:
 def bytes_of(batch: Batch) -> bytes:
     """The batch as it goes to disk: its records encoded, base offset and epoch stamped.
 
-    Neither is covered by the CRC, so a fetched batch comes out as it came in.
+    Neither is covered by the CRC, so a fetched batch comes out as it came in: the same bytes.
     """
     if not batch.data:
         if batch.values:
@@ -64,7 +67,12 @@ def bytes_of(batch: Batch) -> bytes:
         assert batch.control, "a batch needs data, values or control records"
         messages = [message_of(record) for record in batch.control]
         return control_batch(batch.base_offset, batch.epoch, batch.timestamp, messages)
-    stamped = bytearray(batch.data)
+    data = batch.data
+    (base_offset,) = _BASE_OFFSET.unpack_from(data, 0)
+    (epoch,) = _LEADER_EPOCH.unpack_from(data, LENGTH_PREFIX.size)
+    if (base_offset, epoch) == (batch.base_offset, batch.epoch):
+        return data
+    stamped = bytearray(data)
     _BASE_OFFSET.pack_into(stamped, 0, batch.base_offset)
     _LEADER_EPOCH.pack_into(stamped, LENGTH_PREFIX.size, batch.epoch)
     return bytes(stamped)

@@ -279,7 +279,12 @@ class FileLog(Log):
 
 
 def _located(batch: Batch) -> tuple[bytes, Frame]:
-    """The bytes to write, and their frame at position 0."""
+    """The bytes to write, and their frame at position 0.
+
+    The CRC of fetched bytes was checked when they came, so that the leader is blamed for a wrong
+    one. It is checked here again: it is the last look before the disk at bytes that were in memory
+    meanwhile, and the first at what a client has proposed.
+    """
     data = bytes_of(batch)
     found = tuple(frames(data, start=0, expected_offset=batch.base_offset))
     if len(found) != 1 or found[0].size != len(data):

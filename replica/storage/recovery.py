@@ -169,7 +169,9 @@ class _Opening:
         )
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:
-        """DESIGN's definition: the checkpoint says it where a snapshot ends there."""
+        """The log's first offset: that of the leader-epoch checkpoint where a snapshot ends there,
+        else that of the first segment. What lies below it are leftovers, which Kafka deletes
+        later."""
         if saved and saved[0].start_offset > bases[0]:
             start = saved[0].start_offset
             if any(snapshot_id.offset == start for snapshot_id in self.snapshots):
@@ -213,7 +215,10 @@ class _Opening:
         for covered in (self._covered if _holds(saved, ends) else 0, 0):
             self.epochs, self.control = (), []
             scanned = scan_segment(
-                *(self.files, self.folder, base, self.config),
+                self.files,
+                self.folder,
+                base,
+                self.config,
                 epoch=epoch,
                 visit=self._visit,
                 covered=covered,

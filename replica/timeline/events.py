@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from replica.check.examined import Examined
-from replica.check.replaying import Watch
+from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
-from replica.format.snapshot import BOOTSTRAP_ID
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.timeline.branch import Branch, Tail
 from replica.timeline.changes import LoggedChange, logged_changes
 from replica.timeline.elections import Election, elections_of
@@ -144,7 +144,7 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
     found: dict[OffsetAndEpoch, list[tuple[int, int | None, int]]] = {}
     for examined in branch.members:
         for snapshot in examined.directory.snapshots:
-            if snapshot.id is None or snapshot.id == BOOTSTRAP_ID or not snapshot.is_usable:
+            if snapshot.id is None or snapshot.id == BOOTSTRAP_SNAPSHOT or not snapshot.is_usable:
                 continue
             for _, record, message in examined.control_records(snapshot):
                 if isinstance(message, SnapshotHeader):

@@ -19,12 +19,13 @@ BACKLOG = 512
 AT_ONCE = 8
 """Connections that are accepted in one round of the event loop."""
 PAUSE_S = 0.2
-"""After an error of accept: as a rule no file is left to be opened."""
+"""The pause after an error of accept: as a rule no file is left to be opened."""
 READ_AHEAD_BYTES = 32 * 1024
-"""At which a connection's reader begins to hold back its sender, at twice as much."""
+"""A connection's sender is held back once twice as many bytes wait for the reader (asyncio's
+`limit`)."""
 
 Arrived = Callable[[socket.socket, str], None]
-"""Takes a connection and the host at its other end. It must not wait."""
+"""A function that takes a connection and the host at its other end. It must not wait."""
 
 
 class Acceptor:
@@ -43,8 +44,8 @@ class Acceptor:
         receive_buffer_bytes: int | None = None,
         send_buffer_bytes: int | None = None,
     ) -> int:
-        """Listen on all addresses of a host, of the machine for ""; returns the port, which port 0
-        lets the system choose. Raises OSError."""
+        """Listen on all addresses of a host; host "": of this machine. Returns the port; port 0
+        lets the system choose one. Raises OSError."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(
@@ -73,7 +74,7 @@ class Acceptor:
         return bound
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         loop = asyncio.get_running_loop()
         for paused in self._paused:
             paused.cancel()

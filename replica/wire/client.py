@@ -81,8 +81,9 @@ class _InFlight:
 
 
 class Connection:
-    """Made by `connect`. versions: what the node serves, of what we speak. A connection that
-    failed once stays so: every later call raises the same again."""
+    """A connection, made by `connect`. versions: those that both the node and this client speak.
+    After the first failure the connection is of no use: every later call raises the same error
+    again."""
 
     def __init__(
         self,
@@ -147,7 +148,7 @@ class Connection:
 
     @property
     def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
-        """Host and port of this end and of the other one."""
+        """Host and port of both ends: this one first."""
         own, peer = map(self._writer.get_extra_info, ("sockname", "peername"))
         return (own or ("", 0))[:2], (peer or ("", 0))[:2]
 
@@ -173,7 +174,7 @@ class Connection:
         return Answer(used, await self._exchange(api, used, message))
 
     async def close(self) -> None:
-        """Close; whoever waits is told by UnreachablePeerError."""
+        """Close the connection. Requests that wait for an answer get UnreachablePeerError."""
         self._fail(UnreachablePeerError(self.address, "closed"))
         self._receiving.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -301,13 +302,13 @@ class Connection:
                 future.set_exception(self._failed())
 
     def _failed(self) -> PeerError:
-        """The failure, made anew for each who is told."""
+        """A new copy of the failure, one for each request that waited."""
         assert self._failure is not None
         return type(self._failure)(self.address, self._failure.reason)
 
 
 def _tls_reason(error: ssl.SSLError) -> str:
-    """openssl's own name of what went wrong; of certificates also the sentence."""
+    """OpenSSL's own name for the error; for an error of a certificate also its sentence."""
     why = getattr(error, "verify_message", "")
     return f"TLS: {error.reason or error}" + (f" ({why})" if why else "")
 

@@ -23,7 +23,7 @@ class ClusterNodes:
 
 
 def is_controller(connection: Connection) -> bool:
-    """Only controllers vote, and a node's ApiVersions tell what it serves."""
+    """Whether the node is a controller: only controllers serve Vote, as their ApiVersions tell."""
     return VOTE.key in connection.versions
 
 

@@ -23,9 +23,9 @@ from replica.message.primitives import (
 from replica.wire.schema import Field, Kind, Message, Structure, fields_at
 
 MAX_ELEMENTS = 100_000
-"""Of all arrays and tagged fields of a message together."""
+"""The most elements of arrays and tagged fields in one message."""
 LARGE_BYTES = 16 * 1024
-"""Of a field that isn't copied into what is sent."""
+"""The least bytes of a field that is not copied into what is sent."""
 
 _LAYOUTS: dict[Kind, struct.Struct] = {
     Kind.BOOL: struct.Struct(">?"),
@@ -51,7 +51,7 @@ class _Cursor:
         self.most = self.elements = most
 
     def take(self, size: int, what: str) -> int:
-        """Step over `size` bytes; where they begin."""
+        """Steps over `size` bytes; returns where they begin."""
         at, end = self.at, self.at + size
         if end > len(self.data):
             left = len(self.data) - at
@@ -60,7 +60,7 @@ class _Cursor:
         return at
 
     def count(self, elements: int, name: str, at: int) -> None:
-        """So many more elements are to be made."""
+        """Counts elements that are about to be made; DataError where they are too many."""
         self.elements -= elements
         if self.elements < 0:
             raise CorruptDataError(f"more than {self.most} elements, at {name}", at)
@@ -106,14 +106,15 @@ class Pieces(bytearray):
         self._large: list[tuple[int, Buffer]] = []
 
     def put(self, raw: Buffer) -> None:
-        """Bytes of a field, which must not change any more."""
+        """Adds the bytes of a field. They must not change any more, because large ones are not
+        copied."""
         if len(raw) < LARGE_BYTES:
             self.extend(raw)
         else:
             self._large.append((len(self), raw))
 
     def all(self) -> list[Buffer]:
-        """One after the other; nothing can be added later."""
+        """The pieces, in order; nothing can be added later."""
         view, at = memoryview(self), 0
         found: list[Buffer] = []
         for before, raw in self._large:
@@ -131,7 +132,7 @@ def encode(structure: Structure, version: int, message: Message) -> bytearray:
 
 
 def encode_to(out: bytearray, structure: Structure, version: int, message: Message) -> None:
-    """The same behind what is there."""
+    """The same as `encode`, behind the bytes that `out` holds already."""
     _structure_writer(structure, version)(out, message)
 
 
@@ -167,7 +168,7 @@ def _struct_reader(fields: tuple[Field, ...], version: int, flexible: bool) -> _
 
 
 def _read_tagged(cursor: _Cursor, known: dict[int, tuple[str, _Reader]], message: Message) -> None:
-    """Tagged fields, strictly rising; those that nobody here knows are stepped over."""
+    """Reads tagged fields, by rising tags; those with unknown tags are stepped over."""
     last = -1
     for _ in range(cursor.varint("tagged field count")):
         at = cursor.at
@@ -212,7 +213,7 @@ def _field_reader(field: Field, version: int, flexible: bool) -> _Reader:
 
 
 def _count_reader(name: str, flexible: bool) -> Callable[[_Cursor], int]:
-    """Of elements or bytes; -1 for null."""
+    """The reader of a count of elements or bytes; -1 stands for null."""
     what = f"{name} length"
     if flexible:
         return lambda cursor: cursor.varint(what) - 1
@@ -243,7 +244,8 @@ def _read_uuid(cursor: _Cursor, name: str) -> str:
 
 
 def _text_reader(name: str, flexible: bool, nullable: bool, *, is_text: bool) -> _Reader:
-    """Strings have a shorter length than bytes in versions that aren't flexible."""
+    """Reads a string or bytes. In versions that are not flexible, their lengths take 2 or 4
+    bytes."""
     count_of = _count_reader(name, flexible)
     if is_text and not flexible:
         count_of = lambda cursor: _INT16.unpack_from(  # noqa: E731
@@ -312,7 +314,7 @@ def _struct_writer(fields: tuple[Field, ...], version: int, flexible: bool) -> _
 def _write_tagged(
     out: bytearray, tagged: list[tuple[int, str, Any, _Writer]], message: Message
 ) -> None:
-    """Those that don't have their default, by rising tag."""
+    """Writes the tagged fields whose values differ from their defaults, by rising tag."""
     given = [
         (tag, message[name], writer)
         for tag, name, default, writer in tagged
@@ -348,7 +350,7 @@ def _field_writer(field: Field, version: int, flexible: bool) -> _Writer:
 
 
 def _count_writer(name: str, flexible: bool, *, is_short: bool = False) -> _Writer:
-    """Of a count of elements or bytes, -1 for null."""
+    """The writer of a count of elements or bytes; -1 stands for null."""
     if flexible:
         return lambda out, count: write_unsigned_varint(out, count + 1)
     layout, most = (_INT16, _MAX_INT16) if is_short else (_INT32, _MAX_INT32)

@@ -52,7 +52,8 @@ class Connections:
         return self._by_listener.get(listener, 0)
 
     def admit(self, new: Connected, listener_max: int = UNLIMITED) -> str:
-        """Take a connection in, if need be in the place of another; "" or why there is no room."""
+        """Accept a connection. Where there is no room, another one is closed for it. Returns "", or
+        why there is no room."""
         own = self._by_address.get(new.address, {})
         if len(own) >= self.limits.connections_of(new.address) and not self._make_room(own):
             return TOO_MANY_OF_ADDRESS
@@ -93,13 +94,14 @@ class Connections:
         self._by_listener[connected.listener] -= 1
 
     def make_room(self, listener: str | None = None) -> bool:
-        """Close one (of a listener): of the address that has the most. False where all that are
-        there are voters'."""
+        """Close a connection of the address that has the most of them; listener: only a connection
+        of this one. False where all that could be closed belong to voters."""
         crowds = sorted(self._by_address.values(), key=len, reverse=True)
         return any(self._make_room(crowd, listener) for crowd in crowds)
 
     def _make_room(self, crowd: dict[Connected, None], listener: str | None = None) -> bool:
-        """Close one of an address: one that has no request, else the one with the oldest."""
+        """Close a connection of this address: one without a request, else the one whose request is
+        the oldest."""
         oldest = None
         for each in crowd:
             if each.is_voters or listener not in (None, each.listener):

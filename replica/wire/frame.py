@@ -68,7 +68,7 @@ async def _read(reader: asyncio.StreamReader, size: int, position: int) -> bytes
 
 
 def _tell_nobody(size: int) -> None:
-    """Where nobody counts."""
+    """Ignores the number: for connections whose bytes nobody counts."""
 
 
 async def send(
@@ -76,9 +76,9 @@ async def send(
     pieces: Sequence[Buffer],
     moved: Callable[[int], None] = _tell_nobody,
 ) -> None:
-    """The pieces as one frame; returns when little of it is left here. moved: told of bytes that
-    have gone. In parts, because asyncio's TLS takes any amount at once and holds back only what
-    comes after it."""
+    """Sends the pieces as one frame; returns when little of it is left in memory. moved: called
+    with the number of bytes that were sent. The frame is sent in parts, because asyncio's TLS takes
+    any amount at once and holds back only what comes after it."""
     first, *others = pieces
     size = sum(map(len, pieces))
     for piece in (size_of_frame(size) + bytes(first), *others):
@@ -91,7 +91,7 @@ async def send(
 
 
 def framed(payload: bytes) -> bytes:
-    """A frame with its size."""
+    """The frame with its size in front."""
     return size_of_frame(len(payload)) + payload
 
 

@@ -21,8 +21,9 @@ from replica.wire.codec import Pieces, decode, decode_prefix, encode, encode_to
 from replica.wire.schema import FOREVER, Api, Message, Structure, field
 
 MAX_REQUEST_ELEMENTS = 1_000
-"""Of all arrays and tagged fields of a request together: more of them take the time that elections
-need. A node serves one partition, so its clients have no use for as many."""
+"""The most elements of arrays and tagged fields of one request, all arrays together: more of them
+take the time that elections need. A node serves one partition, so that its clients have no use for
+as many."""
 _START = struct.Struct(">hhi")
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _HEADERS = range(3)

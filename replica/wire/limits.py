@@ -57,5 +57,5 @@ class NodeLimits:
     answer_bytes: int = 256 * MIB
 
     def connections_of(self, address: str) -> int:
-        """How many one address may have."""
+        """How many connections one address may have at once."""
         return self.per_address_of.get(address, self.per_address)

@@ -40,7 +40,7 @@ class Load:
     _moved_at: float = field(default_factory=time.monotonic)
 
     def moved(self, size: int) -> None:
-        """So many bytes of it have come or gone."""
+        """Notes that `size` bytes of it have come or gone."""
         self._since_moved += size
         if self._since_moved >= MOVED_BYTES:
             self._since_moved, self._moved_at = 0, time.monotonic()
@@ -122,7 +122,8 @@ class Memory:
         self._by_address[load.address] += size
 
     def _close_stalled(self, address: str) -> None:
-        """Of all where all is taken, else of the address that has taken its share."""
+        """Closes connections that have stood still: all of them where all memory is taken, else
+        those of the address, which has taken its share."""
         everybody = self._used + MOVED_BYTES > self._most
         before = time.monotonic() - PATIENCE_S
         for each in tuple(self._moving):

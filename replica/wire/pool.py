@@ -19,12 +19,13 @@ class Pool:
 
     @property
     def connected(self) -> tuple[Address, ...]:
-        """Where there is an open connection."""
+        """The addresses to which there is an open connection."""
         return tuple(a for a, connection in self._connections.items() if connection.is_open)
 
     async def connection(self, address: Address, expected: Identity | None = None) -> Connection:
-        """An open one; who asks meanwhile waits for the same. expected: the node that a new
-        connection is meant for. Raises as Connection.connect."""
+        """An open connection to the address. Callers that ask while it is being made wait for the
+        same one. expected: the node that a new connection is meant for. Raises as
+        Connection.connect."""
         async with self._opening.setdefault(address, asyncio.Lock()):
             found = self._connections.get(address)
             if found is None or not found.is_open:
@@ -35,7 +36,7 @@ class Pool:
             return found
 
     async def close(self) -> None:
-        """Close all; whoever waits gets UnreachablePeerError."""
+        """Close all connections. Whoever waits on one gets UnreachablePeerError."""
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()

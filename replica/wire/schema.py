@@ -1,5 +1,10 @@
 """The vocabulary in which replica.wire.apis declares Kafka's requests and responses.
 
+replica.message.schema is the vocabulary of records. Both are Kafka's message language, and are kept
+apart because their readers are: a request is read once, into a dict, within bounds on elements and
+memory and without a copy of its records; a record is read by programs that numba can compile, keeps
+the bytes and the tagged fields that it came with, and gives Kafka's JSON.
+
 A message is the fields of its version: untagged ones in declared order, then, from the API's first
 flexible version on, the tagged ones by rising tag (KIP-482).
 """
@@ -92,14 +97,14 @@ class Api:
 def api(
     name: str,
     key: int,
-    oldest: int,
-    newest: int,
+    bounds: tuple[int, int],
     *,
     flexible_since: int,
     request: tuple[Field, ...],
     response: tuple[Field, ...],
 ) -> Api:
-    """An API from its two tables; both version bounds inclusive."""
+    """An API from its two tables. bounds: its oldest and its newest version."""
+    oldest, newest = bounds
     versions = range(oldest, newest + 1)
     return Api(
         name,

@@ -76,7 +76,7 @@ RefusedLogin = Callable[[Client, str], None]
 
 
 def _nobodys(client: Client, request: Request) -> bool:
-    """Where there are no voters."""
+    """No client is a voter: for a node that has no voters."""
     return False
 
 
@@ -124,7 +124,7 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """How many are open."""
+        """How many connections are open."""
         return self._shared.connections.on(self._service.listener)
 
     async def start(self, host: str, port: int) -> int:
@@ -135,7 +135,7 @@ class Server:
         )
 
     async def close(self) -> None:
-        """Take no more connections and close those that are there."""
+        """Stop accepting connections, and close those that are open."""
         self._acceptor.close()
         for task in self._tasks:
             task.cancel()
@@ -174,7 +174,8 @@ class Server:
             await self._converse(guest, reader, guest.writer)
 
     async def _has_agreed_on_tls(self, writer: asyncio.StreamWriter) -> bool:
-        """Also where there is none to agree on.
+        """Whether the connection may go on: its TLS handshake has ended well, or the listener has
+        no TLS.
 
         After a failure there is nothing to wait for: the writer never hears of its transport's end.
         """
@@ -335,7 +336,7 @@ class _Guest:
         self._refused = refused
 
     def close(self, why: str) -> None:
-        """At once: what is on its way is lost."""
+        """Closes the connection at once: bytes that are on their way are lost."""
         self._refused[why] += 1
         if self.writer is not None and not self.writer.is_closing():
             self.writer.transport.abort()
@@ -343,11 +344,12 @@ class _Guest:
             self.task.cancel()
 
     def load(self) -> Load:
-        """A large request or answer of it."""
+        """The account of a large request or answer of this connection."""
         return Load(self.connected.address, self.close, self.connected.is_voters)
 
     def know(self) -> None:
-        """Take over who it is, once it has proven that."""
+        """Makes the principal that the client has proven the client's own; nothing where it has
+        proven none yet."""
         if self.sasl is not None and self.sasl.principal is not None:
             self.client = replace(self.client, principal=self.sasl.principal)
             self.sasl = None

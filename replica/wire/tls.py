@@ -32,7 +32,7 @@ CLIENT_AUTH = {
 
 @dataclass(frozen=True, slots=True)
 class PemText:
-    """What would stand in a PEM file. name: where it stands instead, for errors."""
+    """The text of a PEM file. name: where the text stands instead of in a file, for errors."""
 
     name: str
     text: str = field(repr=False)
@@ -159,7 +159,8 @@ def _check_readable(path: str) -> None:
 
 
 def _escaped(value: str) -> str:
-    """With a backslash before what has a meaning in a name, and around its spaces."""
+    """The text with a backslash before each character that has a meaning in a name, and before
+    spaces at its ends."""
     text = "".join(f"\\{char}" if char in _ESCAPED else char for char in value)
     if text.startswith((" ", "#")):
         text = f"\\{text}"

@@ -22,7 +22,7 @@ class Turns:
         self._is_taken = False
 
     async def next(self, address: str) -> None:
-        """Returns once it is the turn of a client at that address; it lasts until the client's work
+        """Waits for the turn of a client at that address. The turn lasts until the client's work
         waits for something."""
         loop = asyncio.get_running_loop()
         if not self._is_taken:

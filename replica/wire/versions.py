@@ -10,7 +10,6 @@ from replica.model.keys import NO_NODE
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.schema import Api, Message
 
-KRAFT_VERSION = "kraft.version"
 _SINCE_LEVEL_0 = 4
 """The first version of ApiVersions whose clients take a feature whose range begins at 0
 (KAFKA-17011)."""
@@ -42,7 +41,7 @@ def no_features() -> Features:
 
 
 def newest_common(api: Api, theirs: Versions, least: int = 0) -> int | None:
-    """The newest version of both from `least` on; None where there is none."""
+    """The newest version that is in both ranges, from `least` on; None where there is none."""
     common = [version for version in api.versions if version in theirs.get(api.key, ())]
     return common[-1] if common and common[-1] >= least else None
 

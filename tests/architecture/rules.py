@@ -1,4 +1,4 @@
-"""The import rules of DESIGN.md section 2 as data, and the checker that reads modules by them.
+"""The import rules of CONTRIBUTING.md's floors as data, and the checker that reads modules by them.
 
 A module belongs to the longest folder of FOLDERS that holds it. Only syntax trees are read: a
 forbidden import inside a function, or below TYPE_CHECKING, is an import all the same.

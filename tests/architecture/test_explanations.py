@@ -9,11 +9,8 @@ from pathlib import Path
 
 import pytest
 
-REPLICA = Path(__file__).parents[2] / "replica"
-FOLDERS = (
-    *("admin", "consumer", "format", "message", "metadata", "node", "scan", "wire"),
-    *("check", "machines", "redacted"),
-)
+REPOSITORY = Path(__file__).parents[2]
+FOLDERS = ("replica", "pipelines", "jobs")
 OUTSIDE = re.compile(r"\bDESIGN\b|\bseeds? \d{3}\b|\b[A-K]\d{2}\b(?! ?\()")
 """The design and its sources, and a scenario's bare number: tests/scenarios says what it means,
 but whoever reads the code doesn't know that."""
@@ -35,8 +32,8 @@ def explanations(text: str) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_explanations_need_nothing_from_outside_the_repository(folder: str) -> None:
     found = [
-        f"{path.relative_to(REPLICA)}:{line} {OUTSIDE.search(text)[0]}"
-        for path in sorted((REPLICA / folder).rglob("*.py"))
+        f"{path.relative_to(REPOSITORY)}:{line} {OUTSIDE.search(text)[0]}"
+        for path in sorted((REPOSITORY / folder).rglob("*.py"))
         for line, text in explanations(path.read_text(encoding="utf-8"))
         if OUTSIDE.search(text)
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from replica.format.byte_source import Source
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.segment import scan
-from replica.scan.arrow import JSON, VARIANT, RecordScan
+from replica.scan.arrow import RecordScan
 from replica.scan.lines import LineScan
 from replica.scan.regions import Chunk, Regions
 from replica.scan.tables import program_table
@@ -29,7 +29,6 @@ def works(segment: Path, data: bytes) -> dict[str, Work]:
         "CRC + walk, in memory": lambda: walk(data),
         "read + CRC + walk": lambda: from_file(segment, walk),
         "read + CRC + walk + JSON lines into a buffer": lambda: from_file(segment, lines),
-        "read + CRC + walk + JSON into Arrow": lambda: from_file(segment, json_into_arrow),
         "read + CRC + walk + VARIANT and value into Arrow": lambda: from_file(
             segment, variant_into_arrow
         ),
@@ -67,15 +66,9 @@ def lines(data: Source, first_offset: int = 0) -> int:
     return sum(len(piece) for piece in found if isinstance(piece, memoryview))
 
 
-def json_into_arrow(data: Source) -> int:
-    """Record batches with Kafka's JSON; their rows."""
-    found = RecordScan(data, expected_offset=0, payload=JSON, with_value=False)
-    return sum(table.num_rows for table in found)
-
-
 def variant_into_arrow(data: Source) -> int:
     """Record batches as Spark gets them: VARIANT and the raw value; their rows."""
-    return sum(t.num_rows for t in RecordScan(data, expected_offset=0, payload=VARIANT))
+    return sum(t.num_rows for t in RecordScan(data, expected_offset=0))
 
 
 def scalar_walk(data: bytes) -> int:

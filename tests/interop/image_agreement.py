@@ -8,8 +8,8 @@ from itertools import accumulate
 from random import Random
 
 from replica.metadata.image import Image, Replay, to_records
-from replica.metadata.image.features import KRAFT_VERSION
 from replica.metadata.record import MetadataRecord, new_record
+from replica.model.control import KRAFT_VERSION
 from tests.drift.facts import facts_of
 from tests.interop.image_driver import ImageDriver
 from tests.interop.kafka_jars import numbers

@@ -47,9 +47,7 @@ def test_a_plan_for_a_new_lake_names_what_the_ingest_brings_in_and_makes_no_lake
     plan = kraftlake(*asked, "--dry-run")
     assert plan.code == 0
     assert not lake.exists()
-    assert plan.complaints == [
-        "ingest: dry run: 4 captures, 0.6 MB to decode without Spark; nothing was written"
-    ]
+    assert plan.complaints == ["ingest: dry run: 4 captures, 0.6 MB to decode; nothing was written"]
     done = kraftlake(*asked)
     assert done.code == 0
     rows = brought_in(done)

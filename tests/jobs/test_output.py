@@ -13,11 +13,13 @@ import pytest
 from jobs.output import (
     Progress,
     cell_text,
+    coloured,
     json_text,
     ms_text,
     one_line,
     write_bytes,
     write_counts,
+    write_line,
     write_table,
 )
 
@@ -93,6 +95,12 @@ def test_json_escapes_what_a_terminal_obeys_and_holds_the_same_text() -> None:
     assert json.loads(text) == {"a": _MOVING, _MOVING: ["é日"]}
 
 
+def test_half_a_surrogate_pair_is_escaped_where_no_utf_8_has_it() -> None:
+    assert one_line("\ud800 \udfff").encode() == b"\\ud800 \\udfff"
+    assert one_line("odd name \udcff").encode(errors="surrogateescape") == b"odd name \xff"
+    assert json_text(["\ud800"]).encode() == b'["\\ud800"]'
+
+
 def test_lines_of_the_bulk_reader_are_escaped_as_those_of_the_scalar_one(
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
@@ -136,3 +144,16 @@ def test_progress_is_for_terminals_and_long_work(monkeypatch: pytest.MonkeyPatch
     assert "half way" in terminal.getvalue()
     assert "too early" not in terminal.getvalue()
     assert terminal.getvalue().endswith("\r")
+
+
+def test_no_line_moves_a_terminal_or_begins_another_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_line(f"a\x1b[2J\nb{_MOVING}\x1b[31m")
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.isascii()
+    assert line.isprintable()
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    write_line(f"{coloured('sound', 'green')}, a\x1b[2J\x1b[7m\n")
+    assert sys.stdout.getvalue() == "\x1b[32msound\x1b[0m, a\\x1b[2J\\x1b[7m\\n\n"

@@ -53,6 +53,31 @@ def test_a_reassignment_is_read_from_kafkas_file(
     assert "No such file" in kraftlake("plan", "--reassignment", "gone", data / FINAL).error
 
 
+_ONE = '{"version":1,"partitions":[{"topic":%s,"partition":%s,"replicas":%s}]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[" * 200_000, "no JSON that can be read"),
+        (_ONE % ('"t"', "9" * 5000, "[1]"), "no JSON that can be read"),
+        (_ONE % ('"t"', "1e999", "[1]"), "expected a whole number"),
+        (_ONE % (r'"\ud800"', "0", "[1]"), "expected the name of a topic"),
+        (_ONE % (r'"\u001b[2J"', "0", "[1]"), "expected the name of a topic"),
+        (_ONE % ('"t"', "0", [1] * 40_000), "partitions have 32767 at most"),
+    ],
+    ids=["nested", "digits", "float", "half-a-character", "escape", "replicas"],
+)
+def test_a_hostile_reassignment_is_refused_in_a_line(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, text: str, complaint: str
+) -> None:
+    path = tmp_path / "moves.json"
+    path.write_text(text)
+    ended = kraftlake("plan", "--reassignment", path, data / FINAL)
+    assert ended.code == 2
+    assert complaint in ended.error
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from replica.format.control import KRaftVersion, KRaftVoters
 from replica.format.file_names import METADATA_FOLDER
+from replica.format.frames import frames
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Voter
+from replica.restore.checkpoint import checkpoint
 from tests.jobs.conftest import Kraftlake
 
 RECORDED = {"kafka-3.7.2-static": "3.7", "kafka-4.1.1-dynamic": "4.1", "kafka-4.4.0-dynamic": "4.4"}
@@ -112,3 +117,52 @@ def test_a_directory_that_was_not_formatted_is_refused(
     ended = kraftlake("restore", *options, source)
     assert ended.code == 2
     assert "kafka-storage" in ended.err
+
+
+VOTERS = tuple(
+    Voter(ReplicaKey(node_id, f"{node_id:022d}"), (Endpoint("CONTROLLER", "c", 9093),), 0, 1)
+    for node_id in (1, 2, 3)
+)
+
+
+def formatted(folder: Path) -> Path:
+    """The checkpoint of a controller's directory as kafka-storage formats it."""
+    path = folder / CHECKPOINT
+    path.parent.mkdir(parents=True)
+    path.write_bytes(checkpoint((), 0, [KRaftVersion(0, 1), KRaftVoters(0, VOTERS)]))
+    return path
+
+
+def test_the_voters_of_a_formatted_directory_go_into_the_checkpoint(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    formatted(tmp_path / "new")
+    options = ("--release", "4.4", "--formatted", tmp_path / "new", "-o", tmp_path / "out")
+    ended = kraftlake("restore", *options, data / "kafka-4.4.0-dynamic/final")
+    assert ended.code == 0, ended.err
+    dumped = kraftlake("dump", "--json", tmp_path / "out" / CHECKPOINT).rows
+    (voters,) = (row["data"]["voters"] for row in dumped if row["type"] == "KRAFT_VOTERS")
+    assert [voter["voterId"] for voter in voters] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [(-100, "CRC"), (100, "CRC"), (None, "footer")],
+    ids=["a-bit-of-the-last-batch", "a-bit-of-the-voters", "cut-before-the-footer"],
+)
+def test_a_damaged_checkpoint_of_a_formatted_directory_is_refused(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, place: int | None, complaint: str
+) -> None:
+    path = formatted(tmp_path / "new")
+    content = bytearray(path.read_bytes())
+    if place is None:
+        *_, footer = frames(content, start=0, expected_offset=0)
+        del content[footer.position :]
+    else:
+        content[place] ^= 1
+    path.write_bytes(content)
+    options = ("--release", "4.4", "--formatted", tmp_path / "new", "--dry-run")
+    ended = kraftlake("restore", *options, data / "kafka-4.4.0-dynamic/final")
+    assert ended.code == 2
+    assert complaint in ended.error
+    assert str(path) in ended.error

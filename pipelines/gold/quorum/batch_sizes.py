@@ -5,9 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from pipelines.in_memory.quorum.batch_sizes import PERCENTILES
 from pipelines.tables.quorum import BATCH_SIZES
-
-_PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def batch_sizes(branch_batches: DataFrame) -> DataFrame:
@@ -17,7 +16,7 @@ def batch_sizes(branch_batches: DataFrame) -> DataFrame:
         F.count("size_bytes").alias("batches"),
         F.sum("record_count").alias("records"),
         F.sum("size_bytes").alias("bytes"),
-        *(_percentile(part).alias(f"{name}_bytes") for name, part in _PERCENTILES.items()),
+        *(_percentile(part).alias(f"{name}_bytes") for name, part in PERCENTILES.items()),
         F.max("size_bytes").alias("max_bytes"),
         F.max("record_count").alias("max_records"),
         # the first of those that are equally large

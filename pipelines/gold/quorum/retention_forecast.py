@@ -5,16 +5,14 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from pipelines.in_memory.quorum.retention_forecast import FAR_MS, MAX_BYTES, MAX_MS
 from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.quorum import RETENTION_FORECAST
 from replica.format.timestamps import LAST_MS
 
 # MetadataLogConfig's defaults; KafkaMetadataLog.maybeClean is what keeps to them
-_MAX_BYTES = 100 * 1024 * 1024
-_MAX_MS = 7 * 24 * 3_600_000
 
 _DAY_MS = 24 * 3_600_000
-_FAR_MS = 1000 * 365 * _DAY_MS
 
 
 def retention_forecast(
@@ -74,7 +72,7 @@ def _log_growth(branch_batches: DataFrame) -> DataFrame:
     times = branch_batches.groupBy("cluster_id").agg(F.max("max_timestamp").alias("log_time"))
     at = F.unix_millis("max_timestamp")
     recent = branch_batches.join(F.broadcast(times), on="cluster_id", how="inner")
-    recent = recent.where(at >= F.unix_millis("log_time") - _MAX_MS)
+    recent = recent.where(at >= F.unix_millis("log_time") - MAX_MS)
     grown = recent.groupBy("cluster_id", "log_time").agg(
         (F.max(at) - F.min(at)).alias("span"), F.sum("size_bytes").alias("bytes")
     )
@@ -96,15 +94,15 @@ def _snapshot_growth(cadence: DataFrame) -> DataFrame:
 
 
 def _by_bytes() -> Column:
-    left = F.greatest(F.lit(_MAX_BYTES) - F.col("log_bytes") - F.col("snapshot_bytes"), F.lit(0))
+    left = F.greatest(F.lit(MAX_BYTES) - F.col("log_bytes") - F.col("snapshot_bytes"), F.lit(0))
     per_day = F.col("log_bytes_per_day") + F.coalesce("snapshot_bytes_per_day", F.lit(0))
     in_ms = left * _DAY_MS / F.when(per_day > 0, per_day)
     at = _moment(F.unix_millis("log_time") + in_ms.cast("bigint"))
-    return F.when(in_ms < _FAR_MS, at)
+    return F.when(in_ms < FAR_MS, at)
 
 
 def _by_time() -> Column:
-    return _moment(F.unix_millis("oldest_time") + _MAX_MS)
+    return _moment(F.unix_millis("oldest_time") + MAX_MS)
 
 
 def _moment(ms: Column) -> Column:

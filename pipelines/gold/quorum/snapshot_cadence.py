@@ -5,12 +5,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from pipelines.in_memory.quorum.snapshot_cadence import MAX_BYTES, MAX_INTERVAL_MS
 from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.quorum import SNAPSHOT_CADENCE
 
 # MetadataLogConfig's defaults
-_MAX_BYTES = 20 * 1024 * 1024
-_MAX_INTERVAL_MS = 3_600_000
 
 _ID = (*REPLICA_KEYS, "end_offset", "epoch")
 
@@ -72,8 +71,8 @@ def _bytes_since() -> Column:
 
 
 def _reached() -> Column:
-    by_bytes = F.col("log_bytes_since") >= _MAX_BYTES
-    by_interval = F.col("ms_since") >= _MAX_INTERVAL_MS
+    by_bytes = F.col("log_bytes_since") >= MAX_BYTES
+    by_interval = F.col("ms_since") >= MAX_INTERVAL_MS
     # that one is reached is enough to know; that neither is takes both
     is_neither = ~by_bytes & ~by_interval
     return F.when(by_bytes, "bytes").when(by_interval, "interval").when(is_neither, "neither")

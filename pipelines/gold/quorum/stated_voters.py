@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from pipelines.in_memory.quorum.stated_voters import SOURCES
 from pipelines.silver.control_records import (
     configured_voters_as_voters,
     leader_voters_as_voters,
@@ -14,8 +15,6 @@ from pipelines.silver.control_records import (
 from pipelines.silver.held_batches import one_row_per_capture
 from pipelines.tables.bronze import REPLICA_KEYS, SNAPSHOT_KEYS
 from replica.model.keys import ZERO_UUID
-
-SOURCES = ("configuration", "log", "snapshot", "quorum_state", "meta_properties")
 
 
 def stated_voters(

@@ -6,7 +6,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pipelines.gold.newest_group import is_newest_group
-from pipelines.gold.quorum.stated_voters import SOURCES, known_directory
+from pipelines.gold.quorum.stated_voters import known_directory
+from pipelines.in_memory.quorum.stated_voters import SOURCES
 from pipelines.tables.quorum import VOTER_BELIEFS
 
 _GROUP = ("cluster_id", "capture_group")

@@ -11,9 +11,10 @@ from pipelines.tables.keys import REPLICA_KEYS
 from replica.check.membership import Member, judge_membership
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, FileName, classify
-from replica.format.snapshot import BOOTSTRAP_ID, SnapshotName
+from replica.format.snapshot import SnapshotName
 from replica.history.log import LogBatch
 from replica.model.keys import ReplicaId, ReplicaKey
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 def told(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -66,7 +67,7 @@ def _is_of(kind: FileKind) -> Callable[[FileName], bool]:
 
 
 def _is_bootstrap_snapshot(name: FileName) -> bool:
-    return name.snapshot == SnapshotName(BOOTSTRAP_ID)
+    return name.snapshot == SnapshotName(BOOTSTRAP_SNAPSHOT)
 
 
 def _path_of(row: dict[str, Any], is_it: Callable[[FileName], bool]) -> str | None:

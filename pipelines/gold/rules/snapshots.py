@@ -12,8 +12,8 @@ from pipelines.replay.compared import difference_of
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD
 from replica.check.snapshots import Compared, is_broken, is_newer, judge_compared, validity_of
-from replica.format.snapshot import BOOTSTRAP_ID
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.severity import Severity
 
 FOUND = pa.struct(FINDING)
@@ -68,7 +68,7 @@ def _is_broken(finding: dict[str, Any]) -> bool:
 
 def _content_findings(row: dict[str, Any], told: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     snapshot_id = OffsetAndEpoch(row["end_offset"], row["epoch"])
-    if snapshot_id == BOOTSTRAP_ID or not row["is_whole"]:
+    if snapshot_id == BOOTSTRAP_SNAPSHOT or not row["is_whole"]:
         return
     comparison = row["comparison"]
     is_readable = not any(one["rule"] in UNREADABLE for one in told)
@@ -82,7 +82,9 @@ def _content_findings(row: dict[str, Any], told: list[dict[str, Any]]) -> Iterat
     if row["first_unknown"] is not None:
         unknown.append(row["first_unknown"])
     found = judge_compared(
-        *(row["file"], snapshot_id, compared),
+        row["file"],
+        snapshot_id,
+        compared,
         is_readable=is_readable,
         newer=is_newer(snapshot_id, unknown),
     )

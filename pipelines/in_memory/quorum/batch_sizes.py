@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pipelines.in_memory.aggregates import grouped, hour_of, percentile_of
 from pipelines.in_memory.rows import BranchBatch, Row
 
-_PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def batch_sizes(branch: Iterable[BranchBatch]) -> Iterator[Row]:
@@ -25,7 +25,7 @@ def _sizes(batches: Sequence[BranchBatch]) -> Row:
         "batches": len(batches),
         "records": sum(batch.record_count for batch in batches),
         "bytes": sum(sizes),
-        **{f"{name}_bytes": percentile_of(sizes, part) for name, part in _PERCENTILES.items()},
+        **{f"{name}_bytes": percentile_of(sizes, part) for name, part in PERCENTILES.items()},
         "max_bytes": sizes[-1],
         "max_records": max(batch.record_count for batch in batches),
         "largest_offset": first_largest.base_offset,

@@ -84,7 +84,10 @@ def _counted(rows: Sequence[Row]) -> Iterator[_Epoch]:
             before = 0 if row["start_offset"] == 0 else row["epoch"] - 1
         leaderless = row["epoch"] - before - row["has_leader"]
         yield _Epoch(
-            *(row["cluster_id"], row["at"], row["has_leader"], row["leader_id"]),
+            row["cluster_id"],
+            row["at"],
+            row["has_leader"],
+            row["leader_id"],
             leaderless=leaderless,
             reign_ms=_between(row["started_at"], row["ended_at"]),
         )

@@ -16,11 +16,11 @@ from replica.format.timestamps import moment
 from replica.model.keys import ReplicaId
 
 # MetadataLogConfig's defaults; KafkaMetadataLog.maybeClean is what keeps to them
-_MAX_BYTES = 100 * 1024 * 1024
-_MAX_MS = 7 * 24 * 3_600_000
+MAX_BYTES = 100 * 1024 * 1024
+MAX_MS = 7 * 24 * 3_600_000
 
 _DAY_MS = 24 * 3_600_000
-_FAR_MS = 1000 * 365 * _DAY_MS
+FAR_MS = 1000 * 365 * _DAY_MS
 
 _LOG_FILE = re.compile(r"/[0-9]{20}\.log$")
 
@@ -77,7 +77,7 @@ def _forecast(log_bytes: int, kept: _Kept, growth: _Growth, by_snapshots: int | 
     by_bytes = _when_bytes_are_up(in_files, growth, by_snapshots or 0)
     by_time = None
     if kept.oldest_time is not None:
-        by_time = moment(milliseconds(kept.oldest_time) + _MAX_MS)
+        by_time = moment(milliseconds(kept.oldest_time) + MAX_MS)
     # Kafka keeps the last snapshot
     goes = smallest((by_bytes, by_time)) if kept.snapshots >= 2 else None
     return {
@@ -95,14 +95,14 @@ def _forecast(log_bytes: int, kept: _Kept, growth: _Growth, by_snapshots: int | 
 
 
 def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> datetime | None:
-    """by_snapshots: bytes a day. None without growth, or beyond _FAR_MS."""
+    """by_snapshots: bytes a day. None without growth, or beyond FAR_MS."""
     if growth.bytes_per_day is None or growth.log_time_ms is None:
         return None
     per_day = growth.bytes_per_day + by_snapshots
     if per_day <= 0:
         return None
-    in_ms = float(max(_MAX_BYTES - in_files, 0) * _DAY_MS) / per_day
-    return moment(growth.log_time_ms + int(in_ms)) if in_ms < _FAR_MS else None
+    in_ms = float(max(MAX_BYTES - in_files, 0) * _DAY_MS) / per_day
+    return moment(growth.log_time_ms + int(in_ms)) if in_ms < FAR_MS else None
 
 
 def _look(capture: Row) -> tuple[datetime, int, str, int]:
@@ -148,7 +148,7 @@ def _log_growth(batches: Sequence[BranchBatch]) -> _Growth:
     newest = largest(at for at, _ in timed)
     if newest is None:
         return _Growth()
-    recent = [(at, size) for at, size in timed if at >= newest - _MAX_MS]
+    recent = [(at, size) for at, size in timed if at >= newest - MAX_MS]
     span = newest - min(at for at, _ in recent)
     if span == 0:
         return _Growth(newest)

@@ -13,8 +13,8 @@ from pipelines.in_memory.rows import BranchBatch, Row, milliseconds, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
 
 # MetadataLogConfig's defaults
-_MAX_BYTES = 20 * 1024 * 1024
-_MAX_INTERVAL_MS = 3_600_000
+MAX_BYTES = 20 * 1024 * 1024
+MAX_INTERVAL_MS = 3_600_000
 
 _FACTS = ("size_bytes", "record_count", "last_contained_log_timestamp")
 
@@ -101,9 +101,9 @@ def _since(row: Row, previous: Row | None, below: Callable[[int], _Below]) -> Ro
 
 
 def _reached(in_bytes: int | None, ms: int | None) -> str | None:
-    if in_bytes is not None and in_bytes >= _MAX_BYTES:
+    if in_bytes is not None and in_bytes >= MAX_BYTES:
         return "bytes"
-    if ms is not None and ms >= _MAX_INTERVAL_MS:
+    if ms is not None and ms >= MAX_INTERVAL_MS:
         return "interval"
     # that one is reached is enough to know; that neither is takes both
     return None if in_bytes is None or ms is None else "neither"

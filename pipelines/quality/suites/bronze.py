@@ -28,21 +28,21 @@ _READABLE = (
     satisfy(
         "a payload is missing only where the record could not be read",
         "payload IS NOT NULL OR record_version IS NULL OR record_type = 'UNKNOWN_RECORD'",
-        *("payload", "record_version"),
+        ("payload", "record_version"),
         action=WARN,
     ),
     satisfy(
         "a record's bytes are missing only where they may hold a secret",
         "value IS NOT NULL OR record_version IS NULL OR record_type = 'UNKNOWN_RECORD' "
         f"OR record_type IN ({_SECRET_TYPES})",
-        *("value", "record_type"),
+        ("value", "record_type"),
         action=WARN,
     ),
 )
 _SEEN_IN_ORDER = satisfy(
     "it was first seen before it was last seen",
     "last_seen IS NULL OR first_seen <= last_seen",
-    *("first_seen", "last_seen"),
+    ("first_seen", "last_seen"),
     action=WARN,
 )
 _FINDING = (
@@ -56,14 +56,14 @@ CAPTURES = Suite(
         satisfy(
             "a log ends at or behind its start",
             "log_start_offset <= log_end_offset",
-            *("log_start_offset", "log_end_offset"),
+            ("log_start_offset", "log_end_offset"),
             action=WARN,
         ),
         at_least("ingest_seq", 1, action=STOP),
         satisfy(
             "the capture's state was stored",
             "states IS NOT NULL",
-            "capture_id",
+            ("capture_id",),
             action=STOP,
         ),
     ),
@@ -77,19 +77,19 @@ LOG_BATCHES = Suite(
         satisfy(
             "a batch has an epoch and offsets from 0 on, its last one not below its first",
             "leader_epoch >= 0 AND base_offset >= 0 AND last_offset >= base_offset",
-            *("leader_epoch", "base_offset", "last_offset"),
+            ("leader_epoch", "base_offset", "last_offset"),
             action=QUARANTINE,
         ),
         satisfy(
             "a batch has as many records as offsets",
             "record_count = last_offset - base_offset + 1",
-            *("record_count", "base_offset", "last_offset"),
+            ("record_count", "base_offset", "last_offset"),
             action=WARN,
         ),
         satisfy(
             "bronze.log_records has every record of an undamaged batch and none of another",
             "coalesce(records_held, 0) = CASE WHEN crc_valid THEN record_count ELSE 0 END",
-            *("record_count", "crc_valid"),
+            ("record_count", "crc_valid"),
             action=WARN,
         ),
         at_least("size_bytes", HEADER.size, action=WARN),
@@ -98,7 +98,7 @@ LOG_BATCHES = Suite(
             "a batch that vanished was truncated or removed, and by a capture after its first",
             "(truncated_at IS NULL OR removed_at IS NULL) "
             "AND coalesce(truncated_at, removed_at) IS DISTINCT FROM first_seen",
-            *("truncated_at", "removed_at", "first_seen"),
+            ("truncated_at", "removed_at", "first_seen"),
             action=WARN,
         ),
     ),
@@ -111,13 +111,13 @@ LOG_RECORDS = Suite(
         satisfy(
             "a record lies within its batch, which bronze.log_batches has",
             "`offset` BETWEEN base_offset AND batch_last_offset",
-            *("offset", *bronze.BATCH_KEYS),
+            ("offset", *bronze.BATCH_KEYS),
             action=QUARANTINE,
         ),
         satisfy(
             "a batch's records follow each other from its base offset on",
             "`offset` = coalesce(previous_offset + 1, base_offset)",
-            *("offset", "base_offset"),
+            ("offset", "base_offset"),
             action=WARN,
         ),
         *_READABLE,
@@ -136,13 +136,13 @@ SNAPSHOTS = Suite(
         satisfy(
             "bronze.snapshot_records has every record of a whole snapshot",
             "coalesce(records_held, 0) = record_count OR NOT is_whole",
-            *("record_count", "is_whole"),
+            ("record_count", "is_whole"),
             action=WARN,
         ),
         satisfy(
             "a complete snapshot was held by a capture",
             "state <> 'complete' OR cardinality(captures) > 0",
-            *("state", "captures"),
+            ("state", "captures"),
             action=WARN,
         ),
         at_least("end_offset", 0, action=WARN),
@@ -158,13 +158,13 @@ SNAPSHOT_RECORDS = Suite(
         satisfy(
             "a record is of a snapshot that bronze.snapshots has",
             "snapshots IS NOT NULL",
-            *bronze.SNAPSHOT_KEYS,
+            (*bronze.SNAPSHOT_KEYS,),
             action=QUARANTINE,
         ),
         satisfy(
             "a snapshot's records follow each other from index 0 on",
             "`index` = coalesce(previous_index + 1, 0)",
-            "index",
+            ("index",),
             action=WARN,
         ),
         *_READABLE,
@@ -184,14 +184,14 @@ REPLICA_STATE = Suite(
             "coalesce(size(leader_epochs), 0) < 2 OR forall(sequence(1, size(leader_epochs) - 1), "
             "i -> get(leader_epochs, i).epoch > get(leader_epochs, i - 1).epoch AND "
             "get(leader_epochs, i).start_offset >= get(leader_epochs, i - 1).start_offset)",
-            "leader_epochs",
+            ("leader_epochs",),
             action=WARN,
             predicate=epochs_ascend,
         ),
         satisfy(
             "no more index entries are wrong than there are",
             "index_mismatches BETWEEN 0 AND index_entries",
-            *("index_mismatches", "index_entries"),
+            ("index_mismatches", "index_entries"),
             action=STOP,
         ),
     ),

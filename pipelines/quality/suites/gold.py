@@ -33,7 +33,7 @@ def _json(column: str) -> Expectation:
     return satisfy(
         f"{column} is JSON",
         f"{column} IS NULL OR try_parse_json({column}) IS NOT NULL",
-        column,
+        (column,),
         action=WARN,
         predicate=is_json_or_null,
     )
@@ -46,14 +46,14 @@ LEADER_EPOCH_HISTORY = Suite(
         satisfy(
             "an epoch ends behind its start",
             "start_offset IS NULL OR end_offset IS NULL OR start_offset < end_offset",
-            *("start_offset", "end_offset"),
+            ("start_offset", "end_offset"),
             action=WARN,
         ),
         satisfy(
             "epochs that stand don't overlap",
             "commitment = 'superseded' OR start_offset IS NULL OR end_before IS NULL "
             "OR end_before <= start_offset",
-            *("epoch", "start_offset", "end_offset", "commitment"),
+            ("epoch", "start_offset", "end_offset", "commitment"),
             action=WARN,
         ),
     ),
@@ -71,32 +71,32 @@ DIVERGENCE_POINTS = Suite(
         satisfy(
             "a pair is named in order",
             "node_a < node_b OR (node_a = node_b AND directory_a < directory_b)",
-            *("node_a", "directory_a", "node_b", "directory_b"),
+            ("node_a", "directory_a", "node_b", "directory_b"),
             action=STOP,
         ),
         satisfy(
             "there is a difference where the relation says so, and only there",
             _null_unless("relation IN ('diverged', 'conflict')", _DIFFERENCE),
-            *("relation", *_DIFFERENCE),
+            ("relation", *_DIFFERENCE),
             action=STOP,
         ),
         satisfy(
             "what the loser gives up is known where there is a loser, and only there",
             _null_unless("truncating_node IS NOT NULL", _LOSS),
-            *("truncating_node", *_LOSS),
+            ("truncating_node", *_LOSS),
             action=STOP,
         ),
         satisfy(
             "only diverged logs have a loser, one of the two",
             "truncating_node IS NULL "
             "OR (relation = 'diverged' AND truncating_node IN (node_a, node_b))",
-            *("relation", "truncating_node", "node_a", "node_b"),
+            ("relation", "truncating_node", "node_a", "node_b"),
             action=STOP,
         ),
         satisfy(
             "committed, unproven and superseded are all that is lost",
             f"records_lost IS NULL OR records_lost = {_COUNTED}",
-            *_LOSS[-4:],
+            (*_LOSS[-4:],),
             action=STOP,
         ),
     ),
@@ -108,19 +108,19 @@ TRUNCATIONS = Suite(
         satisfy(
             "a run of offsets has an end behind its start, and no more records than offsets",
             "from_offset < to_offset AND records BETWEEN 1 AND to_offset - from_offset",
-            *("from_offset", "to_offset", "records"),
+            ("from_offset", "to_offset", "records"),
             action=WARN,
         ),
         satisfy(
             "committed, unproven and superseded are all that vanished",
             f"records = {_COUNTED}",
-            *("records", "committed_lost", "unproven_lost", "superseded_lost"),
+            ("records", "committed_lost", "unproven_lost", "superseded_lost"),
             action=STOP,
         ),
         satisfy(
             "what vanished was seen before",
             "last_seen IS NULL OR last_seen < seen_at",
-            *("last_seen", "seen_at"),
+            ("last_seen", "seen_at"),
             action=WARN,
         ),
     ),
@@ -133,7 +133,7 @@ SNAPSHOT_VALIDITY = Suite(
         satisfy(
             "a snapshot is invalid where a rule is broken, and only there",
             "(verdict = 'invalid') = (cardinality(broken_rules) > 0)",
-            *("verdict", "broken_rules"),
+            ("verdict", "broken_rules"),
             action=STOP,
         ),
         at_least("end_offset", 0, action=WARN),
@@ -157,7 +157,7 @@ METADATA_HISTORY = Suite(
             "a version ends behind its start, and no later than the next one starts",
             "valid_to_offset IS NULL AND next_from IS NULL OR valid_to_offset > valid_from_offset "
             "AND (next_from IS NULL OR valid_to_offset <= next_from)",
-            *("valid_from_offset", "valid_to_offset"),
+            ("valid_from_offset", "valid_to_offset"),
             action=STOP,
         ),
     ),
@@ -174,7 +174,7 @@ METADATA_CHANGES = Suite(
         satisfy(
             "something changed",
             "old IS DISTINCT FROM new",
-            *("old", "new"),
+            ("old", "new"),
             action=WARN,
         ),
     ),
@@ -186,7 +186,7 @@ STATE_RANGES = Suite(
         satisfy(
             "a range ends behind its start, and before the next one starts",
             "from_offset <= to_offset AND (next_from IS NULL OR to_offset < next_from)",
-            *("from_offset", "to_offset"),
+            ("from_offset", "to_offset"),
             action=STOP,
         ),
     ),

@@ -15,7 +15,7 @@ REPLICA_STATUS = Suite(
         satisfy(
             "a high watermark has its evidence, and only a high watermark",
             "(high_watermark IS NULL) = (high_watermark_evidence IS NULL)",
-            *("high_watermark", "high_watermark_evidence"),
+            ("high_watermark", "high_watermark_evidence"),
             action=STOP,
         ),
         at_least("lag_records", 0, action=WARN),
@@ -35,7 +35,7 @@ VOTES = Suite(
         satisfy(
             "nobody voted twice in an epoch",
             "NOT is_double",
-            *("voter_id", "epoch", "candidate_id"),
+            ("voter_id", "epoch", "candidate_id"),
             action=WARN,
         ),
     ),
@@ -65,7 +65,7 @@ BATCH_SIZES = Suite(
         satisfy(
             "the percentiles of batch sizes ascend",
             "p50_bytes <= p95_bytes AND p95_bytes <= p99_bytes AND p99_bytes <= max_bytes",
-            *("p50_bytes", "p95_bytes", "p99_bytes", "max_bytes"),
+            ("p50_bytes", "p95_bytes", "p99_bytes", "max_bytes"),
             action=STOP,
         ),
     ),

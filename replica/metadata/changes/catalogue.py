@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 
 class ChangeType(NamedTuple):
-    """entity: the kind it happens to. value: what `old` and `new` hold: the record's fields that
-    are told, one as its value, several as an object; () the whole entity."""
+    """entity: the kind of entity that changes. value: the record's fields that `old` and `new`
+    hold: one field as its value, several as an object, () for the whole entity."""
 
     name: str
     entity: str

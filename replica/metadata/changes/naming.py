@@ -1,4 +1,5 @@
-"""What people call an entity: a topic's name and partition, a config's resource, an ACL's rule."""
+"""The name by which people know an entity: a topic's name and partition, a config's resource, an
+ACL's rule."""
 
 from __future__ import annotations
 
@@ -28,10 +29,8 @@ _PREFIXED = 4
 
 
 def name_of(kind: Kind, key: Any, value: Any, topic_names: Mapping[str, str]) -> str:
-    """The name that people know an entity by, such as orders-0.
-
-    value: any version of the entity, as State's tables hold it. topic_names: by topic id.
-    """
+    """The name by which people know an entity, such as orders-0. value: any version of the entity,
+    as State's tables hold it. topic_names: topic names by topic id."""
     if kind.name == "partition":
         return f"{topic_names.get(key[0], key[0])}-{key[1]}"
     return _NAMES[kind.name](key, value)

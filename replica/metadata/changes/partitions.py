@@ -19,11 +19,12 @@ _LISTS = {
 _PLACES = tuple((Partition._fields.index(field), change) for field, change in _LISTS.items())
 
 _json = lru_cache(maxsize=1 << 14)(compact)
-"""Of lists that many partitions share: assignments, ISRs."""
+"""JSON of a list of ids, kept because many partitions share their assignments and ISRs."""
 
 
 def partition_changes(old: Partition, new: Partition) -> list[Change]:
-    """None where they are equal; at least one where they aren't."""
+    """The changes from `old` to `new`: an empty list where both are equal, else at least one
+    change."""
     found: list[Change] = []
     if old.leader != new.leader:
         found.append(Change("leader_changed", str(old.leader), str(new.leader)))

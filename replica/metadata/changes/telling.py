@@ -1,5 +1,5 @@
-"""The changes that a replay writes, with the names of entities, and with the id that the topic of a
-name had before."""
+"""The changes that a replay writes, with the names of their entities. A new topic's change also
+holds the id of the deleted topic that had its name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Told(NamedTuple):
 
 
 def topic_names_around(writes: Sequence[Write], now: Mapping[str, str]) -> Mapping[str, str]:
-    """Topic id -> name, of the topics that are left (`now`) and of those that the writes delete."""
+    """Topic names by id: those of the topics that exist now (`now`), and of the topics that the
+    writes delete."""
     gone = _gone(writes)
     return ChainMap(gone, cast(dict[str, str], now)) if gone else now
 
@@ -37,16 +38,18 @@ class ChangeTeller:
     """Remembers the ids of deleted topics by name: a topic of that name may be created again."""
 
     def __init__(self, former: Mapping[str, str] | None = None) -> None:
-        """former: what the teller of another log remembers, where this log branches off it."""
+        """former: the deleted topics that the teller of another log remembers, where this log
+        branches off from that one."""
         self._former: dict[str, str] = dict(former or {})
 
     @property
     def former(self) -> Mapping[str, str]:
-        """Name -> id of the last deleted topic of that name, of those told of."""
+        """For each name the id of the topic that was deleted last, among the topics told of."""
         return self._former
 
     def tell(self, writes: Sequence[Write], topic_names: Mapping[str, str]) -> Iterator[Told]:
-        """The changes of what became visible together; topic_names: from topic_names_around."""
+        """The changes that became visible together. topic_names: as topic_names_around gives
+        them."""
         for topic_id, name in _gone(writes).items():
             self._former[name] = topic_id
         for write in writes:

@@ -1,4 +1,5 @@
-"""Two versions of an entity -> what changed, by the types of the catalogue."""
+"""Compares two versions of an entity and gives the changes between them, by the types of the
+catalogue."""
 
 from __future__ import annotations
 
@@ -9,10 +10,8 @@ from replica.metadata.changes.change import Change
 from replica.metadata.changes.partitions import partition_changes
 from replica.metadata.changes.releases import release_of
 from replica.metadata.image.features import METADATA_VERSION
-from replica.metadata.image.image import KINDS
+from replica.metadata.image.image import KIND_OF
 from replica.metadata.image.kind import Kind, compact
-
-_KINDS = {kind.name: kind for kind in KINDS}
 
 
 def changes_of(kind: Kind, key: Any, old: Any, new: Any) -> list[Change]:
@@ -91,7 +90,7 @@ def _told(kind: Kind, key: Any, value: Any, field: str) -> str:
 
 
 def _broker_changes(old: Any, new: Any) -> list[Change]:
-    kind = _KINDS["broker"]
+    kind = KIND_OF["broker"]
 
     def whole(change: str) -> list[Change]:
         return [Change(change, *(kind.value_text(one["brokerId"], one) for one in (old, new)))]
@@ -114,7 +113,8 @@ _BROKER_FIELDS = {
     "logDirs": ("broker_directories_changed", ""),
     "cordonedLogDirs": ("broker_cordoned_directories_changed", ""),
 }
-"""Field -> what it is called to be false or any list, and to be true."""
+"""For a field that is true or false, or that lists something: the name of the change to false or to
+any list, and of the change to true."""
 
 _FIELD_BY_FIELD: dict[str, Callable[[Any, Any], list[Change]]] = {
     "partition": partition_changes,

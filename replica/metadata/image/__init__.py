@@ -16,7 +16,9 @@ log disagree by a fault of Kafka, the replay follows the log.
 
 from replica.metadata.image.image import (
     EMPTY,
+    KIND_OF,
     KINDS,
+    PLACE_OF,
     Difference,
     Image,
     differences,
@@ -42,6 +44,8 @@ __all__ = [
     "EMPTY",
     "KEY_FIELDS",
     "KINDS",
+    "KIND_OF",
+    "PLACE_OF",
     "Difference",
     "Entity",
     "Image",

@@ -19,7 +19,8 @@ _SHUTDOWN = {0: {}, 1: {"inControlledShutdown": True}}
 
 
 def _register(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Refused with a listener without a name; its security protocol may be any number."""
+    """Registers a broker. A listener without a name is refused; its security protocol may be any
+    number."""
     if not all(listener["name"] for listener in fields["endPoints"]):
         return f"a listener of broker {fields['brokerId']} has no name", ()
     registration = filled(_REGISTRATION, fields)
@@ -40,7 +41,7 @@ def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 def _unregister(state: State, offset: int, fields: Fields) -> Refused | None:
-    """To unregister a broker that isn't there is fine."""
+    """Removes the registration. A broker that is not registered is no error."""
     broker_id = fields["brokerId"]
     if broker_id in state.brokers.values:
         state.brokers.drop(broker_id)

@@ -1,8 +1,9 @@
 """Client quotas (KIP-546; Kafka: ClientQuotasDelta).
 
-The entity is a map: its order in a record says nothing, and of a type named twice the last counts.
-An entity name of null, the default, is another one than the empty name. A value is held as Java's
-text of the double, which tells -0.0 from 0.0 and NaN from nothing, as Kafka's equality does.
+The entity is a map: the order of its parts in a record says nothing, and of a type that is named
+twice the last one counts. The entity name null stands for the default entity; the empty name is
+another one. A value is held as Java's text of the double: as in Kafka's equality, -0.0 differs from
+0.0, and NaN equals itself.
 """
 
 from __future__ import annotations

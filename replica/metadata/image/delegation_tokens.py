@@ -19,7 +19,7 @@ def _set(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 def _remove(state: State, offset: int, fields: Fields) -> Refused | None:
-    """To remove an absent token is fine."""
+    """Removes the token. A token that is absent is no error."""
     state.delegation_tokens.drop(fields["tokenId"])
     return None
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from replica.metadata.image.kind import Kind
 from replica.metadata.image.state import Fields, Handler, Refused, State
+from replica.model.control import KRAFT_VERSION
 
 METADATA_VERSION = "metadata.version"
-KRAFT_VERSION = "kraft.version"
 
 
 def _set_level(state: State, offset: int, fields: Fields) -> Refused | None:

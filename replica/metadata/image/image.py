@@ -15,6 +15,9 @@ from replica.metadata.image.state import TOPIC_RESOURCE, State, Table
 
 KINDS: tuple[Kind, ...] = tuple(chain.from_iterable(family.KINDS for family in (*FAMILIES, voters)))
 """Every kind of entity, in canonical order."""
+KIND_OF: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
+PLACE_OF: Mapping[str, int] = {kind.name: place for place, kind in enumerate(KINDS)}
+"""By the name of a kind its place in the canonical order, in which topics precede partitions."""
 
 _CONFIG = configs.KINDS[0]
 
@@ -52,7 +55,8 @@ EMPTY = Image()
 
 
 class Difference(NamedTuple):
-    """An entity of which two images tell different things; a value of None: it isn't there."""
+    """An entity that differs between two images. A value of None: the entity is not in that
+    image."""
 
     kind: str
     key: str
@@ -61,7 +65,7 @@ class Difference(NamedTuple):
 
 
 def differences(a: Image, b: Image) -> Iterator[Difference]:
-    """Where the images differ, in canonical order; nothing where they are equal."""
+    """The entities that differ, in canonical order; none where the images are equal."""
     for kind in KINDS:
         for key in _differing_keys(kind, a, b):
             yield _difference(kind, key, a, b)

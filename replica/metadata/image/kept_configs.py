@@ -47,5 +47,5 @@ release that does not know them yet leaves them out of its snapshots, too."""
 
 
 def is_always_kept(resource_type: int, name: str) -> bool:
-    """Whether every release from Kafka 4.2 on keeps the config."""
+    """Whether every release from Kafka 4.2 on keeps this config in its image."""
     return resource_type == _BROKER or name in KEPT_CONFIGS.get(resource_type, ())

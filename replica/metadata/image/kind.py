@@ -50,12 +50,13 @@ class Kind:
 
 
 def own_fields(key: object, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """For kinds whose value is the fields already."""
+    """The value itself: for kinds whose value is the record's fields already."""
     return value
 
 
 def filled(record_type: str, fields: Mapping[str, Value]) -> dict[str, Any]:
-    """The fields of a record of any version as those of the newest, defaults in place."""
+    """The fields of a record of any version, as its newest version has them: fields that the record
+    lacks get their defaults."""
     return {f.name: fields.get(f.name, f.default) for f in schema_named(record_type).fields}
 
 

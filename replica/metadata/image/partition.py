@@ -38,7 +38,8 @@ class Partition(NamedTuple):
 
 
 class RefusedPartitionError(Exception):
-    """The record can't be merged; the text says why in one line. It never leaves the package."""
+    """The record can't be merged into the partition. The text says why in one line; Replay turns
+    this error into a Refusal."""
 
 
 def registered(fields: Mapping[str, Any]) -> Partition:
@@ -115,7 +116,8 @@ def fields_of(key: tuple[str, int], partition: Partition) -> dict[str, Any]:
 
 
 def text_of(key: tuple[str, int], partition: Partition) -> str:
-    """fields_of as compact writes them: partitions are most of what changes."""
+    """The JSON of fields_of, as `compact` writes it. It is made by hand because most entities that
+    change are partitions."""
     replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch = partition[:8]
     return (
         f'{{"addingReplicas":{_ints(adding)},"directories":{_texts(partition.directories)},'
@@ -135,7 +137,7 @@ def _ints(numbers: tuple[int, ...]) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def _texts(ids: tuple[str, ...]) -> str:
-    """Ids hold nothing that JSON would escape."""
+    """Ids need no escape in JSON."""
     return "[" + ",".join(f'"{one}"' for one in ids) + "]"
 
 

@@ -1,7 +1,6 @@
-"""The next producer id to hand out (KIP-730; Kafka: ProducerIdsDelta).
-
-Which broker asked is no state: a snapshot names broker -1, epoch -1. An id below 0 means none.
-"""
+"""The next producer id that a broker will get (KIP-730; Kafka: ProducerIdsDelta). The broker that
+asked last is not part of the state: a snapshot names broker -1 and epoch -1. An id below 0 means
+that there is none."""
 
 from __future__ import annotations
 

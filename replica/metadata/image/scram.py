@@ -14,7 +14,7 @@ def _set(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 def _remove(state: State, offset: int, fields: Fields) -> Refused | None:
-    """To remove an absent credential is fine."""
+    """Removes the credential. A credential that is absent is no error."""
     state.scram.drop((fields["name"], fields["mechanism"]))
     return None
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from replica.format.control import KRaftVersion, KRaftVoters
 from replica.metadata.image.features import METADATA_VERSION
-from replica.metadata.image.image import KINDS, Image
+from replica.metadata.image.image import KIND_OF, Image
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import schema_named
 
@@ -37,8 +37,7 @@ _ORDER = (
     *("feature", "zk_migration_state", "broker", "controller", "topic", "config"),
     *("client_quota", "producer_ids", "acl", "scram", "delegation_token"),
 )
-_KIND = {kind.name: kind for kind in KINDS}
-_PARTITION = _KIND["partition"]
+_PARTITION = KIND_OF["partition"]
 
 
 def to_records(image: Image) -> tuple[SnapshotRecord, ...]:
@@ -79,7 +78,7 @@ class _Writer:
                         yield from self._record("partition", partition)
 
     def _keys(self, name: str) -> list[Any]:
-        kind = _KIND[name]
+        kind = KIND_OF[name]
         keys = sorted(self._image.tables[kind.table].values, key=kind.order)
         if name == "feature":
             # First: it may decide how the records behind it are read.
@@ -94,7 +93,7 @@ class _Writer:
 
     def _record(self, name: str, key: Any) -> Iterator[MetadataRecord]:
         """The entity's record; none where the metadata.version has no record for it."""
-        kind = _KIND[name]
+        kind = KIND_OF[name]
         since = _SINCE.get(kind.record_type, _ALWAYS)
         version = next((v for level, v in since if level <= self._metadata_version), None)
         if version is None:

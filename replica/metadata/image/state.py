@@ -1,4 +1,5 @@
-"""What a replay holds while it runs: a table for each kind of entity, and the ways between them."""
+"""The state of a replay while it runs: a table for each kind of entity, and indexes between the
+tables."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ Refused: TypeAlias = tuple[str, tuple[int, ...]]
 """(why a record changes nothing, offsets of the earlier records that explain it)."""
 
 Handler: TypeAlias = "Callable[[State, int, Fields], Refused | None]"
-"""Applies the record with these fields, found at this offset, or refuses it."""
+"""A function that applies a record to the state: it takes the record's fields and offset, and gives
+a Refused where the record can't be applied."""
 
 QuotaKey: TypeAlias = tuple[tuple[tuple[str, str | None], ...], str]
 """((entity type, entity name) sorted by type, quota key); a name of None is the default entity."""
@@ -39,7 +41,7 @@ class Table(Generic[K, V]):
         self.offsets[key] = offset
 
     def drop(self, key: K) -> None:
-        """Forget the entity; one that isn't there is fine."""
+        """Forget the entity. An entity that is absent is no error."""
         if self.values.pop(key, None) is not None:
             del self.offsets[key]
 
@@ -98,7 +100,8 @@ class State:
         return {name: getattr(self, name).copy() for name in TABLES}
 
     def removal(self, table: str, key: Hashable) -> tuple[int, ...]:
-        """The offset of the removal, as a refusal wants it; () where there was none."""
+        """The offset at which the entity was removed, in the form that a refusal takes; () where it
+        was not removed."""
         offset = self.removals.get((table, key))
         return () if offset is None else (offset,)
 

@@ -7,16 +7,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from replica.format.control import KRaftVersion, voters_from_plain
-from replica.metadata.image.image import KINDS, Image
+from replica.metadata.image.image import KIND_OF, PLACE_OF, Image
 from replica.metadata.image.kind import Kind
 from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.plain_reader import from_plain
 from replica.metadata.record import new_record
 from replica.metadata.records import schema_named
-
-_KINDS = {kind.name: kind for kind in KINDS}
-_PLACES = {kind.name: place for place, kind in enumerate(KINDS)}
-"""Topics come before their partitions."""
 
 
 class Read(NamedTuple):
@@ -32,7 +28,7 @@ def entity_of(kind_name: str, value_text: str) -> Read:
 
     Raises CorruptDataError, or KeyError, for what this release doesn't write.
     """
-    kind, fields = _KINDS[kind_name], json.loads(value_text)
+    kind, fields = KIND_OF[kind_name], json.loads(value_text)
     replay = Replay()
     if kind_name == "partition":
         # it has to have a topic
@@ -50,8 +46,8 @@ def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:
     Raises as entity_of; of a partition also where its topic is missing.
     """
     replay = Replay()
-    for kind_name, value_text, offset in sorted(entities, key=lambda one: _PLACES[one[0]]):
-        record = _record(_KINDS[kind_name], json.loads(value_text))
+    for kind_name, value_text, offset in sorted(entities, key=lambda one: PLACE_OF[one[0]]):
+        record = _record(KIND_OF[kind_name], json.loads(value_text))
         replay.apply(-1 if offset is None else offset, record)
     return replay.image()
 

@@ -9,7 +9,7 @@ from replica.metadata.image.state import TOPIC_RESOURCE, Fields, Handler, Refuse
 
 
 def _create(state: State, offset: int, fields: Fields) -> Refused | None:
-    """A topic id that exists starts empty again."""
+    """Creates a topic. A topic id that exists already starts again without partitions."""
     topic_id, name = fields["topicId"], fields["name"]
     _drop_partitions(state, topic_id)
     former = state.topics.values.get(topic_id)
@@ -21,7 +21,7 @@ def _create(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 def _remove(state: State, offset: int, fields: Fields) -> Refused | None:
-    """The partitions go, and by the topic's name its configs."""
+    """Removes a topic with its partitions, and with the configs of the topic's name."""
     topic_id = fields["topicId"]
     name = state.topics.values.get(topic_id)
     if name is None:
@@ -41,7 +41,7 @@ def _drop_partitions(state: State, topic_id: str) -> None:
 
 
 def _forget_name(state: State, topic_id: str, name: str) -> None:
-    """Unless the name has meanwhile become another topic's."""
+    """Removes the name, unless another topic has it by now."""
     if state.topic_ids.get(name) == topic_id:
         del state.topic_ids[name]
 
@@ -80,7 +80,8 @@ def _change(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 def _clear_elr(state: State, offset: int, fields: Fields) -> Refused | None:
-    """By topic name; the empty name means every topic. Partitions without ELR stay as they are."""
+    """Clears the ELR of the topic with this name, or of every topic where the name is empty.
+    Partitions without an ELR stay as they are."""
     name = fields["topicName"]
     if not name:
         topic_ids = list(state.topics.values)

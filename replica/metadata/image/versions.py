@@ -23,11 +23,10 @@ _END = MARKERS[1]
 
 
 class Write(NamedTuple):
-    """An entity before and after; old, new: as State's tables hold it, None where it isn't there.
-
-    They may be equal: a record may say again what was there. offset, record_type: of the record
-    that wrote it, the last one that did in a transaction.
-    """
+    """An entity before and after a record. old, new: its value as State's tables hold it, None
+    where the entity does not exist. Both may be equal, because a record may repeat what was there.
+    offset, record_type: of the record that wrote the entity; within a transaction, of the last such
+    record."""
 
     kind: Kind
     key: Any
@@ -91,7 +90,7 @@ class VersionedReplay:
 
     @property
     def state(self) -> State:
-        """As Replay's; to be read only."""
+        """The tables, as Replay's `state`; to be read only."""
         return self._replay.state
 
     def copy(self) -> VersionedReplay:
@@ -104,11 +103,12 @@ class VersionedReplay:
         return twin
 
     def image(self) -> Image:
-        """As Replay's."""
+        """The image that is visible now, as Replay's."""
         return self._replay.image()
 
     def apply(self, offset: int, record: ReplayedRecord) -> list[Write]:
-        """What is visible from this record on, in the order of the first write to each entity."""
+        """The writes that this record makes visible, in the order in which their entities were
+        first written."""
         was_open = self._replay.in_transaction
         self.refusal = self._replay.apply(offset, record)
         record_type = record.type if isinstance(record, MetadataRecord) else ""
@@ -128,7 +128,7 @@ class VersionedReplay:
         return self._visible(pending) if record_type == _END else []
 
     def _single(self, offset: int, record_type: str) -> list[Write]:
-        """Of a record that touched one entity at most: nearly all do."""
+        """The write of a record that touched at most one entity, as nearly all do."""
         if not self._journal:
             return []
         kind, key, old = self._journal.pop()

@@ -76,7 +76,7 @@ def _read(line: str) -> tuple[str, str, scram.Credential]:
     """(user, mechanism, credential); ValueError whose text quotes nothing."""
     try:
         fields = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("not a JSON object") from None
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object")

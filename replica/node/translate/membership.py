@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replica.errors import KraftlakeError
+from replica.model.control import KRAFT_VERSION
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoint, Voter
@@ -21,7 +22,7 @@ from replica.raft.messages import (
     VoterChangeResponse,
 )
 from replica.wire.schema import Message
-from replica.wire.versions import KRAFT_VERSION, supported_feature
+from replica.wire.versions import supported_feature
 
 _WITHOUT_RESULTS = 2
 """The first version of UpdateFeatures that answers for all features together."""

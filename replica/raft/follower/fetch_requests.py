@@ -42,7 +42,7 @@ def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
 
 
 def awaits_flush(core: Core) -> bool:
-    """Whether the log end may not be told to others yet: a crash could still take it back (J17).
+    """Whether the log end may not be told to others yet: a crash could still take it back.
 
     An observer waits too, as Kafka's controllers do: what it has fetched counts from the moment it
     is a voter.

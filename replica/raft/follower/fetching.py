@@ -1,7 +1,7 @@
 """The follower: what it does with a leader's answers, and when it stops trusting the leader.
 
 Kafka: handleFetchResponse, handleFetchSnapshotResponse, pollFollower; decisions on truncation and
-high watermark are replica.history's. Scenarios B, F13-F15, G.
+high watermark are replica.history's.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _truncate(core: Core, diverging: OffsetAndEpoch) -> None:
 
 
 def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> None:
-    """Unless it is here already, or is the bootstrap snapshot, each replica's own (H25)."""
+    """Unless it is here already, or is the bootstrap snapshot, each replica's own."""
     if snapshot_id != BOOTSTRAP_SNAPSHOT and core.log.snapshot(snapshot_id) is None:
         core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
 

@@ -3,7 +3,7 @@
 A voter tells its endpoints and versions (UpdateRaftVoter). An observer that may join has its older
 self removed, which is its node with another directory (RemoveRaftVoter), then itself added
 (AddRaftVoter). Each asks when its update timer ends, in the place of a fetch, and the timer begins
-anew with each request. Kafka: pollFollowerAsVoter, pollFollowerAsObserver. Scenarios H20, H36-H39.
+anew with each request. Kafka: pollFollowerAsVoter, pollFollowerAsObserver.
 """
 
 from __future__ import annotations

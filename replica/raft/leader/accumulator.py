@@ -1,7 +1,7 @@
 """Records that wait to become batches: appends that come within the linger go together.
 
 Time comes in, batches come out; who drains gives them offsets. Kafka: BatchAccumulator,
-BatchBuilder. Scenarios J04-J12, J15.
+BatchBuilder.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class RecordBatchTooLargeError(KraftlakeError):
 
 
 def lead(core: Core, candidate: Candidate) -> None:
-    """Become leader and append the records every epoch starts with, in one batch (H22)."""
+    """Become leader and append the records every epoch starts with, in one batch."""
     local = core.local
     assert local is not None
     wait = core.config.fetch_timeout_ms
@@ -52,7 +52,7 @@ def lead(core: Core, candidate: Candidate) -> None:
 
 
 def handle_propose(core: Core, propose: Propose) -> None:
-    """Append encoded batches; Effects.append has their offsets (J01-J03).
+    """Append encoded batches; Effects.append has their offsets.
 
     Raises NotLeaderError, RecordBatchTooLargeError, or UsageError for a future epoch.
     """
@@ -69,7 +69,7 @@ def handle_propose(core: Core, propose: Propose) -> None:
 
 def handle_append(core: Core, request: Append) -> None:
     """Gather records; they are appended when the linger is over, or before what may not overtake
-    them. Raises as handle_propose does, and BufferAllocationError (J04)."""
+    them. Raises as handle_propose does, and BufferAllocationError."""
     assert request.values, "an append has records"
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
@@ -77,7 +77,7 @@ def handle_append(core: Core, request: Append) -> None:
 
 
 def handle_resign(core: Core, resign: Resign) -> None:
-    """The state machine gives up. Raises NotLeaderError or UsageError (E24, E25)."""
+    """The state machine gives up. Raises NotLeaderError or UsageError."""
     role = core.role
     if resign.epoch > role.epoch:
         raise UsageError(f"resign from epoch {resign.epoch}, but the newest is {role.epoch}")
@@ -124,7 +124,7 @@ def _check_size(core: Core, size: int) -> None:
 
 def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
     """LeaderChange; and the voters, where the log has none yet (bootstrap snapshot 0-0) or the
-    leader's own entry is out of date (H19)."""
+    leader's own entry is out of date."""
     voters = core.log.voters
     keys = {voter.key.node_id: voter.key for voter in voters}
     granting = tuple(keys[node_id] for node_id in sorted(candidate.tally.granted))
@@ -146,7 +146,7 @@ def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
 
 
 def _send_begin(core: Core) -> None:
-    """BeginQuorumEpoch to all other voters, every half fetch timeout (E06)."""
+    """BeginQuorumEpoch to all other voters, every half fetch timeout."""
     role = core.leader
     for voter in core.log.voters.others(role.local):
         request = BeginQuorumEpochRequest(

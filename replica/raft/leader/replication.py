@@ -3,7 +3,7 @@
 Kafka: handleFetchRequest, tryCompleteFetchRequest (the fetch purgatory), buildFetchResponse,
 handleFetchSnapshotRequest, LeaderState.maybeUpdateHighWatermark; the decision on a fetch is
 history.fetch's. Whatever is appended at once, control records too, is preceded by the records that
-wait for the end of the linger (J09).
+wait for the end of the linger.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def drained(core: Core) -> tuple[Batch, ...]:
 
 
 def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest) -> None:
-    """Answer now, or keep the fetch until there is something to say (B22-B24)."""
+    """Answer now, or keep the fetch until there is something to say."""
     if (
         min(request.fetch_offset, request.last_fetched_epoch, request.max_wait_ms) < 0
         or request.last_fetched_epoch > request.epoch
@@ -93,7 +93,7 @@ def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest
 def handle_fetch_snapshot_request(
     core: Core, request_id: Hashable, request: FetchSnapshotRequest
 ) -> None:
-    """A slice of a complete snapshot; the bootstrap snapshot is nobody's to fetch (G12-G18)."""
+    """A slice of a complete snapshot; the bootstrap snapshot is nobody's to fetch."""
     error = leader_only_error(core, request.epoch)
     facts = core.log.snapshot(request.snapshot_id)
     if error is None and (facts is None or request.snapshot_id == BOOTSTRAP_SNAPSHOT):
@@ -202,7 +202,7 @@ def _end_change(core: Core, high_watermark: int) -> None:
 
 
 def finish_change(core: Core, error: ErrorCode, message: str = "") -> None:
-    """End the pending change and answer who waits for it; the voter set stays as appended (H04)."""
+    """End the pending change and answer who waits for it; the voter set stays as appended."""
     role = core.leader
     assert role.change is not None
     core.keep(replace(role, change=None))

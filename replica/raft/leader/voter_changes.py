@@ -99,7 +99,7 @@ def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse 
 
 
 def handle_remove_voter(core: Core, request_id: Hashable, request: RemoveVoterRequest) -> None:
-    """Append the set without it, the leader itself too; the last voter stays (H16)."""
+    """Append the set without it, the leader itself too; the last voter stays."""
     if _refuse_unready(core, request_id, request):
         return
     voters = core.log.voters
@@ -114,7 +114,7 @@ def handle_remove_voter(core: Core, request_id: Hashable, request: RemoveVoterRe
 
 
 def handle_update_voter(core: Core, request_id: Hashable, request: UpdateVoterRequest) -> None:
-    """Append the voter's new entry and answer at once (H17). At kraft.version 0 the leader only
+    """Append the voter's new entry and answer at once. At kraft.version 0 the leader only
     remembers it, for an upgrade."""
     error = leader_only_error(core, request.epoch)
     if error is not None:
@@ -170,7 +170,7 @@ def handle_update_features(
 
 
 def _refuse_unready(core: Core, request_id: Hashable, request: PeerRequest) -> bool:
-    """Refuse unless this leader has committed in its epoch (H02), no change is pending (H03), and
+    """Refuse unless this leader has committed in its epoch, no change is pending, and
     the voters in force are committed."""
     role = core.role
     if not isinstance(role, Leader):
@@ -221,7 +221,7 @@ def _set_last_offset(core: Core, change: PendingChange, last_offset: int) -> Non
 
 def _append_voters(core: Core, voters: VoterSet) -> int:
     assert len(voters) > 0, "a quorum has voters"
-    assert core.log.voters.has_overlapping_majority(voters), "one voter at a time (H30)"
+    assert core.log.voters.has_overlapping_majority(voters), "one voter at a time"
     return append_control(core, KRaftVoters(voters))
 
 

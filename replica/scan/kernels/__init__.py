@@ -1,7 +1,7 @@
 """The kernels' code: Python that numba compiles. Imported only to compile it.
 
 frames        batch headers, CRC-32C and the records' places in one pass
-json_rows     values of records -> Kafka's JSON (its pieces: json_values)
+json_lines    records -> lines of Kafka's JSON (its pieces: json_values)
 variant_rows  values of records -> Spark's VARIANT (variant_values)
 value_rows    the values themselves
 odd_rows      which records the scalar reader must look at

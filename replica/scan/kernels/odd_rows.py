@@ -16,7 +16,7 @@ def find_odd_rows(
 ) -> int:
     """Notes which of the rows 0 <= row < count no program reads, or one that is sought.
 
-    guarded: as of json_rows; a row of it that may hold a secret is noted, too. sought: for each
+    guarded: as of json_lines; a row of it that may hold a secret is noted, too. sought: for each
     program, 1 where it is. odd: the numbers of those rows, with room for all of
     them; returns how many they are. places: tables.MAX_WIDTH items of scratch.
     """

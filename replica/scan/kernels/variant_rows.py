@@ -86,8 +86,12 @@ def write_variants(
     known: Longs,
     known_bytes: Bytes,
 ) -> int:
-    """As write_json; a refused row has neither value nor dictionary.
+    """Writes the rows low <= row < high; the first row that found no room, or `high`.
 
+    guarded: the program whose secrets are to be redacted, -1 for none. offsets: one more item than
+    rows; row low + k has the bytes offsets[k] to offsets[k + 1] of `output`, and by
+    dictionary_offsets its dictionary of `dictionaries`. refused: how many rows have neither and are
+    the scalar reader's, then their numbers counted from `low`; an item more than rows.
     places: 2 * tables.MAX_WIDTH items of scratch. known, known_bytes: KNOWN * KNOWN_COLUMNS items
     and KNOWN * KNOWN_STRIDE bytes, zero at first, kept between calls.
     """

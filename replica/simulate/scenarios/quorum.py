@@ -14,31 +14,26 @@ from random import Random
 from replica.format.frames import frames
 from replica.format.whole_batch import value_batch
 from replica.metadata.writer import encode
-from replica.model.keys import ReplicaId
 from replica.raft import inputs
 from replica.raft.effects import Effects
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
 from replica.raft.ports import StateMachine
 from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
-from replica.simulate.host import FOLDER, SimulatedHost
+from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
 from replica.simulate.node import QUORUM_CHARACTERS, Layout, Node
+from replica.simulate.node_files import Files, files_on, identify
 from replica.simulate.scenarios import records
 from replica.simulate.scenarios.records import Records, uuid_of
 from replica.simulate.simulation import Simulation
 from replica.simulate.workload import MetadataWorkload, Values
-from replica.storage.identity import write_identity
 
 START_MS = 1_767_225_600_000
 """What all clocks show in the beginning: 2026-01-01T00:00:00Z."""
 PATIENCE_MS = 120_000
 """Simulated time within which what a script waits for comes, or never."""
 _KEEP_ALL = {"retention_bytes": -1, "retention_ms": -1}
-_HOME = FOLDER.rpartition("/")[0]
-
-Files = dict[str, bytes]
-"""By their paths in a node's log directory, such as meta.properties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +86,7 @@ class ScriptedQuorum:
         for node in self.nodes.values():
             node.offset_ms, node.drift = START_MS, 0
             self.configure(node.node_id, cluster_id=self.cluster_id, **_KEEP_ALL)
-            self._identify(node)
+            identify(node)
         self._newest_timestamp = START_MS
         self.run_ms(1)
 
@@ -237,7 +232,7 @@ class ScriptedQuorum:
         """A node that is down gets an empty disk, formatted anew with another directory id."""
         node = self.nodes[node_id]
         node.wipe(self.simulation.random)
-        self._identify(node)
+        identify(node)
 
     def disk_image(self, node_id: int) -> SimulatedDisk:
         """A copy of the disk of a node that is down, for `restore`."""
@@ -251,7 +246,7 @@ class ScriptedQuorum:
 
     def has_torn_tail(self, node_id: int) -> bool:
         """Whether the newest segment of a node ends inside a batch."""
-        files = _files(self.nodes[node_id])
+        files = files_on(self.nodes[node_id])
         newest = files[max(path for path in files if path.endswith(".log"))]
         whole = [frame.size for frame in frames(newest, start=0, expected_offset=None)]
         return sum(whole) < len(newest)
@@ -259,7 +254,7 @@ class ScriptedQuorum:
     def capture(self) -> Capture:
         """What is on all disks now, written but not yet synced bytes included."""
         now = START_MS + self.simulation.now
-        files = {node_id: _files(node) for node_id, node in self.nodes.items()}
+        files = {node_id: files_on(node) for node_id, node in self.nodes.items()}
         return Capture(self.cluster_id, now, files)
 
     def _change_voters(self, leader_id: int, request: AddVoterRequest | RemoveVoterRequest) -> None:
@@ -293,19 +288,3 @@ class ScriptedQuorum:
             host.machine.next_offset == host.raft.log.log_end == end and not host.owes_flush
             for host in hosts
         )
-
-    def _identify(self, node: Node) -> None:
-        replica = ReplicaId(self.cluster_id, node.node_id, node.local.key.directory_id)
-        write_identity(node.disk, _HOME, replica)
-        node.disk.make_directory(FOLDER)
-
-
-def _files(node: Node) -> Files:
-    if node.host is None:
-        node.disk.restart()
-    with node.disk.inspected():
-        return {
-            f"{folder}/{name}".removeprefix(f"{_HOME}/"): node.disk.content(f"{folder}/{name}")
-            for folder in (_HOME, FOLDER)
-            for name in node.disk.names(folder)
-        }

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from replica.simulate.invariants import Invariants
 from replica.simulate.node import Layout
-from replica.simulate.scenarios.quorum import Capture, Files, ScriptedQuorum, Unwatched
+from replica.simulate.node_files import Files
+from replica.simulate.scenarios.quorum import Capture, ScriptedQuorum, Unwatched
 
 Script = Callable[[ScriptedQuorum], None]
 

@@ -12,7 +12,7 @@ from replica.format.frames import Frame, frames
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
 from replica.format.whole_batch import control_batch, messages_in
 from replica.model.epochs import EpochStart, OffsetAndEpoch
-from replica.simulate.scenarios.quorum import Files
+from replica.simulate.node_files import Files
 
 _FOLDER = "__cluster_metadata-0/"
 _SEGMENT_SUFFIXES = (".log", ".index", ".timeindex")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from replica.wire.schema import api, field
 
 UNKNOWN_OPERATIONS = -(2**31)
-"""Authorized operations that nobody asked for."""
+"""The value of a field of authorized operations where the request did not ask for them."""
 
 API_VERSIONS = api(
     "ApiVersions",
     18,
-    *(0, 5),
+    (0, 5),
     flexible_since=3,
     request=(
         field("clientSoftwareName", "string", since=3),
@@ -54,7 +54,7 @@ API_VERSIONS = api(
 METADATA = api(
     "Metadata",
     3,
-    *(0, 13),
+    (0, 13),
     flexible_since=9,
     request=(
         field(
@@ -113,7 +113,7 @@ BROKERS, CONTROLLERS = 1, 2
 DESCRIBE_CLUSTER = api(
     "DescribeCluster",
     60,
-    *(0, 2),
+    (0, 2),
     flexible_since=0,
     request=(
         field("includeClusterAuthorizedOperations", "bool"),

@@ -17,7 +17,7 @@ _ALTERED = (
 DESCRIBE_CONFIGS = api(
     "DescribeConfigs",
     32,
-    *(1, 4),
+    (1, 4),
     flexible_since=4,
     request=(
         field(
@@ -61,7 +61,7 @@ DESCRIBE_CONFIGS = api(
 ALTER_CONFIGS = api(
     "AlterConfigs",
     33,
-    *(0, 2),
+    (0, 2),
     flexible_since=2,
     request=(
         field(
@@ -83,7 +83,7 @@ ALTER_CONFIGS = api(
 INCREMENTAL_ALTER_CONFIGS = api(
     "IncrementalAlterConfigs",
     44,
-    *(0, 1),
+    (0, 1),
     flexible_since=1,
     request=(
         field(

@@ -20,7 +20,7 @@ def fetch_quorum_records(key: int) -> Api:
     return api(
         "FetchQuorumRecords",
         key,
-        *(0, 0),
+        (0, 0),
         flexible_since=FOREVER,
         request=(
             field("clusterId", "int32", default=-1),

@@ -113,7 +113,7 @@ _FETCHED_PARTITION = (
 FETCH = api(
     "Fetch",
     1,
-    *(4, 18),
+    (4, 18),
     flexible_since=12,
     request=_FETCH_REQUEST,
     response=(
@@ -145,7 +145,7 @@ _SNAPSHOT_ID = field("snapshotId", "struct", field("endOffset", "int64"), field(
 FETCH_SNAPSHOT = api(
     "FetchSnapshot",
     59,
-    *(0, 1),
+    (0, 1),
     flexible_since=0,
     request=(
         field("clusterId", "string", nullable=True, tag=0, default=None),
@@ -198,7 +198,7 @@ FETCH_SNAPSHOT = api(
 OFFSET_FOR_LEADER_EPOCH = api(
     "OffsetForLeaderEpoch",
     23,
-    *(2, 4),
+    (2, 4),
     flexible_since=4,
     request=(
         field("replicaId", "int32", since=3, default=-2),
@@ -236,7 +236,7 @@ OFFSET_FOR_LEADER_EPOCH = api(
 LIST_OFFSETS = api(
     "ListOffsets",
     2,
-    *(1, 11),
+    (1, 11),
     flexible_since=6,
     request=(
         field("replicaId", "int32"),

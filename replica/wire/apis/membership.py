@@ -17,7 +17,7 @@ _CLUSTER_ID = field("clusterId", "string", nullable=True, default=None)
 ADD_RAFT_VOTER = api(
     "AddRaftVoter",
     80,
-    *(0, 1),
+    (0, 1),
     flexible_since=0,
     request=(
         _CLUSTER_ID,
@@ -32,7 +32,7 @@ ADD_RAFT_VOTER = api(
 REMOVE_RAFT_VOTER = api(
     "RemoveRaftVoter",
     81,
-    *(0, 0),
+    (0, 0),
     flexible_since=0,
     request=(_CLUSTER_ID, *_VOTER),
     response=_RESULT,
@@ -41,7 +41,7 @@ REMOVE_RAFT_VOTER = api(
 UPDATE_RAFT_VOTER = api(
     "UpdateRaftVoter",
     82,
-    *(0, 0),
+    (0, 0),
     flexible_since=0,
     request=(
         _CLUSTER_ID,
@@ -73,7 +73,7 @@ UPDATE_RAFT_VOTER = api(
 UPDATE_FEATURES = api(
     "UpdateFeatures",
     57,
-    *(0, 2),
+    (0, 2),
     flexible_since=0,
     request=(
         field("timeoutMs", "int32", default=60_000),
@@ -103,7 +103,7 @@ UPDATE_FEATURES = api(
 UNREGISTER_CONTROLLER = api(
     "UnregisterController",
     94,
-    *(0, 0),
+    (0, 0),
     flexible_since=0,
     request=(field("controllerId", "int32"),),
     response=_RESULT,

@@ -39,7 +39,7 @@ _EPOCH_RESPONSE = (
 VOTE = api(
     "Vote",
     52,
-    *(0, 2),
+    (0, 2),
     flexible_since=0,
     request=(
         field("clusterId", "string", nullable=True, default=None),
@@ -69,7 +69,7 @@ VOTE = api(
 BEGIN_QUORUM_EPOCH = api(
     "BeginQuorumEpoch",
     53,
-    *(0, 1),
+    (0, 1),
     flexible_since=1,
     request=(
         field("clusterId", "string", nullable=True, default=None),
@@ -87,7 +87,7 @@ BEGIN_QUORUM_EPOCH = api(
 END_QUORUM_EPOCH = api(
     "EndQuorumEpoch",
     54,
-    *(0, 1),
+    (0, 1),
     flexible_since=1,
     request=(
         field("clusterId", "string", nullable=True, default=None),
@@ -124,7 +124,7 @@ def _replicas(name: str) -> Field:
 DESCRIBE_QUORUM = api(
     "DescribeQuorum",
     55,
-    *(0, 2),
+    (0, 2),
     flexible_since=0,
     request=(_topics(),),
     response=(

@@ -7,7 +7,7 @@ from replica.wire.schema import FOREVER, api, field
 SASL_HANDSHAKE = api(
     "SaslHandshake",
     17,
-    *(0, 1),
+    (0, 1),
     flexible_since=FOREVER,
     request=(field("mechanism", "string"),),
     response=(field("errorCode", "int16"), field("mechanisms", "[]string")),
@@ -16,7 +16,7 @@ SASL_HANDSHAKE = api(
 SASL_AUTHENTICATE = api(
     "SaslAuthenticate",
     36,
-    *(0, 2),
+    (0, 2),
     flexible_since=2,
     request=(field("authBytes", "bytes"),),
     response=(

@@ -7,7 +7,7 @@ from replica.wire.schema import api, field
 PRODUCE = api(
     "Produce",
     0,
-    *(3, 13),
+    (3, 13),
     flexible_since=9,
     request=(
         field("transactionalId", "string", nullable=True, default=None),
@@ -75,7 +75,7 @@ PRODUCE = api(
 DELETE_RECORDS = api(
     "DeleteRecords",
     21,
-    *(0, 2),
+    (0, 2),
     flexible_since=2,
     request=(
         field(

@@ -1,4 +1,4 @@
-"""Who a client says it is, and how it proves that."""
+"""The client's side of SASL: the name that a client gives, and the proof of it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ _MAX_TOKEN = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a server keeps of a password: it can check one by this, and can't log in with it."""
+    """What a server keeps of a password: enough to check the password, and not enough to log in
+    with."""
 
     salt: bytes
     iterations: int
@@ -44,7 +45,8 @@ def credential(hash_name: str, password: str, salt: bytes, iterations: int) -> C
 def client_proof(
     hash_name: str, password: str, salt: bytes, iterations: int, said: bytes
 ) -> tuple[bytes, bytes]:
-    """What the client proves itself by, and the signature it then expects. said: AuthMessage."""
+    """The client's proof, and the server's signature that it expects in return. said:
+    AuthMessage."""
     salted = hashlib.pbkdf2_hmac(hash_name, password.encode("utf-8"), salt, iterations)
     client_key = _hmac(hash_name, salted, b"Client Key")
     stored = hashlib.new(hash_name, client_key).digest()
@@ -63,12 +65,12 @@ def is_proven(hash_name: str, kept: Credential, proof: bytes, said: bytes) -> bo
 
 
 def server_signature(hash_name: str, kept: Credential, said: bytes) -> bytes:
-    """What the server proves itself by."""
+    """The server's signature, by which it proves itself."""
     return _hmac(hash_name, kept.server_key, said)
 
 
 def client_first(user: str, nonce: str) -> str:
-    """Without the prefix that says there is no channel binding."""
+    """The message without the prefix that says that there is no channel binding."""
     return f"n={user.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
 
 
@@ -107,7 +109,7 @@ def attributes(said: str, wanted: str) -> dict[str, str]:
 
 
 def bytes_of(text: str) -> bytes:
-    """From base64; CorruptDataError for what is none."""
+    """Decodes base64; CorruptDataError for other text."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -119,7 +121,7 @@ def base64_of(raw: bytes) -> str:
 
 
 def text_of(token: bytes) -> str:
-    """A token's text; CorruptDataError for one that is none."""
+    """The text of a token; CorruptDataError for bytes that are no UTF-8."""
     if len(token) > _MAX_TOKEN:
         raise CorruptDataError(f"SASL: a token of {len(token)} bytes", 0)
     try:

@@ -1,4 +1,4 @@
-"""How a server finds out who is there: SaslHandshake, then SaslAuthenticate until it knows."""
+"""The server's side of SASL: SaslHandshake, then SaslAuthenticate until the client is known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from replica.wire.schema import Message
 
 
 class RefusedError(KraftlakeError):
-    """A wrong password or an unknown user: the two look the same to who asks."""
+    """A wrong password or an unknown user. The client can not tell one from the other."""
 
 
 class ServerExchange(Protocol):
@@ -34,7 +34,7 @@ class ServerExchange(Protocol):
 _NO_USERS = secrets.token_bytes(32)
 
 Authenticator = Mapping[str, Callable[[], ServerExchange]]
-"""Mechanism -> what starts an exchange by it; see plain_exchange and ScramExchange."""
+"""For each mechanism what starts an exchange by it; see plain_exchange and ScramExchange."""
 
 
 class PlainExchange:

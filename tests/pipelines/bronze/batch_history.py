@@ -22,7 +22,7 @@ class Moment:
 
 
 def expected(moments: Sequence[Moment], batch: int) -> dict[str, Any] | None:
-    """The definition of DESIGN, read off all captures in the order of their time."""
+    """The columns by their definition, read off all captures in the order of their time."""
     seen = [m for m in moments if m.states[batch] != ABSENT]
     if not seen:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.bronze.wanted import KnownKeys, comes_once, wanted_segments
+from pipelines.bronze.wanted import KnownKeys, wanted_segments
 from replica.format.batch import BatchHeader
 from replica.format.segment import LocatedBatch, SegmentScan
 from replica.model.keys import ReplicaId
@@ -86,12 +85,3 @@ def test_each_batch_that_the_table_lacks_is_wanted_once(
     assert told == _one_by_one(files, table, used)
     held = known[REPLICA].count if known else 0
     assert held == len(table) + sum(each.batches for each in found)
-
-
-@given(_FILES)
-def test_batches_of_rising_base_offsets_come_once(
-    files: list[list[tuple[tuple[int, int, int], bool]]],
-) -> None:
-    offsets = [key[0] for batches in files for key, _ in batches]
-    is_rising = all(one < other for one, other in pairwise(offsets))
-    assert comes_once(_captured(files)) == is_rising

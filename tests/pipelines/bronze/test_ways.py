@@ -6,10 +6,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.lake import ingest
-from pipelines.bronze import work
+from pipelines import session
+from pipelines import tasks as ways
+from pipelines.bronze import batch_windows, log_ranges, new_records
 from pipelines.lake import Lake
 from replica.format.batch import encode_batch
 from replica.scan.segments import scan
@@ -88,14 +91,10 @@ def test_tasks_and_this_process_make_the_same_tables(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    here, by_tasks = tmp_path / "here", tmp_path / "by tasks"
-    for lake in (here, by_tasks):
-        lake.mkdir()
-        (lake / "_redaction.key").write_bytes(b"k" * 32)
-    with monkeypatch.context() as patch:
-        patch.setattr(ingest, "started_spark", _no_spark)
-        found = ingested(here, captures, *options)
-    monkeypatch.setattr(work, "SMALL_BYTES", -1)
+    here, by_tasks = lakes_of_one_key(tmp_path, "here", "by tasks")
+    found = ingested(here, captures, *options)
+    monkeypatch.setattr(session, "is_submitted", lambda: True)
+    monkeypatch.setattr(ingest, "started_spark", lambda *_: spark)
     wanted = ingested(by_tasks, captures, *options)
     assert {name: len(rows) for name, rows in found.items()} == {
         name: len(rows) for name, rows in wanted.items()
@@ -104,31 +103,48 @@ def test_tasks_and_this_process_make_the_same_tables(
     assert any("'record'" in row for row in found["damage"])
 
 
-def _no_spark(*_: object) -> SparkSession:
-    raise AssertionError("Spark was started")
-
-
-@pytest.mark.spark
-def test_where_many_rows_may_change_the_tasks_do_it(
+@pytest.mark.slow  # 10 s; .ci/run runs them behind `make test`
+def test_small_pieces_and_large_ones_make_the_same_tables(
     captures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = tmp_path / "lake"
-    node = str(captures / "live" / "1")
-    assert ingest.run([node], lake=Lake(lake), captured_at="2026-11-21T05:00Z") == 0
-    monkeypatch.setattr(work, "SMALL_ROWS", 10)
-    monkeypatch.setattr(ingest, "started_spark", _no_spark)
-    with pytest.raises(AssertionError, match="Spark was started"):
-        ingest.run(
-            [str(captures / "split" / "1")], lake=Lake(lake), captured_at="2026-11-21T01:00Z"
-        )
+    pieces, whole = lakes_of_one_key(tmp_path, "pieces", "whole")
+    wanted = ingested(whole, captures)
+    in_small_pieces(monkeypatch)
+    found = ingested(pieces, captures)
+    assert found == wanted
+    versions = [
+        DeltaTable(str(lake / "bronze" / "log_batches")).version() for lake in (pieces, whole)
+    ]
+    assert versions[0] > versions[1] + 3
 
 
-def test_much_to_decode_starts_spark_before_anything_is_written(
+def test_a_capture_of_the_past_changes_the_rows_of_every_window(
     captures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "SMALL_BYTES", 1000)
-    monkeypatch.setattr(ingest, "started_spark", _no_spark)
-    lake = tmp_path / "lake"
-    with pytest.raises(AssertionError, match="Spark was started"):
-        ingest.run([str(captures / "live" / "1")], lake=Lake(lake))
-    assert not (lake / "bronze").exists()
+    pieces, whole = lakes_of_one_key(tmp_path, "pieces", "whole")
+    for lake in (whole, pieces):
+        for name, hour in (("split", 5), ("live", 3)):
+            node, at = str(captures / name / "1"), f"2026-11-21T0{hour}:00Z"
+            ingest.run([node], lake=Lake(lake), captured_at=at, accept_damage=True)
+        monkeypatch.setattr(batch_windows, "MOST_ROWS", 50)
+    found = tables(pieces)
+    assert found == tables(whole)
+    assert len(found["log_batches"]) > 4 * 50
+
+
+def lakes_of_one_key(folder: Path, *names: str) -> list[Path]:
+    """Folders with a key each, or every hash would be another."""
+    lakes = [folder / name for name in names]
+    for lake in lakes:
+        lake.mkdir()
+        (lake / "_redaction.key").write_bytes(b"k" * 32)
+    return lakes
+
+
+def in_small_pieces(patch: pytest.MonkeyPatch) -> None:
+    """Ranges of 32 KiB, a commit for each four of them, windows of 200 rows, three threads."""
+    patch.setattr(log_ranges, "_WORTH_A_TASK_BYTES", 32 * 1024)
+    patch.setattr(log_ranges, "MOST_RANGE_BYTES", 32 * 1024)
+    patch.setattr(new_records, "_PIECE_BYTES", 4 * 32 * 1024)
+    patch.setattr(batch_windows, "MOST_ROWS", 200)
+    patch.setattr(ways, "threads", lambda: ways.InThreads(3))

@@ -127,7 +127,7 @@ def test_a_key_that_is_there_twice_ends_the_build_before_anything_is_derived(
         '(stop), such as {"cluster_id": "'
     )
     assert error.endswith("Nothing was derived from it; gold.quality_results has all")
-    assert not exists(spark, lake, silver.LEADER_EPOCHS)
+    assert not exists(lake, silver.LEADER_EPOCHS)
     stopped = [row for row in _results(lake.root) if not row["success"]]
     assert [(row["meaning"], row["unexpected_rows"]) for row in stopped] == [("keys are unique", 2)]
 

@@ -14,7 +14,8 @@ from replica.model.keys import ReplicaKey
 from replica.raft.roles import Candidate, Follower, Leader
 from replica.simulate.ledger import Entry
 from replica.simulate.node import Node, key_of
-from replica.simulate.scenarios.quorum import Capture, Files, ScriptedQuorum
+from replica.simulate.node_files import Files
+from replica.simulate.scenarios.quorum import Capture, ScriptedQuorum
 from replica.simulate.scenarios.scenario import Scenario
 from tests.pipelines.scenarios.chronicle import BatchId, Begun, Chronicle
 

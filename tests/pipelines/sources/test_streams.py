@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
 from pipelines.sources import register
+from pipelines.sources.kraft_log import KraftLogReader
+from pipelines.sources.kraft_snapshot import KraftSnapshotReader
 from pipelines.sources.streams import LogStreamReader, Offset, SnapshotStreamReader
 from replica.errors import UsageError
 from replica.format.file_names import METADATA_FOLDER
@@ -35,7 +37,8 @@ def offsets_of(reader: LogStreamReader, start: Offset, end: Offset) -> list[int]
 
 
 def reader(log: Path, **options: str) -> LogStreamReader:
-    return LogStreamReader({"path": str(log), "content": "batches", **options})
+    given = {"path": str(log), "content": "batches", **options}
+    return LogStreamReader(given, KraftLogReader(given))
 
 
 def all_batches(
@@ -107,7 +110,8 @@ def test_available_now_ends_where_the_files_ended_when_it_began(log: Path) -> No
 
 def test_files_are_limited_too_and_snapshots_come_whole_and_once(data: Path) -> None:
     folder = data / "kafka-4.1.1-dynamic/final"
-    stream = SnapshotStreamReader({"path": str(folder), "maxFilesPerTrigger": "1"})
+    given = {"path": str(folder), "maxFilesPerTrigger": "1"}
+    stream = SnapshotStreamReader(given, KraftSnapshotReader(given))
     at: Offset = {}
     sizes = []
     while True:

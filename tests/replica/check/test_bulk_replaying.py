@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from replica.check.bulk_replaying import large_snapshot_image, replay_large_log
 from replica.check.examined import Examined, examine
-from replica.check.replaying import Replayed, replay_log, snapshot_image
+from replica.check.replay_fold import Replayed
+from replica.check.replaying import replay_log, snapshot_image
 from replica.errors import KraftlakeError
 from replica.format.discovery import discover
 from replica.model.epochs import OffsetAndEpoch
@@ -48,7 +49,8 @@ def _entities(replayed: Replayed) -> dict[OffsetAndEpoch, list[object]]:
 
 def hold_equal(examined: Examined, chance: random.Random) -> Replayed:
     ends = _some_ends(examined, chance)
-    scalar, bulk = replay_log(examined, ends), replay_large_log(examined, ends)
+    scalar = replay_log(examined, ends)
+    bulk = replay_large_log(examined, ends, snapshot_image)
     assert bulk.images == scalar.images
     assert _entities(bulk) == _entities(scalar)
     assert bulk.first_refused == scalar.first_refused
@@ -110,7 +112,7 @@ def test_large_directories_are_given_to_the_bulk_reader(monkeypatch: pytest.Monk
 
     def watched(one: Examined, *_: object, **__: object) -> Replayed:
         taken.append(one)
-        return replay_large_log(one, ())
+        return replay_large_log(one, (), snapshot_image)
 
     only_the_bulk_reader(monkeypatch)
     monkeypatch.setattr("replica.check.bulk_replaying.replay_large_log", watched)

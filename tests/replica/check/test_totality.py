@@ -18,7 +18,7 @@ DATA = Path(__file__).parents[2] / "data"
 NODES = ("kafka-3.7.2-static/final/12", "kafka-4.1.1-dynamic/live/3")
 
 
-def _damage(node: Path, chance: random.Random) -> None:
+def damage(node: Path, chance: random.Random) -> None:
     files = sorted(path for path in node.rglob("*") if path.is_file())
     path = chance.choice(files)
     raw = bytearray(path.read_bytes())
@@ -46,7 +46,7 @@ def test_random_damage_never_crashes_the_check(name: str, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         node = Path(shutil.copytree(DATA / name, Path(folder) / "node"))
         for _ in range(chance.choice((1, 1, 2, 4))):
-            _damage(node, chance)
+            damage(node, chance)
         group = judged(node, DATA / name)
         for member in group.members:
             for finding in member.findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 
 import pytest
@@ -9,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica.health.cluster import Cluster
-from replica.health.exposure import Exposure, Harm, exposures, min_isr_unknown
+from replica.health.exposure import (
+    Exposure,
+    Harm,
+    exposures,
+    has_too_many_pairs,
+    min_isr_unknown,
+)
 from replica.model.keys import NO_NODE
 from tests.replica.health.clusters import a_broker, a_partition, cluster_after, healthy, voters
 from tests.replica.metadata.image.made import config, topic
@@ -138,3 +145,20 @@ def test_every_failure_does_what_a_look_at_each_partition_says(cluster: Cluster)
         if kind == "rack":
             failing = frozenset(one for one in live if brokers[one]["rack"] == gone[0])
             assert found[kind, gone].harm == looked_at(cluster, failing)
+
+
+def test_pairs_are_left_out_where_a_small_log_would_make_millions_of_them() -> None:
+    many = range(1, 3001)
+    crowded = cluster_after([*healthy(), *(a_broker(one) for one in many)])
+    assert has_too_many_pairs(crowded)
+    kinds = Counter(one.kind for one in exposures(crowded))
+    assert kinds["pair"] == 0
+    assert kinds["broker"] == len(crowded.live_brokers)
+
+
+def test_one_partition_with_thousands_of_replicas_costs_no_square_of_them() -> None:
+    replicas = tuple(range(1, 3001))
+    wide = cluster_after([*healthy(), a_partition(1, replicas, isr=replicas)])
+    assert has_too_many_pairs(wide)
+    assert not any(one.kind == "pair" for one in exposures(wide))
+    assert not has_too_many_pairs(cluster_after(healthy()))

@@ -15,12 +15,12 @@ from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
 from replica.metadata.records import RECORDS, schema_named
 from replica.metadata.redact import (
-    PASSWORD_CONFIGS,
     SECRET_FIELDS,
     Redactor,
     holds_secret,
     is_secret_config,
 )
+from tests.replica.metadata.password_configs import PASSWORD_CONFIGS
 from tests.replica.metadata.strategies import records
 
 REDACTOR = Redactor(b"a key of this lake")

@@ -1,4 +1,4 @@
-"""FetchQuorumRecords of KIP-595's draft: the same decision in its own words (seed 000)."""
+"""FetchQuorumRecords of KIP-595's draft: the same decision in its own words."""
 
 import pytest
 

@@ -192,3 +192,36 @@ def test_names_of_users_agree_over_credentials_quotas_tokens_and_acls() -> None:
     for value in made:
         assert b"alice" not in value
         assert f"user-{digits}".encode() in value
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 5])
+def test_what_stands_behind_the_key_and_the_marker_of_a_control_record_is_withheld(
+    code: int,
+) -> None:
+    redactor, key = RecordRedactor(Redactor(KEY)), bytes((0, 0, 0, code))
+    made = redactor.redacted(Record(3, 7, key + SECRET, bytes(6) + SECRET), is_control=True)
+    assert SECRET.decode() not in repr(made)
+    assert made.key == key
+
+
+def test_a_transaction_marker_stays_as_it_is() -> None:
+    marker = Record(3, 7, bytes((0, 0, 0, 1)), bytes(6))
+    assert RecordRedactor(Redactor(KEY)).redacted(marker, is_control=True) is marker
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("errors.deadletterqueue.topic.name", "orders-dlq", "topic-"),
+        ("errors.deadletterqueue.topic.name.prefix", "orders-", "topic-prefix-"),
+        ("match", "client_id=billing", "client-metrics-match-"),
+    ],
+)
+def test_the_value_of_a_config_that_holds_a_name_is_hashed(
+    name: str, value: str, kind: str
+) -> None:
+    fields = {"resourceType": 16, "resourceName": "", "name": name, "value": value}
+    made = decode(redacted(encode(new_record("CONFIG_RECORD", 0, fields)), hashes_names=True))
+    assert isinstance(made, MetadataRecord)
+    assert str(made.fields["value"]).startswith(kind)
+    assert value not in str(made.fields["value"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from operator import itemgetter
 from typing import Any
 
 from replica.errors import DataError
@@ -10,7 +12,8 @@ from replica.format.segment import LocatedBatch, scan
 from replica.metadata.log_record import UNREADABLE, LogRecordReader, may_hold_secret
 from replica.metadata.redact import Redactor
 from replica.metadata.variant import encode_variant
-from replica.scan.arrow import JSON, VARIANT, BatchScan, RecordScan
+from replica.scan.arrow import BatchScan, RecordScan
+from replica.scan.lines import LineScan, ScalarRecord
 
 REDACTOR = Redactor(b"a key for tests")
 _MAX_LONG = (1 << 63) - 1
@@ -23,9 +26,14 @@ def _long(number: int | None) -> int | None:
 
 
 def scalar_records(
-    data: bytes, start: int, expected: int | None, redactor: Redactor | None, form: str
+    data: bytes,
+    start: int,
+    expected: int | None,
+    redactor: Redactor | None,
+    *,
+    as_json: bool = False,
 ) -> list[Row]:
-    """As pipelines.sources.rows makes rows."""
+    """As pipelines.sources.rows makes rows; as_json: with Kafka's JSON as payload."""
     reader = LogRecordReader(redactor)
     rows: list[Row] = []
     for batch in scan(data, start=start, expected_offset=expected).batches:
@@ -40,7 +48,7 @@ def scalar_records(
             for record in records_of(header, whole):
                 read = reader.read(record, is_control=header.is_control)
                 payload: Any = None
-                if read.message is not None and form == JSON:
+                if read.message is not None and as_json:
                     payload = read.json_text()
                 elif read.message is not None:
                     value, metadata = encode_variant(read.data)
@@ -112,12 +120,13 @@ def hold_equal(
     start: int = 0,
     expected: int | None = None,
     redactor: Redactor | None = None,
-    forms: tuple[str, ...] = (JSON, VARIANT),
+    with_lines: bool = True,
     buffer: Any = None,
 ) -> int:
     """AssertionError unless both readers agree in all they say; the number of records.
 
-    buffer: what the bulk reader gets, if not `data` itself.
+    with_lines: whether lines of JSON are looked at, too. buffer: what the bulk reader gets, if not
+    `data` itself.
     """
     given = data if buffer is None else buffer
     found = scan(data, start=start, expected_offset=expected)
@@ -125,16 +134,38 @@ def hold_equal(
     batches = BatchScan(given, start=start, expected_offset=expected, redactor=redactor)
     assert rows_of(batches) == scalar_batches(data, start, expected, redactor)
     assert (batches.damages, batches.end_position, batches.zero_tail) == account
-    count = 0
-    for form in forms:
-        records = RecordScan(
-            given, start=start, expected_offset=expected, redactor=redactor, payload=form
-        )
-        wanted = scalar_records(data, start, expected, redactor, form)
-        got = rows_of(records)
-        for one, other in zip(got, wanted, strict=False):
-            assert one == other
-        assert len(got) == len(wanted)
-        assert (records.damages, records.end_position, records.zero_tail) == account
-        count = len(got)
-    return count
+    records = RecordScan(given, start=start, expected_offset=expected, redactor=redactor)
+    wanted = scalar_records(data, start, expected, redactor)
+    got = rows_of(records)
+    for one, other in zip(got, wanted, strict=False):
+        assert one == other
+    assert len(got) == len(wanted)
+    assert (records.damages, records.end_position, records.zero_tail) == account
+    if with_lines:
+        _hold_lines_equal(data, given, expected, redactor)
+    return len(got)
+
+
+def _hold_lines_equal(
+    data: bytes, given: Any, expected: int | None, redactor: Redactor | None
+) -> None:
+    """Each line is the scalar reader's, and the records and batches between them are its own."""
+    found = LineScan(given, prefix=b"", expected_offset=expected, keep_secrets=redactor is None)
+    wanted = deque(scalar_records(data, 0, expected, redactor, as_json=True))
+    for piece in found:
+        if isinstance(piece, memoryview):
+            for line in bytes(piece).splitlines():
+                assert line == _line(wanted.popleft())
+        elif isinstance(piece, ScalarRecord):
+            assert (piece.position, piece.record.offset) == itemgetter(0, 4)(wanted.popleft())
+        else:
+            while wanted and wanted[0][0] == piece.position:
+                wanted.popleft()
+    assert not wanted
+
+
+def _line(row: Row) -> bytes:
+    """As LineScan writes it behind its prefix."""
+    epoch, offset, timestamp, record_type, version, payload = itemgetter(2, 4, 5, 7, 8, 9)(row)
+    head = f'{offset},"epoch":{epoch},"timestamp":{timestamp}'
+    return f'{head},"type":"{record_type}","version":{version},"data":{payload}}}'.encode()

@@ -12,7 +12,7 @@ import pytest
 
 from replica.format import segment
 from replica.format.reading import MAX_LOG_BYTES, open_file
-from replica.format.segment import SegmentScan
+from replica.format.segment import SegmentScan, chosen, numbers_of
 from replica.scan import segments
 from replica.scan.compact import NAMES, CompactBatches, column_of, next_offsets
 from replica.scan.segments import compact_scan
@@ -60,6 +60,20 @@ def test_recorded_segments_are_read_as_the_scalar_reader_reads_them(tmp_path: Pa
         assert _read(tmp_path / "log", raw, int(path.stem)) == segment.scan(
             raw, expected_offset=int(path.stem)
         )
+
+
+def test_numbers_of_columns_are_those_of_values(pool: Pool, tmp_path: Path) -> None:
+    told = ("next_offset", "last_offset", "size_bytes", "is_control")
+    for number in range(9300, 9400):
+        chance = random.Random(number)
+        raw, expected = pool.segment(chance)
+        raw = damaged(raw, chance)
+        columns = _read(tmp_path / "log", raw, expected).batches
+        values = segment.scan(raw, expected_offset=expected).batches
+        assert [*numbers_of(columns, *NAMES, *told)] == [*numbers_of(values, *NAMES, *told)]
+        names = ("is_control", "crc_valid")
+        is_wanted = lambda is_control, is_valid: bool(is_control and not is_valid)  # noqa: E731
+        assert [*chosen(columns, names, is_wanted)] == [*chosen(values, names, is_wanted)]
 
 
 def test_every_slice_and_place_is_that_of_a_tuple(

@@ -10,8 +10,8 @@ from replica.errors import UnreadableFileError
 from replica.format.batch import encode_batch
 from replica.format.byte_source import OpenFile, byte_source
 from replica.format.reading import MAX_LOG_BYTES, SMALL_BYTES
-from replica.scan import file_room
-from replica.scan.file_room import BATCH_BYTES, VARIABLE, FileRoom
+from replica.scan import file_room, segments
+from replica.scan.file_room import BATCH_BYTES, COMPACT_BYTES, VARIABLE, FileRoom
 
 
 def test_a_large_file_stays_where_it_is_and_a_small_one_is_in_memory(tmp_path: Path) -> None:
@@ -67,6 +67,26 @@ def test_a_file_of_more_batches_than_fit_is_refused() -> None:
     assert len(FileRoom(1).scan(b"".join(log[:-1])).batches) == fit
     with pytest.raises(UnreadableFileError, match=VARIABLE):
         FileRoom(1).scan(b"".join(log))
+
+
+def test_many_more_batches_fit_as_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "MIN_BYTES", 0)
+    log = encode_batch(
+        base_offset=0,
+        leader_epoch=1,
+        records=b"",
+        record_count=1,
+        last_offset_delta=0,
+        base_timestamp=0,
+        max_timestamp=0,
+    )
+    count = 2 * (1 << 20) // BATCH_BYTES
+    raw = b"".join(number.to_bytes(8, "big") + log[8:] for number in range(count))
+    assert len(FileRoom(1).compact_scan(raw).batches) == count
+    most = (1 << 20) // COMPACT_BYTES
+    raw = b"".join(number.to_bytes(8, "big") + log[8:] for number in range(most + 1))
+    with pytest.raises(UnreadableFileError, match=VARIABLE):
+        FileRoom(1).compact_scan(raw)
 
 
 def test_the_variable_bounds_what_a_file_takes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,18 +16,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from replica.errors import UsageError
 from replica.message.schema import Field, Kind, Value
 from replica.metadata.json_text import json_text, to_plain
 from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.programs import programs
 from replica.metadata.record import new_record
 from replica.metadata.records import RECORDS
-from replica.metadata.redact import PASSWORD_CONFIGS, SECRET_FIELDS, is_secret_config
+from replica.metadata.redact import SECRET_FIELDS, is_secret_config
 from replica.metadata.variant import encode_variant
 from replica.metadata.writer import encode
 from replica.scan import tables
-from replica.scan.arrow import RecordScan, scan_batches, scan_records
+from replica.scan.arrow import scan_batches, scan_records
 from replica.scan.columns import microseconds
 from replica.scan.kernels import straight
 from replica.scan.kernels.checksum import crc_by_instruction, crc_by_tables, instructions
@@ -36,6 +35,7 @@ from replica.scan.kernels.text import is_utf8, put_base64, put_escaped, put_inte
 from replica.scan.native import Kernel, Parameter
 from replica.scan.target import host
 from tests.bench.segments import batches
+from tests.replica.metadata.password_configs import PASSWORD_CONFIGS
 from tests.replica.scan.agreement import REDACTOR, hold_equal
 from tests.replica.scan.damaging import made_batch
 from tests.replica.scan.kernels_made import made
@@ -222,16 +222,8 @@ def test_times() -> None:
     ]
 
 
-def test_another_payload_is_the_callers_mistake() -> None:
-    with pytest.raises(UsageError, match="payload=xml: expected json or variant"):
-        RecordScan(b"", payload="xml")
-
-
-def test_empty_data_and_left_out_values() -> None:
+def test_empty_data_has_no_rows() -> None:
     assert list(scan_records(b"")) == list(scan_batches(b"")) == []
-    data = b"".join(batch for batch, _ in batches(20_000))
-    for table in scan_records(data, with_value=False, redactor=REDACTOR):
-        assert table.column("value").null_count == table.num_rows
 
 
 def test_the_generated_segment_is_read_as_by_the_scalar_reader() -> None:
@@ -245,7 +237,7 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
     def peak(data: bytes) -> int:
         """Of numpy's arrays and Python's objects; Arrow's own are asked for below."""
         tracemalloc.start()
-        for table in scan_records(data, payload="variant"):
+        for table in scan_records(data):
             assert table.num_rows
         highest = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

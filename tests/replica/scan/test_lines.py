@@ -36,7 +36,7 @@ def _read(found: LineScan) -> tuple[list[dict[str, object]], list[ScalarRecord]]
 def test_each_record_is_a_line_or_is_left_to_the_scalar_reader(sound: bytes) -> None:
     found = LineScan(sound, prefix=_PREFIX, expected_offset=0, keep_secrets=True)
     lines, records = _read(found)
-    rows = scalar_records(sound, 0, 0, None, "json")
+    rows = scalar_records(sound, 0, 0, None, as_json=True)
     wanted = {row[4]: (row[2], row[5], row[7], row[8], json.loads(row[9])) for row in rows}
     for line in lines:
         names = ("epoch", "timestamp", "type", "version", "data")
@@ -59,9 +59,8 @@ def test_chosen_rows_and_types_alone_have_lines(sound: bytes) -> None:
         takes_type=lambda name: name == "TOPIC_RECORD",
     )
     lines, records = _read(found)
-    topics = [
-        row[4] for row in scalar_records(sound, 0, 0, None, "json") if row[7] == "TOPIC_RECORD"
-    ]
+    rows = scalar_records(sound, 0, 0, None)
+    topics = [row[4] for row in rows if row[7] == "TOPIC_RECORD"]
     assert [line["offset"] for line in lines] == [offset for offset in topics if offset >= 100]
     assert records == [], "the one control record has offset 0"
 

@@ -18,7 +18,7 @@ from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.resync import CREDIT_BYTES
 from replica.format.segment import LocatedBatch, scan
 from replica.scan import window
-from replica.scan.arrow import JSON, BatchScan, RecordScan
+from replica.scan.arrow import BatchScan, RecordScan
 from replica.scan.regions import Regions
 from tests.bench.segments import batches
 from tests.replica.scan.agreement import REDACTOR, hold_equal, rows_of, scalar_records
@@ -50,7 +50,7 @@ def test_recorded_files_in_windows(size: int, monkeypatch: pytest.MonkeyPatch) -
     for raw, path in [*different.items()][_SIZES.index(size) :: len(_SIZES)]:
         expected = int(path.stem) if path.suffix == ".log" else 0
         with open_file(str(path), MAX_LOG_BYTES) as file:
-            hold_equal(raw, expected=expected, redactor=REDACTOR, buffer=file, forms=(JSON,))
+            hold_equal(raw, expected=expected, redactor=REDACTOR, buffer=file)
 
 
 @pytest.mark.parametrize("share", range(4))
@@ -66,7 +66,7 @@ def test_damaged_bytes_in_windows(
         monkeypatch.setattr("replica.format.resync._FIRST_BLOCK_BYTES", first_block)
         with _written(tmp_path / "log", raw) as file:
             expected = chance.choice((first, None))
-            hold_equal(raw, expected=expected, buffer=file, forms=(JSON,))
+            hold_equal(raw, expected=expected, buffer=file)
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -90,7 +90,7 @@ def test_a_file_cut_short_while_it_is_read_ends_where_it_was_cut(
         got = rows_of([next(tables)])
         os.truncate(tmp_path / "log", cut)
         got += rows_of(tables)
-    there = scalar_records(sound[:cut], 0, 0, None, JSON)
+    there = scalar_records(sound[:cut], 0, 0, None)
     assert got[: len(there)] == there
     assert all(row[0] < 4096 for row in got[len(there) :]), "what was in the window was there too"
     if cut > 4096:
@@ -108,7 +108,7 @@ def test_what_is_appended_while_a_file_is_read_is_not_looked_at(
         got = rows_of([next(tables)])
         with (tmp_path / "log").open("ab") as out:
             out.write(sound)
-        assert got + rows_of(tables) == scalar_records(sound, 0, 0, None, JSON)
+        assert got + rows_of(tables) == scalar_records(sound, 0, 0, None)
 
 
 @pytest.mark.parametrize("change", ["cut", "overwrite"])
@@ -142,7 +142,7 @@ def test_a_batch_larger_than_the_window_makes_it_grow_up_to_the_kernels_limit(
     sizes = {batch.header.size_bytes > 1500 for batch in scan(raw).batches}
     assert sizes == {True, False}
     with _written(tmp_path / "log", raw) as file:
-        hold_equal(raw, expected=0, buffer=file, forms=(JSON,))
+        hold_equal(raw, expected=0, buffer=file)
 
 
 def test_damage_all_over_a_file_costs_no_more_than_its_bytes_a_few_times(
@@ -177,7 +177,7 @@ def test_memory_does_not_grow_with_the_file_sound_or_damaged(tmp_path: Path) -> 
     def peak(raw: bytes) -> int:
         with _written(tmp_path / "log", raw) as file:
             tracemalloc.start()
-            rows = sum(table.num_rows for table in RecordScan(file, with_value=False))
+            rows = sum(table.num_rows for table in RecordScan(file))
             highest = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
         assert rows

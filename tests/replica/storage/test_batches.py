@@ -35,6 +35,17 @@ def test_fetched_bytes_become_batches_that_lie_one_after_another() -> None:
     assert [len(b.control) for b in found] == [1, 0, 0, 0, 0]
 
 
+def test_a_fetched_batch_goes_to_disk_in_the_bytes_that_came() -> None:
+    assert all(bytes_of(each) is each.data for each in batches_of(FETCHED, 7))
+
+
+def test_bytes_whose_reader_has_checked_their_crc_are_not_checked_again() -> None:
+    flipped = FETCHED[:-1] + bytes([FETCHED[-1] ^ 1])
+    with pytest.raises(CorruptDataError, match="CRC"):
+        batches_of(flipped, 7)
+    assert len(batches_of(flipped, 7, check_crc=False)) == 5
+
+
 def test_a_batch_that_the_response_cut_is_left_out() -> None:
     assert [b.base_offset for b in batches_of(FETCHED[:-1], 7)] == [7, 8, 9, 10]
     assert batches_of(FETCHED[:30], 7) == ()

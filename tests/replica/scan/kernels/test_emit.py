@@ -45,15 +45,6 @@ def _gathered(gather: Call) -> list[Any]:
     return [gather(_SOURCE, rows, 0, count, output, offsets), offsets, output]
 
 
-def _json(write: Call) -> list[Any]:
-    rows, count = _rows()
-    output = np.zeros(4_000_000, np.uint8)
-    offsets, refused = (np.zeros(count + 1, np.int64) for _ in range(2))
-    places = np.zeros(tables.MAX_WIDTH, np.int64)
-    row = write(_SOURCE, rows, 0, count, -1, output, offsets, refused, places)
-    return [row, offsets, refused, output[: offsets[-1]]]
-
-
 def _variants(write: Call) -> list[Any]:
     rows, count = _rows()
     outputs = [np.zeros(4_000_000, np.uint8) for _ in range(2)]
@@ -81,7 +72,6 @@ _slow = pytest.mark.slow  # numba alone optimizes for a quarter of a minute
     [
         (compiled.walk_frames, _walked),
         (compiled.gather_values, _gathered),
-        pytest.param(compiled.write_json, _json, marks=_slow),
         pytest.param(compiled.write_variants, _variants, marks=_slow),
     ],
     ids=lambda value: getattr(value, "name", ""),

@@ -1,0 +1,107 @@
+"""`kraftlake rehearse`: captured directories of a quorum, run on in the simulator."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.directories.recover import examined_nodes
+from jobs.directories.rehearse_text import describe, rows
+from jobs.directories.rehearsed import Rehearsed, rehearsed_quorum
+from jobs.output import Progress, complain, write_json, write_line
+from replica.errors import UsageError
+from replica.simulate.rehearsal.losing import Search, smallest_loss
+from replica.simulate.rehearsal.runs import Answer, Rehearsal, judge, rehearse_all
+from replica.simulate.rehearsal.scenario_file import scenario_in, toml_of
+from replica.simulate.rehearsal.step import Scenario
+from replica.simulate.scenarios.quorum import Capture
+from replica.simulate.scenarios.writing import refuse_filled, write_capture
+
+CODES = {Answer.SAFE: 0, Answer.UNSAFE: 1, Answer.UNKNOWN: 3}
+SEARCH_SEEDS = 10
+"""Tried at most for each set of failures."""
+_MAX_FILE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """scenario: a file, None where all nodes start. failures: the largest set of failed voters that
+    is searched, 0 for no search. output: a new or empty folder for the outcomes, None for none."""
+
+    paths: tuple[str, ...]
+    scenario: str | None
+    seeds: range
+    failures: int
+    output: str | None = None
+    json_output: bool = False
+
+
+def run(request: Request) -> int:
+    """Print what comes of the runs; 0 where the answer is safe, 1 unsafe, 3 unknown. Raises
+    KraftlakeError. Only `output` is written to."""
+    if request.output is not None:
+        refuse_filled(request.output)
+    with ExitStack() as stack:
+        rehearsed = rehearsed_quorum(examined_nodes(request.paths, stack))
+    captured = rehearsed.captured
+    scenario = Scenario()
+    if request.scenario is not None:
+        scenario = scenario_in(_text(request.scenario), request.scenario, captured)
+    rehearsal, search = _played(rehearsed, scenario, request)
+    answer, reasons = judge(rehearsal, rehearsed.doubts)
+    if request.json_output:
+        for row in rows(rehearsal, answer, reasons, search):
+            write_json(row)
+    else:
+        for line in describe(rehearsal, answer, reasons, search, request.paths):
+            write_line(line)
+    if request.output is not None:
+        _write(rehearsal, search, request.output)
+    return CODES[answer]
+
+
+def _played(
+    rehearsed: Rehearsed, scenario: Scenario, request: Request
+) -> tuple[Rehearsal, Search | None]:
+    progress, captured = Progress(), rehearsed.captured
+    rehearsal = rehearse_all(
+        captured, scenario, request.seeds, lambda seed: progress.show(f"seed {seed}")
+    )
+    search = None
+    if request.failures:
+        search = smallest_loss(
+            captured,
+            request.failures,
+            request.seeds[:SEARCH_SEEDS],
+            lambda step: progress.show(f"failures: dead {step.dead}, empty {step.empty}"),
+        )
+    progress.clear()
+    return rehearsal, search
+
+
+def _write(rehearsal: Rehearsal, search: Search | None, output: str) -> None:
+    """The disks of the first run of each outcome, and the script of the smallest loss."""
+    for number, found in enumerate(rehearsal.found, start=1):
+        folder = f"{output}/outcome-{number}"
+        files = {node_id: held for node_id, held in found.first.files.items() if held}
+        write_capture(Capture(rehearsal.captured.cluster_id, found.first.ended_ms, files), folder)
+        complain(f"{folder}: the disks after seed {found.first.seed}")
+    if search is not None and search.loss is not None:
+        path = Path(output) / "smallest-loss.toml"
+        path.write_text("\n\n".join(map(toml_of, search.loss.scenario.steps)) + "\n")
+        complain(f"{path}: the failures that lose committed records")
+
+
+def _text(path: str) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"--scenario {path}: {error.strerror or error}") from error
+    if len(content) > _MAX_FILE_BYTES:
+        raise UsageError(f"--scenario {path}: more than {_MAX_FILE_BYTES} bytes")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--scenario {path}: byte {error.start} is no UTF-8") from error

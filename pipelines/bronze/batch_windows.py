@@ -1,0 +1,254 @@
+"""Which rows of bronze.log_batches a round may add or change, cut into windows of bounded size.
+
+A window has all offsets of some replicas, or a stretch of one replica's. Each offset of each
+replica lies in one window, and with it whatever belongs to a batch: its row, and its bytes in any
+file. So a window is folded by itself, and in memory is what a few windows hold, however long the
+logs are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines import delta
+from pipelines.bronze.captured import Captured
+from pipelines.bronze.files import new_segments
+from pipelines.bronze.log_ranges import LogRange
+from pipelines.bronze.replica_rows import sql_of_replica
+from pipelines.tables.bronze import LOG_BATCHES, REPLICA_KEYS
+from replica.format.directory import SegmentFile
+from replica.model.keys import ReplicaId
+from replica.scan.compact import column_of
+from replica.scan.native import Longs
+
+MOST_ROWS = 100_000
+"""Of a window, known and new ones: some 40 MB as Arrow, of which a fold has four at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Offsets of a replica's log from `start` to `end` (exclusive), None where there is no bound.
+
+    parts: all bytes of the round that may hold a batch of them; touched: which rows of the table
+    the round may change, in the SQL of delta-rs; known, new: how many rows the table has of them,
+    and how many batches the round.
+    """
+
+    replica: ReplicaId
+    start: int | None
+    end: int | None
+    parts: tuple[LogRange, ...]
+    touched: str
+    known: int
+    new: int
+
+    @property
+    def size(self) -> int:
+        """Rows of the table and batches of the round, together."""
+        return self.known + self.new
+
+    @property
+    def where(self) -> str:
+        """The rows of the table that the round may change, in the SQL of delta-rs."""
+        bounds = [f"({self.touched})"]
+        bounds += [] if self.start is None else [f"base_offset >= {self.start}"]
+        bounds += [] if self.end is None else [f"base_offset < {self.end}"]
+        return " AND ".join(bounds)
+
+    def of(self, batches: pa.RecordBatch) -> pa.RecordBatch:
+        """Those of the stretch among batches of the replica."""
+        offsets = batches.column("base_offset")
+        for bound, holds in ((self.start, pc.greater_equal), (self.end, pc.less)):
+            if bound is not None:
+                batches = batches.filter(holds(offsets, bound))
+                offsets = batches.column("base_offset")
+        return batches
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What is folded at once."""
+
+    stretches: tuple[Stretch, ...]
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the table has no row that the window might change."""
+        return not any(stretch.known for stretch in self.stretches)
+
+    @property
+    def where(self) -> str:
+        """The rows of the table that the window may change, in the SQL of delta-rs."""
+        return " OR ".join(f"({stretch.where})" for stretch in self.stretches)
+
+
+def windows(
+    lake: delta.Lake, version: int, captured: Sequence[Captured], parts: Sequence[LogRange]
+) -> list[Window]:
+    """All windows of a round that have a row or a batch.
+
+    version: of bronze.log_batches; captured: one look at each replica; parts: all new bytes of
+    their segments. UsageError where the lake has no such table.
+    """
+    touched = {one.look.replica: touched_by(one) for one in captured}
+    known = _known_counts(lake, version, touched)
+    batches = _batches(captured, parts)
+    stretches: list[Stretch] = []
+    for replica, where in touched.items():
+        count, new = known.get(replica, 0), batches.get(replica, _NO_BATCHES)
+        old = _NO_LONGS
+        if count and count + new.offsets.size > MOST_ROWS:
+            old = _known_offsets(lake, version, where)
+            stretches += _cut(replica, where, old, new)
+        elif count or new.offsets.size:
+            stretches += _cut(replica, where, np.zeros(count, np.int64), new)
+    return list(_joined(stretches))
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    """Of a replica in a round: the base offsets of its batches, and for each part with a batch the
+    least and the largest of them."""
+
+    offsets: Longs
+    parts: tuple[tuple[LogRange, int, int], ...]
+
+
+_NO_LONGS: Longs = np.zeros(0, np.int64)
+_NO_BATCHES = _Batches(_NO_LONGS, ())
+
+
+def _batches(captured: Sequence[Captured], parts: Sequence[LogRange]) -> dict[ReplicaId, _Batches]:
+    of_file: dict[str, list[LogRange]] = {}
+    for part in parts:
+        of_file.setdefault(part.range.path, []).append(part)
+    found: dict[ReplicaId, _Batches] = {}
+    for one, segment in new_segments(captured):
+        new = segment.scan.new_batches
+        offsets, positions = column_of(new, "base_offset"), column_of(new, "position")
+        placed = []
+        for part in of_file.get(one.look.copy_of(segment.file), ()):
+            begin, end = np.searchsorted(positions, (part.range.start, part.range.end))
+            if begin < end:
+                of_part = offsets[begin:end]
+                placed.append((part, int(of_part.min()), int(of_part.max())))
+        before = found.get(one.look.replica, _NO_BATCHES)
+        all_offsets = np.concatenate([before.offsets, offsets])
+        found[one.look.replica] = _Batches(all_offsets, (*before.parts, *placed))
+    return found
+
+
+def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Iterator[Stretch]:
+    """The replica's stretches; known: base offsets of the rows that may change."""
+    both = np.sort(np.concatenate([known, new.offsets]))
+    cuts = _cuts(both, np.array(sorted(least for _, least, _ in new.parts), np.int64))
+    for start, end in pairwise((None, *cuts, None)):
+        parts = [
+            part
+            for part, least, most in new.parts
+            if (end is None or least < end) and (start is None or most >= start)
+        ]
+        counts = [_within(offsets, start, end) for offsets in (known, new.offsets)]
+        yield Stretch(replica, start, end, tuple(parts), touched, *counts)
+
+
+def _cuts(offsets: Longs, wanted: Longs) -> Iterator[int]:
+    """Where stretches begin, but for the first: where a part does, which then is read once, unless
+    there is none within MOST_ROWS. Both ascending; batches of one offset stay together."""
+    places = np.searchsorted(offsets, wanted)
+    begin = 0
+    while offsets.size - begin > MOST_ROWS:
+        near = places[(places > begin) & (places <= begin + MOST_ROWS)]
+        cut = offsets[near[-1] if near.size else begin + MOST_ROWS]
+        at = int(np.searchsorted(offsets, cut))
+        begin = at if at > begin else int(np.searchsorted(offsets, cut, side="right"))
+        if begin < offsets.size:
+            yield int(offsets[begin])
+
+
+def _within(offsets: Longs, start: int | None, end: int | None) -> int:
+    chosen = np.ones(offsets.size, np.bool_)
+    if start is not None:
+        chosen &= offsets >= start
+    if end is not None:
+        chosen &= offsets < end
+    return int(chosen.sum())
+
+
+def _joined(stretches: Sequence[Stretch]) -> Iterator[Window]:
+    """Small ones of several replicas in one window."""
+    together: list[Stretch] = []
+    for stretch in stretches:
+        if together and sum(one.size for one in together) + stretch.size > MOST_ROWS:
+            yield Window(tuple(together))
+            together = []
+        together.append(stretch)
+    if together:
+        yield Window(tuple(together))
+
+
+def _known_counts(
+    lake: delta.Lake, version: int, touched: Mapping[ReplicaId, str]
+) -> dict[ReplicaId, int]:
+    keys = ", ".join(REPLICA_KEYS)
+    where = " OR ".join(f"({condition})" for condition in touched.values())
+    query = f"SELECT {keys}, count(*) AS n FROM t WHERE {where} GROUP BY {keys}"  # noqa: S608
+    rows = delta.answer(lake, LOG_BATCHES, query, version).to_pylist()
+    return {ReplicaId(*(row[name] for name in REPLICA_KEYS)): row["n"] for row in rows}
+
+
+def _known_offsets(lake: delta.Lake, version: int, touched: str) -> Longs:
+    query = f"SELECT base_offset FROM t WHERE {touched}"  # noqa: S608 - literals
+    found: Longs = delta.answer(lake, LOG_BATCHES, query, version)["base_offset"].to_numpy()
+    return found
+
+
+def touched_by(one: Captured) -> str:
+    """Which rows of LOG_BATCHES a capture may change, in the SQL of delta-rs.
+
+    Bytes of the log that are known from the newest capture are in this capture, too, so the rows of
+    their batches stay as they are. A row that is closed changes only where its batch comes again,
+    among the new batches. A .log.deleted file may hold the batch of any row.
+    """
+    replica, held = sql_of_replica(one.look.replica), held_by(one)
+    if not held or has_deleted(one):
+        return replica
+    new = [
+        int(column_of(segment.scan.new_batches, "base_offset").min())
+        for segment in one.look.directory.segments
+        if segment.scan.new_batches
+    ]
+    may_return = f" OR base_offset >= {min(new)}" if new else ""
+    is_known = " OR ".join(f"base_offset BETWEEN {start} AND {end - 1}" for start, end in held)
+    return f"{replica} AND NOT ({is_known}) AND (last_seen IS NULL{may_return})"
+
+
+def held_by(one: Captured) -> list[tuple[int, int]]:
+    """Offsets in bytes of the log that were known, end exclusive; none where none were."""
+    known = [segment for segment in one.look.directory.segments if segment.scan.sparse_until]
+    return [] if one.look.base is None else _neighbours(known)
+
+
+def has_deleted(one: Captured) -> bool:
+    """Whether there are .log.deleted files, or were in the newest capture."""
+    base = one.look.base
+    return bool(one.look.directory.deleted_segments) or (base is not None and base.has_deleted)
+
+
+def _neighbours(segments: Sequence[SegmentFile]) -> list[tuple[int, int]]:
+    """The offsets of the segments' known bytes, end exclusive; neighbours as one range."""
+    ranges: list[tuple[int, int]] = []
+    for segment in segments:
+        start = segment.scan.batches[0].header.base_offset
+        end = segment.scan.next_offset_of_known
+        if ranges and ranges[-1][1] == start:
+            ranges[-1] = (ranges[-1][0], end)
+        else:
+            ranges.append((start, end))
+    return ranges

@@ -1,0 +1,71 @@
+"""What a lake of files may not hold: it may come from somebody else.
+
+A link in the place of a table's folder or file makes a reader open, and VACUUM delete, files
+elsewhere; a pipe keeps a reader waiting; a commit's path such as ../../other.parquet names a file
+elsewhere. kraftlake itself writes none of these.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
+
+from pipelines.lake.lake import SCHEMAS, Lake
+from replica.errors import UnreadableFileError, UsageError
+
+
+def refuse_links(lake: Lake) -> None:
+    """UsageError for a lake on a file system where something that is neither a folder nor a file
+    lies among its tables, or in the place of its small files. What vanishes meanwhile is passed
+    over. The lake's own folder may be a link: its user has named it."""
+    if lake.is_remote:
+        return
+    for entry in _entries(lake.folder):
+        if entry.name in SCHEMAS or entry.name.startswith("_"):
+            _refuse_odd(lake, entry)
+        if entry.name in SCHEMAS:
+            for inner in _all_below(entry.path):
+                _refuse_odd(lake, inner)
+
+
+def refuse_paths_elsewhere(uri: str, paths: Iterable[str]) -> None:
+    """UnreadableFileError where a path of a table's commits, as Delta writes them (a URI relative
+    to the table's folder, or an absolute one), doesn't lead to below that folder.
+
+    uri: the table's place, to be named.
+    """
+    for path in paths:
+        plain = unquote(path)
+        if plain.startswith("/") or ":" in plain or ".." in plain.split("/"):
+            raise UnreadableFileError(
+                uri, f"its log names the file {path!a}, which is not in the table's folder"
+            )
+
+
+def _refuse_odd(lake: Lake, entry: os.DirEntry[str]) -> None:
+    if entry.is_symlink():
+        what = "a symbolic link"
+    elif not (entry.is_dir() or entry.is_file()):
+        what = "no regular file"
+    else:
+        return
+    raise UsageError(
+        f"--lake {lake}: {entry.path} is {what}: a lake's files lie in its own folder; move what "
+        "belongs to it there"
+    )
+
+
+def _all_below(folder: str) -> Iterator[os.DirEntry[str]]:
+    for entry in _entries(folder):
+        yield entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from _all_below(entry.path)
+
+
+def _entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:  # it is gone, or who opens it is told
+        return []

@@ -1,0 +1,50 @@
+"""A partition's replicas on live brokers, and what is left of them when brokers fail or stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class LiveReplicas(NamedTuple):
+    """Ids of live brokers. in_sync: those in the ISR; eligible: those in the ELR (KIP-966);
+    replicas: all of the partition's. min_isr: min.insync.replicas, None where it isn't known."""
+
+    in_sync: frozenset[int]
+    eligible: frozenset[int]
+    replicas: frozenset[int]
+    min_isr: int | None
+
+    def without(self, gone: frozenset[int]) -> LiveReplicas:
+        """What is left without these brokers."""
+        return LiveReplicas(
+            self.in_sync - gone, self.eligible - gone, self.replicas - gone, self.min_isr
+        )
+
+    @property
+    def may_be_led(self) -> bool:
+        """Whether a replica may lead without an unclean election."""
+        return bool(self.in_sync or self.eligible)
+
+    @property
+    def unclean(self) -> frozenset[int]:
+        """The replicas that only an unclean election makes leaders."""
+        return self.replicas - self.in_sync - self.eligible
+
+    @property
+    def is_below_min_isr(self) -> bool:
+        """False where min.insync.replicas isn't known."""
+        return self.min_isr is not None and len(self.in_sync) < self.min_isr
+
+
+def live_replicas(
+    live: frozenset[int],
+    isr: Iterable[int],
+    elr: Iterable[int],
+    replicas: Iterable[int],
+    min_isr: int | None,
+) -> LiveReplicas:
+    """Of a partition; live: ids of the cluster's live brokers."""
+    return LiveReplicas(
+        live.intersection(isr), live.intersection(elr), live.intersection(replicas), min_isr
+    )

@@ -1,0 +1,42 @@
+"""The files of a node of the simulator: from bytes to its disk and back, and its identity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from replica.model.keys import ReplicaId
+from replica.simulate.disk import SimulatedDisk
+from replica.simulate.host import FOLDER
+from replica.simulate.node import Node
+from replica.storage.identity import write_identity
+
+HOME = FOLDER.rpartition("/")[0]
+"""A node's log directory on its disk."""
+
+Files = dict[str, bytes]
+"""By their paths in a node's log directory, such as meta.properties."""
+
+
+def identify(node: Node) -> None:
+    """Name an empty disk: meta.properties for the cluster and the replica of the node's config."""
+    replica = ReplicaId(node.config.cluster_id, node.node_id, node.local.key.directory_id)
+    write_identity(node.disk, HOME, replica)
+    node.disk.make_directory(FOLDER)
+
+
+def put_files(disk: SimulatedDisk, files: Mapping[str, bytes]) -> None:
+    """The files of a captured node, as they are; all of them are durable."""
+    for path, data in files.items():
+        disk.put(f"{HOME}/{path}", data)
+
+
+def files_on(node: Node) -> Files:
+    """What is on a node's disk now, written but not yet synced bytes included."""
+    if node.host is None:
+        node.disk.restart()
+    with node.disk.inspected():
+        return {
+            f"{folder}/{name}".removeprefix(f"{HOME}/"): node.disk.content(f"{folder}/{name}")
+            for folder in (HOME, FOLDER)
+            for name in node.disk.names(folder)
+        }

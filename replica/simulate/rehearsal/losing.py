@@ -1,0 +1,115 @@
+"""The smallest set of failures that loses committed records: voters that are dead, or whose disks
+come back empty.
+
+Not every set is run. A set after which the voters that are left hold the committed records can
+lose them by an election alone in which a disk that forgot its votes and records votes; only a
+static quorum has such voters, for in the log's own voter sets an empty disk is another replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from replica.history.commitment import Verdict
+from replica.history.divergence import compare
+from replica.history.log import OffsetRange
+from replica.history.ranges import Ranges, difference, union
+from replica.history.voters import is_voter
+from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
+from replica.simulate.rehearsal.outcome import rehearse
+from replica.simulate.rehearsal.step import Scenario, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """scenario: the failures, as its one step. seed: of a run that shows it. leader: the node that
+    leads without the records, None where nobody leads and no voter that is left holds them. lost:
+    offsets of records that are proven committed."""
+
+    scenario: Scenario
+    seed: int
+    leader: int | None
+    lost: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """loss: the first found, and so one of the smallest; None where no set up to `bound` failures
+    of the voters loses anything. sets: how many were looked at. seeds: tried for each one that was
+    run."""
+
+    loss: Loss | None
+    bound: int
+    sets: int
+    seeds: range
+
+
+def smallest_loss(
+    captured: CapturedQuorum,
+    bound: int,
+    seeds: range,
+    show: Callable[[Step], None] = lambda step: None,
+) -> Search:
+    """Look at all sets of up to `bound` voters, the smaller ones first. show: is told the next."""
+    sets = 0
+    for step in _failures(captured, bound):
+        sets += 1
+        show(step)
+        loss = _loss(captured, step, seeds)
+        if loss is not None:
+            return Search(loss, bound, sets, seeds)
+    return Search(None, bound, sets, seeds)
+
+
+def _failures(captured: CapturedQuorum, bound: int) -> Iterator[Step]:
+    """No failure first, then one, and so on; among sets of a size those with fewer lost disks."""
+    voters = [voter_id for voter_id in captured.voters.ids if voter_id in captured.nodes]
+    for size in range(min(bound, len(voters)) + 1):
+        kinds = sorted(product((False, True), repeat=size), key=sum)
+        for empties in kinds:
+            for failed in combinations(voters, size):
+                marked = tuple(zip(failed, empties, strict=True))
+                dead = tuple(node_id for node_id, is_empty in marked if not is_empty)
+                empty = tuple(node_id for node_id, is_empty in marked if is_empty)
+                yield Step(dead=dead, empty=empty)
+
+
+def _loss(captured: CapturedQuorum, step: Step, seeds: range) -> Loss | None:
+    scenario = Scenario((step,))
+    gone = _held_by_no_voter(captured, {*step.dead, *step.empty})
+    forgets = captured.is_static and bool(step.empty)
+    if not (gone or forgets):
+        return None
+    for seed in seeds:
+        outcome = rehearse(captured, scenario, seed).outcome
+        if outcome.committed_lost:
+            return Loss(scenario, seed, outcome.leader, outcome.committed_lost)
+        if outcome.leader is None and gone:
+            return Loss(scenario, seed, None, gone)
+    return None
+
+
+def _held_by_no_voter(captured: CapturedQuorum, failed: set[int]) -> Ranges:
+    """The committed offsets that no captured voter holds any more; below its log start a voter has
+    a snapshot."""
+    left = [
+        node
+        for node_id, node in captured.nodes.items()
+        if node_id not in failed and is_voter(captured.voters.keys, node.key)
+    ]
+    return union(
+        *(
+            difference(
+                captured.commitment.ranges(node.key, Verdict.PROVEN),
+                union(*(_shared(node, other) for other in left)),
+            )
+            for node in captured.nodes.values()
+        )
+    )
+
+
+def _shared(node: CapturedNode, other: CapturedNode) -> Ranges:
+    below_start = (OffsetRange(0, other.log.log_start),)
+    return union(compare(other.log, node.log).ranges(same=True), below_start)

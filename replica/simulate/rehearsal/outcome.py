@@ -1,0 +1,181 @@
+"""What came of one run: who leads, and what becomes of each captured log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from replica.format.batch import decode_header
+from replica.history.commitment import Losses, Verdict
+from replica.history.divergence import compare
+from replica.history.log import LogBatch, OffsetRange, ReplicaLog
+from replica.history.ranges import Ranges, below, difference, intersection, union
+from replica.model.batch import Batch
+from replica.model.epochs import OffsetAndEpoch
+from replica.simulate.host import SimulatedHost
+from replica.simulate.node import key_of
+from replica.simulate.node_files import Files
+from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
+from replica.simulate.rehearsal.quorum import RehearsedQuorum
+from replica.simulate.rehearsal.step import Scenario
+from replica.storage.batches import bytes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of the captured log of a node that runs.
+
+    truncated: from the log end that is left to the captured end, None where nothing is truncated.
+    epochs: of the records truncated. replaced_by: the leader's snapshot that took the log's place.
+    lost: offsets with entries of its own that the leader lacks; losses: how many they are, by
+    commitment. is_behind: whether it has not got all that the leader holds. has_new_disk: whether a
+    step replaced its disk, and all that it held with it.
+    """
+
+    node_id: int
+    truncated: OffsetRange | None
+    epochs: tuple[int, ...]
+    replaced_by: OffsetAndEpoch | None
+    lost: Ranges
+    losses: Losses
+    is_behind: bool
+    has_new_disk: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """leader: the node that leads at the end and has committed a record of its epoch, None for
+    none. committed_lost: offsets of records that are proven committed in the capture and are not in
+    the leader's log; unproven_lost: those that may have been. failed: why nodes could not go on, or
+    did not become voters, or cease to be ones, as asked."""
+
+    leader: int | None
+    fates: tuple[Fate, ...]
+    committed_lost: Ranges
+    unproven_lost: Ranges
+    failed: tuple[tuple[int, str], ...]
+
+    @property
+    def behind(self) -> tuple[int, ...]:
+        """The nodes that run and are not where the leader is."""
+        return tuple(fate.node_id for fate in self.fates if fate.is_behind)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """epoch: the leader's, None without one. ended_ms: when it ended, in ms since the epoch, as the
+    clocks of the run show it. files: what is on the disks then, by node."""
+
+    seed: int
+    outcome: Outcome
+    epoch: int | None
+    ended_ms: int
+    files: dict[int, Files]
+
+
+def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Run:
+    """Play all steps, from the captured disks; equal for equal arguments. Nothing is written."""
+    quorum = RehearsedQuorum(captured, seed)
+    for step in scenario.steps:
+        quorum.play(step)
+    leader = quorum.leader()
+    epoch = None if leader is None else leader.raft.role.epoch
+    ended = captured.newest_timestamp + quorum.simulation.now
+    return Run(seed, _outcome(quorum, leader), epoch, ended, quorum.files())
+
+
+def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None) -> Outcome:
+    captured = quorum.captured
+    lost = {} if leader is None else dict(_lacking(captured, _log_of(quorum, leader)))
+    fates = tuple(
+        _fate(quorum, node, lost.get(node_id, ()), leader)
+        for node_id, node in sorted(captured.nodes.items())
+        if quorum.simulation.nodes[node_id].host is not None
+    )
+    verdicts = captured.commitment.ranges
+    by_verdict = {
+        verdict: union(
+            *(
+                intersection(ranges, verdicts(captured.nodes[node_id].key, verdict))
+                for node_id, ranges in lost.items()
+            )
+        )
+        for verdict in (Verdict.PROVEN, Verdict.UNPROVEN)
+    }
+    return Outcome(
+        None if leader is None else key_of(leader).node_id,
+        fates,
+        by_verdict[Verdict.PROVEN],
+        by_verdict[Verdict.UNPROVEN],
+        tuple(sorted({**quorum.refused, **quorum.failed}.items())),
+    )
+
+
+def _lacking(captured: CapturedQuorum, leader: ReplicaLog) -> Iterator[tuple[int, Ranges]]:
+    """By node, the entries of its captured log that the leader's log lacks. Below its log start the
+    leader has a snapshot, which holds what is committed; what is superseded is not in it."""
+    above = OffsetRange(leader.log_start, max(leader.log_start, captured.end_offset))
+    for node_id, node in captured.nodes.items():
+        held = captured.held(node_id)
+        own = difference(held, compare(leader, node.log).ranges(same=True))
+        superseded = captured.commitment.ranges(node.key, Verdict.SUPERSEDED)
+        yield (
+            node_id,
+            union(intersection(own, (above,)), below(superseded, leader.log_start)),
+        )
+
+
+def _fate(
+    quorum: RehearsedQuorum, node: CapturedNode, lost: Ranges, leader: SimulatedHost | None
+) -> Fate:
+    node_id, end = node.key.node_id, node.log.end_offset
+    host = quorum.simulation.nodes[node_id].running
+    has_new_disk = node_id in quorum.replaced
+    kept = end if has_new_disk else quorum.watch.kept[node_id]
+    gone = [b.epoch for b in node.log.batches if b.last_offset >= kept]
+    counts = (
+        sum(
+            each.size
+            for each in intersection(lost, quorum.captured.commitment.ranges(node.key, verdict))
+        )
+        for verdict in (Verdict.PROVEN, Verdict.UNPROVEN, Verdict.SUPERSEDED)
+    )
+    is_behind = leader is not None and host.log.log_end != leader.log.log_end
+    return Fate(
+        node_id,
+        OffsetRange(kept, end) if kept < end else None,
+        tuple(sorted(set(gone))),
+        None if has_new_disk else quorum.watch.replaced.get(node_id),
+        lost,
+        Losses(*counts),
+        is_behind,
+        has_new_disk,
+    )
+
+
+def _log_of(quorum: RehearsedQuorum, host: SimulatedHost) -> ReplicaLog:
+    """What a running replica holds. Of the log that it began with only what the capture could read:
+    a damaged batch is no entry."""
+    key, log = key_of(host), host.log
+    node = quorum.captured.nodes.get(key.node_id)
+    batches: list[LogBatch] = []
+    start = log.log_start
+    is_first = key.node_id not in {*quorum.replaced, *quorum.watch.replaced}
+    if node is not None and is_first:
+        start = max(start, quorum.watch.kept[key.node_id])
+        batches += [batch for batch in node.log.batches if batch.last_offset < start]
+    with host.disk.inspected():
+        for written in log.batches(start, log.log_end):
+            header = decode_header(bytes_of(written))
+            digest = (header.crc, header.size_bytes)
+            batches.append(
+                LogBatch(written.base_offset, written.last_offset, written.epoch, digest)
+            )
+    snapshots = tuple(facts.snapshot_id for facts in log.snapshots.facts())
+    return ReplicaLog(key, log.log_start, tuple(batches), snapshots)
+
+
+def _entry(written: Batch) -> LogBatch:
+    header = decode_header(bytes_of(written))
+    digest = (header.crc, header.size_bytes)
+    return LogBatch(written.base_offset, written.last_offset, written.epoch, digest)

@@ -1,0 +1,272 @@
+"""One run of a captured quorum: its disks in memory, the engine on them, a network between them.
+
+What a seed decides: when each node starts, how long messages take, how clocks drift, and the
+engine's own random timeouts. Nothing else goes wrong than what a step says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+
+from replica.errors import KraftlakeError
+from replica.format.file_names import METADATA_FOLDER
+from replica.format.meta_properties import FILE_NAME as META_PROPERTIES
+from replica.format.meta_properties import encode, new_meta_properties
+from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
+from replica.model.keys import ReplicaId, ReplicaKey
+from replica.model.voters import Voter
+from replica.raft.config import Config
+from replica.raft.effects import Effects
+from replica.raft.messages import AddVoterRequest, PeerRequest, RemoveVoterRequest
+from replica.simulate.broken import BrokenInvariantError
+from replica.simulate.host import SimulatedHost
+from replica.simulate.nemesis import MAX_DRIFT
+from replica.simulate.node import Layout, Node, new_disk
+from replica.simulate.node_files import HOME, Files, files_on, identify, put_files
+from replica.simulate.rehearsal.captured import CapturedQuorum, endpoints_of
+from replica.simulate.rehearsal.position import NoClients
+from replica.simulate.rehearsal.step import StandIn, Step
+from replica.simulate.rehearsal.watch import Watch
+from replica.simulate.scenarios.records import uuid_of
+from replica.simulate.schedule import Start
+from replica.simulate.simulation import Simulation
+from replica.storage.segment import LogConfig
+
+PATIENCE_MS = 30_000
+"""Simulated time after which a step is over though the quorum hasn't settled; with Kafka's default
+timeouts it is enough for more than ten elections."""
+START_WITHIN_MS = 5_000
+"""The nodes that a step starts do so at random moments within that time."""
+ASK_AGAIN_MS = 2_000
+"""An administrator asks again so long after a request for other voters that came to nothing."""
+
+
+class RehearsedQuorum:
+    """Nothing runs yet. failed: why replicas that could not go on ended, by node. refused: which
+    voters were not changed as asked. replaced: how often the disks of nodes were replaced."""
+
+    def __init__(self, captured: CapturedQuorum, seed: int) -> None:
+        self.captured = captured
+        self.failed: dict[int, str] = {}
+        self.simulation = _Run(seed, self._nodes, self.failed)
+        layout, static = self.simulation.layout, captured.static_voters
+        self.watch = Watch(layout.workload, captured.voters, static)
+        self.watch.begin({i: _end_of(captured, i) for i in captured.node_ids})
+        self.simulation.invariants = self.watch
+        self.refused: dict[int, str] = {}
+        self.replaced: dict[int, int] = {}
+        self._is_first = True
+        self._starting_until = 0
+
+    def play(self, step: Step) -> None:
+        """Carry out a step, and let the quorum run until it has settled, or patience ends."""
+        if step.heal:
+            self.simulation.network.heal()
+        for a, b in step.cut:
+            self.simulation.network.split([a], [b])
+        for node_id in (*step.dead, *step.replaced):
+            self._power_off(node_id)
+        for node_id in step.empty:
+            self._format(node_id)
+        for stand_in in step.stand_ins:
+            self._stand_in(stand_in)
+        self._start(self._started_by(step))
+        patience = PATIENCE_MS if step.wait_ms is None else step.wait_ms
+        if step.remove_voter is not None or step.add_voter is not None:
+            self._wait(PATIENCE_MS)
+            self._change_voters(step)
+        self._wait(patience)
+
+    def leader(self) -> SimulatedHost | None:
+        """The leader of the newest epoch, where a majority follows it: it has committed a record of
+        its own epoch."""
+        node = self.simulation.leader()
+        if node is None or node.running.raft.high_watermark is None:
+            return None
+        return node.running
+
+    def files(self) -> dict[int, Files]:
+        """What is on all disks now."""
+        nodes = self.simulation.nodes
+        with_disk = {*self.captured.nodes, *self.replaced}
+        return {node_id: files_on(nodes[node_id]) for node_id in sorted(with_disk)}
+
+    def has_settled(self) -> bool:
+        """Whether a leader has committed all that it holds, and all that run in its reach have it
+        on their disks."""
+        if self.simulation.schedule.now <= self._starting_until:
+            return False
+        leader = self.leader()
+        if leader is None or leader.raft.high_watermark != leader.log.log_end:
+            return False
+        epoch, end = leader.raft.role.epoch, leader.log.log_end
+        assert leader.config.local is not None, "every node has an id"
+        return all(
+            host.raft.role.epoch == epoch and host.log.log_end == end and not host.owes_flush
+            for host in self._reached(leader.config.local.key.node_id)
+        )
+
+    def _reached(self, leader_id: int) -> Iterator[SimulatedHost]:
+        cut = self.simulation.network.cut
+        for node_id, node in self.simulation.nodes.items():
+            links = {(leader_id, node_id), (node_id, leader_id)}
+            if node.host is not None and not links & cut:
+                yield node.host
+
+    def _wait(self, patience_ms: int, is_reached: Callable[[], bool] | None = None) -> bool:
+        """Whether the quorum has settled, or else what is asked for was reached, in time."""
+        try:
+            self.simulation.run_until(is_reached or self.has_settled, patience_ms)
+        except BrokenInvariantError:  # patience is over
+            return False
+        return True
+
+    def _started_by(self, step: Step) -> set[int]:
+        is_first, self._is_first = self._is_first, False
+        if step.start is not None:
+            return set(step.start)
+        with_disk = {*step.replaced, *(self.captured.nodes if is_first else ())}
+        return with_disk - set(step.dead)
+
+    def _start(self, node_ids: set[int]) -> None:
+        """Power comes back to those of them that are down."""
+        simulation = self.simulation
+        self._starting_until = simulation.now
+        for node_id in sorted(node_ids - self.failed.keys()):
+            if simulation.nodes[node_id].host is None:
+                delay = simulation.random.randrange(1, START_WITHIN_MS)
+                simulation.schedule.after(delay, Start(node_id))
+                self._starting_until = max(self._starting_until, simulation.now + delay)
+
+    def _power_off(self, node_id: int) -> None:
+        node = self.simulation.nodes[node_id]
+        if node.host is not None:
+            self.simulation.kill(node)
+
+    def _format(self, node_id: int) -> None:
+        """An empty disk: kafka-storage format, which makes a new directory id."""
+        node = self.simulation.nodes[node_id]
+        number = self.replaced.get(node_id, 0) + 1
+        name = f"disk {number} of node {node_id} of {self.captured.cluster_id}"
+        node.disk = new_disk(self.simulation.random)
+        self._rename(node, ReplicaKey(node_id, uuid_of(name)))
+        identify(node)
+        self._begin_anew(node_id, 0)
+
+    def _stand_in(self, stand_in: StandIn) -> None:
+        node = self.simulation.nodes[stand_in.key.node_id]
+        source = self.captured.nodes[stand_in.source]
+        identity = ReplicaId(self.captured.cluster_id, *_fields(stand_in.key))
+        files = {
+            **source.files,
+            META_PROPERTIES: encode(new_meta_properties(identity)),
+            f"{METADATA_FOLDER}/{QUORUM_STATE}": stand_in.quorum_state,
+        }
+        node.disk = new_disk(self.simulation.random)
+        put_files(node.disk, files)
+        self._rename(node, stand_in.key)
+        self._begin_anew(stand_in.key.node_id, source.log.end_offset)
+
+    def _begin_anew(self, node_id: int, end: int) -> None:
+        """The node's disk is another one, with a log that ends there (exclusive)."""
+        self.failed.pop(node_id, None)
+        self.replaced[node_id] = self.replaced.get(node_id, 0) + 1
+        self.watch.kept[node_id] = end
+        self.watch.replaced.pop(node_id, None)
+
+    def _rename(self, node: Node, key: ReplicaKey) -> None:
+        node.config = replace(node.config, local=replace(node.local, key=key))
+
+    def _change_voters(self, step: Step) -> None:
+        """Ask the leader, and wait for the new voters; what doesn't come is in `refused`."""
+        if step.remove_voter is not None:
+            self._ask(step.remove_voter, "removed from", is_voter=False)
+        if step.add_voter is not None:
+            self._ask(step.add_voter, "added to", is_voter=True)
+
+    def _ask(self, node_id: int, what: str, *, is_voter: bool) -> None:
+        """An administrator asks again where the leader refuses, as for a voter that lags behind."""
+        until = self.simulation.now + PATIENCE_MS
+        while self.simulation.now < until:
+            leader = self.simulation.leader()
+            if leader is not None:
+                self.simulation.ask(leader, self._request(leader, node_id, is_voter=is_voter))
+            if self._wait(ASK_AGAIN_MS, lambda: self._has_changed(node_id, is_voter=is_voter)):
+                return
+        self.refused[node_id] = f"it was not {what} the voters"
+
+    def _request(self, leader: Node, node_id: int, *, is_voter: bool) -> PeerRequest:
+        local = self.simulation.nodes[node_id].local
+        if is_voter:
+            return AddVoterRequest(voter=local.key, endpoints=local.endpoints)
+        known = leader.running.raft.log.voters.voter(node_id) or local
+        return RemoveVoterRequest(voter=known.key)
+
+    def _has_changed(self, node_id: int, *, is_voter: bool) -> bool:
+        """Whether the leader's committed voters have the node's disk, or don't have the node."""
+        leader = self.leader()
+        if leader is None or not self.has_settled():
+            return False
+        voters = leader.raft.log.voters
+        if not is_voter:
+            return voters.voter(node_id) is None
+        return voters.is_voter(self.simulation.nodes[node_id].local.key)
+
+    def _nodes(self, random: Random) -> dict[int, Node]:
+        return {node_id: self._node(node_id, random) for node_id in self.captured.node_ids}
+
+    def _node(self, node_id: int, random: Random) -> Node:
+        captured, node = self.captured, self.captured.nodes.get(node_id)
+        known = captured.voters.voter(node_id)
+        local = known or Voter(ReplicaKey(node_id))
+        key = local.key if node is None else node.key
+        local = replace(local, key=key, endpoints=local.endpoints or endpoints_of(key))
+        config = Config(
+            captured.cluster_id,
+            local,
+            static_voters=captured.static_voters,
+            bootstrap_ids=tuple(-10 - voter_id for voter_id in captured.voters.ids),
+        )
+        disk = new_disk(random)
+        put_files(disk, {} if node is None else node.files)
+        offset = captured.newest_timestamp + 1 + random.randrange(1000)
+        drift = random.randint(-MAX_DRIFT, MAX_DRIFT)
+        workload = NoClients()
+        return Node(node_id, disk, config, workload, offset, drift, log_config=LogConfig())
+
+
+class _Run(Simulation):
+    """A node whose replica can't go on ends, and stays down. failed: is told why, by node."""
+
+    def __init__(
+        self, seed: int, nodes: Callable[[Random], dict[int, Node]], failed: dict[int, str]
+    ) -> None:
+        self._failed = failed
+        super().__init__(seed, Layout(workload=NoClients()), is_faulty=False, nodes=nodes)
+
+    def _start(self, node: Node) -> None:
+        try:
+            super()._start(node)
+        except KraftlakeError as error:
+            self._fail(node, error)
+
+    def _do(self, node: Node, action: Callable[[SimulatedHost, int], Iterator[Effects]]) -> None:
+        try:
+            super()._do(node, action)
+        except KraftlakeError as error:
+            self._fail(node, error)
+
+    def _fail(self, node: Node, error: KraftlakeError) -> None:
+        self._failed[node.node_id] = str(error).replace(f"{HOME}/", "")
+        self.kill(node)
+
+
+def _end_of(captured: CapturedQuorum, node_id: int) -> int:
+    node = captured.nodes.get(node_id)
+    return 0 if node is None else node.log.end_offset
+
+
+def _fields(key: ReplicaKey) -> tuple[int, str]:
+    return key.node_id, key.directory_id

@@ -1,0 +1,137 @@
+"""Many runs of one scenario: their outcomes with their shares, and what to think of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from replica.history.ranges import Ranges
+from replica.simulate.rehearsal.captured import CapturedQuorum
+from replica.simulate.rehearsal.outcome import Outcome, Run, rehearse
+from replica.simulate.rehearsal.step import Scenario
+
+
+class Answer(Enum):
+    """What the runs say about the scenario; the values are those of `kraftlake plan`."""
+
+    SAFE = "safe"
+    """In all runs a leader is found, and nothing that is committed is lost."""
+    UNSAFE = "unsafe"
+    """In some run a record that is proven committed is lost, or nobody leads."""
+    UNKNOWN = "unknown"
+    """The directories don't tell all that it depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The runs that had one outcome. seeds: theirs, ascending; epochs: of their leaders, from the
+    lowest to the highest, None without a leader. first: the run of the lowest seed."""
+
+    outcome: Outcome
+    seeds: tuple[int, ...]
+    epochs: tuple[int, int] | None
+    first: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """seeds: of all runs. found: every outcome, the most frequent first."""
+
+    captured: CapturedQuorum
+    scenario: Scenario
+    seeds: range
+    found: tuple[Found, ...]
+
+    @property
+    def leaders(self) -> tuple[tuple[int | None, int], ...]:
+        """(node, in how many runs it leads at the end), the most frequent first; None: nobody."""
+        counts: Counter[int | None] = Counter()
+        for found in self.found:
+            counts[found.outcome.leader] += len(found.seeds)
+        return tuple(counts.most_common())
+
+
+def rehearse_all(
+    captured: CapturedQuorum,
+    scenario: Scenario,
+    seeds: range,
+    show: Callable[[int], None] = lambda seed: None,
+) -> Rehearsal:
+    """A run for every seed. show: is told which is next."""
+    runs: dict[Outcome, list[tuple[int, int | None]]] = {}
+    first: dict[Outcome, Run] = {}
+    for seed in seeds:
+        show(seed)
+        run = rehearse(captured, scenario, seed)
+        runs.setdefault(run.outcome, []).append((seed, run.epoch))
+        first.setdefault(run.outcome, run)
+    ranked = sorted(runs.items(), key=lambda each: (-len(each[1]), each[1][0]))
+    found = tuple(
+        Found(outcome, tuple(seed for seed, _ in each), _epochs(each), first[outcome])
+        for outcome, each in ranked
+    )
+    return Rehearsal(captured, scenario, seeds, found)
+
+
+def judge(rehearsal: Rehearsal, doubts: Sequence[str] = ()) -> tuple[Answer, tuple[str, ...]]:
+    """The answer, and why it isn't SAFE, a sentence each.
+
+    doubts: what the directories don't tell, beyond what the captured quorum knows of itself.
+    """
+    unsafe = tuple(_unsafe(rehearsal))
+    unknown = (*_unknown(rehearsal), *doubts)
+    if unsafe:
+        return Answer.UNSAFE, (*unsafe, *unknown)
+    return (Answer.UNKNOWN if unknown else Answer.SAFE), unknown
+
+
+def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:
+    for found in rehearsal.found:
+        lost = found.outcome.committed_lost
+        if lost:
+            yield (
+                f"{_share(rehearsal, found)} {_offsets(lost)}, which are proven committed, are not "
+                f"in the log of leader {found.outcome.leader}"
+            )
+        if found.outcome.leader is None:
+            yield f"{_share(rehearsal, found)} nobody leads at the end"
+
+
+def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
+    captured, scenario = rehearsal.captured, rehearsal.scenario
+    for node_id in captured.not_captured:
+        if not scenario.says(node_id):
+            yield (
+                f"nothing is known of the disk of voter {node_id}, which is away in all runs: name "
+                "its directory, or let the scenario say that the node is dead or its disk empty"
+            )
+    forgets = bool(scenario.replaced)
+    for found in rehearsal.found:
+        outcome = found.outcome
+        if outcome.unproven_lost and forgets:
+            yield (
+                f"{_share(rehearsal, found)} {_offsets(outcome.unproven_lost)} are lost, which may "
+                "have been committed: a voter without its old disk has forgotten what it held"
+            )
+        for node_id, reason in outcome.failed:
+            yield f"{_share(rehearsal, found)} node {node_id} does not go on as asked: {reason}"
+        if outcome.behind:
+            nodes = ", ".join(map(str, outcome.behind))
+            yield f"{_share(rehearsal, found)} these nodes have not caught up at the end: {nodes}"
+
+
+def _share(rehearsal: Rehearsal, found: Found) -> str:
+    return f"in {len(found.seeds)} of {len(rehearsal.seeds)} runs, such as seed {found.seeds[0]},"
+
+
+def _offsets(ranges: Ranges) -> str:
+    """Both ends inclusive."""
+    told = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
+    return f"offsets {told}"
+
+
+def _epochs(runs: Sequence[tuple[int, int | None]]) -> tuple[int, int] | None:
+    epochs = [epoch for _, epoch in runs if epoch is not None]
+    return (min(epochs), max(epochs)) if epochs else None

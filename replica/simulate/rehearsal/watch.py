@@ -1,0 +1,41 @@
+"""What a rehearsal sees of its replicas: how much of each captured log is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from replica.model.epochs import OffsetAndEpoch
+from replica.raft.effects import Effects
+from replica.simulate.host import SimulatedHost
+from replica.simulate.invariants import Invariants
+from replica.simulate.node import key_of
+
+
+class Watch(Invariants):
+    """Nothing is demanded: what breaks Raft's promises is what a rehearsal is to find out.
+
+    kept: by node the end (exclusive) of what it holds of the log it began with. replaced: by node
+    the snapshot that took its log's place.
+    """
+
+    kept: dict[int, int]
+    replaced: dict[int, OffsetAndEpoch]
+
+    def begin(self, ends: Mapping[int, int]) -> None:
+        """ends: of the logs that the nodes begin with."""
+        self.kept, self.replaced = dict(ends), {}
+
+    def opened(self, host: SimulatedHost) -> None:
+        """A node has recovered its log: a torn end is gone from it."""
+        self._keep(host, host.log.log_end)
+
+    def stepped(self, host: SimulatedHost, effects: Effects) -> None:
+        """A node has carried out effects."""
+        if effects.truncate_to is not None:
+            self._keep(host, min(host.log.log_end, effects.truncate_to))
+        if effects.reset_to is not None:
+            self.replaced[key_of(host).node_id] = effects.reset_to
+
+    def _keep(self, host: SimulatedHost, end: int) -> None:
+        node_id = key_of(host).node_id
+        self.kept[node_id] = min(self.kept[node_id], end)
