@@ -244,8 +244,7 @@ def _read_uuid(cursor: _Cursor, name: str) -> str:
 
 
 def _text_reader(name: str, flexible: bool, nullable: bool, *, is_text: bool) -> _Reader:
-    """Reads a string or bytes. In versions that are not flexible, their lengths take 2 or 4
-    bytes."""
+    """Reads a string or bytes; without flexible lengths these take 2 or 4 bytes."""
     count_of = _count_reader(name, flexible)
     if is_text and not flexible:
         count_of = lambda cursor: _INT16.unpack_from(  # noqa: E731

@@ -14,7 +14,7 @@ from tests.packages.installing import Installation, install_core
 
 pytestmark = pytest.mark.slow
 CORE = {
-    *("dump", "diff", "check", "explain", "recover", "restore", "capture", "redact"),
+    *("dump", "diff", "check", "explain", "recover", "rehearse", "restore", "capture", "redact"),
     *("plan", "timeline", "history", "state", "simulate", "consume", "replica", "completion"),
 }
 # What a command needs to be given until it comes to where its libraries are.
